@@ -15,13 +15,13 @@ afterEach(() => rm(directory, { recursive: true }))
 const read = (args: readonly string[]): ReturnType<typeof readCommandLine> => readCommandLine(args, () => undefined)
 const parts = { clock: systemClock, log: silentLogger, onCrash: () => undefined }
 
-test('the options are read', async () => {
+test('reads all options', async () => {
   const options = { kubeconfigOut: 'k', port: 8080, csiSocket: 's' }
   expect(await read(['--kubeconfig-out', 'k', '--port=8080', '--csi-socket', 's'])).toEqual(options)
 })
 
 test.each([[['--help'], 'A Kubernetes API server and a CSI driver in memory.']])(
-  '%j is answered with a text, not an end',
+  '%j prints a text and does not end the process',
   async (args, text) => {
     const written: string[] = []
     expect(await readCommandLine(args, (part) => written.push(part))).toBe('answered')
@@ -34,7 +34,7 @@ test.each([
   [['--kubeconfig-out', 'k', '--colour'], 'Unknown argument: colour'],
   [['--kubeconfig-out', 'k', '--port', 'x'], '--port must be a port number'],
   [['--kubeconfig-out', 'k', '--port', '1', '--port', '2'], '--port is given more than once'],
-])('%j is refused', async (args, message) => {
+])('refuses the command line %j', async (args, message) => {
   await expect(read(args)).rejects.toThrow(message)
 })
 
@@ -43,7 +43,7 @@ function options(rest: Partial<CommandOptions> = {}): CommandOptions {
   return { kubeconfigOut, port: 0, csiSocket: undefined, ...rest }
 }
 
-test('the kubeconfig names the server, and both servers run', async () => {
+test('starts both servers and writes the address of the API server into the kubeconfig', async () => {
   const running = await startCommand(options({ csiSocket: join(directory, 'csi.sock') }), parts)
   const kubeconfig = await readFile(join(directory, 'kubeconfig'), 'utf8')
   expect(kubeconfig).toContain(running.api.url)
@@ -51,7 +51,7 @@ test('the kubeconfig names the server, and both servers run', async () => {
   await running.stop()
 })
 
-test('a kubeconfig of an emulator is replaced, any other stays', async () => {
+test('replaces the kubeconfig of an emulator, and refuses to replace any other file', async () => {
   const kubeconfig = join(directory, 'kubeconfig')
   for (const _again of [1, 2]) await (await startCommand(options(), parts)).stop()
   await writeFile(kubeconfig, 'apiVersion: v1\nkind: Config\ncurrent-context: production\n')
@@ -59,7 +59,7 @@ test('a kubeconfig of an emulator is replaced, any other stays', async () => {
   expect(await readFile(kubeconfig, 'utf8')).toContain('production')
 })
 
-test('an unusable socket path is an error at the start', async () => {
+test('fails at the start if the socket path cannot be used', async () => {
   const file = join(directory, 'file')
   await writeFile(file, 'kept')
   await expect(startCommand(options({ csiSocket: file }), parts)).rejects.toThrow('is no socket')

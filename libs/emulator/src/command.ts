@@ -12,7 +12,7 @@ export interface CommandOptions {
   readonly csiSocket: string | undefined
 }
 
-/** Reads the command line. Throws with a text for people when it is wrong. */
+/** Reads the command line. Throws an error with a readable message if it is wrong. */
 export async function readCommandLine(
   args: readonly string[],
   write: (text: string) => void,
@@ -75,7 +75,7 @@ export async function startCommand(
   return { api, driver, stop }
 }
 
-/** Replaces only a kubeconfig that an emulator has written, or an empty file. */
+/** Throws if the file has content that no emulator has written, so that it is not replaced. */
 async function refuseForeign(kubeconfig: string): Promise<void> {
   let text: string
   try {

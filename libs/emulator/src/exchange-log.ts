@@ -2,33 +2,31 @@ import { abortable, type Clock, deadline } from '@csi-sidecars/base'
 
 interface LogLimits {
   readonly entries: number
-  /** The size of all notes together. */
+  /** The largest total of all sizes that `note` reports. */
   readonly bytes: number
 }
 
 const DEFAULT_LIMITS: LogLimits = { entries: 20_000, bytes: 64 * 1024 * 1024 }
 
-/** An exchange that is under way. */
+/** A request that has no complete answer yet. */
 export interface OpenExchange<Entry> {
   /** Adds facts to the entry. `bytes` is their size. */
   note(facts: Partial<Entry>, bytes?: number): void
-  /** Notes its end, once. */
+  /** Ends the exchange. Only the first call has an effect. */
   end(facts: Partial<Entry>): void
 }
 
 interface LogParts<Entry, Match> {
   readonly clock: Clock
-  /** The word for exchanges in messages. */
+  /** The plural noun for the entries in messages, such as `requests`. */
   readonly noun: string
   readonly fits: (entry: Entry, match: Match) => boolean
-  /** Reports whether `until` may count it; without it every one counts from its beginning. */
+  /** Reports whether `until` may count an entry. By default it counts each entry from its beginning. */
   readonly counts?: (entry: Entry) => boolean
   readonly limits?: Partial<LogLimits>
 }
 
-/**
- * The exchanges of a server in the order of their beginnings. It keeps the newest entries, as many as its limits allow.
- */
+/** The requests to a server, in the order of their beginnings. It keeps the newest entries within its limits. */
 export class ExchangeLog<Entry extends object, Match extends object> {
   readonly #parts: LogParts<Entry, Match>
   readonly #limits: LogLimits
@@ -45,12 +43,12 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     this.#limits = { ...DEFAULT_LIMITS, ...parts.limits }
   }
 
-  /** The number of all exchanges, also of the dropped ones. */
+  /** The number of all requests, including those whose entries are dropped. */
   get total(): number {
     return this.#total
   }
 
-  /** False: entries are not kept. Listeners still get them, and they are counted. */
+  /** False if the log keeps no entries. It still counts requests and calls its listeners. */
   get keeps(): boolean {
     return this.#limits.entries > 0
   }
@@ -63,7 +61,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     return this.#inFlight
   }
 
-  /** The most that were under way at one time. */
+  /** The largest number of requests that were unanswered at the same time. */
   get mostInFlight(): number {
     return this.#mostInFlight
   }
@@ -76,7 +74,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     this.#drop(this.#entries.length)
   }
 
-  /** Resolves with the first `count` that fit, past ones included. */
+  /** Resolves with the first `count` entries that match, including past entries. */
   async until(match: Match, options: { count?: number; timeoutMs?: number } = {}): Promise<readonly Entry[]> {
     const { count = 1, timeoutMs = 10_000 } = options
     const { clock, noun, counts = () => true } = this.#parts
@@ -88,7 +86,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     }
   }
 
-  /** Enters one as it begins. */
+  /** Adds an entry for a request that begins. */
   add(begun: Entry): OpenExchange<Entry> {
     const entry = { ...begun }
     let ended = false
@@ -116,7 +114,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     }
   }
 
-  /** Calls the listener when an exchange begins and when it ends. */
+  /** Calls the listener when a request begins and when it ends. Returns a function that ends this. */
   subscribe(listener: (entry: Entry, ended: boolean) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

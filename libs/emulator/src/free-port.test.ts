@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { expect, test } from '@jest/globals'
 import { freePort } from './free-port.ts'
 
-test('a port in use is skipped', async () => {
+test('`freePort` skips a port in use', async () => {
   const before = await freePort()
   const taken = createServer().listen(before + 1, '127.0.0.1')
   await once(taken, 'listening')

@@ -5,7 +5,7 @@ import { systemClock } from '@csi-sidecars/base'
 const PORTS = { first: 12_000, last: 32_000 }
 let nextPort = PORTS.first + Math.floor(systemClock.random() * (PORTS.last - PORTS.first))
 
-/** A free loopback port for a program that takes its port as an option; never the port that was returned last. */
+/** Returns a free loopback port for a program that gets its port as an option. Never returns the previous port. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = nextPort

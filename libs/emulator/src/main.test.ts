@@ -19,7 +19,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Runs the command; with a signal, sends it at the first output. */
+/** Runs the command. With `endAtOutput`, it sends SIGTERM at the first output. */
 function run(args: readonly string[], endAtOutput = false): Promise<Ended> {
   const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH: process.env['PATH'] } })
   let stdout = ''
@@ -34,7 +34,7 @@ function run(args: readonly string[], endAtOutput = false): Promise<Ended> {
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })))
 }
 
-test('it prints where it listens, and runs until a signal', async () => {
+test('the command prints its addresses and runs until a signal', async () => {
   const kubeconfig = join(directory, 'kubeconfig')
   const socket = join(directory, 'csi.sock')
   const ended = await run(['--kubeconfig-out', kubeconfig, '--csi-socket', socket], true)

@@ -14,11 +14,11 @@ async function main(): Promise<number> {
   }
   const log = createLogger({ format: 'text', verbosity: 0, clock: systemClock, write })
   const crashed = Promise.withResolvers<number>()
-  // Signals are handled before the first output: its reader may send one at once.
+  // The signal handlers exist before the first output, because a reader of the output may send a signal at once.
   const signalled = new Promise<number>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => resolve(0))
   })
-  // A driver that crashes takes its process along, as a real one does.
+  // A crash of the driver ends the process, as for a real driver.
   const running = await startCommand(options, { clock: systemClock, log, onCrash: () => crashed.resolve(1) })
   process.stdout.write(`API server: ${running.api.url}\nkubeconfig: ${options.kubeconfigOut}\n`)
   if (running.driver !== undefined) process.stdout.write(`CSI driver: ${running.driver.address}\n`)

@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 
-/** Writes fields that form a message, as a field of the message around it. */
+/** Writes a nested message as a field of the enclosing message. */
 export function writeNested(writer: BinaryWriter, number: number, write: () => unknown): void {
   writer.tag(number, WireType.LengthDelimited).fork()
   write()
@@ -16,7 +16,7 @@ export function bytesOf(writer: BinaryWriter): Buffer {
   return Buffer.from(writer.finish().buffer)
 }
 
-/** Fields of a protobuf message on the wire. */
+/** Returns one encoded field of a protobuf message. */
 export function varintField(number: number, value: number): Uint8Array {
   return new BinaryWriter().tag(number, WireType.Varint).uint64(value).finish()
 }

@@ -8,8 +8,8 @@ export interface BrowserHeaders {
 }
 
 /**
- * Whether a request names this machine as browsers do: by an IP address, as localhost, or by one of the given names.
- * Any other name may be one that a web site has pointed to this address, so that its page can read the answers.
+ * Reports whether the Host header of a request is an IP address, localhost or one of the given names. A web site could
+ * let any other name resolve to this machine, so that its pages can read the answers.
  */
 export function isOwnHost({ host = '' }: BrowserHeaders, names: readonly string[] = []): boolean {
   const { address, name = '' } = HOST.exec(host.toLowerCase())?.groups ?? {}
@@ -19,7 +19,7 @@ export function isOwnHost({ host = '' }: BrowserHeaders, names: readonly string[
 
 const HOST = /^(?:\[(?<address>[^\]]*)\]|(?<name>[^:]*))(?::\d{1,5})?$/
 
-/** Reports whether a page of another origin has sent a request. Programs that are no browser send neither header. */
+/** Reports whether a page of another origin has sent a request. Only browsers send `Origin` and `Sec-Fetch-Site`. */
 export function isFromOtherSite(headers: BrowserHeaders, scheme: 'http' | 'https'): boolean {
   const { host = '', origin, 'sec-fetch-site': site = 'none' } = headers
   if (origin !== undefined && origin !== `${scheme}://${host}`) return true

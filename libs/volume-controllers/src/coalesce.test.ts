@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { coalesced } from './coalesce.ts'
 
-/** Runs that end on request, with the number of the run. */
+/** Returns a coalesced function whose runs end when the test says so. Each run resolves with its number. */
 function scripted(): { runs: (() => void)[]; ask: (key: string) => Promise<number>; fail: (error: Error) => void } {
   const runs: (() => void)[] = []
   let fail: (error: Error) => void = () => undefined
@@ -20,7 +20,7 @@ const settle = async (): Promise<void> => {
 }
 
 describe('coalesced', () => {
-  it('gives all that ask during a run the result of the next one', async () => {
+  it('gives all calls during a run the result of the next run', async () => {
     const { runs, ask } = scripted()
     const first = ask('a')
     const others = [ask('a'), ask('a'), ask('a')]
@@ -32,7 +32,7 @@ describe('coalesced', () => {
     expect(await Promise.all([first, ...others])).toEqual([1, 2, 2, 2])
   })
 
-  it('never answers with a run that began before the question', async () => {
+  it('never returns the result of a run that began before the call', async () => {
     const { runs, ask } = scripted()
     const first = ask('a')
     const second = ask('a')
@@ -46,7 +46,7 @@ describe('coalesced', () => {
     expect([await second, await third]).toEqual([2, 3])
   })
 
-  it('keeps keys apart', () => {
+  it('runs different keys at the same time', () => {
     const { runs, ask } = scripted()
     void ask('a')
     void ask('b')

@@ -42,10 +42,7 @@ export function baseController(
   }
 }
 
-/**
- * Settles the run if the work succeeds or fails with a harmless error, by default `NotFound`. Other errors fail the
- * run.
- */
+/** Ends a run without a retry if the work succeeds or fails with a harmless error, by default `NotFound`. */
 export async function settledUnlessFailed(work: Promise<void>, isSettled = isNotFound): Promise<Outcome> {
   await except(isSettled, work)
   return SETTLED

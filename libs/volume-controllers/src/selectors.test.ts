@@ -5,11 +5,11 @@ const LABELS = { disk: 'ssd', size: '10' }
 
 describe('a label selector', () => {
   const rows: [string, Parameters<typeof matchesLabels>[0], boolean][] = [
-    ['none', undefined, true],
-    ['an empty one', {}, true],
-    ['the label', { matchLabels: { disk: 'ssd' } }, true],
-    ['another value', { matchLabels: { disk: 'hdd' } }, false],
-    ['one of two', { matchLabels: { disk: 'ssd', zone: 'a' } }, false],
+    ['no selector', undefined, true],
+    ['an empty selector', {}, true],
+    ['a label of the object', { matchLabels: { disk: 'ssd' } }, true],
+    ['another value of a label', { matchLabels: { disk: 'hdd' } }, false],
+    ['a missing label', { matchLabels: { disk: 'ssd', zone: 'a' } }, false],
     ['In', { matchExpressions: [{ key: 'disk', operator: 'In', values: ['hdd', 'ssd'] }] }, true],
     ['In, without the label', { matchExpressions: [{ key: 'zone', operator: 'In', values: ['a'] }] }, false],
     ['NotIn', { matchExpressions: [{ key: 'disk', operator: 'NotIn', values: ['ssd'] }] }, false],
@@ -18,12 +18,12 @@ describe('a label selector', () => {
     ['DoesNotExist', { matchExpressions: [{ key: 'zone', operator: 'DoesNotExist' }] }, true],
     ['an unknown operator', { matchExpressions: [{ key: 'disk', operator: 'Like', values: ['s*'] }] }, false],
     [
-      'labels and expressions, both asked for',
+      'a matching label and a wrong expression',
       { matchLabels: { disk: 'ssd' }, matchExpressions: [{ key: 'zone', operator: 'Exists' }] },
       false,
     ],
   ]
-  it.each(rows)('evaluates a selector with %s', (_, selector, matches) => {
+  it.each(rows)('matchesLabels evaluates %s', (_, selector, matches) => {
     expect(matchesLabels(selector, LABELS)).toBe(matches)
   })
 })
@@ -34,22 +34,22 @@ describe('a node affinity', () => {
   const hdd = { key: 'disk', operator: 'In', values: ['hdd'] }
   const byName = (name: string) => ({ key: 'metadata.name', operator: 'In', values: [name] })
   const rows: [string, Parameters<typeof matchesNode>[0], boolean][] = [
-    ['none', undefined, true],
+    ['no affinity', undefined, true],
     ['no term', { nodeSelectorTerms: [] }, false],
-    ['a term that asks for nothing', { nodeSelectorTerms: [{}] }, false],
-    ['one term of two', { nodeSelectorTerms: [{ matchExpressions: [hdd] }, { matchExpressions: [ssd] }] }, true],
-    ['one half of a term', { nodeSelectorTerms: [{ matchExpressions: [ssd, hdd] }] }, false],
-    ['its name', { nodeSelectorTerms: [{ matchFields: [byName('node-1')] }] }, true],
-    ['another name', { nodeSelectorTerms: [{ matchExpressions: [ssd], matchFields: [byName('node-2')] }] }, false],
+    ['an empty term', { nodeSelectorTerms: [{}] }, false],
+    ['one matching term', { nodeSelectorTerms: [{ matchExpressions: [hdd] }, { matchExpressions: [ssd] }] }, true],
+    ['a term that matches in part', { nodeSelectorTerms: [{ matchExpressions: [ssd, hdd] }] }, false],
+    ['the node name', { nodeSelectorTerms: [{ matchFields: [byName('node-1')] }] }, true],
+    ['another node name', { nodeSelectorTerms: [{ matchExpressions: [ssd], matchFields: [byName('node-2')] }] }, false],
     ['Gt', { nodeSelectorTerms: [{ matchExpressions: [{ key: 'size', operator: 'Gt', values: ['9'] }] }] }, true],
     [
-      'Gt of the same',
+      'Gt with an equal value',
       { nodeSelectorTerms: [{ matchExpressions: [{ key: 'size', operator: 'Gt', values: ['10'] }] }] },
       false,
     ],
     ['Lt', { nodeSelectorTerms: [{ matchExpressions: [{ key: 'size', operator: 'Lt', values: ['9'] }] }] }, false],
   ]
-  it.each(rows)('evaluates an affinity with %s', (_, required, matches) => {
+  it.each(rows)('matchesNode evaluates %s', (_, required, matches) => {
     expect(matchesNode(required, node)).toBe(matches)
   })
 })

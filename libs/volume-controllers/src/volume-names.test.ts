@@ -14,7 +14,7 @@ describe('names of volumes', () => {
     expect(csiVolumeOf(uniqueVolumeName({ ...volume, volumeHandle: 'a^b' }))?.volumeHandle).toBe('a^b')
   })
 
-  it.each(['kubernetes.io/aws-ebs/vol-1', 'kubernetes.io/csi/nothing'])('rejects the other name %s', (name) => {
+  it.each(['kubernetes.io/aws-ebs/vol-1', 'kubernetes.io/csi/nothing'])('csiVolumeOf rejects the name %s', (name) => {
     expect(csiVolumeOf(name)).toBeUndefined()
   })
 

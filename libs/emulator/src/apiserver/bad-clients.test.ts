@@ -12,7 +12,7 @@ const CONFIGS = '/api/v1/namespaces/default/configmaps'
 const MERGE = { 'content-type': 'application/merge-patch+json' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Speaks HTTP by hand, since no client would send this. Resolves with all that came back. */
+/** Sends raw text over TCP, because no HTTP client sends wrong requests. Resolves with the whole answer. */
 function speak(text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(api.port, '127.0.0.1')
@@ -26,13 +26,13 @@ function speak(text: string): Promise<string> {
   })
 }
 
-test('a body whose Content-Length is too large is refused before it is sent', async () => {
+test('the server refuses a body whose Content-Length is too large before the client sends it', async () => {
   const answer = await speak(`POST ${CONFIGS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10000000\r\n\r\n`)
   expect(answer).toMatch(/^HTTP\/1.1 413 /)
   expect(answer).toContain('"reason":"RequestEntityTooLarge"')
 })
 
-test('a body without a Content-Length is cut off at the limit', async () => {
+test('the server stops reading a body without a Content-Length at the limit', async () => {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
   const answer = await speak(
     `POST ${CONFIGS} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(80)}`,
@@ -40,14 +40,14 @@ test('a body without a Content-Length is cut off at the limit', async () => {
   expect(answer).toMatch(/^(HTTP\/1.1 413 |$)/)
 })
 
-test('JSON that is nested too deep is refused, and the server keeps running', async () => {
+test('the server refuses JSON that is nested too deep, and keeps running', async () => {
   const text = `{"metadata":{"name":"x"},"data":${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}}`
   const response = await fetch(api.url + CONFIGS, { method: 'POST', headers: JSON_TYPE, body: text })
   expect(response.status).toBe(400)
   expect((await fetch(`${api.url}/healthz`)).status).toBe(200)
 })
 
-test('an apply patch is refused in one line', async () => {
+test('the server refuses an apply patch with a message of one line', async () => {
   const headers = { 'content-type': 'application/apply-patch+yaml' }
   const answer = await fetch(`${api.url}${CONFIGS}/a?fieldManager=x`, { method: 'PATCH', headers, body: '{}' })
   expect(answer.status).toBe(415)
@@ -56,7 +56,7 @@ test('an apply patch is refused in one line', async () => {
   })
 })
 
-test('keys with a meaning in JavaScript are ordinary keys', async () => {
+test('the server stores the key `__proto__` like any other key', async () => {
   const post = {
     method: 'POST',
     headers: JSON_TYPE,
@@ -75,17 +75,17 @@ test.each([
   ['GET', '/api/v1/namespaces//configmaps'],
   ['OPTIONS', CONFIGS],
   ['GET', `${CONFIGS}?limit=-5&continue=%00`],
-])('%s %s is answered, not fatal', async (method, path) => {
+])('the server answers %s %s without an internal error', async (method, path) => {
   const answer = await speak(`${method} ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`)
   expect(answer).toMatch(/^HTTP\/1.1 [245]\d\d /)
   expect(answer).not.toMatch(/^HTTP\/1.1 500 /)
 })
 
-test('bytes that are no HTTP close the connection', async () => {
+test('the server answers bytes that are not HTTP with 400 and closes the connection', async () => {
   expect(await speak('\u0016\u0003\u0001 hello\r\n\r\n')).toMatch(/^HTTP\/1.1 400 /)
 })
 
-test('the log of requests is bounded by the size of its bodies', async () => {
+test('the request log drops old entries when the bodies of all entries are too large together', async () => {
   const body = JSON.stringify({ metadata: { name: 'A' }, data: { a: 'x'.repeat(1_000_000) } })
   for (let index = 0; index < 80; index += 1) {
     await fetch(api.url + CONFIGS, { method: 'POST', headers: JSON_TYPE, body })
@@ -95,13 +95,13 @@ test('the log of requests is bounded by the size of its bodies', async () => {
 })
 
 test.each([
-  ['of a form of another site', 'localhost', 'origin: https://evil.example.com'],
-  ['of a page without an origin', 'localhost', 'origin: null'],
-  ['that another site has sent', '127.0.0.1', 'sec-fetch-site: cross-site'],
-  ['of another port of this machine', 'localhost', 'sec-fetch-site: same-site'],
-  ['by a name that leads here', 'evil.example.com', 'sec-fetch-site: same-origin'],
-  ['by the name of an address', '127.0.0.1.evil.example.com:80', 'accept: */*'],
-])('a request %s is refused, whether it reads or writes', async (_, host, header) => {
+  ['from a form on another web site', 'localhost', 'origin: https://evil.example.com'],
+  ['from a page without an origin', 'localhost', 'origin: null'],
+  ['from a page of another web site', '127.0.0.1', 'sec-fetch-site: cross-site'],
+  ['from a page on another port of this machine', 'localhost', 'sec-fetch-site: same-site'],
+  ['for a foreign host name that resolves to this machine', 'evil.example.com', 'sec-fetch-site: same-origin'],
+  ['for a host name that begins with an IP address', '127.0.0.1.evil.example.com:80', 'accept: */*'],
+])('the server refuses a GET and a POST %s', async (_, host, header) => {
   for (const method of ['GET', 'POST']) {
     const body = method === 'GET' ? '' : '{"metadata":{"name":"x"}}'
     const head = `${method} ${CONFIGS} HTTP/1.1\r\nhost: ${host}\r\n${header}\r\nconnection: close\r\n`
@@ -112,7 +112,7 @@ test.each([
 })
 
 test.each(['127.0.0.1', '[::1]:6443', 'localhost:1', 'LOCALHOST', 'api.example.com:443'])(
-  'a program may call it %s',
+  'the server accepts requests for the host %s',
   async (host) => {
     const answer = await speak(`GET /version HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
     expect(answer).toMatch(/^HTTP\/1.1 200 /)

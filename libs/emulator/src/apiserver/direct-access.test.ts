@@ -10,14 +10,14 @@ afterEach(() => api.stop())
 
 const claim = { metadata: { name: 'c', namespace: 'space' }, status: { phase: 'Bound' } }
 
-test('an object is stored as it is, with its status, in a namespace that is made for it', () => {
+test('`create` stores an object with its status, and creates the missing namespace', () => {
   const stored = api.create(PERSISTENT_VOLUME_CLAIMS, claim)
   expect(stored).toMatchObject({ status: { phase: 'Bound' }, spec: { volumeMode: 'Filesystem', resources: {} } })
   expect(api.list(PERSISTENT_VOLUME_CLAIMS, 'space')).toEqual([stored])
   expect(api.list(PERSISTENT_VOLUME_CLAIMS, 'default')).toEqual([])
 })
 
-test('fields that the type does not have are not stored', () => {
+test('`create` drops fields that the type does not have', () => {
   const odd = { metadata: { name: 'c' }, data: { a: 'b' }, colour: 'red' }
   expect(api.create(CONFIG_MAPS, odd)).not.toHaveProperty('colour')
 })
@@ -30,12 +30,12 @@ test('callers cannot change stored objects', () => {
   expect(Object.isFrozen(stored.metadata)).toBe(true)
 })
 
-test('a second object of the same name is an error', () => {
+test('`create` throws if an object of the same name exists', () => {
   api.create(PERSISTENT_VOLUME_CLAIMS, claim)
   expect(() => api.create(PERSISTENT_VOLUME_CLAIMS, claim)).toThrow('already exists')
 })
 
-test('an update without the last finalizer removes a deleted object', async () => {
+test('an update that removes the last finalizer removes a deleted object', async () => {
   api.create(PERSISTENT_VOLUMES, { metadata: { name: 'pv', finalizers: ['a/b'] } })
   api.delete(PERSISTENT_VOLUMES, { name: 'pv' })
   expect(api.get(PERSISTENT_VOLUMES, { name: 'pv' })?.metadata?.deletionTimestamp).toBeDefined()
@@ -44,18 +44,18 @@ test('an update without the last finalizer removes a deleted object', async () =
   await gone
 })
 
-test('a pod on a node is only marked, as its kubelet has to release it', () => {
+test('`delete` only marks a pod on a node, because its kubelet removes it', () => {
   api.create(PODS, { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [] }, status: { phase: 'Running' } })
   api.delete(PODS, { name: 'p' })
   expect(api.get(PODS, { name: 'p' })?.metadata?.deletionGracePeriodSeconds).toBe(30)
 })
 
-test('a wait that times out names the awaited state', async () => {
+test('the error of a wait that times out names the awaited object', async () => {
   const waiting = api.until(CONFIG_MAPS, { name: 'never', timeoutMs: 5 }, () => true)
   await expect(waiting).rejects.toThrow('waiting for configmaps default/never: deadline exceeded')
 })
 
-test('listeners see each change until they leave', () => {
+test('a listener gets each change until it unsubscribes', () => {
   const seen: string[] = []
   const leave = api.onChange(CONFIG_MAPS, ({ type, object }) => seen.push(`${type} ${object.metadata?.name}`))
   api.create(CONFIG_MAPS, { metadata: { name: 'a' } })

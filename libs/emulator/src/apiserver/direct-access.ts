@@ -11,15 +11,15 @@ import { defaulted } from './strategies/index.ts'
 import { remove } from './verbs/deletion.ts'
 import { isFinished } from './verbs/updating.ts'
 
-/** One change as listeners inside the process see it. */
+/** One change of an object, as a listener in this process receives it. */
 interface ObjectChange<T> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly object: T
 }
 
 /**
- * The objects without HTTP, for tests and for programs that embed the server. Writes here are not validated and may
- * set the status, in the place of controllers that do not run.
+ * Access to the stored objects without HTTP, for tests and for programs that embed the server. Writes are not
+ * validated, and they may set the status, because no controller sets it.
  */
 export class DirectAccess {
   readonly #registry: ObjectRegistry
@@ -42,7 +42,7 @@ export class DirectAccess {
     return objects.filter((object) => namespace === undefined || object.metadata.namespace === namespace) as T[]
   }
 
-  /** Stores an object as it is given, status included. Its namespace is made when it is missing. */
+  /** Stores an object with its status. Creates the namespace of the object if it is missing. */
   create<T>(resource: Resource<T>, object: T): T {
     const kind = kindNamed(resource)
     const given = object as unknown as ApiObject
@@ -63,7 +63,7 @@ export class DirectAccess {
       .object as unknown as T
   }
 
-  /** Replaces an object by the result of `change`. A deleted object disappears with its last finalizer. */
+  /** Replaces an object by the result of `change`. A deleted object without finalizers then disappears. */
   update<T>(resource: Resource<T>, ref: ObjectRef, change: (object: T) => T): T {
     const target = targetOf(resource, ref)
     const { object: old } = existing(this.#registry, target)
@@ -73,12 +73,12 @@ export class DirectAccess {
     return commit(this.#registry, target, { object: changed, dryRun: false }).object as unknown as T
   }
 
-  /** Changes by a merge patch. */
+  /** Changes an object by a merge patch. */
   edit<T>(resource: Resource<T>, ref: ObjectRef, patch: object): T {
     return this.update(resource, ref, (object) => applyMergePatch(object as Json, patch as Json) as T)
   }
 
-  /** Deletes an object like DELETE: an object with finalizers is only marked. */
+  /** Deletes an object like a DELETE request: an object with finalizers is only marked as deleted. */
   delete<T>(resource: Resource<T>, ref: ObjectRef): void {
     remove(this.#registry, targetOf(resource, ref), { dryRun: false })
   }
@@ -89,12 +89,12 @@ export class DirectAccess {
       .subscribe(({ type, entry }) => listener({ type, object: entry.object as unknown as T }))
   }
 
-  /** Resolves with the object as soon as it is there and satisfies `holds`; at once when it does already. */
+  /** Resolves with the object as soon as the object exists and satisfies `holds`. */
   async until<T>(resource: Resource<T>, ref: ObjectRef & Wait, holds: (object: T) => unknown): Promise<T> {
     return await this.#when(resource, ref, (object) => (object !== undefined && holds(object) ? { object } : undefined))
   }
 
-  /** Resolves as soon as there is no such object. */
+  /** Resolves as soon as the object does not exist. */
   async untilGone<T>(resource: Resource<T>, ref: ObjectRef & Wait): Promise<void> {
     await this.#when(resource, ref, (object) => (object === undefined ? { object } : undefined))
   }
@@ -130,7 +130,7 @@ function targetOf(resource: Resource<unknown>, ref: ObjectRef): WriteTarget {
   return { kind, namespace: kind.namespaced ? (ref.namespace ?? 'default') : undefined, name: ref.name, status: false }
 }
 
-/** A copy in JSON's terms: nothing undefined, nothing shared with the caller. */
+/** Returns a deep copy without undefined fields, so that the caller cannot change the stored object. */
 function plain(object: ApiObject): ApiObject {
   return JSON.parse(JSON.stringify(object)) as ApiObject
 }

@@ -27,7 +27,7 @@ export interface HandlerParts extends VerbParts {
   readonly log: Logger
 }
 
-/** A request in progress, and the facts that are known about it. */
+/** A request in progress: its facts, its log entry and the dependencies that serve it. */
 interface Exchange {
   readonly parts: HandlerParts
   readonly request: HttpRequest
@@ -38,7 +38,7 @@ interface Exchange {
   readonly logged: OpenExchange<LoggedRequest>
 }
 
-/** The HTTP methods of resources. */
+/** The HTTP methods that resources support. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Serves one request: authentication, parsing, authorization, faults, answer. */
@@ -49,7 +49,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     const info = requestInfo(request.method ?? 'GET', url)
     const open = parts.requests.add(factsOf(parts, request, { url, info }))
     logged = open
-    // A request without an answer ends with its connection.
+    // If the request gets no answer, its log entry ends when the connection closes.
     response.once('close', () => open.end({}))
     const user = parts.authentication.userOf(request.headers.authorization)
     open.note({ user: user.name })
@@ -126,7 +126,7 @@ function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): ResourceC
 function renderingOf({ parts, request, url, info }: Exchange, kind: ServedKind): Rendering {
   const reads = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch'
   const shape = shapeOf(request.headers.accept, url.searchParams, kind)
-  // Tables are for reading: a write is answered with the object.
+  // Only reads may return tables. The answer to a write is always the object as JSON.
   return { shape: reads ? shape : PLAIN, now: parts.registry.clock.now() }
 }
 
@@ -147,7 +147,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
   }
 }
 
-/** Carries out a request and drops its answer, except for internal errors. */
+/** Performs a request whose answer a fault replaces. Throws only internal errors. */
 function applyAnyway(parts: VerbParts, call: () => ResourceCall): void {
   try {
     answer(parts, call())
@@ -172,7 +172,7 @@ function factsOf(
   }
 }
 
-/** The log shows the readable part of the body. The verb refuses the rest. */
+/** Returns the parsed body for the request log. Undefined if it cannot be read; the verb refuses such a body later. */
 function loggedBody(info: RequestInfo, contentType: string | undefined, body: Buffer): Json | undefined {
   if (body.length === 0) return undefined
   const type = mediaType(contentType)

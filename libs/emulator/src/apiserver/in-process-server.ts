@@ -19,26 +19,26 @@ export interface InProcessServerOptions {
   readonly clock?: Clock
   readonly log?: Logger
   readonly adminToken?: string
-  /** Tokens of other users; RBAC roles and bindings grant their permissions. */
+  /** The tokens of other users. RBAC roles and bindings grant the permissions of these users. */
   readonly tokens?: readonly TokenGrant[]
   readonly faults?: readonly RequestRule[]
-  /** How much of the past is kept for watches and list pages, for each kind. */
+  /** The size of the history that each kind keeps for watches and list pages. */
   readonly history?: HistoryLimits
-  /** How many requests the log keeps with their bodies; 0: it counts them, and reads no body twice. */
+  /** The number of requests that the log keeps with their bodies. With 0 the log only counts requests. */
   readonly keptRequests?: number | undefined
-  /** False: no update is validated. */
+  /** False if the server stores updates without validation. */
   readonly validates?: boolean
-  /** Kinds that it does not serve at first, as a cluster without their CRDs. */
+  /** The kinds that the server does not serve at first, like a cluster without their CRDs. */
   readonly absent?: readonly ResourceName[]
 }
 
-/** A kind by the names in its path. */
+/** The group and the plural of a kind. */
 interface ResourceName {
   readonly group: string
   readonly plural: string
 }
 
-/** A request that comes over no socket; without a token it is the administrator's. */
+/** A request from this process. Without a token it has the rights of the administrator. */
 export interface LocalRequest {
   readonly method: string
   /** The path with its query. */
@@ -51,7 +51,7 @@ export interface LocalRequest {
 const BOOKMARK_MS = 60_000
 const STALL_MS = 30_000
 
-/** An API server without sockets, and access to its objects without requests. */
+/** An API server without a socket. Its objects are also accessible without requests. */
 export class InProcessServer extends DirectAccess {
   readonly requests: RequestLog
   readonly faults: Faults
@@ -121,7 +121,7 @@ export class InProcessServer extends DirectAccess {
     })
   }
 
-  /** Ends all watches and lets no timer run on. */
+  /** Ends all watches and cancels all timers. */
   async stop(): Promise<void> {
     this.#stopNamespaceController()
     this.#parts.watches.drop('cut')
@@ -137,7 +137,7 @@ export function createInProcessServer(options: InProcessServerOptions = {}): InP
   return new InProcessServer(handlerParts(store, { ...options, open: true }))
 }
 
-/** `open` makes requests without a token the administrator's. */
+/** `open` gives requests without a token the rights of the administrator. */
 export function handlerParts(store: Store, options: InProcessServerOptions & { readonly open: boolean }): HandlerParts {
   const { clock = systemClock, log = silentLogger, adminToken = newUid(clock), tokens: grants = [], open } = options
   const { absent = [] } = options

@@ -4,24 +4,24 @@ import { sameFields } from '../faults/fault-rules.ts'
 import type { Verb } from '../faults/request-faults.ts'
 import type { Json } from './schema/json.ts'
 
-/** One request as it arrived and as it was answered. */
+/** One request and the code of its answer. */
 export interface LoggedRequest {
-  /** Wall time of its arrival. */
+  /** The arrival of the request, in milliseconds since 1970. */
   readonly time: number
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   readonly verb: Verb | undefined
-  /** The plural, with `/status` for the subresource; empty for paths that are no resource. */
+  /** The plural, with `/status` for the status subresource. Empty if the path is not a resource. */
   readonly resource: string
   readonly namespace: string | undefined
   readonly name: string | undefined
   readonly contentType: string | undefined
   readonly userAgent: string | undefined
   readonly user: string | undefined
-  /** Parsed when it is JSON; undefined when there is none. */
+  /** The parsed body; undefined if there is none or it cannot be parsed. */
   readonly body: Json | undefined
-  /** 0 until it is answered, and 0 when the connection was cut. */
+  /** The code of the answer: 0 before the answer, and 0 if the connection broke. */
   readonly code: number
 }
 
@@ -31,9 +31,9 @@ export type RequestMatch = Partial<
 
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** Every request, in the order of arrival; `until` waits for answers. */
+/** The requests in the order of their arrival. `until` counts only answered requests. */
 export class RequestLog extends ExchangeLog<LoggedRequest, RequestMatch> {
-  /** Without `entries` the log has the default limit. */
+  /** `entries` is the number of requests to keep; undefined for the default of `ExchangeLog`. */
   constructor(clock: Clock, entries?: number) {
     super({
       clock,
@@ -44,7 +44,7 @@ export class RequestLog extends ExchangeLog<LoggedRequest, RequestMatch> {
     })
   }
 
-  /** The requests that change objects. Leases and events are left out unless the caller asks for them. */
+  /** The requests that write objects, without writes of Leases and Events. */
   get writes(): readonly LoggedRequest[] {
     return this.entries.filter(
       ({ method, resource }) => WRITES.has(method) && resource !== 'leases' && resource !== 'events',

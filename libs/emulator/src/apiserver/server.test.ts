@@ -28,7 +28,7 @@ function volume(name: string, rest: object = {}): object {
 
 const VOLUMES = '/api/v1/persistentvolumes'
 
-/** Reads the frames of a watch until there are enough. */
+/** Reads the events of a watch until `enough` returns true or the watch ends. */
 async function watch(query: string, enough: (frames: readonly Frame[]) => boolean, path = VOLUMES): Promise<Frame[]> {
   const response = await fetch(`${api.url}${path}?watch=true&${query}`)
   const frames: Frame[] = []
@@ -54,7 +54,7 @@ interface Frame {
 const named = (frames: readonly Frame[]): string[] =>
   frames.map(({ type, object }) => `${type} ${object.metadata.name ?? ''}`)
 
-test('an object is created with what the server adds, and read back the same', async () => {
+test('a created object gets the fields that the server sets, and a GET returns the same object', async () => {
   const created = await ask('POST', VOLUMES, volume('pv-1'))
   expect(created.code).toBe(201)
   expect(created.body['status']).toEqual({ phase: 'Pending', lastPhaseTransitionTime: expect.any(String) })
@@ -66,7 +66,7 @@ test('an object is created with what the server adds, and read back the same', a
   expect((await ask('GET', `${VOLUMES}/pv-1`)).body).toEqual(created.body)
 })
 
-test('a second object of the same name is refused', async () => {
+test('the server refuses a second object of the same name', async () => {
   await ask('POST', VOLUMES, volume('pv-1'))
   expect(await ask('POST', VOLUMES, volume('pv-1'))).toMatchObject({
     code: 409,
@@ -94,7 +94,7 @@ test('a patch that changes nothing keeps the resourceVersion and sends no watch 
   expect(api.resourceVersion).toBe(before)
 })
 
-test('an object with a finalizer is removed with its last finalizer', async () => {
+test('a deleted object disappears when a write removes its last finalizer', async () => {
   await ask('POST', VOLUMES, volume('pv-1', { finalizers: ['a/b'] }))
   const marked = await ask('DELETE', `${VOLUMES}/pv-1`)
   expect(marked.body['metadata']).toMatchObject({
@@ -105,7 +105,7 @@ test('an object with a finalizer is removed with its last finalizer', async () =
   expect((await ask('GET', `${VOLUMES}/pv-1`)).code).toBe(404)
 })
 
-test('the pages of a list show one revision, and get 410 once it is compacted', async () => {
+test('all pages of a list show one revision, and get 410 after the compaction of this revision', async () => {
   for (const name of ['pv-1', 'pv-2', 'pv-3']) await ask('POST', VOLUMES, volume(name))
   const first = (await ask('GET', `${VOLUMES}?limit=2`)).body
   const { continue: token, remainingItemCount } = first['metadata'] as { continue: string; remainingItemCount: number }
@@ -120,7 +120,7 @@ test('the pages of a list show one revision, and get 410 once it is compacted', 
   })
 })
 
-test('a streaming list shows everything and then marks its end', async () => {
+test('a streaming list sends all objects, and then a bookmark that marks their end', async () => {
   await ask('POST', VOLUMES, volume('pv-1'))
   const query = 'sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan'
   const frames = await watch(query, (all) => all.length === 2)
@@ -128,7 +128,7 @@ test('a streaming list shows everything and then marks its end', async () => {
   expect(frames[1]?.object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' })
 })
 
-test('a watch continues from its version, and an object that leaves its selector is DELETED', async () => {
+test('a watch sends the changes after its version, and DELETED for an object that leaves its selector', async () => {
   const { resourceVersion } = api
   await ask('POST', VOLUMES, volume('pv-1', { labels: { a: '1' } }))
   await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: '2' } } })
@@ -144,14 +144,14 @@ test('a watch from a compacted version ends with 410', async () => {
   expect(frame).toMatchObject({ type: 'ERROR', object: { code: 410, reason: 'Expired' } })
 })
 
-test('watches that are dropped end without an error', async () => {
+test('`dropWatches` ends open watches without an error', async () => {
   const ended = watch(`resourceVersion=${api.resourceVersion}`, () => false)
   await api.requests.until({ verb: 'watch' })
   api.dropWatches()
   expect(await ended).toEqual([])
 })
 
-test('status and spec of a VolumeAttachment change only through their own paths', async () => {
+test('only the status subresource changes the status of a VolumeAttachment, and nothing else', async () => {
   const path = '/apis/storage.k8s.io/v1/volumeattachments'
   const spec = { attacher: 'csi.example.com', nodeName: 'n', source: { persistentVolumeName: 'pv-1' } }
   const created = await ask('POST', path, { metadata: { name: 'va-1' }, spec, status: { attached: true } })
@@ -162,7 +162,7 @@ test('status and spec of a VolumeAttachment change only through their own paths'
   expect(api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.finalizers).toBeUndefined()
 })
 
-test('faults answer, and with applied the write still happens', async () => {
+test('a fault with `applied` replaces the answer, although the write takes effect', async () => {
   const action = { do: 'answer', code: 429, retryAfterSeconds: 1, applied: true } as const
   const rule = api.faults.add({ match: { verb: 'create' }, times: 1, action })
   const refused = await ask('POST', VOLUMES, volume('pv-1'))
@@ -171,7 +171,7 @@ test('faults answer, and with applied the write still happens', async () => {
   expect(api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })).toBeDefined()
 })
 
-test('a held request waits until it is released', async () => {
+test('a request that matches a hold waits until the hold is released', async () => {
   const hold = api.faults.hold({ verb: 'create' })
   const answer = ask('POST', VOLUMES, volume('pv-1'))
   await hold.arrived
@@ -180,7 +180,7 @@ test('a held request waits until it is released', async () => {
   expect((await answer).code).toBe(201)
 })
 
-test('every request is in the log, with its body and its answer', async () => {
+test('the request log contains each write with its body and the code of the answer', async () => {
   await ask('POST', VOLUMES, volume('pv-1'))
   await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: 'b' } } })
   expect(api.requests.writes).toMatchObject([
@@ -196,14 +196,14 @@ test('every request is in the log, with its body and its answer', async () => {
   ])
 })
 
-test('objects can be created, changed and awaited from inside the process', async () => {
+test('a program can create, change and await objects without requests', async () => {
   const seen = api.until(STORAGE_CLASSES, { name: 'sc' }, (object) => object.allowVolumeExpansion)
   api.create(STORAGE_CLASSES, { metadata: { name: 'sc' }, provisioner: 'p' })
   api.update(STORAGE_CLASSES, { name: 'sc' }, (object) => ({ ...object, allowVolumeExpansion: true }))
   expect(await seen).toMatchObject({ provisioner: 'p', allowVolumeExpansion: true })
 })
 
-test('a body over 3 MiB is refused', async () => {
+test('the server refuses a body over 3 MiB', async () => {
   const answer = await ask('POST', VOLUMES, { padding: 'x'.repeat(3 * 1024 * 1024) }).catch(() => ({ code: 413 }))
   expect(answer.code).toBe(413)
 })

@@ -8,14 +8,14 @@ import { Store } from './storage/store.ts'
 import { newUid } from './storage/uid.ts'
 
 export interface ApiServerOptions extends InProcessServerOptions {
-  /** 0 or absent: any free one. */
+  /** The port. By default, and with 0, any free port. */
   readonly port?: number
   /**
-   * Serves HTTPS with a self-signed certificate. Without TLS a request that carries no token is the administrator's,
-   * because Go clients send no token over plain HTTP.
+   * Serves HTTPS with a self-signed certificate. Over plain HTTP, a request without a token has the rights of the
+   * administrator, because Go clients send no token over plain HTTP.
    */
   readonly tls?: boolean
-  /** Names by which clients may call it, besides localhost and IP addresses. */
+  /** Host names by which clients may call the server, in addition to localhost and IP addresses. */
   readonly hostNames?: readonly string[]
 }
 
@@ -28,13 +28,12 @@ export interface ApiServerOptions extends InProcessServerOptions {
  * Caveats: it knows fixed kinds only, and no server-side apply. No controller runs in it, except the one that empties
  * deleted namespaces. Writes by `create`, `update` and `edit` are not validated.
  *
- * Errors: `startApiServer` rejects if the port is taken. A request never fails the
- * process.
+ * Errors: `startApiServer` rejects if the port is taken. No request ends the process.
  */
 export class ApiServer extends InProcessServer implements AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** The administrator's. */
+  /** The token of the administrator. */
   readonly token: string
   readonly #listener: PortListener
   readonly #authority: string | undefined
@@ -49,7 +48,7 @@ export class ApiServer extends InProcessServer implements AsyncDisposable {
     how.listener.serve((request, response) => this.serve(request, response))
   }
 
-  /** A kubeconfig of the administrator, as YAML. */
+  /** Returns a kubeconfig of the administrator. */
   kubeconfig(): string {
     return kubeconfigText({ url: this.url, token: this.token, ca: this.#authority })
   }
@@ -74,7 +73,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   return new ApiServer(parts, { listener, token, authority: secure?.cert })
 }
 
-/** The certificate for this machine. */
+/** Returns a self-signed certificate for 127.0.0.1, localhost and the host names. */
 function certificateOf(clock: Clock, hostNames: readonly string[]): SelfSigned {
   const who = { commonName: 'emulator', dnsNames: ['localhost', ...hostNames], addresses: [[127, 0, 0, 1]] }
   return selfSignedCertificate({ ...who, now: clock.now(), days: 365 })

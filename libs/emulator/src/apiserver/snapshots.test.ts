@@ -133,7 +133,7 @@ describe('a VolumeSnapshotContent', () => {
     expect(body['message']).toContain(message)
   })
 
-  it('counts changes of its spec, and needs a resourceVersion in a PUT', async () => {
+  it('a change of the spec raises the generation, and a PUT needs a resourceVersion', async () => {
     await createContent()
     const changed = await ask('PATCH', `${CONTENTS}/c`, { body: { spec: { deletionPolicy: 'Retain' } } })
     expect(changed.body['metadata']).toMatchObject({ generation: 2 })
@@ -142,7 +142,7 @@ describe('a VolumeSnapshotContent', () => {
     expect(put.body['message']).toContain('metadata.resourceVersion')
   })
 
-  it('answers JSON also to a client that prefers protobuf, and its lists state the kind of each item', async () => {
+  it('a client that prefers protobuf gets JSON, and lists state the kind of each item', async () => {
     await createContent()
     const accept = 'application/vnd.kubernetes.protobuf, application/json'
     const { body } = await ask('GET', CONTENTS, { accept })
@@ -153,7 +153,7 @@ describe('a VolumeSnapshotContent', () => {
     expect((await ask('GET', CONTENTS, { accept: 'application/vnd.kubernetes.protobuf' })).code).toBe(406)
   })
 
-  it('prints the columns of its CRD', async () => {
+  it('a table has the printer columns of the CRD', async () => {
     await createContent()
     const { body } = await ask('GET', CONTENTS, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' })
     const columns = body['columnDefinitions'] as readonly { name: string }[]
@@ -184,7 +184,7 @@ describe('a VolumeGroupSnapshotContent', () => {
     expect(body['message']).toContain(message)
   })
 
-  it('keeps its handle until a write removes it', async () => {
+  it('the group snapshot handle stays until a write removes it', async () => {
     await createGroup()
     const status = (value: string | null): Promise<Answer> =>
       ask('PATCH', `${GROUP_CONTENTS}/g/status`, { body: { status: { volumeGroupSnapshotHandle: value } } })
@@ -196,7 +196,7 @@ describe('a VolumeGroupSnapshotContent', () => {
 })
 
 describe('snapshot kinds', () => {
-  it('answers 404 for absent kinds, and discovery lists them only when they are served', async () => {
+  it('the server answers 404 for absent kinds, and discovery does not list them', async () => {
     await api.stop()
     api = await startApiServer({ absent: [...SNAPSHOT_RESOURCES, ...GROUP_SNAPSHOT_RESOURCES] })
     const missing = await ask('GET', `${GROUP_CONTENTS}?limit=1`)
@@ -214,7 +214,7 @@ describe('snapshot kinds', () => {
     expect((await ask('GET', CONTENTS)).code).toBe(404)
   })
 
-  it('stores objects from inside the process with their status', () => {
+  it('`create` stores a snapshot object with its status', () => {
     const content: VolumeSnapshotContent = {
       metadata: { name: 'ready' },
       spec: { ...CONTENT_SPEC, deletionPolicy: 'Retain' },

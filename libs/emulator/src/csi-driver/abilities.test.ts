@@ -68,8 +68,8 @@ describe('a clone', () => {
   })
 })
 
-describe('a place', () => {
-  it('appears in the answer of its node, and the volume keeps the preferred one', () => {
+describe('the topology', () => {
+  it('NodeGetInfo reports the topology of the node, and a new volume gets the preferred topology', () => {
     settings.topology = { zone: 'east' }
     expect(node.NodeGetInfo().accessibleTopology).toEqual({ segments: { zone: 'east' } })
     const [east, west] = ['east', 'west'].map((zone) => ({ segments: { zone } }))
@@ -79,7 +79,7 @@ describe('a place', () => {
   })
 })
 
-describe('a volume that a pod declares itself', () => {
+describe('an inline volume', () => {
   const volumeId = `csi-${'0'.repeat(64)}`
   const publish: NodePublishVolumeRequest = {
     volumeId,
@@ -92,7 +92,7 @@ describe('a volume that a pod declares itself', () => {
     volumeContext: {},
   }
 
-  it('an inline volume exists from its publish to its unpublish, also if they are repeated', () => {
+  it('an inline volume exists from its publish to its unpublish, even if both are repeated', () => {
     for (let times = 2; times > 0; times -= 1) node.NodePublishVolume(publish)
     expect(volumes.all.map(({ id }) => id)).toEqual([volumeId])
     for (let times = 2; times > 0; times -= 1) node.NodeUnpublishVolume({ volumeId, targetPath: '/t' })

@@ -3,15 +3,15 @@ import { ExchangeLog } from '../exchange-log.ts'
 import type { DriverSubject } from '../faults/call-faults.ts'
 import { sameFields } from '../faults/fault-rules.ts'
 
-/** One call as the driver saw it. */
+/** One call that the driver has received. */
 export interface DriverCall {
-  /** `ControllerPublishVolume`, ... */
+  /** The name of the method, such as `ControllerPublishVolume`. */
   readonly method: string
   readonly request: Readonly<Record<string, unknown>>
-  /** Monotonic milliseconds. */
+  /** The monotonic time at which the call began, in milliseconds. */
   readonly start: number
   readonly end: number | undefined
-  /** The time that the caller allowed when it called. Undefined without a deadline. */
+  /** The time from the beginning of the call to its deadline. Undefined if the call has no deadline. */
   readonly deadlineMs: number | undefined
   /** The status code of the answer. Undefined while the call runs. */
   readonly code: number | undefined
@@ -33,7 +33,7 @@ export interface CallMatch {
   readonly code?: number
 }
 
-/** Every call, in the order in which they began; `until` with a code waits for their end. */
+/** The calls in the order in which they began. `until` with a code waits for calls that have ended. */
 export type DriverCallLog = ExchangeLog<DriverCall, CallMatch>
 
 export function createCallLog(clock: Clock): DriverCallLog {
@@ -44,7 +44,7 @@ function fits({ method, code, request }: DriverCall, match: CallMatch): boolean 
   return sameFields({ code, ...subjectOf(method, request) }, match)
 }
 
-/** The objects that a call is about, for faults and for the log. */
+/** Returns the objects that a call is about, so that fault rules can match them. */
 export function subjectOf(method: string, request: object): DriverSubject {
   const { volumeId, sourceVolumeId, nodeId, name, snapshotId, groupSnapshotId } = request as Partial<
     Readonly<Record<string, string>>

@@ -12,7 +12,7 @@ export function isMultiNode(capability: VolumeCapability): boolean {
   return MULTI_NODE.has(capability.accessMode?.mode ?? VolumeCapability_AccessMode_Mode.UNKNOWN)
 }
 
-/** A capability with access type and access mode. */
+/** Returns the capability. Throws if it has no access type or no access mode. */
 export function requireCapability(capability: VolumeCapability | undefined): VolumeCapability {
   if (capability === undefined) throw invalidArgument('volume_capability is required')
   if (capability.accessType === undefined) throw invalidArgument('volume_capability.access_type is required')
@@ -22,7 +22,7 @@ export function requireCapability(capability: VolumeCapability | undefined): Vol
   return capability
 }
 
-/** Compares access type and mode. The node may choose file system and flags. */
+/** Reports whether two capabilities have the same access type and mode. File system and mount flags may differ. */
 export function isCompatible(a: VolumeCapability, b: VolumeCapability): boolean {
   return a.accessType?.$case === b.accessType?.$case && a.accessMode?.mode === b.accessMode?.mode
 }

@@ -63,7 +63,7 @@ const expand = (volumeId: string, requiredBytes: bigint, limitBytes = 0n): unkno
     volumeCapability: undefined,
   })
 
-/** The code with which a call is refused. */
+/** Returns the status code of a call. */
 function refusal(call: () => unknown): string {
   try {
     call()
@@ -116,19 +116,19 @@ describe('volumes', () => {
 
 describe('publishing', () => {
   it.each<[string, () => unknown, string]>([
-    ['a volume that is unknown', () => publish('nothing'), 'NOT_FOUND'],
-    ['to a node that is unknown', () => publish(create('a'), 'n9'), 'NOT_FOUND'],
-    ['without a node', () => publish(create('a'), ''), 'INVALID_ARGUMENT'],
-    ['without an access mode', () => publish(create('a'), 'n1', { mode: Mode.UNKNOWN }), 'INVALID_ARGUMENT'],
-    ['to a second node', () => [publish(create('a')), publish(create('a'), 'n2')], 'FAILED_PRECONDITION'],
-    ['to the same node in the same way', () => [publish(create('a')), publish(create('a'))], 'OK'],
+    ['refuses an unknown volume', () => publish('nothing'), 'NOT_FOUND'],
+    ['refuses an unknown node', () => publish(create('a'), 'n9'), 'NOT_FOUND'],
+    ['requires a node', () => publish(create('a'), ''), 'INVALID_ARGUMENT'],
+    ['requires an access mode', () => publish(create('a'), 'n1', { mode: Mode.UNKNOWN }), 'INVALID_ARGUMENT'],
+    ['refuses a second node', () => [publish(create('a')), publish(create('a'), 'n2')], 'FAILED_PRECONDITION'],
+    ['accepts a repeated publish to the same node', () => [publish(create('a')), publish(create('a'))], 'OK'],
     [
-      'to the same node for reading only',
+      'refuses the same node with another readonly flag',
       () => [publish(create('a')), publish(create('a'), 'n1', { readonly: true })],
       'ALREADY_EXISTS',
     ],
     [
-      'to many nodes',
+      'publishes to many nodes if the access mode allows it',
       () => [
         publish(create('a'), 'n1', { mode: Mode.MULTI_NODE_MULTI_WRITER }),
         publish(create('a'), 'n2', { mode: Mode.MULTI_NODE_MULTI_WRITER }),
@@ -139,7 +139,7 @@ describe('publishing', () => {
     expect(refusal(call)).toBe(expected)
   })
 
-  it('limits the volumes of each node', () => {
+  it('refuses more volumes on a node than `maxVolumesPerNode`', () => {
     settings.maxVolumesPerNode = 1
     publish(create('a'))
     expect(refusal(() => publish(create('b')))).toBe('RESOURCE_EXHAUSTED')
@@ -158,7 +158,7 @@ describe('publishing', () => {
     expect(refusal(() => unpublish('', 'n1'))).toBe('INVALID_ARGUMENT')
   })
 
-  it('adopts unknown volumes if the settings say so', () => {
+  it('publishes an unknown volume if `unknownVolumes` is `adopt`', () => {
     settings.unknownVolumes = 'adopt'
     expect(refusal(() => publish('foreign'))).toBe('OK')
     expect(volumes.get('foreign')?.attachments.has('n1')).toBe(true)
@@ -166,7 +166,7 @@ describe('publishing', () => {
 })
 
 describe('expanding and modifying', () => {
-  it('grows a volume, never shrinks it, and reports the remaining work of the node', () => {
+  it('expands a volume, never shrinks it, and reports whether the node must expand it, too', () => {
     const id = create('a', 10n)
     expect(expand(id, 20n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
     expect(expand(id, 5n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
@@ -175,7 +175,7 @@ describe('expanding and modifying', () => {
     expect(refusal(() => expand(id, 50n, 40n))).toBe('OUT_OF_RANGE')
   })
 
-  it('expands only detached volumes if the settings say so', () => {
+  it('expands only detached volumes if `expansion` is `OFFLINE`', () => {
     settings.expansion = 'OFFLINE'
     const id = create('a')
     publish(id)
@@ -214,7 +214,7 @@ describe('the node', () => {
       volumeContext: {},
     })
 
-  it('tracks staged and published volumes', () => {
+  it('NodeGetVolumeStats finds a volume only while it is published', () => {
     const id = create('a')
     const stats = (volumePath: string): unknown =>
       node.NodeGetVolumeStats({ volumeId: id, volumePath, stagingTargetPath: '' })
@@ -225,14 +225,14 @@ describe('the node', () => {
     expect(refusal(() => stats('/pod'))).toBe('NOT_FOUND')
   })
 
-  it('allows a single writer if the access mode says so', () => {
+  it('refuses a second target path if the access mode is SINGLE_NODE_SINGLE_WRITER', () => {
     const id = create('a')
     place(id, '/one', Mode.SINGLE_NODE_SINGLE_WRITER)
     expect(refusal(() => place(id, '/one', Mode.SINGLE_NODE_SINGLE_WRITER))).toBe('OK')
     expect(refusal(() => place(id, '/two', Mode.SINGLE_NODE_SINGLE_WRITER))).toBe('FAILED_PRECONDITION')
   })
 
-  it('expands up to the size that the controller set', () => {
+  it('NodeExpandVolume refuses a size above the size of the volume in the controller', () => {
     const id = create('a', 10n)
     place(id, '/pod')
     const grow = (requiredBytes: bigint): unknown =>

@@ -16,7 +16,7 @@ const MOST_BYTES = 2n ** 50n
 
 type Segments = Readonly<Record<string, string>>
 
-/** The Controller service. Each method takes its request at once, so calls never see each other half done. */
+/** The Controller service. All methods are synchronous, so no call sees an unfinished effect of another call. */
 export class EmulatedController {
   readonly #settings: DriverSettings
   readonly #volumes: Volumes
@@ -79,7 +79,7 @@ export class EmulatedController {
     return of === 'volume' ? this.#volumes.require(id).capacityBytes : this.#volumes.snapshots.require(id).sizeBytes
   }
 
-  /** The first acceptable place that has room, the preferred places first. Undefined: the volume is everywhere. */
+  /** Returns the first acceptable topology with enough free bytes, preferred ones first. Undefined means everywhere. */
   #placeFor(bytes: bigint, where: TopologyRequirement | undefined): Segments | undefined {
     const places = [...(where?.preferred ?? []), ...(where?.requisite ?? [])].map(({ segments }) => segments)
     if (this.#settings.pools === undefined) return places[0]
@@ -89,7 +89,7 @@ export class EmulatedController {
     return found
   }
 
-  /** Returns the free bytes of a place, or of all pools if no place is given. */
+  /** Returns the free bytes in a topology, or in all pools if no topology is given. */
   #freeBytes(place: Segments | undefined): bigint {
     const inside = (segments: Segments): boolean =>
       place === undefined || Object.entries(segments).every(([key, value]) => place[key] === value)
@@ -132,7 +132,7 @@ export class EmulatedController {
   ControllerUnpublishVolume(request: Request<'ControllerUnpublishVolume'>): Response<'ControllerUnpublishVolume'> {
     this.#needs('PUBLISH_UNPUBLISH_VOLUME')
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
-    // A volume that is unknown, or not there, is detached: the spec asks for success.
+    // An unknown volume, or one that is not attached, counts as detached: the CSI spec requires success.
     const volume = this.#volumes.get(request.volumeId)
     if (request.nodeId === '') volume?.attachments.clear()
     else volume?.attachments.delete(request.nodeId)
@@ -291,7 +291,7 @@ function sourceOf({ of, id }: StoredVolumeSource): VolumeContentSource {
   return { type: { $case: 'snapshot', value: { snapshotId: id } } }
 }
 
-/** One page of a list, and the token of the next page. */
+/** Returns one page of a list, and the token of the next page. */
 function pageOf<T>(
   all: readonly T[],
   { maxEntries, startingToken }: { readonly maxEntries: number; readonly startingToken: string },

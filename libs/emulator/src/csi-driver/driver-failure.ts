@@ -2,7 +2,7 @@ import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import type { GrpcCodeName } from '../faults/call-faults.ts'
 import { bytesField, varintField } from '../protobuf-write.ts'
 
-/** A call that ends with a status code other than OK. */
+/** The error that ends a call with a status code other than OK. */
 export class DriverFailure extends Error {
   override readonly name = 'DriverFailure'
   readonly code: number
@@ -14,7 +14,7 @@ export class DriverFailure extends Error {
     this.retryAfterMs = options.retryAfterMs
   }
 
-  /** The error in the form of grpc-js. A retry delay travels as google.rpc.RetryInfo. */
+  /** Returns the error in the form of grpc-js. A retry delay becomes google.rpc.RetryInfo in its details. */
   toServiceError(): ServiceError {
     const metadata = new Metadata()
     if (this.retryAfterMs !== undefined) {
@@ -28,7 +28,7 @@ export function invalidArgument(message: string): DriverFailure {
   return new DriverFailure('INVALID_ARGUMENT', message)
 }
 
-/** google.rpc.Status { code, message, details: [ Any { RetryInfo { retry_delay } } ] }, written by hand: it is the only one. */
+/** Encodes google.rpc.Status { code, message, details: [ Any { RetryInfo { retry_delay } } ] }. */
 function statusDetails(code: number, message: string, retryAfterMs: number): Buffer {
   const seconds = Math.floor(retryAfterMs / 1000)
   const duration = Buffer.concat([varintField(1, seconds), varintField(2, Math.round((retryAfterMs % 1000) * 1e6))])

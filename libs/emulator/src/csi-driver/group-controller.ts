@@ -62,7 +62,7 @@ export class GroupController {
     return { groupSnapshot: this.#volumes.snapshots.describedGroup(group) }
   }
 
-  /** The spec demands the IDs of all snapshots of the group. */
+  /** Throws unless the request names all snapshots of the group, as the CSI spec requires. */
   #checkMembers(group: StoredGroup, snapshotIds: readonly string[]): void {
     const members = this.#volumes.snapshots.membersOf(group.id).map((snapshot) => snapshot.id)
     if (!sameNames(members, snapshotIds)) throw invalidArgument(`snapshot_ids are not those of group ${group.id}`)

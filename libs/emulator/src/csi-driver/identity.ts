@@ -2,7 +2,6 @@ import { PluginCapability_Service_Type, PluginCapability_VolumeExpansion_Type } 
 import type { Response } from './methods.ts'
 import type { DriverSettings } from './settings.ts'
 
-/** The Identity service. */
 export class EmulatedIdentity {
   readonly #settings: DriverSettings
 

@@ -13,20 +13,20 @@ export interface GrpcService {
   readonly handlers: UntypedServiceImplementation
 }
 
-/** A server on a unix socket. It can break its connections as the death of a process does. */
+/** A server on a unix socket, whose end looks to clients like the death of its process. */
 export interface SocketListener {
   /** Breaks all connections and stops listening. */
   kill(): Promise<void>
 }
 
-/** Starts and stops in the order in which they are asked for, so that no two listen at once. */
+/** Runs all starts and stops in the order of the calls, so that two servers never listen at once. */
 export function restartable(listen: () => Promise<SocketListener>): { start(): Promise<void>; stop(): Promise<void> } {
   let last: Promise<SocketListener | undefined> = Promise.resolve(undefined)
   const then = async (
     step: (listener: SocketListener | undefined) => Promise<SocketListener | undefined>,
   ): Promise<void> => {
     const done = last.then(step)
-    // The caller gets the failure. The next step begins without a listener.
+    // The caller gets the error of a failed step. The next step begins without a server.
     last = done.catch(() => undefined)
     await done
   }
@@ -36,7 +36,7 @@ export function restartable(listen: () => Promise<SocketListener>): { start(): P
   }
 }
 
-/** Replaces the socket of a killed process, and nothing else. */
+/** Listens at a path. It replaces the socket of a dead process there, but no other file. */
 export async function listen(path: string, services: readonly GrpcService[]): Promise<SocketListener> {
   const grpc = new Server()
   for (const { definition, handlers } of services) grpc.addService(definition, handlers)
@@ -62,17 +62,17 @@ export async function listen(path: string, services: readonly GrpcService[]): Pr
 }
 
 /**
- * Listens under a temporary name first, which is renamed only while the path is free: when a server stops, it deletes
- * the name under which it started, even if another process has it by then.
+ * Listens at a temporary path, and links the socket to `path` if `path` is free. When a server stops, Node deletes the
+ * path at which it started to listen, even if another process listens there.
  */
 async function bind(server: NetServer, path: string): Promise<Stats> {
-  // The temporary name is shorter, but no client could connect to this path.
+  // The temporary path would be short enough, but no client could connect to `path`.
   if (Buffer.byteLength(path) > LONGEST_PATH) {
     throw new Error(`${path}: the path of a socket has ${LONGEST_PATH} bytes at most`)
   }
   const folder = await mkdtemp(`${dirname(path)}/.`)
   try {
-    // The name is short, because paths of sockets are limited.
+    // The name has one letter, because the length of socket paths is limited.
     const begun = join(folder, 's')
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -109,7 +109,7 @@ async function removeLeftover(path: string): Promise<void> {
   await rm(path, { force: true })
 }
 
-/** A socket is dead only if it refuses a connection: a busy or forbidden one fails otherwise. */
+/** Reports whether a process may listen on a socket. Only a refused connection proves that none does. */
 function mayBeServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path)

@@ -3,6 +3,6 @@ import type { ControllerService, GroupControllerService, IdentityService, NodeSe
 type Services = typeof IdentityService & typeof ControllerService & typeof NodeService & typeof GroupControllerService
 type Methods = { readonly [K in keyof Services as Capitalize<K & string>]: Services[K] }
 
-/** The request and the response of a method of the driver. */
+/** The request type and the response type of a method of the driver. */
 export type Request<Name extends keyof Methods> = Parameters<Methods[Name]['requestSerialize']>[0]
 export type Response<Name extends keyof Methods> = ReturnType<Methods[Name]['responseDeserialize']>

@@ -22,7 +22,7 @@ function isInline(volumeId: string): boolean {
   return /^csi-[0-9a-f]{64}$/.test(volumeId)
 }
 
-/** The Node service. Nothing is mounted: it tracks what would be mounted. */
+/** The Node service. It mounts nothing, but records the paths at which volumes are staged and published. */
 export class EmulatedNode {
   readonly #settings: DriverSettings
   readonly #volumes: Volumes
@@ -99,7 +99,7 @@ export class EmulatedNode {
     return {}
   }
 
-  /** The volume exists as soon as a call names it. */
+  /** Returns an inline volume. The first call that names the volume creates it. */
   #inlineVolume(id: string): StoredVolume {
     return this.#volumes.get(id) ?? this.#volumes.add({ id, name: id, capacityBytes: 0n })
   }
@@ -122,7 +122,7 @@ export class EmulatedNode {
     return { capacityBytes: volume.capacityBytes }
   }
 
-  /** The volume, if it is staged or published at the path. */
+  /** Returns the volume. Throws NOT_FOUND if it is neither staged nor published at the path. */
   #placed(volumeId: string, path: string): ReturnType<Volumes['require']> {
     if (volumeId === '') throw invalidArgument('volume_id is required')
     if (path === '') throw invalidArgument('volume_path is required')

@@ -48,7 +48,7 @@ const publication = (nodeId: string, mode: 1 | 5 = 1) => ({
   volumeContext: {},
 })
 
-test('a second publish to the same node succeeds, one to another node is refused', async () => {
+test('a second publish to the same node succeeds, and a publish to another node is refused', async () => {
   await call(ControllerPublishVolume, publication('n1'))
   await call(ControllerPublishVolume, publication('n1'))
   expect(await call(ControllerPublishVolume, publication('n2')).catch(code)).toBe(status.FAILED_PRECONDITION)
@@ -71,7 +71,7 @@ test('the log has the deadline, the times and the code of each call', async () =
   expect(logged?.end).toBeGreaterThanOrEqual(logged?.start ?? Infinity)
 })
 
-test('a rule fails a call, after its effect if the rule says `applied`', async () => {
+test('a fault rule with `applied` fails a call after the call took effect', async () => {
   driver.faults.add({
     times: 1,
     action: { do: 'fail', code: 'ABORTED', message: 'no', retryAfterMs: 1500, applied: true },
@@ -81,7 +81,7 @@ test('a rule fails a call, after its effect if the rule says `applied`', async (
   expect(driver.volumes.get('v1')?.attachments.has('n1')).toBe(true)
 })
 
-test('a call that hangs ends with its deadline', async () => {
+test('a call that the fault `hang` leaves unanswered ends at its deadline', async () => {
   driver.faults.add({ action: { do: 'hang' } })
   expect(await call(ControllerPublishVolume, publication('n1'), 100).catch(code)).toBe(status.DEADLINE_EXCEEDED)
   await driver.log.until({ code: status.CANCELLED })
@@ -94,7 +94,7 @@ test('two concurrent restarts start one server', async () => {
   await expect(driver.restart()).resolves.toBeUndefined()
 })
 
-test('concurrent crashes and restarts are done one after the other', async () => {
+test('concurrent crashes and restarts run one after the other', async () => {
   const steps = Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? driver.crash() : driver.restart()))
   await Promise.all(steps)
   await call(ControllerPublishVolume, publication('n1'))
@@ -110,7 +110,7 @@ test('a crash after the effect breaks the call, and the volume is still attached
   expect(entries[0]?.status?.publishedNodeIds).toEqual(['n1'])
 })
 
-test('a method can be scripted, and a capability taken away', async () => {
+test('`script` replaces the answer of a method, and the settings disable a capability', async () => {
   const request = {
     volumeId: 'v1',
     capacityRange: { requiredBytes: 20n, limitBytes: 0n },
@@ -125,7 +125,7 @@ test('a method can be scripted, and a capability taken away', async () => {
   expect(await call(ControllerExpandVolume, request).catch(code)).toBe(status.UNIMPLEMENTED)
 })
 
-test('a path that no client could connect to is refused', async () => {
+test('a socket path that is too long for clients is refused', async () => {
   const path = join(directory, 'x'.repeat(107 - directory.length))
   await expect(startCsiDriver({ socket: path })).rejects.toThrow(`${path}: the path of a socket has 107 bytes at most`)
   expect(readdirSync(directory)).toEqual(['csi.sock'])
@@ -133,7 +133,7 @@ test('a path that no client could connect to is refused', async () => {
   await longest.stop()
 })
 
-test('a file at the path of the socket that is not its own stays', async () => {
+test('the driver does not replace a file or the socket of another process', async () => {
   const file = join(directory, 'notes')
   writeFileSync(file, 'kept')
   await expect(startCsiDriver({ socket: file })).rejects.toThrow(`${file} exists and is no socket`)
@@ -152,7 +152,7 @@ test('`stop` keeps the socket of another driver at its path', async () => {
   expect(readdirSync(taken)).toEqual([])
 })
 
-test('`stop` leaves no file, and a start in a missing folder names the folder', async () => {
+test('`stop` deletes the socket, and a start in a missing folder fails', async () => {
   await driver.stop()
   expect(readdirSync(directory)).toEqual([])
   await expect(startCsiDriver({ socket: join(directory, 'none', 'csi.sock') })).rejects.toThrow('ENOENT')

@@ -13,13 +13,13 @@ import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
 import { Volumes } from './volumes.ts'
 
 export interface CsiDriverOptions extends Partial<DriverSettings> {
-  /** The path of its unix socket. */
+  /** The path of the unix socket. */
   readonly socket: string
   readonly clock?: Clock
   readonly faults?: readonly DriverRule[]
-  /** The volumes of another driver, if this driver is another socket of the same storage. */
+  /** The volumes of another driver, if both drivers are sockets of the same storage. By default new volumes. */
   readonly volumes?: Volumes
-  /** Called when a fault has crashed the driver, for a process that should end with it. */
+  /** Called when the driver crashes, so that its process can end, too. */
   readonly onCrash?: () => void
 }
 
@@ -28,8 +28,8 @@ type Answer = (request: never) => object | Promise<object>
 /**
  * A running CSI driver.
  *
- * Guarantees: it passes csi-sanity. A call takes effect between two other calls, never inside one. Its volumes and
- * snapshots survive `crash` and `restart`.
+ * Guarantees: it passes csi-sanity. The effects of two calls never overlap. Its volumes and snapshots survive `crash`
+ * and `restart`.
  *
  * Caveats: it mounts nothing. It refuses volumes that it did not create, unless `unknownVolumes` is `adopt`.
  *
@@ -37,7 +37,7 @@ type Answer = (request: never) => object | Promise<object>
  */
 export interface CsiDriver extends AsyncDisposable {
   readonly socket: string
-  /** `unix://` and the path, as --csi-address takes it too. */
+  /** The address of the socket for `--csi-address`: `unix://` and the path. */
   readonly address: string
   readonly settings: DriverSettings
   readonly volumes: Volumes
@@ -45,9 +45,9 @@ export interface CsiDriver extends AsyncDisposable {
   /** The calls in the order in which they began. */
   readonly calls: readonly DriverCall[]
   readonly log: DriverCallLog
-  /** Answers one method by a function of the test's own; undefined gives it back. It throws DriverFailure to refuse. */
+  /** Answers a method with a function, which may throw a DriverFailure. Undefined removes the function. */
   script<Q, R extends object>(method: string, answer: ((request: Q) => R | Promise<R>) | undefined): void
-  /** Its own answer, regardless of scripts. */
+  /** Returns the answer that the driver gives without a script. */
   own<Q extends object, R extends object>(method: string, request: Q): R
   /** Breaks all connections and stops listening, as a killed process does. The volumes stay as they are. */
   crash(): Promise<void>
@@ -116,7 +116,7 @@ interface DispatcherParts {
 
 type Call = ServerUnaryCall<object, object>
 
-/** Passes calls from the wire to the services, through the log, the faults and the scripts. */
+/** Passes calls of clients to the services. Logs each call, and applies faults and scripts. */
 class Dispatcher {
   readonly #parts: DispatcherParts
 
@@ -165,7 +165,7 @@ class Dispatcher {
     )
   }
 
-  /** The answer, or undefined for a call that is never answered. */
+  /** Returns the answer to a call. Undefined if a fault leaves the call unanswered. */
   async #run(method: string, call: Call): Promise<object | undefined> {
     const { faults, clock } = this.#parts
     const subject = subjectOf(method, call.request)

@@ -10,14 +10,14 @@ export type NodeCapability = Exclude<keyof typeof NodeServiceCapability_RPC_Type
 export type PluginService = Exclude<keyof typeof PluginCapability_Service_Type, 'UNKNOWN'>
 export type VolumeExpansion = Exclude<keyof typeof PluginCapability_VolumeExpansion_Type, 'UNKNOWN'>
 
-/** Storage that is accessible from one place. */
+/** An amount of storage that is accessible from one topology. */
 export interface StoragePool {
-  /** The topology keys and values of the place. */
+  /** The topology keys and values from which the storage is accessible. */
   readonly segments: Readonly<Record<string, string>>
   readonly bytes: bigint
 }
 
-/** How a driver presents itself and behaves. Everything may be changed while it runs; clients ask again when they reconnect. */
+/** The identity and the behaviour of a driver. They may change at any time, but clients read some only on connect. */
 export interface DriverSettings {
   name: string
   version: string
@@ -25,26 +25,26 @@ export interface DriverSettings {
   expansion: VolumeExpansion | undefined
   controller: readonly ControllerCapability[]
   node: readonly NodeCapability[]
-  /** The answer of Probe. */
+  /** The value of `ready` in the answer to Probe. */
   ready: boolean
-  /** The node of its node service. */
+  /** The node ID that the Node service reports. */
   nodeId: string
-  /** The nodes that exist; undefined: every name is one. */
+  /** The IDs of the existing nodes. Undefined if each ID is accepted. */
   nodes: readonly string[] | undefined
   maxVolumesPerNode: number
   /** The topology keys and values of the driver's node. Undefined if the driver reports no topology. */
   topology: Readonly<Record<string, string>> | undefined
-  /** Unknown volumes in calls: refused, or accepted as if they existed. */
+  /** The reaction to a call for an unknown volume: refuse the call, or accept it as if the volume existed. */
   unknownVolumes: 'refuse' | 'adopt'
-  /** True if expansion leaves work for the node. */
+  /** True if the node must expand a volume, too, after the controller has expanded it. */
   nodeExpansion: boolean
-  /** The pools of storage by place. Undefined: every place has room for as much as a driver can have. */
+  /** The storage of each topology. Undefined if all topologies share one pool that is practically unlimited. */
   pools: readonly StoragePool[] | undefined
-  /** True if the driver takes snapshots of several volumes at once, if it has the group controller service. */
+  /** True if the GroupController service supports group snapshots. */
   groupSnapshots: boolean
-  /** How long a new snapshot is not ready to use; Infinity: until the setting changes. */
+  /** The time until a new snapshot is ready to use. With Infinity, it is not ready until this setting changes. */
   snapshotReadyAfterMs: number
-  /** The mutable parameters that exist; undefined: every name is one. */
+  /** The names of the known mutable parameters. Undefined if each name is accepted. */
   mutableParameters: readonly string[] | undefined
   /** True if the node service creates and removes the target paths, as the spec requires. */
   makesTargets: boolean

@@ -83,7 +83,7 @@ describe('snapshots', () => {
     expect(take('a')?.readyToUse).toBe(true)
   })
 
-  it('lists snapshots by snapshot, by volume and in pages', () => {
+  it('lists snapshots by their ID, by their volume and in pages', () => {
     const ids = [take('a'), take('b', 'v2'), take('c')].map((snapshot) => snapshot?.snapshotId)
     const idsOf = (answer: ReturnType<typeof list>) => answer.entries.map(({ snapshot }) => snapshot?.snapshotId)
     expect(idsOf(list({ sourceVolumeId: 'v1' }))).toEqual([ids[0], ids[2]])
@@ -93,7 +93,7 @@ describe('snapshots', () => {
     expect([...idsOf(page), ...idsOf(list({ startingToken: page.nextToken }))]).toEqual(ids)
   })
 
-  it('keeps a snapshot without its volume, and accepts a second deletion', () => {
+  it('keeps a snapshot after the deletion of its volume, and accepts a second DeleteSnapshot', () => {
     const id = take('a')?.snapshotId ?? ''
     controller.DeleteVolume({ volumeId: 'v1', secrets: {} })
     expect(controller.GetSnapshot({ snapshotId: id, secrets: {} }).snapshot?.snapshotId).toBe(id)
@@ -155,7 +155,7 @@ describe('pools', () => {
     ]
   })
 
-  it('limits the volumes of each place', () => {
+  it('creates volumes only in pools with enough free bytes', () => {
     const where = { accessibilityRequirements: { requisite: [east, west], preferred: [west] } }
     const size = { capacityRange: { requiredBytes: 15n, limitBytes: 0n } }
     expect(create('a', { ...where, ...size })?.accessibleTopology).toEqual([west])

@@ -5,13 +5,13 @@ import type { DriverSettings } from './settings.ts'
 
 export interface StoredSnapshot {
   readonly id: string
-  /** Empty for a member of a group. */
+  /** The requested name; empty for a member of a group snapshot. */
   readonly name: string
   readonly volumeId: string
   readonly sizeBytes: bigint
-  /** Milliseconds since 1970. */
+  /** The time of the creation, in milliseconds since 1970. */
   readonly createdAt: number
-  /** The group that the snapshot belongs to; empty for a single snapshot. */
+  /** The ID of the group snapshot that contains the snapshot; empty for a single snapshot. */
   readonly groupId: string
 }
 
@@ -22,7 +22,7 @@ export interface StoredGroup {
   readonly createdAt: number
 }
 
-/** The snapshots in the storage behind the driver. They survive a crash of the driver and the deletion of their volumes. */
+/** The snapshots in the storage of the driver. They survive a crash of the driver and the deletion of their volumes. */
 export class Snapshots {
   readonly #settings: DriverSettings
   readonly #clock: Pick<Clock, 'now'>
@@ -47,7 +47,7 @@ export class Snapshots {
     return this.#byId.get(id)
   }
 
-  /** Adds a snapshot; without an ID it gets a new one. */
+  /** Adds a snapshot. Creates an ID if `parts` has none. */
   add(parts: Partial<StoredSnapshot> & { volumeId: string; sizeBytes: bigint }): StoredSnapshot {
     this.#made += 1
     const base = { id: `snap-${this.#made}`, name: '', groupId: '', createdAt: this.#clock.now() }
@@ -76,7 +76,7 @@ export class Snapshots {
     return this.all.filter((snapshot) => snapshot.groupId === groupId)
   }
 
-  /** The snapshot that a call names. */
+  /** Returns the snapshot with an ID. Throws NOT_FOUND if it does not exist. */
   require(id: string): StoredSnapshot {
     const snapshot = this.#byId.get(id)
     if (snapshot === undefined) throw new DriverFailure('NOT_FOUND', `snapshot ${JSON.stringify(id)} does not exist`)
@@ -93,7 +93,7 @@ export class Snapshots {
     return this.#clock.now() >= createdAt + this.#settings.snapshotReadyAfterMs
   }
 
-  /** The snapshot as calls answer it. */
+  /** Returns a snapshot in the form of CSI answers. */
   described(snapshot: StoredSnapshot): Snapshot {
     const { id, volumeId, sizeBytes, createdAt, groupId } = snapshot
     return {

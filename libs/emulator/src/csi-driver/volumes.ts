@@ -4,7 +4,7 @@ import { DriverFailure, invalidArgument } from './driver-failure.ts'
 import type { DriverSettings } from './settings.ts'
 import { Snapshots } from './snapshots.ts'
 
-/** How a volume is attached to one node. */
+/** The attachment of a volume to one node. */
 export interface StoredAttachment {
   readonly capability: VolumeCapability
   readonly readonly: boolean
@@ -24,7 +24,7 @@ export interface StoredVolume {
   mutableParameters: Readonly<Record<string, string>>
   /** The volume or the snapshot that the volume was created from. */
   readonly source: StoredVolumeSource | undefined
-  /** The place from which the volume is accessible. Undefined: from everywhere. */
+  /** The topology from which the volume is accessible. Undefined if it is accessible from everywhere. */
   readonly topology: Readonly<Record<string, string>> | undefined
   /** The attachments by node ID. */
   readonly attachments: Map<string, StoredAttachment>
@@ -34,7 +34,7 @@ export interface StoredVolume {
   readonly mounted: Map<string, VolumeCapability>
 }
 
-/** The state of the storage behind the driver. It survives a crash of the driver. */
+/** The volumes in the storage of the driver. They survive a crash of the driver. */
 export class Volumes {
   readonly snapshots: Snapshots
   readonly #settings: DriverSettings
@@ -58,7 +58,7 @@ export class Volumes {
     return this.all.find((volume) => volume.name === name)
   }
 
-  /** Makes a volume; without an id under a new one. */
+  /** Adds a volume. Creates an ID if `parts` has none. */
   add(parts: Partial<StoredVolume> & { name: string; capacityBytes: bigint }): StoredVolume {
     this.#made += 1
     const volume: StoredVolume = {
@@ -81,7 +81,7 @@ export class Volumes {
     this.#byId.delete(id)
   }
 
-  /** The volume that a call names. An unknown one is refused or taken on, as the settings say. */
+  /** Returns the volume with an ID. An unknown volume is refused or added, as the setting `unknownVolumes` demands. */
   require(id: string): StoredVolume {
     if (id === '') throw invalidArgument('volume_id is required')
     const volume = this.#byId.get(id)
@@ -90,7 +90,7 @@ export class Volumes {
     throw new DriverFailure('NOT_FOUND', `volume ${JSON.stringify(id)} does not exist`)
   }
 
-  /** How many volumes a node has. */
+  /** Returns the number of volumes that are attached to a node. */
   countOn(nodeId: string): number {
     return this.all.filter((volume) => volume.attachments.has(nodeId)).length
   }

@@ -5,9 +5,9 @@ import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
 /** The name of a status code, such as `NOT_FOUND`. */
 export type GrpcCodeName = keyof typeof status
 
-/** Which calls a rule is about. */
+/** The calls that a rule applies to. */
 export interface DriverMatch {
-  /** `ControllerPublishVolume`, ... */
+  /** The name of the method, such as `ControllerPublishVolume`. */
   readonly method?: string
   /** The volume of the call; for CreateSnapshot the source volume. */
   readonly volumeId?: string
@@ -24,24 +24,24 @@ export type DriverResponse =
       readonly do: 'fail'
       readonly code: GrpcCodeName
       readonly message?: string
-      /** Sent along as google.rpc.RetryInfo. */
+      /** The retry delay, which the error contains as google.rpc.RetryInfo. */
       readonly retryAfterMs?: number
       readonly applied?: boolean
     }
-  /** Never answers. */
+  /** Leaves the call unanswered. */
   | { readonly do: 'hang'; readonly applied?: boolean }
-  /** The driver dies: this call and all others in flight break, and nothing listens until it is started again. */
+  /** Kills the driver: all calls in flight break, and the driver does not listen until its restart. */
   | { readonly do: 'crash'; readonly applied?: boolean }
 
 export type DriverAction =
   | DriverResponse
-  /** Answers as usual, but later. */
+  /** Performs the call as usual after a delay. */
   | { readonly do: 'delay'; readonly ms: number }
 
 export type DriverRule = FaultRuleFor<DriverMatch, DriverAction>
 export type DriverFaults = FaultRules<DriverSubject, DriverMatch, DriverAction>
 
-/** The parts of a call that rules match. */
+/** The facts of a call that rules match. */
 export interface DriverSubject {
   readonly method: string
   readonly volumeId: string | undefined

@@ -16,26 +16,26 @@ const meetings = (faults: ReturnType<typeof book>, count: number): (string | und
   Array.from({ length: count }, () => faults.match(get))
 
 test.each<[string, FaultRuleFor<Partial<Subject>, string>, (string | undefined)[]]>([
-  ['a rule without a match hits everything', { action: 'x' }, ['x', 'x', 'x']],
+  ['a rule without a match applies to each request', { action: 'x' }, ['x', 'x', 'x']],
   [
-    'all that is given must fit',
+    'all fields of a match must be equal',
     { match: { method: 'get', name: 'b' }, action: 'x' },
     [undefined, undefined, undefined],
   ],
   [
-    'a field that is undefined fits anything',
+    'an undefined field of a match equals any value',
     { match: { method: 'get', name: undefined }, action: 'x' },
     ['x', 'x', 'x'],
   ],
-  ['times ends it', { times: 2, action: 'x' }, ['x', 'x', undefined]],
-  ['skip lets the first ones pass', { skip: 1, times: 1, action: 'x' }, [undefined, 'x', undefined]],
+  ['`times` ends a rule', { times: 2, action: 'x' }, ['x', 'x', undefined]],
+  ['`skip` lets the first requests pass', { skip: 1, times: 1, action: 'x' }, [undefined, 'x', undefined]],
 ])('%s', (_name, rule, expected) => {
   const faults = book()
   faults.add(rule)
   expect(meetings(faults, 3)).toEqual(expected)
 })
 
-test('a share is drawn for each meeting', () => {
+test('`share` is a probability that is drawn for each request', () => {
   const draws = [0.1, 0.9, 0.4]
   const faults = book(new FakeClock({ random: () => draws.shift() ?? 0 }))
   const rule = faults.add({ share: 0.5, action: 'x' })
@@ -43,7 +43,7 @@ test('a share is drawn for each meeting', () => {
   expect(rule.hits).toBe(2)
 })
 
-test('the first rule that applies decides, and a removed one does not', () => {
+test('the first rule that applies decides, and a removed rule has no effect', () => {
   const faults = book()
   const first = faults.add({ action: 'first' })
   faults.add({ action: 'second' })
@@ -54,7 +54,7 @@ test('the first rule that applies decides, and a removed one does not', () => {
   expect(faults.match(get)).toBeUndefined()
 })
 
-test('a hold keeps what fits until it is released', async () => {
+test('a hold delays matching requests until its release', async () => {
   const faults = book()
   const hold = faults.hold({ name: 'a' })
   const passed: string[] = []

@@ -1,31 +1,31 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** Which requests fail, and how. */
+/** A rule that replaces or delays the answers to some requests. */
 export interface FaultRuleFor<Match, Action> {
   readonly name?: string
-  /** All given fields must match; without `match` every request does. */
+  /** The fields that must all be equal. Without `match`, the rule matches each request. */
   readonly match?: Match
-  /** The number of fitting requests that pass before the rule applies. */
+  /** The number of matching requests that pass before the rule applies. */
   readonly skip?: number
-  /** How often it applies; without it always. */
+  /** How often the rule applies; by default without limit. */
   readonly times?: number
-  /** The share of fitting requests that it hits, 0 to 1. */
+  /** The probability, from 0 to 1, that the rule applies to a matching request. */
   readonly share?: number
   readonly action: Action
 }
 
 export interface ActiveRule {
-  /** How often it has applied. */
+  /** How often the rule has applied. */
   readonly hits: number
   remove(): void
 }
 
-/** Requests that fit wait before they take effect, until they are released. */
+/** A stop for matching requests: they wait for `release` before they take effect. */
 export interface Hold {
   /** Resolves when the first request has arrived. */
   readonly arrived: Promise<void>
   readonly waiting: number
-  /** Releases them and all later ones. */
+  /** Ends the wait of all requests. Later requests do not wait. */
   release(): void
 }
 
@@ -35,7 +35,7 @@ interface State<Match, Action> {
   hits: number
 }
 
-/** The faults of one server. Rules are asked in the order in which they were added; the first that applies decides. */
+/** The faults of one server. The first rule that applies decides, in the order in which the rules were added. */
 export class FaultRules<Subject extends object, Match extends object, Action> {
   readonly #clock: Clock
   readonly #fits: (subject: Subject, match: Match) => boolean
@@ -97,14 +97,14 @@ export class FaultRules<Subject extends object, Match extends object, Action> {
     }
   }
 
-  /** Waits while the request is held. */
+  /** Waits while a hold matches the request. */
   async awaitHold(subject: Subject): Promise<void> {
     for (const hold of [...this.#holds]) {
       if (this.#fits(subject, hold.match)) await hold.enter()
     }
   }
 
-  /** The action for this request. Each time a rule fits, it counts. */
+  /** Returns the action of the first rule that applies. Each rule counts the requests that it has matched. */
   match(subject: Subject): Action | undefined {
     for (const state of this.#rules) {
       const { match, skip = 0, times = Infinity, share = 1, action } = state.rule

@@ -4,11 +4,11 @@ import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
 /** The verb of a request for a resource, as roles name it. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
 
-/** Which requests a rule is about. */
+/** The requests that a rule applies to. */
 export interface FaultMatch {
   readonly verb?: Verb
   readonly method?: string
-  /** The plural, `volumeattachments/status` for the subresource. */
+  /** The plural, and for a subresource both names: `volumeattachments/status`. */
   readonly resource?: string
   readonly namespace?: string
   readonly name?: string
@@ -30,23 +30,23 @@ export type FaultResponse =
       readonly retryAfterSeconds?: number
       readonly applied?: boolean
     }
-  /** Never answers; the connection stays open until the client gives up. */
+  /** Leaves the request unanswered. The connection stays open until the client gives up. */
   | { readonly do: 'hang'; readonly applied?: boolean }
   /** Closes the connection without an answer. */
   | { readonly do: 'cut'; readonly applied?: boolean }
 
 export type FaultAction =
   | FaultResponse
-  /** Answers as usual, but later. */
+  /** Performs the request as usual after a delay. */
   | { readonly do: 'delay'; readonly ms: number }
-  /** Starts a watch, and ends it after this many frames or this time. */
+  /** Starts a watch as usual, and ends it after a number of events or a time. */
   | { readonly do: 'endWatch'; readonly afterFrames?: number; readonly afterMs?: number; readonly how?: WatchEnd }
 
 export type WatchEnd = 'close' | 'cut' | 'expired' | 'garbage' | 'silent'
 
 export type RequestRule = FaultRuleFor<FaultMatch, FaultAction>
 
-/** The facts of a request that rules look at. */
+/** The facts of a request that rules match. */
 export interface FaultSubject {
   readonly verb: Verb | undefined
   readonly method: string

@@ -1,6 +1,6 @@
-/** The attachment of a volume to a node, as far as the controller knows it. */
+/** The state of an attachment of a volume to a node, as the controller knows it. */
 export type AttachState =
-  /** The attacher has reported the attachment, or the node status did when the controller started. */
+  /** The attacher has reported the attachment, or the node status listed the volume when the controller started. */
   | 'attached'
   /** The node may have the volume, because an attach or a detach is not confirmed. */
   | 'uncertain'
@@ -11,10 +11,7 @@ export interface AttachedTo {
   readonly detachRequestedAt: number | undefined
 }
 
-/**
- * The actual state: the nodes of each volume, the attached list for each node status, and the in-use list of each
- * kubelet.
- */
+/** The actual state: the nodes that have each volume, and the lists of volumes for the status of each node. */
 export class ActualState {
   readonly #volumes = new Map<string, Map<string, AttachedTo>>()
   /**
@@ -47,7 +44,7 @@ export class ActualState {
     this.#volumes.set(volumeName, nodes)
   }
 
-  /** Starts the wait for the unmount, unless it has begun. */
+  /** Starts the wait for the unmount of a volume, unless the wait has already begun. */
   requestDetach(volumeName: string, node: string, now: number): void {
     const nodes = this.#volumes.get(volumeName)
     const attached = nodes?.get(node)
@@ -56,7 +53,7 @@ export class ActualState {
     }
   }
 
-  /** Ends the wait for the unmount, because the volume is wanted again. */
+  /** Ends the wait for the unmount of a volume, because a pod wants the volume again. */
   resetDetachRequest(volumeName: string, node: string): void {
     const nodes = this.#volumes.get(volumeName)
     const attached = nodes?.get(node)
@@ -76,7 +73,7 @@ export class ActualState {
     this.#reported.delete(node)
   }
 
-  /** Returns the attached list for the status of the node, in a stable order. */
+  /** Returns the volumes that the node status should list as attached, sorted. */
   reportedOn(node: string): readonly string[] {
     return [...(this.#reported.get(node) ?? [])].sort()
   }
@@ -85,7 +82,7 @@ export class ActualState {
     return this.#reported.get(node)?.has(volumeName) === true
   }
 
-  /** Stores the in-use list of a node. Returns the volumes that were added to the list or removed from it. */
+  /** Stores the volumes that a node reports as in use. Returns the volumes that were added or removed. */
   setInUse(node: string, volumeNames: readonly string[]): readonly string[] {
     const before = this.inUseOn(node)
     const after = new Set(volumeNames)

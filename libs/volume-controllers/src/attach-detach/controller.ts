@@ -39,7 +39,7 @@ export function attachDetachController(parts: ControllerParts, options: AttachDe
       keysOf(pods, (event) => onPod(event, state)),
       keysOf(attachments, (event) => onAttachment(event, state)),
       ...keysOfPodVolumes(caches, (pod) => state.syncPod(pod)),
-      // The rebuild comes after the sources above. They treat existing nodes as new and clear their reported volumes.
+      // This source comes last, because the sources above treat existing nodes as new and clear their reported volumes.
       rebuilt(state),
       periodicKeys(clock, populateMs, () => state.populate()),
     ],

@@ -6,7 +6,7 @@ const POD: PodRef = { key: 'default/app', uid: 'uid-app', resourceVersion: '1' }
 const NOW = 1_000_000
 const SIX_MINUTES = 360_000
 
-/** A node that wants the volume and has nothing of it. */
+/** A node with a pod that wants the volume. The volume is not attached to the node. */
 const wants = (change: Partial<NodeView> = {}): NodeView => ({
   node: 'node-1',
   pods: [POD],
@@ -23,7 +23,7 @@ const wants = (change: Partial<NodeView> = {}): NodeView => ({
   ...change,
 })
 
-/** A node that has the volume and should not. */
+/** A node to which the volume is attached, although no pod on the node wants it. */
 const has = (change: Partial<NodeView> = {}): NodeView =>
   wants({
     pods: [],
@@ -33,7 +33,7 @@ const has = (change: Partial<NodeView> = {}): NodeView =>
     ...change,
   })
 
-/** A node that wants the volume and has it. */
+/** A node to which the volume is attached, with a pod that uses it. */
 const holds = (change: Partial<NodeView> = {}): NodeView => has({ pods: [POD], inUse: true, ...change })
 
 const UNCERTAIN = { state: 'uncertain' as const, detachRequestedAt: undefined }
@@ -48,78 +48,78 @@ const summary = (steps: readonly Step[]): string[] =>
     return `${step.do} ${step.node}`
   })
 
-describe('an attach', () => {
+describe('a wanted volume', () => {
   const rows: { name: string; nodes: NodeView[]; steps: string[] }[] = [
-    { name: 'is asked for where a pod wants the volume', nodes: [wants()], steps: ['attach node-1'] },
+    { name: 'requests an attach if a pod wants the volume', nodes: [wants()], steps: ['attach node-1'] },
     {
-      name: 'is waited for',
+      name: 'waits for the attacher',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting' })],
       steps: ['beginWait node-1', 'wait 120000'],
     },
     {
-      name: 'that was requested and is not in the cache is read',
+      name: 'reads a requested attachment that the cache lacks',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'unknown' })],
       steps: ['readAttachment node-1'],
     },
     {
-      name: 'is complete when the attacher says so',
+      name: 'marks the volume as attached when the attacher reports it',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'attached' })],
       steps: ['markAttached node-1'],
     },
     {
-      name: 'that is complete needs nothing',
+      name: 'returns no step for an attached volume',
       nodes: [holds()],
       steps: [],
     },
     {
-      name: 'from before a restart is taken over',
+      name: 'waits for an attachment from before a restart',
       nodes: [wants({ attachment: 'waiting' })],
       steps: ['markUncertain node-1', 'beginWait node-1', 'wait 120000'],
     },
     {
-      name: 'that fails is reported',
+      name: 'records the error of the attacher',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', attachError: 'no' })],
       steps: ['recordFailure node-1'],
     },
     {
-      name: 'that fails is reported once, however long that lasts',
+      name: 'records the error of the attacher only once',
       nodes: [
         wants({ actual: UNCERTAIN, attachment: 'waiting', attachError: 'no', errorReported: true, waitingSince: 1 }),
       ],
       steps: [],
     },
     {
-      name: 'is waited for until two minutes are over',
+      name: 'waits for the attacher up to two minutes',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', waitingSince: NOW - 119_999 })],
       steps: ['wait 1'],
     },
     {
-      name: 'that is not answered is reported after two minutes, and waited for again',
+      name: 'records a time-out after two minutes, and waits again',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'waiting', waitingSince: NOW - 120_000 })],
       steps: ['recordTimeout node-1', 'beginWait node-1', 'wait 120000'],
     },
     {
-      name: 'is asked for again when a user deleted the attachment',
+      name: 'requests a new attach if a user has deleted the attachment',
       nodes: [holds({ attachment: 'none' })],
       steps: ['markDetached node-1', 'attach node-1'],
     },
     {
-      name: 'is uncertain again when a client has withdrawn that it is attached',
+      name: 'marks the volume as uncertain if a client resets the status of the attachment',
       nodes: [holds({ attachment: 'waiting' })],
       steps: ['markUncertain node-1', 'beginWait node-1', 'wait 120000'],
     },
     {
-      name: 'waits for the end of a detach that is under way',
+      name: 'waits for the end of a running detach',
       nodes: [wants({ actual: UNCERTAIN, attachment: 'deleting' })],
       steps: [],
     },
     {
-      name: 'is no longer safe to use when its attachment is being deleted',
+      name: 'marks the volume as uncertain while its attachment is being deleted',
       nodes: [holds({ attachment: 'deleting' })],
       steps: ['markUncertain node-1'],
     },
     {
-      name: 'takes back a detach that was asked for',
+      name: 'cancels a requested detach',
       nodes: [holds({ actual: { state: 'attached', detachRequestedAt: 1 }, isReported: false })],
       steps: ['keep node-1'],
     },
@@ -129,10 +129,10 @@ describe('an attach', () => {
   })
 })
 
-describe('a detach', () => {
+describe('an unwanted volume', () => {
   const asked = (ago: number): NodeView['actual'] => ({ state: 'attached', detachRequestedAt: NOW - ago })
   const rows: { name: string; nodes: NodeView[]; change?: Partial<VolumeView>; steps: string[] }[] = [
-    { name: 'is asked for where no pod wants the volume', nodes: [has()], steps: ['detach node-1'] },
+    { name: 'detaches a volume that no pod wants', nodes: [has()], steps: ['detach node-1'] },
     { name: 'waits while the node uses the volume', nodes: [has({ inUse: true })], steps: ['requestDetach node-1'] },
     {
       name: 'waits for a healthy node without limit',
@@ -140,49 +140,49 @@ describe('a detach', () => {
       steps: ['requestDetach node-1'],
     },
     {
-      name: 'waits for an unhealthy node no longer than allowed',
+      name: 'waits for an unhealthy node up to the limit',
       nodes: [has({ inUse: true, health: 'unhealthy', actual: asked(60_000) })],
       steps: ['requestDetach node-1', 'wait 300000'],
     },
     {
-      name: 'is forced on an unhealthy node when the time is over',
+      name: 'forces the detach from an unhealthy node after the limit',
       nodes: [has({ inUse: true, health: 'unhealthy', actual: asked(SIX_MINUTES) })],
       steps: ['detach node-1 by force: timeout'],
     },
     {
-      name: 'is forced on a node that is gone when the time is over',
+      name: 'forces the detach from a deleted node after the limit',
       nodes: [has({ inUse: true, health: 'gone', actual: asked(SIX_MINUTES) })],
       steps: ['detach node-1 by force: timeout'],
     },
     {
-      name: 'is never forced where that is switched off',
+      name: 'never forces a detach if there is no limit',
       nodes: [has({ inUse: true, health: 'gone', actual: asked(SIX_MINUTES) })],
       change: { maxWaitForUnmountMs: undefined },
       steps: ['requestDetach node-1'],
     },
     {
-      name: 'is forced at once on a node that is out of service',
+      name: 'forces the detach from an out-of-service node at once',
       nodes: [has({ inUse: true, outOfService: true })],
       steps: ['detach node-1 by force: out-of-service'],
     },
-    { name: 'that is under way is waited for', nodes: [has({ actual: UNCERTAIN, attachment: 'deleting' })], steps: [] },
+    { name: 'waits for a running detach', nodes: [has({ actual: UNCERTAIN, attachment: 'deleting' })], steps: [] },
     {
-      name: 'that another client began makes the volume unsafe to use',
+      name: 'marks the volume as uncertain if another client deletes the attachment',
       nodes: [has({ attachment: 'deleting' })],
       steps: ['markUncertain node-1'],
     },
     {
-      name: 'is over when the attachment is gone',
+      name: 'marks the volume as detached when the attachment is gone',
       nodes: [has({ actual: UNCERTAIN, attachment: 'none' })],
       steps: ['markDetached node-1'],
     },
     {
-      name: 'asks first where it is unknown whether there is an attachment',
+      name: 'reads the attachment first if its existence is unknown',
       nodes: [has({ actual: UNCERTAIN, attachment: 'unknown', isReported: false })],
       steps: ['readAttachment node-1'],
     },
     {
-      name: 'takes back an attach that never ended',
+      name: 'detaches a volume whose attach never ended',
       nodes: [has({ actual: UNCERTAIN, attachment: 'waiting', isReported: false })],
       steps: ['detach node-1'],
     },
@@ -196,7 +196,7 @@ describe('a volume for one node', () => {
   const old = has({ node: 'node-1' })
   const next = wants({ node: 'node-2' })
 
-  it('leaves its old node before it is attached to the new one', () => {
+  it('detaches from the old node before it attaches to the new node', () => {
     expect(summary(decide([old, next]))).toEqual(['detach node-1'])
   })
 
@@ -213,27 +213,27 @@ describe('a volume for one node', () => {
     },
   )
 
-  it('reports a multi-attach while the old node uses it', () => {
+  it('reports a multi-attach while the old node uses the volume', () => {
     expect(summary(decide([{ ...old, inUse: true }, next]))).toEqual([
       'requestDetach node-1',
       'recordMultiAttach node-2',
     ])
   })
 
-  it('reports no multi-attach while it is being detached from the old node', () => {
+  it('reports no multi-attach while the volume is being detached from the old node', () => {
     expect(summary(decide([{ ...old, actual: UNCERTAIN, attachment: 'deleting' }, next]))).toEqual([])
   })
 
-  it('reports no multi-attach while it is not known whether the old node has it', () => {
+  it('reports no multi-attach while it is unknown whether the old node has the volume', () => {
     const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'unknown' }, next])
     expect(summary(steps)).toEqual(['readAttachment node-1'])
   })
 
-  it('reports a multi-attach once', () => {
+  it('reports a multi-attach only once', () => {
     expect(summary(decide([holds(), { ...next, multiAttachReported: true }]))).toEqual([])
   })
 
-  it('names the nodes that have it', () => {
+  it('the multi-attach report names the nodes that have the volume', () => {
     expect(decide([holds(), next])).toEqual([
       { do: 'recordMultiAttach', node: 'node-2', pods: [POD], others: ['node-1'] },
     ])

@@ -117,7 +117,7 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeV
     case 'unknown':
       return [{ do: 'readAttachment', node: name }]
     case 'deleting':
-      // The volume is wanted again during its detach. The detach must end first.
+      // A pod wants the volume again during its detach. The detach must end first.
       return uncertain
     case 'attached':
       if (actual?.state !== 'attached') return [{ do: 'markAttached', node: name, pods }]

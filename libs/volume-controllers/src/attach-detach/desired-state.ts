@@ -1,4 +1,4 @@
-/** A volume as the attach/detach controller sees it. */
+/** The identity of a volume that a pod wants. */
 export interface VolumeSpec {
   /** The name of the volume in node statuses. */
   readonly volumeName: string
@@ -7,7 +7,7 @@ export interface VolumeSpec {
   readonly multiAttach: boolean
 }
 
-/** The identity of a pod, as events need it. */
+/** A reference to a pod, for events. */
 export interface PodRef {
   readonly key: string
   readonly uid: string
@@ -34,7 +34,7 @@ export class DesiredState {
     this.#nodes.add(node)
   }
 
-  /** Removes a node on which no volume is wanted. */
+  /** Removes a node, unless a pod on the node wants a volume. */
   deleteNode(node: string): void {
     if (![...this.#volumes.values()].some((nodes) => nodes.has(node))) this.#nodes.delete(node)
   }
@@ -59,7 +59,7 @@ export class DesiredState {
     return isNew
   }
 
-  /** Removes a pod. Returns the volumes that it wanted. */
+  /** Removes a pod. Returns its volumes. */
   deletePod(uid: string): readonly string[] {
     const entry = this.#pods.get(uid)
     if (entry === undefined) return []
@@ -87,7 +87,7 @@ export class DesiredState {
     return volume?.spec
   }
 
-  /** Returns the nodes on which the volume is wanted. */
+  /** Returns the nodes with pods that want the volume. */
   nodesOf(volumeName: string): Iterable<string> {
     return this.#volumes.get(volumeName)?.keys() ?? []
   }

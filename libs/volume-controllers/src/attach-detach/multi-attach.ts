@@ -6,10 +6,7 @@ export interface MultiAttachText {
   readonly why: string
 }
 
-/**
- * Returns the text. `users` are the pods that have the volume. With `waitingMessage` the text is a wait, as in
- * Kubernetes 1.37.
- */
+/** Returns the text. `users` are the pods that have the volume. `waitingMessage` selects the text of version 1.37. */
 export function multiAttachText(
   pod: PodRef,
   users: readonly PodRef[],

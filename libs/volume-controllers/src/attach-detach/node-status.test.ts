@@ -7,7 +7,7 @@ import { inUseList, type StatusList } from './node-status.ts'
 const NODE = 'node-1'
 const NEVER = new AbortController().signal
 
-/** The node in the API and in the cache. The cache learns only from the answers of writes. */
+/** The volumes that the node status should list. The next variables are the state of the fake client and cache. */
 let used: readonly string[]
 let writes: (readonly string[])[]
 let cached: CachedNode
@@ -43,7 +43,7 @@ beforeEach(() => {
 
 const write = (): Promise<void> => list.write(NODE, NEVER)
 
-describe("a list in a node's status", () => {
+describe('a list of volumes in a node status', () => {
   it('writes an unchanged list only once', async () => {
     used = ['a']
     await write()
@@ -59,7 +59,7 @@ describe("a list in a node's status", () => {
     expect(list.says(NODE, 'a')).toBe('no')
   })
 
-  it('writes the list again if the answer to the last write was lost, even if the cache has it', async () => {
+  it('writes the list again after a lost answer, even if the cache has the desired state', async () => {
     used = ['a']
     await write()
     used = []

@@ -16,11 +16,11 @@ export interface NodeStatusParts {
 export type Says = 'yes' | 'no' | 'perhaps'
 
 /**
- * A list of volumes in the statuses of nodes, and its only writer. The cache counts only after a confirmed write: the
- * answer to a successful write may be lost, and other components may act on the write before the cache shows it.
+ * A list of volumes in the status of each node, and its only writer. It trusts the cache only after a confirmed write:
+ * the answer to a successful write may be lost, and other components may act on the write before the cache shows it.
  */
 export interface StatusList {
-  /** Writes the list of a node. It resolves when the stored list is at least as new as this call. */
+  /** Writes the list of a node. Resolves when the API server has a list that is at least as new as this call. */
   write(node: string, signal: AbortSignal): Promise<void>
   says(node: string, volumeName: string): Says
 }

@@ -182,7 +182,7 @@ function recordFailure(pods: readonly PodRef[], why: string, run: Run): void {
   recordOnPods(pods, { type: 'Warning', reason: 'FailedAttachVolume', message }, run)
 }
 
-/** Records an event on each pod. It names the users in the namespace of the pod and counts the other users. */
+/** Records an event on each pod. It names the pods of the same namespace that use the volume, and counts the others. */
 function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
   const { volumeName, parts } = run
   const users = others.flatMap((node) => parts.state.desired.podsOn(volumeName, node))
@@ -192,7 +192,7 @@ function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], r
   }
 }
 
-/** Formats a message about the volume, as kubectl shows it. */
+/** Returns the beginning of an event message, which names the volume. */
 function about({ volumeName, parts }: Run, what: string): string {
   return `${what} for volume "${parts.state.desired.specOf(volumeName)?.pvName ?? volumeName}" `
 }

@@ -8,31 +8,31 @@ const attachable = { is: 'attachable', spec: { volumeName, pvName: 'pv-1', multi
 const resolved = (stores: Parameters<typeof lookups>[0], volumes = pod().volumes) =>
   resolveVolumes(pod({ volumes }), lookups(stores))
 
-describe('a volume of a pod', () => {
+describe('resolveVolumes', () => {
   const claims = [bound.claim]
   const volumes = [bound.volume]
   const rows: [string, Parameters<typeof lookups>[0], unknown][] = [
-    ['is attached when its claim is bound from both sides', { claims, volumes }, attachable],
-    ['is attached when the driver asks for that', { claims, volumes, drivers: [csiDriver()] }, attachable],
+    ['attaches a volume if the claim and the volume name each other', { claims, volumes }, attachable],
+    ['attaches a volume if the driver requires it', { claims, volumes, drivers: [csiDriver()] }, attachable],
     [
-      'is not attached when its driver needs none',
+      'does not attach a volume if the driver needs no attach',
       { claims, volumes, drivers: [csiDriver({ attachRequired: false })] },
       { is: 'notAttachable', volumeName },
     ],
-    ['is not known without its claim', { volumes }, { is: 'unknown' }],
-    ['is not known without its volume', { claims }, { is: 'unknown' }],
+    ['returns unknown if the claim is missing', { volumes }, { is: 'unknown' }],
+    ['returns unknown if the volume is missing', { claims }, { is: 'unknown' }],
     [
-      'is not known while its claim is pending',
+      'returns unknown while the claim is pending',
       { claims: [claim({ volumeName: 'pv-1' })], volumes },
       { is: 'unknown' },
     ],
     [
-      "is not known while the volume is another claim's of that name",
+      'returns unknown if the volume belongs to an older claim of that name',
       { claims, volumes: [volume({ claimRef: { ...refTo(bound.claim), uid: 'before' }, phase: 'Bound' })] },
       { is: 'unknown' },
     ],
     [
-      'is not attached when it is not CSI',
+      'does not attach a volume without a CSI driver',
       { claims, volumes: [{ ...bound.volume, csi: undefined }] },
       { is: 'notAttachable', volumeName: undefined },
     ],
@@ -60,24 +60,24 @@ describe('a volume of a pod', () => {
   })
 })
 
-describe('a pod wants its volumes', () => {
+describe('wantsVolumes', () => {
   it.each([
-    ['when it is placed', {}, true],
-    ['not before', { nodeName: '' }, false],
-    ['not when it has ended', { phase: 'Failed' as const }, false],
+    ['returns true for a scheduled pod', {}, true],
+    ['returns false for an unscheduled pod', { nodeName: '' }, false],
+    ['returns false for a pod that has ended', { phase: 'Failed' as const }, false],
   ])('%s', (_, change, wants) => {
     expect(wantsVolumes(pod(change))).toBe(wants)
   })
 })
 
-describe('several nodes may have a volume', () => {
+describe('mayAttachTwice', () => {
   it.each([
     [['ReadWriteOnce'], false],
     [['ReadWriteOncePod'], false],
     [['ReadWriteOnce', 'ReadWriteMany'], true],
     [['ReadOnlyMany'], true],
     [[], true],
-  ])('for the access modes %j, the answer is %s', (accessModes, may) => {
+  ])('the access modes %j have the result %s', (accessModes, may) => {
     expect(mayAttachTwice({ accessModes })).toBe(may)
   })
 })

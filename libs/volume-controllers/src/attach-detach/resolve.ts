@@ -29,7 +29,7 @@ export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolv
   })
 }
 
-/** Returns the volume of a claim if both halves of the binding are written. */
+/** Returns the volume of a claim if the claim and the volume refer to each other. */
 export function boundVolume(claim: Claim, { volumes }: Pick<Lookups, 'volumes'>): Volume | undefined {
   if (claim.phase !== 'Bound' || claim.volumeName === '') return undefined
   const volume = volumes.store.get(claim.volumeName)

@@ -12,7 +12,7 @@ export interface AttachDetachStateOptions {
   readonly maxWaitForUnmountMs: number | undefined
 }
 
-/** The actions of this controller on an attachment, which no cache contains. */
+/** The facts about an attachment that only this controller knows, because no cache contains them. */
 interface AttachmentMemory {
   /** The deletion was requested. Its event may not have arrived yet. */
   readonly deleted?: boolean
@@ -42,7 +42,7 @@ export class AttachDetachState {
 
   /**
    * Builds both states after a start. Volumes in node statuses count as attached; an attachment that no status lists is
-   * uncertain, because it may be as new as the restart.
+   * uncertain, because its attach may not be complete.
    */
   rebuild(): void {
     const { nodes, attachments, pods } = this.#caches
@@ -61,14 +61,14 @@ export class AttachDetachState {
     for (const pod of pods.store.values()) this.syncPod(pod)
   }
 
-  /** Returns the volumes of both states, which need a look after a rebuild. */
+  /** Returns the volumes of both states, which must be reconciled after a rebuild. */
   volumeNames(): ReadonlySet<string> {
     const names = new Set(this.actual.volumes())
     for (const { volumes } of this.desired.pods()) for (const name of volumes) names.add(name)
     return names
   }
 
-  /** Updates the desired state with the volumes of a pod. Returns the volumes that need a look. */
+  /** Updates the desired state with the volumes of a pod. Returns the volumes to reconcile. */
   syncPod(pod: CachedPod): readonly string[] {
     if (!wantsVolumes(pod)) return this.desired.deletePod(pod.uid)
     const changed: string[] = []
@@ -84,7 +84,7 @@ export class AttachDetachState {
     return changed
   }
 
-  /** Repairs the desired state in case events were missed. Returns the volumes that need a look. */
+  /** Repairs the desired state in case events were missed. Returns the volumes to reconcile. */
   populate(): readonly string[] {
     const { pods } = this.#caches
     const changed: string[] = []
@@ -95,7 +95,7 @@ export class AttachDetachState {
     return changed
   }
 
-  /** Updates the states for an added or changed node. Returns the volumes that need a look. */
+  /** Updates the states for an added or changed node. Returns the volumes to reconcile. */
   syncNode(node: string): readonly string[] {
     const cached = this.#caches.nodes.store.get(node)
     if (cached === undefined) return []

@@ -13,12 +13,12 @@ describe('the desired state', () => {
     state.addNode('node-2')
   })
 
-  it('takes no pod of a node that it does not manage', () => {
+  it('`addPod` ignores pods on a node that the controller does not manage', () => {
     expect(state.addPod(ref('a'), 'node-9', spec())).toBe(false)
     expect([...state.nodesOf('v')]).toEqual([])
   })
 
-  it('wants a volume until the last pod is gone', () => {
+  it('contains a volume until its last pod is deleted', () => {
     state.addPod(ref('a'), 'node-1', spec())
     state.addPod(ref('b'), 'node-1', spec())
     state.deletePod('a')
@@ -27,32 +27,32 @@ describe('the desired state', () => {
     expect([...state.nodesOf('v')]).toEqual([])
   })
 
-  it('says whether a pod is news', () => {
+  it('`addPod` returns whether the pod is new', () => {
     expect([state.addPod(ref('a'), 'node-1', spec()), state.addPod(ref('a'), 'node-1', spec())]).toEqual([true, false])
   })
 
-  it('names the volumes of a pod that is deleted', () => {
+  it('`deletePod` returns the volumes of the pod', () => {
     state.addPod(ref('a'), 'node-1', spec('v'))
     state.addPod(ref('a'), 'node-1', spec('w'))
     expect(state.deletePod('a')).toEqual(['v', 'w'])
     expect(state.deletePod('a')).toEqual([])
   })
 
-  it('keeps a node on which something is wanted', () => {
+  it('`deleteNode` keeps a node whose pod wants a volume', () => {
     state.addPod(ref('a'), 'node-1', spec())
     state.deleteNode('node-1')
     state.deleteNode('node-2')
     expect([state.hasNode('node-1'), state.hasNode('node-2')]).toEqual([true, false])
   })
 
-  it('drops one volume of a pod and keeps the others', () => {
+  it('`deleteVolumeOfPod` removes one volume of a pod and keeps the others', () => {
     state.addPod(ref('a'), 'node-1', spec('v'))
     state.addPod(ref('a'), 'node-1', spec('w'))
     state.deleteVolumeOfPod('a', 'v')
     expect([[...state.nodesOf('v')], [...state.nodesOf('w')]]).toEqual([[], ['node-1']])
   })
 
-  it('forgets its report when the volume leaves the node', () => {
+  it('forgets a multi-attach report when no pod on the node wants the volume', () => {
     state.addPod(ref('a'), 'node-1', spec())
     state.multiAttachReported('v', 'node-1')
     expect(state.wasMultiAttachReported('v', 'node-1')).toBe(true)
@@ -68,7 +68,7 @@ describe('the actual state', () => {
     state = new ActualState()
   })
 
-  it('reports attached volumes, and no uncertain ones', () => {
+  it('`reportedOn` lists attached volumes, but no uncertain volumes', () => {
     state.markAttached('v', 'node-1')
     state.markAttached('w', 'node-1')
     expect(state.reportedOn('node-1')).toEqual(['v', 'w'])
@@ -82,7 +82,7 @@ describe('the actual state', () => {
     expect([state.on('v', 'node-1')?.state, state.isReported('v', 'node-1')]).toEqual(['attached', false])
   })
 
-  it('counts the wait for an unmount from its first request', () => {
+  it('counts the wait for an unmount from the first detach request', () => {
     state.markAttached('v', 'node-1')
     state.requestDetach('v', 'node-1', 5)
     state.requestDetach('v', 'node-1', 9)
@@ -92,13 +92,13 @@ describe('the actual state', () => {
     expect(state.on('v', 'node-1')?.detachRequestedAt).toBeUndefined()
   })
 
-  it('says which volumes a report of the node is news for', () => {
+  it('`setInUse` returns the volumes that were added or removed', () => {
     state.setInUse('node-1', ['a', 'b'])
     expect([...state.setInUse('node-1', ['b', 'c'])].sort()).toEqual(['a', 'c'])
     expect(state.setInUse('node-1', ['c', 'b'])).toEqual([])
   })
 
-  it('forgets a volume with its last node', () => {
+  it('forgets a volume that is detached from its last node', () => {
     state.markAttached('v', 'node-1')
     state.markAttached('v', 'node-2')
     state.markDetached('v', 'node-1')

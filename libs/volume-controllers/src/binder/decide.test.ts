@@ -52,20 +52,20 @@ const zone = (name: string): Volume['required'] => ({
   nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [name] }] }],
 })
 
-describe('a pod', () => {
+describe('a pod that is not scheduled', () => {
   const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
     {
-      name: 'is placed on the node with the fewest pods',
+      name: 'gets the node with the fewest pods',
       view: { nodes: [option('node-1', {}, { pods: 2 }), option('node-2', {}, { pods: 1 })] },
       steps: ['bind to node-2'],
     },
     {
-      name: 'is placed on the first of equal ones',
+      name: 'gets the first of equal nodes',
       view: { nodes: [option('node-2'), option('node-1')] },
       steps: ['bind to node-1'],
     },
     {
-      name: 'is placed where its selector says',
+      name: 'gets the node that its selector selects',
       view: {
         pod: unplaced({ nodeSelector: { 'kubernetes.io/hostname': 'node-2' } }),
         nodes: [option('node-1'), option('node-2')],
@@ -73,7 +73,7 @@ describe('a pod', () => {
       steps: ['bind to node-2'],
     },
     {
-      name: 'is placed on no node that is cordoned, away, tainted or full',
+      name: 'gets no node that is cordoned, not ready, tainted or full',
       view: {
         claims: [bound()],
         nodes: [
@@ -88,7 +88,7 @@ describe('a pod', () => {
       ],
     },
     {
-      name: 'is placed where it tolerates the taint',
+      name: 'gets a node whose taint it tolerates',
       view: {
         pod: unplaced({ tolerations: [{ key: 'k', operator: 'Exists' }] }),
         nodes: [option('node-1', { taints: [{ key: 'k', value: 'v', effect: 'NoExecute' }] })],
@@ -96,12 +96,12 @@ describe('a pod', () => {
       steps: ['bind to node-1'],
     },
     {
-      name: 'waits without any node',
+      name: 'waits if there are no nodes',
       view: { nodes: [] },
       steps: ['0/0 nodes are available: no nodes available to schedule pods.'],
     },
     {
-      name: 'is placed where its volume can be reached',
+      name: 'gets a node that can reach its volume',
       view: {
         claims: [bound({ required: zone('b') })],
         nodes: [option('node-1', { labels: { zone: 'a' } }), option('node-2', { labels: { zone: 'b' } })],
@@ -109,22 +109,22 @@ describe('a pod', () => {
       steps: ['bind to node-2'],
     },
     {
-      name: 'waits for its claim',
+      name: 'waits if its claim is missing',
       view: { claims: [unbound({ claim: undefined })] },
       steps: ['persistentvolumeclaim "data" not found'],
     },
     {
-      name: 'waits while a claim that does not wait for it is unbound',
+      name: 'waits while a claim without delayed binding is unbound',
       view: { claims: [unbound({ storageClass: storageClass() })] },
       steps: ['pod has unbound immediate PersistentVolumeClaims'],
     },
     {
-      name: 'does not come to a claim that is being deleted',
+      name: 'waits if its claim is being deleted',
       view: { claims: [unbound({ claim: claim({ deleting: true }) })] },
       steps: ['persistentvolumeclaim "data" is being deleted'],
     },
     {
-      name: 'does not share a claim for one pod',
+      name: 'waits while another pod uses its ReadWriteOncePod claim',
       view: { claims: [{ ...bound(), isTaken: true }] },
       steps: ['node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'],
     },
@@ -134,21 +134,21 @@ describe('a pod', () => {
   })
 })
 
-describe('a claim that waited for its pod', () => {
+describe('a claim with delayed binding', () => {
   const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
-    { name: 'is provisioned for the node', view: { claims: [unbound()] }, steps: ['provision data for node-1'] },
+    { name: 'gets a new volume for the node', view: { claims: [unbound()] }, steps: ['provision data for node-1'] },
     {
-      name: 'gets a volume that is there',
+      name: 'reserves an available volume',
       view: { claims: [unbound()], volumes: [volume()] },
       steps: ['reserve pv-1 for data'],
     },
     {
-      name: 'gets no volume out of reach',
+      name: 'gets a new volume if the node cannot reach the available volume',
       view: { claims: [unbound()], volumes: [volume({ required: zone('far') })] },
       steps: ['provision data for node-1'],
     },
     {
-      name: 'and a second one get two volumes',
+      name: 'does not reserve the same volume as another claim of the pod',
       view: {
         claims: [unbound(), unbound({ name: 'more', claim: claim({ name: 'more' }) })],
         volumes: [volume({ key: 'pv-1' }), volume({ key: 'pv-2' })],
@@ -156,26 +156,26 @@ describe('a claim that waited for its pod', () => {
       steps: ['reserve pv-1 for data', 'reserve pv-2 for more'],
     },
     {
-      name: 'stays with the node it was first provisioned for',
+      name: 'keeps the selected node',
       view: {
         claims: [unbound({ claim: claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-2' } }) })],
       },
       steps: [],
     },
     {
-      name: 'is provisioned elsewhere when the node no longer fits',
+      name: 'gets another node if the selected node no longer fits',
       view: {
         claims: [unbound({ claim: claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-9' } }) })],
       },
       steps: ['provision data for node-1'],
     },
     {
-      name: 'waits for the PV controller once a volume is reserved',
+      name: 'waits for the PV controller if a volume is reserved',
       view: { claims: [unbound()], volumes: [volume({ claimRef: refTo(claim()) })] },
       steps: [],
     },
     {
-      name: 'is not provisioned where its class is not allowed',
+      name: 'gets a node in the allowed topologies of its class',
       view: {
         claims: [
           unbound({
@@ -190,7 +190,7 @@ describe('a claim that waited for its pod', () => {
       steps: ['provision data for node-2'],
     },
     {
-      name: 'of a class without provisioner waits for a volume',
+      name: 'waits for a volume if its class has no provisioner',
       view: {
         claims: [
           unbound({

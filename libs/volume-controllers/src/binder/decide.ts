@@ -20,7 +20,7 @@ export interface ClaimToPlace {
 
 export interface NodeOption {
   readonly node: CachedNode
-  /** How many pods it has. */
+  /** The number of pods on the node. */
   readonly pods: number
   /** The number of further claims that fit on the node; undefined if there is no limit. */
   readonly room: number | undefined

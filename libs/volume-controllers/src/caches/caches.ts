@@ -51,7 +51,7 @@ export interface Caches {
   readonly classes: Informer<CachedClass, StorageClass>
   readonly drivers: Informer<CachedDriver, CSIDriver>
   readonly csiNodes: Informer<CachedCsiNode, CSINode>
-  /** Undefined if the cluster takes no snapshots. */
+  /** Undefined if the cluster does not support snapshots. */
   readonly taken: SnapshotCaches | undefined
 }
 
@@ -96,7 +96,7 @@ export interface CacheParts {
   readonly client: KubeClient
   readonly clock: Clock
   readonly log: Logger
-  /** The API server has VolumeSnapshots, and the driver takes snapshots. */
+  /** True if the API server has VolumeSnapshots and the driver can take snapshots. */
   readonly snapshots: boolean
 }
 

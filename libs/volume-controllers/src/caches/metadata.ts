@@ -1,24 +1,22 @@
 import type { Cached } from '@csi-sidecars/informer'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 
-/** The annotations and finalizers by which the parts of Kubernetes talk to each other about volumes. */
+/** The annotations and finalizers with which the components of Kubernetes coordinate work on volumes. */
 
-/** On a claim: its binding was completed once; a claim that is unbound from then on is lost. */
+/** On a claim: it was bound once. If it loses its volume later, its phase becomes Lost. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
-/** On claim and volume: the controller has written this half of the binding; without it the user did. */
+/** On a claim or a volume: the controller, not the user, has written the reference to the other object. */
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
-/** On a claim: the node for which the binder wants it provisioned. */
+/** On a claim: the node that must be able to reach the new volume. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
-/**
- * On a claim: the name of its provisioner. The second constant is the older spelling, which provisioners still read.
- */
+/** On a claim: the name of its provisioner. The second constant is the old spelling, which provisioners still read. */
 export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 export const BETA_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
 /** On a volume: the provisioner that created the volume and deletes it. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
 /** On a volume: the size before a running expansion, which the file system still has. */
 export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
-/** On a claim: the driver expands without the node's help. */
+/** On a claim: the driver needs no expansion on the node. */
 export const NODE_EXPANSION_NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'
 /** On a class: this class is the default for claims that name no class. */
 export const IS_DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class'
@@ -39,7 +37,7 @@ const KEPT: readonly string[] = [
 
 export type Annotations = Readonly<Record<string, string>>
 
-/** Returns the annotations that decisions read. */
+/** Returns only the annotations that the controllers read. */
 export function keptAnnotations(annotations: Annotations | undefined): Annotations {
   const kept: Record<string, string> = {}
   for (const name of KEPT) {
@@ -49,7 +47,7 @@ export function keptAnnotations(annotations: Annotations | undefined): Annotatio
   return kept
 }
 
-/** Returns the fields that every projection starts with. */
+/** Returns the fields that all cached objects have: key, resource version and UID. */
 export function identityOf({ metadata }: KubeObject): Cached {
   const { namespace, name = '', resourceVersion = '', uid = '' } = metadata ?? {}
   return { key: namespace ? `${namespace}/${name}` : name, resourceVersion, uid }

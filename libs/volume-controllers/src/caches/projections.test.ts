@@ -7,7 +7,7 @@ import { isForClaim, volumeProjection } from './volume.ts'
 
 const metadata = { name: 'one', namespace: 'default', uid: 'u', resourceVersion: '7' }
 
-describe('of a claim is kept', () => {
+describe('claimProjection', () => {
   it('fills in the defaults if the fields are missing', () => {
     expect(claimProjection({ metadata })).toMatchObject({
       key: 'default/one',
@@ -40,7 +40,7 @@ describe('of a claim is kept', () => {
   })
 })
 
-describe('of a volume is kept', () => {
+describe('volumeProjection', () => {
   it('a reference without a UID reserves the volume, and a reference with a UID binds it', () => {
     const reserved = volumeProjection({ metadata, spec: { claimRef: { namespace: 'default', name: 'data', uid: '' } } })
     expect(reserved.claimRef).toEqual({ namespace: 'default', name: 'data', uid: undefined })
@@ -63,7 +63,7 @@ describe('of a volume is kept', () => {
   })
 })
 
-describe('of a pod are kept', () => {
+describe('podProjection', () => {
   const spec = {
     nodeName: 'node-1',
     initContainers: [{ name: 'first', volumeMounts: [{ name: 'scratch', mountPath: '/s' }] }],
@@ -105,12 +105,12 @@ describe('of a pod are kept', () => {
   const rows: [string, object, object, boolean][] = [
     ['is new', {}, {}, false],
     ['runs', {}, { phase: 'Running' }, false],
-    ['has done its work', {}, { phase: 'Succeeded' }, true],
+    ['has succeeded', {}, { phase: 'Succeeded' }, true],
     ['has failed', {}, { phase: 'Failed' }, true],
-    ['is to go while its containers run', { deletionTimestamp: 'now' }, { phase: 'Running', ...running }, false],
-    ['is to go and never ran', { deletionTimestamp: 'now' }, { phase: 'Pending' }, true],
+    ['is deleted while its containers run', { deletionTimestamp: 'now' }, { phase: 'Running', ...running }, false],
+    ['is deleted and never ran', { deletionTimestamp: 'now' }, { phase: 'Pending' }, true],
   ]
-  it.each(rows)('decides whether a pod is terminated if it %s', (_, more, status, ended) => {
+  it.each(rows)('reports whether a pod that %s is terminated', (_, more, status, ended) => {
     const pod = podProjection({ metadata: { ...metadata, ...more }, spec, status } as Parameters<
       typeof podProjection
     >[0])
@@ -118,7 +118,7 @@ describe('of a pod are kept', () => {
   })
 })
 
-describe('of a node is kept', () => {
+describe('nodeProjection', () => {
   const annotated = { name: 'n', annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } }
   it('a node is managed if its annotation is `true`', () => {
     expect(nodeProjection({ metadata: { name: 'n' } }).managed).toBe(false)
@@ -136,7 +136,7 @@ describe('of a node is kept', () => {
   })
 })
 
-describe('of classes and drivers is kept', () => {
+describe('the projections of classes, drivers and CSINodes', () => {
   it('keeps the volume binding mode of a class and fills in its defaults', () => {
     const waits = { metadata, provisioner: 'd', volumeBindingMode: 'WaitForFirstConsumer' }
     expect(classProjection(waits).waitsForConsumer).toBe(true)

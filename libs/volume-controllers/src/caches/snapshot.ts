@@ -16,7 +16,7 @@ export interface CachedSnapshot extends Cached, SnapshotState {
   readonly name: string
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
-  /** The claim whose volume is the source; empty for a snapshot that exists already. */
+  /** The claim whose volume is the source; empty if the source is an existing content. */
   readonly claim: string
   readonly className: string
   /** The name of the bound content, or empty. */
@@ -43,7 +43,7 @@ export function snapshotProjection(snapshot: VolumeSnapshot): CachedSnapshot {
 
 /** The cached fields of a VolumeSnapshotContent. */
 export interface CachedContent extends Cached, SnapshotState {
-  /** The key of its VolumeSnapshot. */
+  /** The key of the VolumeSnapshot that the content belongs to. */
   readonly snapshot: string
   readonly deleting: boolean
   readonly policy: string

@@ -51,7 +51,7 @@ describe('a driver that is opened', () => {
     },
   )
 
-  it.each(['Probe', 'GetPluginCapabilities'])('repeats the handshake if the driver dies in %s', async (method) => {
+  it.each(['Probe', 'GetPluginCapabilities'])('connects again if the driver dies in %s', async (method) => {
     let deaths = 0
     emulated.script(method, async () => {
       deaths += 1
@@ -84,7 +84,7 @@ describe('the socket of a node service', () => {
 })
 
 describe('a driver whose node service is emulated', () => {
-  it('expands on the node and answers for it, and is asked for everything else', async () => {
+  it('a driver with a substitute node answers node calls itself, and passes on all other calls', async () => {
     const driver = withSubstituteNode(await open('controller'))
     expect(driver.capabilities.node).toEqual(new Set([NodeRpc.EXPAND_VOLUME]))
     const before = emulated.calls.length

@@ -24,7 +24,7 @@ import {
 import type { Logger } from '@csi-sidecars/telemetry'
 
 export interface OpenDriverOptions {
-  /** `unix:///path`. */
+  /** The address of the socket, such as `unix:///path`. */
   readonly address: string
   readonly clock: Clock
   readonly log: Logger
@@ -33,11 +33,9 @@ export interface OpenDriverOptions {
   readonly services?: 'all' | 'controller' | 'node'
 }
 
-/** The time-out of each call in the handshake. */
+/** The time-out of each of the first calls, which identify the driver. */
 const HANDSHAKE_MS = 10_000
-/**
- * How long the handshake is repeated if the driver dies. A driver that dies every few seconds still answers in between.
- */
+/** How long the first calls are repeated if the driver dies. A driver in a crash loop may answer in between. */
 const DEATHS_MS = 30_000
 const PAUSE_MS = 200
 /** The time-out of a call about a volume, as in kubelet. */
@@ -57,7 +55,7 @@ export async function openDriver(options: OpenDriverOptions): Promise<Driver> {
   })
 }
 
-/** Connects to the driver and identifies it. If the driver dies during the handshake, both are repeated. */
+/** Connects to the driver and reads its identity. Repeats both if the driver dies before it has answered all calls. */
 async function meet(options: OpenDriverOptions): Promise<{ connection: Connection; identity: DriverIdentity }> {
   const { clock, signal, address } = options
   const until = clock.monotonic() + DEATHS_MS

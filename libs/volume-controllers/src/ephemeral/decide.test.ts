@@ -17,33 +17,33 @@ const steps = (change: Parameters<typeof pod>[0], ...claims: readonly Claim[]) =
 
 const create = (volume: string) => ({ do: 'create', volume, claim: `app-${volume}` })
 
-describe('a pod with volumes of its own', () => {
-  it('gets a claim for each', () => {
+describe('a pod with ephemeral volumes', () => {
+  it('gets a claim for each ephemeral volume', () => {
     expect(steps({})).toEqual([create('a'), create('b')])
   })
 
-  it('gets the claims that it does not have', () => {
+  it('gets only the missing claims', () => {
     expect(steps({}, claim({ name: 'app-a', ownerUid: app.uid }))).toEqual([create('b')])
   })
 
-  it('does not get the claim of another owner', () => {
+  it('does not use the claim of another owner', () => {
     const message = 'PVC default/app-a was not created for pod default/app (pod is not owner)'
     expect(steps({}, claim({ name: 'app-a' }))).toEqual([{ do: 'fail', volume: 'a', message }])
   })
 
-  it('gets none while it is being deleted', () => {
+  it('gets no claims while it is being deleted', () => {
     expect(steps({ deleting: true })).toEqual([])
   })
 })
 
-describe('a claim of a pod', () => {
+describe('isOrphan', () => {
   const owned = claim({ ownerUid: app.uid, ownerPod: app.name })
   it.each([
-    ['that is there stays', owned, app, false],
-    ['that is gone goes', owned, undefined, true],
-    ['that was recreated under its name is deleted', owned, pod({ uid: 'another' }), true],
-    ['goes once', { ...owned, deleting: true }, undefined, false],
-    ['without an owner stays', claim(), undefined, false],
+    ['returns false while the pod of the claim exists', owned, app, false],
+    ['returns true if the pod of the claim is gone', owned, undefined, true],
+    ['returns true if the pod was recreated', owned, pod({ uid: 'another' }), true],
+    ['returns false for a claim in deletion', { ...owned, deleting: true }, undefined, false],
+    ['returns false for a claim without an owner', claim(), undefined, false],
   ])('%s', (_, one, owner, orphan) => {
     expect(isOrphan(one, owner?.uid)).toBe(orphan)
   })

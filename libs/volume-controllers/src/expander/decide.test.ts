@@ -7,20 +7,20 @@ const WAITS = { do: 'report', message: 'waiting for an external controller to ex
 
 describe('the expander', () => {
   it.each([
-    ['says nothing of a claim that has what it asks for', boundPair(), undefined],
-    ['says who is waited for', boundPair({ claim: MORE }), WAITS],
+    ['does nothing if the claim has the requested size', boundPair(), undefined],
+    ['records that an external controller must expand', boundPair({ claim: MORE }), WAITS],
     [
-      'says it also while the file system is behind',
+      'records the event until the file system is expanded',
       boundPair({ volume: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } } }),
       WAITS,
     ],
     [
-      'waits for the volume',
+      'fails if the volume is missing',
       { claim: claim({ ...MORE, volumeName: 'pv-1' }), volume: undefined },
       { do: 'fail', message: 'there is no volume pv-1 yet' },
     ],
     [
-      'waits for the binding',
+      'fails if the volume is not bound to the claim',
       boundPair({ claim: MORE, volume: { claimRef: undefined } }),
       { do: 'fail', message: 'persistent Volume is not bound to PVC being updated : default/data' },
     ],
@@ -31,8 +31,8 @@ describe('the expander', () => {
   it.each([
     ['the request', claim(), claim({ request: '1025Mi' }), true],
     ['the capacity', claim(), claim({ capacity: '1Gi' }), true],
-    ['neither', claim({ request: '2Gi', capacity: '2Gi' }), claim({ request: '1Gi', capacity: '2048Mi' }), false],
-  ])('looks when more is there of %s', (_, before, after, looks) => {
+    ['nothing', claim({ request: '2Gi', capacity: '2Gi' }), claim({ request: '1Gi', capacity: '2048Mi' }), false],
+  ])('hasGrown detects the growth of %s', (_, before, after, looks) => {
     expect(hasGrown(before, after)).toBe(looks)
   })
 })

@@ -12,7 +12,7 @@ const view = (change: Partial<ClaimView> = {}): ClaimView => ({
   ...change,
 })
 
-/** Summarizes a plan: the writes and the reports. */
+/** Returns the writes, the events and the failures of a plan as texts. */
 const summary = (steps: readonly ClaimStep[]): string[] =>
   steps.map((step) => {
     if (step.do === 'report') return `${step.event.reason}: ${step.event.message}`
@@ -26,19 +26,19 @@ const whatIsDone = (steps: readonly ClaimStep[]): string[] =>
 
 describe('a claim that was never bound', () => {
   const rows: { name: string; view: Partial<ClaimView>; done: string[] }[] = [
-    { name: 'is bound to a volume that fits', view: { volumes: [volume()] }, done: BIND },
+    { name: 'gets a volume that fits', view: { volumes: [volume()] }, done: BIND },
     {
-      name: 'is bound to the volume that it names',
+      name: 'gets the volume that it names',
       view: { claim: claim({ volumeName: 'pv-1' }), named: volume() },
       done: BIND,
     },
     {
-      name: 'is bound to a volume that is reserved for it by name',
+      name: 'gets a volume that is reserved for it by name',
       view: { volumes: [volume({ claimRef: reservedFor(claim()) })] },
       done: BIND,
     },
     {
-      name: 'is bound to the volume that it names and that is reserved for it, whatever its size',
+      name: 'gets the volume that it names if it is reserved for the claim, even if it is too small',
       view: {
         claim: claim({ volumeName: 'pv-1' }),
         named: volume({ claimRef: reservedFor(claim()), capacity: '1Mi' }),
@@ -46,7 +46,7 @@ describe('a claim that was never bound', () => {
       done: BIND,
     },
     {
-      name: 'continues a binding whose first half is written',
+      name: 'completes a binding that is only written to the volume',
       view: { volumes: [volume({ claimRef: refTo(claim()), phase: 'Bound' })] },
       done: ['patchClaim', 'patchClaimStatus'],
     },
@@ -56,53 +56,53 @@ describe('a claim that was never bound', () => {
       done: [],
     },
     {
-      name: 'gets an event that says why it cannot have the volume that it names',
+      name: 'gets an event if the volume that it names does not fit',
       view: { claim: claim({ volumeName: 'pv-1' }), named: volume({ capacity: '1Mi' }) },
       done: ['VolumeMismatch'],
     },
     {
-      name: 'gets an event that the volume that it names is taken',
+      name: 'gets an event if the volume that it names is bound to another claim',
       view: { claim: claim({ volumeName: 'pv-1' }), named: volume({ claimRef: refTo(claim({ name: 'other' })) }) },
       done: ['FailedBinding'],
     },
     {
-      name: 'gets the default class where it asked for none',
+      name: 'gets the default class if it has no class',
       view: { claim: claim({ className: undefined }), storageClass: undefined, defaultClass: storageClass() },
       done: ['patchClaim'],
     },
     {
-      name: 'waits without any class',
+      name: 'waits for a volume if it wants no class',
       view: { claim: claim({ className: '' }), storageClass: undefined, defaultClass: storageClass() },
       done: ['FailedBinding'],
     },
-    { name: 'asks for a volume where none fits', view: {}, done: ['patchClaim', 'ExternalProvisioning'] },
+    { name: 'requests a new volume if none fits', view: {}, done: ['patchClaim', 'ExternalProvisioning'] },
     {
-      name: 'asks only once',
+      name: 'requests a new volume only once',
       view: { claim: claim({ annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } }) },
       done: ['ExternalProvisioning'],
     },
     {
-      name: 'gets an event that its class is missing',
+      name: 'gets an event if its class is missing',
       view: { storageClass: undefined },
       done: ['ProvisioningFailed'],
     },
     {
-      name: 'gets an event that its class provisions nothing',
+      name: 'gets an event if its class has no provisioner',
       view: { storageClass: storageClass({ provisioner: 'kubernetes.io/no-provisioner' }) },
       done: ['ProvisioningFailed'],
     },
     {
-      name: 'waits for its first consumer, however many volumes fit',
+      name: 'waits for its first consumer even if a volume fits',
       view: { storageClass: storageClass({ waitsForConsumer: true }), volumes: [volume()] },
       done: ['WaitForFirstConsumer'],
     },
     {
-      name: 'names the pods that it waits for',
+      name: 'gets an event with the pods that it waits for',
       view: { storageClass: storageClass({ waitsForConsumer: true }), waitingPods: ['a', 'b'] },
       done: ['WaitForPodScheduled'],
     },
     {
-      name: 'asks for a volume as soon as the binder has chosen a node',
+      name: 'requests a new volume after the binder has selected a node',
       view: {
         claim: claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-1' } }),
         storageClass: storageClass({ waitsForConsumer: true }),
@@ -110,7 +110,7 @@ describe('a claim that was never bound', () => {
       done: ['patchClaim', 'ExternalProvisioning'],
     },
     {
-      name: 'becomes pending again when it says something else',
+      name: 'becomes pending again if its phase is wrong',
       view: { claim: claim({ className: '', phase: 'Lost', capacity: '1Gi' }) },
       done: ['FailedBinding', 'patchClaimStatus'],
     },
@@ -119,7 +119,7 @@ describe('a claim that was never bound', () => {
     expect(whatIsDone(decideClaim(view(row.view)))).toEqual(row.done)
   })
 
-  it("fails when the volume that we gave it is another claim's by now", () => {
+  it('fails if the volume that the controller chose is now bound to another claim', () => {
     const ours = claim({ volumeName: 'pv-1', annotations: { 'pv.kubernetes.io/bound-by-controller': 'yes' } })
     const steps = decideClaim(view({ claim: ours, named: volume({ claimRef: refTo(claim({ name: 'other' })) }) }))
     expect(summary(steps)).toEqual([
@@ -128,7 +128,7 @@ describe('a claim that was never bound', () => {
     ])
   })
 
-  it('writes the volume first, guarded, and the claim after it', () => {
+  it('writes the volume before the claim, with the resource version of each', () => {
     expect(summary(decideClaim(view({ volumes: [volume({ resourceVersion: '7' })] })))).toEqual([
       'patchVolume {"metadata":{"resourceVersion":"7","annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},' +
         '"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"default","name":"data",' +
@@ -140,12 +140,12 @@ describe('a claim that was never bound', () => {
     ])
   })
 
-  it('does not call a reservation of the user its own', () => {
+  it('does not mark a volume that the user reserved as bound by the controller', () => {
     const reserved = volume({ claimRef: reservedFor(claim()) })
     expect(summary(decideClaim(view({ volumes: [reserved] })))[0]).not.toContain('bound-by-controller')
   })
 
-  it('does not call a name that the user wrote its own', () => {
+  it('does not mark a claim with a volume name of the user as bound by the controller', () => {
     const named = { claim: claim({ volumeName: 'pv-1' }), named: volume() }
     expect(summary(decideClaim(view(named)))[2]).toBe(
       'patchClaim {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bind-completed":"yes"}}}',
@@ -160,7 +160,7 @@ describe('a claim that was never bound', () => {
     expect(summary(decideClaim(view({ volumes: [growing] }))).at(-1)).toContain('"capacity":{"storage":"1Gi"}')
   })
 
-  it('reports the attributes class of its volume as soon as it is bound', () => {
+  it('a claim gets the attributes class of its volume in its status when it is bound', () => {
     const gold = { claim: claim({ attributesClass: 'gold' }), volumes: [volume({ attributesClass: 'gold' })] }
     expect(summary(decideClaim(view(gold))).at(-1)).toContain('"currentVolumeAttributesClassName":"gold"')
   })
@@ -169,16 +169,16 @@ describe('a claim that was never bound', () => {
 describe('a claim that was bound once', () => {
   const pair = boundPair()
 
-  it('needs nothing while both halves are written', () => {
+  it('needs no write while the claim and the volume name each other', () => {
     expect(decideClaim(view({ claim: pair.claim, named: pair.volume }))).toEqual([])
   })
 
-  it('keeps the size that its file system has', () => {
+  it('keeps its capacity if the volume becomes larger', () => {
     const grown = { ...pair.volume, capacity: '2Gi' }
     expect(decideClaim(view({ claim: pair.claim, named: grown }))).toEqual([])
   })
 
-  it("gets its volume's half back when that was deleted", () => {
+  it('writes the reference of the volume again if it was deleted', () => {
     const steps = decideClaim(
       view({ claim: pair.claim, named: { ...pair.volume, claimRef: undefined, phase: 'Available' } }),
     )
@@ -197,7 +197,7 @@ describe('a claim that was bound once', () => {
       'Bound claim has lost reference to PersistentVolume. Data on the volume is lost!',
     ],
     [
-      "its volume is another claim's",
+      'its volume is bound to another claim',
       { named: { ...pair.volume, claimRef: refTo(claim({ name: 'other' })) } },
       'Two claims are bound to the same volume, this one is bound incorrectly',
     ],
@@ -208,7 +208,7 @@ describe('a claim that was bound once', () => {
     expect(summary(steps)[1]).toContain(text)
   })
 
-  it('gets one event about its loss', () => {
+  it('gets only one event when it becomes lost', () => {
     expect(decideClaim(view({ claim: { ...pair.claim, phase: 'Lost' } }))).toEqual([])
   })
 

@@ -25,7 +25,7 @@ export interface ClaimView {
   readonly claim: Claim
   /** The volume that the claim names, if it exists. */
   readonly named: Volume | undefined
-  /** The volumes to choose from, for a claim that names none. */
+  /** The volumes that may be bound to a claim without a volume name. */
   readonly volumes: Iterable<Volume>
   /** The class that the claim asks for, if it exists. */
   readonly storageClass: CachedClass | undefined
@@ -102,7 +102,7 @@ function waitingForConsumer({ waitingPods }: ClaimView): ClaimStep {
   return report('Normal', 'WaitForPodScheduled', `waiting for ${pods} to be scheduled`)
 }
 
-/** The prefix of the names of in-tree plugins, of which this cluster has none. */
+/** The prefix of the names of in-tree plugins, which this controller does not support. */
 const IN_TREE_PREFIX = 'kubernetes.io/'
 
 /** Writes the name of the provisioner to the claim. The provisioner waits for this annotation. */
@@ -128,7 +128,7 @@ function annotateProvisioner(claim: Claim, provisioner: string): readonly ClaimS
   return [{ do: 'patchClaim', patch: annotateClaimPatch(claim, annotations) }]
 }
 
-/** Writes the volume first. Until the claim is written too, the volume keeps the pair together. */
+/** Binds a claim to a volume. The volume is written first, so that it cannot be bound to another claim. */
 function bind(claim: Claim, volume: Volume): readonly ClaimStep[] {
   const steps: ClaimStep[] = []
   const add = (does: Exclude<ClaimStep['do'], 'report' | 'fail'>, patch: Patch | undefined): void => {

@@ -21,7 +21,7 @@ export interface PersistentVolumeOptions {
 
 const RESYNC_MS = 15_000
 
-/** Binds claims to volumes, keeps their phases, and protects volumes and claims in use. */
+/** Binds claims to volumes, updates their phases, and protects volumes and claims in use. */
 export function persistentVolumeControllers(
   parts: ControllerParts,
   { resyncMs = RESYNC_MS, recordsUnused = false }: PersistentVolumeOptions = {},

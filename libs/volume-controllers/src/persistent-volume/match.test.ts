@@ -15,9 +15,9 @@ describe('findBestMatch', () => {
     found: string | undefined
   }[] = [
     { name: 'takes an available volume that fits', volumes: [{ key: 'a' }], found: 'a' },
-    { name: 'finds nothing among none', volumes: [], found: undefined },
+    { name: 'returns undefined if there are no volumes', volumes: [], found: undefined },
     {
-      name: 'takes the smallest that is large enough',
+      name: 'takes the smallest volume that is large enough',
       volumes: [
         { key: 'a', capacity: '10Gi' },
         { key: 'b', capacity: '2Gi' },
@@ -35,7 +35,7 @@ describe('findBestMatch', () => {
       found: 'c',
     },
     {
-      name: 'prefers the access modes asked for to more of them, whatever the size',
+      name: 'prefers a volume without additional access modes, even if it is larger',
       volumes: [
         { key: 'a', accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] },
         { key: 'b', capacity: '5Gi' },
@@ -43,32 +43,32 @@ describe('findBestMatch', () => {
       found: 'b',
     },
     {
-      name: 'takes one with more access modes than asked for',
+      name: 'takes a volume with additional access modes',
       volumes: [{ key: 'a', accessModes: ['ReadWriteOnce', 'ReadWriteMany'] }],
       found: 'a',
     },
-    { name: 'skips one that lacks an access mode', volumes: [{ accessModes: ['ReadOnlyMany'] }], found: undefined },
-    { name: 'skips another class', volumes: [{ className: 'slow' }], found: undefined },
+    { name: 'skips a volume without the access mode', volumes: [{ accessModes: ['ReadOnlyMany'] }], found: undefined },
+    { name: 'skips a volume of another class', volumes: [{ className: 'slow' }], found: undefined },
     {
-      name: 'takes one without class for a claim of none',
+      name: 'takes a volume without a class for a claim without a class',
       claim: { className: '' },
       volumes: [{ key: 'a', className: '' }],
       found: 'a',
     },
-    { name: 'skips another volume mode', volumes: [{ volumeMode: 'Block' }], found: undefined },
-    { name: 'skips another attributes class', volumes: [{ attributesClass: 'gold' }], found: undefined },
-    { name: 'skips one that is being deleted', volumes: [{ deleting: true }], found: undefined },
-    { name: 'skips one that is not available yet', volumes: [{ phase: 'Pending' }], found: undefined },
-    { name: 'skips one that waits for its reclaim', volumes: [{ phase: 'Released' }], found: undefined },
-    { name: 'skips one that is reserved for another claim', volumes: [{ claimRef: refTo(other) }], found: undefined },
+    { name: 'skips a volume with another volume mode', volumes: [{ volumeMode: 'Block' }], found: undefined },
+    { name: 'skips a volume of another attributes class', volumes: [{ attributesClass: 'gold' }], found: undefined },
+    { name: 'skips a volume that is being deleted', volumes: [{ deleting: true }], found: undefined },
+    { name: 'skips a pending volume', volumes: [{ phase: 'Pending' }], found: undefined },
+    { name: 'skips a released volume', volumes: [{ phase: 'Released' }], found: undefined },
+    { name: 'skips a volume that another claim owns', volumes: [{ claimRef: refTo(other) }], found: undefined },
     {
-      name: 'takes labels that the selector asks for',
+      name: 'takes a volume with the labels of the selector',
       claim: { selector: { matchLabels: { disk: 'ssd' } } },
       volumes: [{ key: 'a' }, { key: 'b', labels: { disk: 'ssd' } }],
       found: 'b',
     },
     {
-      name: 'honours expressions of the selector',
+      name: 'evaluates the expressions of the selector',
       claim: { selector: { matchExpressions: [{ key: 'zone', operator: 'NotIn', values: ['a'] }] } },
       volumes: [
         { key: 'a', labels: { zone: 'a' } },
@@ -77,39 +77,39 @@ describe('findBestMatch', () => {
       found: 'b',
     },
     {
-      name: 'takes the one reserved for it before any that fits better',
+      name: 'prefers the reserved volume to a volume that fits better',
       volumes: [{ key: 'a' }, { key: 'b', capacity: '9Gi', claimRef: reservedFor(claim()) }],
       found: 'b',
     },
     {
-      name: 'takes the one reserved for it in any phase and class',
+      name: 'takes the reserved volume in any phase and class',
       volumes: [{ key: 'a', phase: 'Pending', className: 'slow', claimRef: refTo(claim()) }],
       found: 'a',
     },
     {
-      name: 'does not take one reserved for a claim of the same name that is gone',
+      name: 'skips a volume that is bound to a deleted claim of the same name',
       volumes: [{ claimRef: { ...refTo(claim()), uid: 'uid-of-old' } }],
       found: undefined,
     },
     {
-      name: 'does not take one reserved for it that is too small',
+      name: 'skips a reserved volume that is too small',
       volumes: [{ capacity: '1Mi', claimRef: refTo(claim()) }],
       found: undefined,
     },
     {
-      name: 'leaves the choice to the binder when the class waits',
+      name: 'leaves the choice to the binder if the class has delayed binding',
       volumes: [{}],
       options: { delayed: true },
       found: undefined,
     },
     {
-      name: 'takes one reserved for it though the class waits',
+      name: 'takes a reserved volume even if the class has delayed binding',
       volumes: [{ key: 'a', claimRef: refTo(claim()) }],
       options: { delayed: true },
       found: 'a',
     },
     {
-      name: 'allows the binder what its node can reach',
+      name: 'takes a volume that the node of the binder can reach',
       volumes: [
         { key: 'a', required: zone('a') },
         { key: 'b', required: zone('b') },
@@ -118,13 +118,13 @@ describe('findBestMatch', () => {
       found: 'b',
     },
     {
-      name: "takes no other one when the reserved one is out of the node's reach",
+      name: 'returns undefined if the node cannot reach the reserved volume',
       volumes: [{ key: 'a', required: zone('a'), claimRef: refTo(claim()) }, { key: 'b' }],
       options: { node: { name: 'node-1', labels: { zone: 'b' } } },
       found: undefined,
     },
     {
-      name: 'skips what was promised to another claim of the pod',
+      name: 'skips a volume that was promised to another claim of the pod',
       volumes: [{ key: 'a' }, { key: 'b', capacity: '2Gi' }],
       options: { taken: new Set(['a']) },
       found: 'b',
@@ -150,7 +150,7 @@ describe('mismatch', () => {
     ['volume mode', { volumeMode: 'Block' }, 'incompatible volumeMode'],
     ['access modes', { accessModes: ['ReadOnlyMany'] }, 'incompatible accessMode'],
   ]
-  it.each(rows)('says what is wrong: %s', (_, change, text) => {
+  it.each(rows)('names the difference between a volume and a claim: %s', (_, change, text) => {
     expect(mismatch(claim(), volume(change))).toBe(text)
   })
 })

@@ -12,7 +12,7 @@ export function guardedPatch(
   return { kind: 'merge', body: { metadata: { resourceVersion: of.resourceVersion, ...metadata }, ...rest } }
 }
 
-/** Returns the patch for the volume's half of a binding; undefined if it is already written. */
+/** Returns the patch that binds a volume to a claim; undefined if the volume already refers to the claim. */
 export function bindVolumePatch(volume: Volume, claim: Claim): Patch | undefined {
   const reserved = isForClaim(volume, claim)
   if (reserved && volume.claimRef?.uid === claim.uid) return undefined
@@ -34,7 +34,7 @@ export function volumePhasePatch(volume: Volume, phase: VolumePhase, message?: s
   return { kind: 'merge', body: { status: { phase, message: message ?? null } } }
 }
 
-/** Returns the patch for the claim's half of a binding; undefined if it is already written. */
+/** Returns the patch that binds a claim to a volume; undefined if the claim already refers to the volume. */
 export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined {
   const named = claim.volumeName === volume.key
   const annotations = {
@@ -73,7 +73,7 @@ function whenBecomingBound(claim: Claim, volume: Volume): Record<string, unknown
   }
 }
 
-/** Undoes a binding. If the user reserved the volume, only the UID is removed. */
+/** Returns the patch that unbinds a volume. If the user reserved the volume, the patch removes only the UID. */
 export function unbindVolumePatch(volume: Volume): Patch {
   if (!(BOUND_BY_CONTROLLER in volume.annotations)) return guardedPatch(volume, { spec: { claimRef: { uid: null } } })
   return guardedPatch(volume, { metadata: { annotations: { [BOUND_BY_CONTROLLER]: null } }, spec: { claimRef: null } })

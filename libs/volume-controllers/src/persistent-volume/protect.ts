@@ -51,7 +51,7 @@ function claimsOfDeletedPod(event: InformerEvent<CachedPod>): string[] {
   return event.type === 'deleted' ? claimKeysOf(event.object) : []
 }
 
-/** Whether the object is gone or its finalizers have changed. The event of the change enqueues the key again. */
+/** Reports whether the object is gone or its finalizers have changed. The event of a change enqueues the key again. */
 function isOutdated(error: unknown): boolean {
   return isNotFound(error) || isInvalid(error)
 }

@@ -43,17 +43,17 @@ describe('the condition Unused of a claim', () => {
   const bound = claim({ phase: 'Bound' })
   const own = pod({ volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
   it.each([
-    ['is recorded when no pod uses it', bound, [], true],
-    ['is recorded when a pod uses it', bound, [pod()], false],
+    ['becomes true if no pod uses the claim', bound, [], true],
+    ['becomes false if a pod uses the claim', bound, [pod()], false],
     ['counts pods that are not scheduled', bound, [pod({ nodeName: '' })], false],
-    ['does not count pods that have ended', bound, [pod({ phase: 'Succeeded' })], true],
-    ['does not count pods whose own it would be', bound, [own], true],
-    ['counts the pod whose own it is', { ...bound, ownerUid: own.uid }, [own], false],
-    ['changes with the first pod', { ...bound, unused: true }, [pod()], false],
-    ['changes with the last pod', { ...bound, unused: false }, [], true],
-    ['stays when it is recorded already', { ...bound, unused: true }, [], undefined],
-    ['is not recorded before the claim is bound', claim(), [], undefined],
-    ['is not recorded on a claim that is being deleted', { ...bound, deleting: true }, [], undefined],
+    ['ignores pods that have ended', bound, [pod({ phase: 'Succeeded' })], true],
+    ['ignores the ephemeral volume of a pod that does not own the claim', bound, [own], true],
+    ['counts the ephemeral volume of the pod that owns the claim', { ...bound, ownerUid: own.uid }, [own], false],
+    ['becomes false when the first pod appears', { ...bound, unused: true }, [pod()], false],
+    ['becomes true when the last pod is gone', { ...bound, unused: false }, [], true],
+    ['stays if its status is already correct', { ...bound, unused: true }, [], undefined],
+    ['does not change before the claim is bound', claim(), [], undefined],
+    ['does not change on a claim that is being deleted', { ...bound, deleting: true }, [], undefined],
   ])('%s', (_, one, pods, reported) => {
     expect(decideUnused(one, pods)).toBe(reported)
   })

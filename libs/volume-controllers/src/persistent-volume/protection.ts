@@ -44,7 +44,7 @@ function usesClaim({ volumes, uid }: CachedPod, { name, ownerUid }: Claim): bool
   )
 }
 
-/** A volume is in use while it is bound. */
+/** Plans the protection of a volume, which is in use while it is bound. */
 export function decideVolumeProtection(volume: Volume): ProtectionStep {
   return decide(volume, VOLUME_PROTECTION, volume.phase === 'Bound')
 }

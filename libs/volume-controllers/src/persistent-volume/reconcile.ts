@@ -11,7 +11,6 @@ import { type ControllerParts, except, refOf, settledUnlessFailed, targetOf } fr
 import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
-/** Reconciles one claim. */
 export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
   const view = observeClaim(key, parts.caches)
   if (view === undefined) return SETTLED
@@ -85,7 +84,7 @@ async function patchVolume(
   caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, step.patch, optionsOf(step, signal)))
 }
 
-/** Only a write to the subresource changes a status. */
+/** Returns the options of a write. A status changes only through the status subresource. */
 function optionsOf({ do: does }: PatchStep, signal: AbortSignal) {
   const ofStatus = does === 'patchVolumeStatus' || does === 'patchClaimStatus'
   return { signal, subresource: ofStatus ? 'status' : undefined }
@@ -95,7 +94,6 @@ export interface VolumeParts extends ControllerParts {
   readonly lookAtClaim: (key: string) => void
 }
 
-/** Reconciles one volume. */
 export async function reconcileVolume(key: string, parts: VolumeParts, signal: AbortSignal): Promise<Outcome> {
   const volume = parts.caches.volumes.store.get(key)
   if (volume === undefined) return SETTLED

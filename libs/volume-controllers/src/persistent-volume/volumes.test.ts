@@ -26,69 +26,69 @@ describe('decideVolume', () => {
   const own = claim({ volumeName: 'pv-1' })
   const rows: { name: string; volume: Partial<Volume>; claim?: Claim; done: string[] }[] = [
     { name: 'makes a new volume available', volume: { phase: 'Pending' }, done: [phase('Available')] },
-    { name: 'leaves an available one alone', volume: {}, done: [] },
+    { name: 'does nothing for an available volume', volume: {}, done: [] },
     {
-      name: 'makes one available that is reserved by name only',
+      name: 'makes a volume available that is reserved only by name',
       volume: { phase: 'Pending', claimRef: reservedFor(own) },
       claim: own,
       done: [phase('Available')],
     },
     {
-      name: 'keeps the phase of a bound one',
+      name: 'sets the phase of a bound volume',
       volume: { phase: 'Available', claimRef: refTo(own) },
       claim: own,
       done: [phase('Bound')],
     },
     {
-      name: "leaves the claim's half to the claim worker",
+      name: 'enqueues the claim if only the volume is written',
       volume: { phase: 'Bound', claimRef: refTo(own) },
       claim: claim(),
       done: ['look at default/data'],
     },
     {
-      name: 'records on both when their volume modes differ',
+      name: 'records events if the volume modes of the claim and the volume differ',
       volume: { claimRef: refTo(own), volumeMode: 'Block' },
       claim: claim(),
       done: ['recordOnVolume VolumeMismatch', 'recordOnClaim VolumeMismatch'],
     },
     {
-      name: 'releases one whose claim is gone',
+      name: 'releases a volume whose claim is gone',
       volume: { phase: 'Bound', claimRef: refTo(own) },
       done: [phase('Released')],
     },
     {
-      name: 'releases one whose claim was recreated under its name',
+      name: 'releases a volume whose claim was recreated',
       volume: { phase: 'Bound', claimRef: { ...refTo(own), uid: 'uid-of-old' } },
       claim: own,
       done: [phase('Released')],
     },
     {
-      name: 'does nothing more for one that is to be kept',
+      name: 'does nothing for a released volume with the policy Retain',
       volume: { phase: 'Released', claimRef: refTo(own), reclaimPolicy: 'Retain' },
       done: [],
     },
     {
-      name: 'leaves the deletion to who provisioned it',
+      name: 'leaves the deletion of a released volume to its provisioner',
       volume: { phase: 'Released', claimRef: refTo(own), annotations: PROVISIONED },
       done: [],
     },
     {
-      name: 'fails one that cannot be recycled',
+      name: 'fails a volume with the policy Recycle',
       volume: { phase: 'Released', claimRef: refTo(own), reclaimPolicy: 'Recycle' },
       done: [
         'patchVolumeStatus {"status":{"phase":"Failed","message":"No recycler plugin found for the volume!"}}',
         'recordOnVolume VolumeFailedRecycle',
       ],
     },
-    { name: 'does not write over a failure', volume: { phase: 'Failed', claimRef: refTo(own) }, done: [] },
+    { name: 'keeps the phase of a failed volume', volume: { phase: 'Failed', claimRef: refTo(own) }, done: [] },
     {
-      name: 'releases one that was provisioned for a claim that found another',
+      name: 'releases a provisioned volume whose claim is bound to another volume',
       volume: { phase: 'Bound', claimRef: refTo(own), annotations: { ...PROVISIONED, ...OURS } },
       claim: claim({ volumeName: 'pv-2' }),
       done: [phase('Released')],
     },
     {
-      name: 'frees one that we bound to a claim that found another',
+      name: 'frees a volume that the controller bound if its claim is bound to another volume',
       volume: { phase: 'Bound', claimRef: refTo(own), annotations: OURS },
       claim: claim({ volumeName: 'pv-2' }),
       done: [
@@ -97,7 +97,7 @@ describe('decideVolume', () => {
       ],
     },
     {
-      name: "gives back only the uid of a reservation of the user's",
+      name: 'removes only the UID if the user reserved the volume',
       volume: { phase: 'Bound', claimRef: refTo(own) },
       claim: claim({ volumeName: 'pv-2' }),
       done: ['patchVolume {"metadata":{"resourceVersion":"1"},"spec":{"claimRef":{"uid":null}}}', phase('Available')],

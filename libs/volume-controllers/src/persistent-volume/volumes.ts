@@ -17,7 +17,7 @@ export type VolumeStep =
   | { readonly do: 'patchVolumeStatus'; readonly patch: Patch }
   | { readonly do: 'recordOnVolume'; readonly event: EventText }
   | { readonly do: 'recordOnClaim'; readonly claim: Claim; readonly event: EventText }
-  /** Enqueues the claim, because the claim worker writes the other half of the binding. */
+  /** Enqueues the claim, because the claim worker must still write the volume name to the claim. */
   | { readonly do: 'lookAtClaim'; readonly key: string }
 
 /** Returns the plan for a volume. */

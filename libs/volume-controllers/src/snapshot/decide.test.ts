@@ -15,11 +15,11 @@ const decide = (change: Partial<SnapshotView>) =>
   })
 
 describe('a VolumeSnapshot', () => {
-  it('gets the finalizer first', () => {
+  it('a new VolumeSnapshot gets the finalizer first', () => {
     expect(decide({ snapshot: snapshot({ finalizers: undefined }) })).toMatchObject({ do: 'patch', status: false })
   })
 
-  it('gets a content with the handle of the volume and the policy of the class', () => {
+  it('a VolumeSnapshot gets a content with the volume handle and the policy of the class', () => {
     expect(decide({})).toEqual({
       do: 'createContent',
       content: {
@@ -49,11 +49,11 @@ describe('a VolumeSnapshot', () => {
     ['its claim has no volume', { source: undefined }, 'claim data of snapshot default/backup has no CSI volume'],
     ['it names no class', { snapshotClass: undefined }, 'snapshot default/backup names no VolumeSnapshotClass'],
     ['it has no claim', { snapshot: snapshot({ claim: '' }) }, 'snapshot default/backup has no claim as its source'],
-  ])('waits if %s', (_, change, message) => {
+  ])('a VolumeSnapshot waits if %s', (_, change, message) => {
     expect(decide(change)).toEqual({ do: 'fail', message })
   })
 
-  it('gets the state of its content, and then nothing', () => {
+  it('a VolumeSnapshot gets the state of its content once', () => {
     const body = {
       status: { boundVolumeSnapshotContentName: 'snapcontent-uid-backup', ...READY, error: null },
     }
@@ -63,7 +63,7 @@ describe('a VolumeSnapshot', () => {
     expect(decide({ content: ready, snapshot: same })).toBeUndefined()
   })
 
-  it('gets the error of its content', () => {
+  it('a VolumeSnapshot gets the error of its content', () => {
     expect(decide({ content: content({ error: 'no room' }) })).toMatchObject({
       patch: { body: { status: { readyToUse: false, error: { message: 'no room' } } } },
     })
@@ -75,8 +75,8 @@ describe('a VolumeSnapshot', () => {
     ['deletes the content first', content(), { do: 'deleteContent', name: 'snapcontent-uid-backup' }],
     ['waits for the deleted content', content({ deleting: true }), undefined],
     ['leaves a retained content', content({ policy: 'Retain' }), release],
-    ['is released without a content', undefined, release],
-  ])('in deletion %s', (_, given, step) => {
+    ['loses its finalizer if it has no content', undefined, release],
+  ])('a deleted VolumeSnapshot %s', (_, given, step) => {
     const decided = decide({ snapshot: deleted, content: given })
     if (step === undefined) expect(decided).toBeUndefined()
     else expect(decided).toMatchObject(step)

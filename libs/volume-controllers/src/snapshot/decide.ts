@@ -18,7 +18,7 @@ export const BEING_DELETED = 'snapshot.storage.kubernetes.io/volumesnapshot-bein
 /** A VolumeSnapshot and all inputs of its next step, at one moment. */
 export interface SnapshotView {
   readonly snapshot: CachedSnapshot
-  /** The content that refers to it. */
+  /** The content that refers to the VolumeSnapshot. */
   readonly content: CachedContent | undefined
   /** The volume to which the source claim is bound. */
   readonly source: Volume | undefined
@@ -47,7 +47,7 @@ export function decideSnapshot(view: SnapshotView): SnapshotStep | undefined {
   return isSame ? undefined : { do: 'patch', patch: statusPatch(content), status: true }
 }
 
-/** The content goes first if its policy is `Delete`, and stays if its policy is `Retain`. */
+/** Plans a deletion. A content with the policy `Delete` is deleted first, and a content with `Retain` stays. */
 function decideDeletion({ finalizers }: CachedSnapshot, content: CachedContent | undefined): SnapshotStep | undefined {
   if (content?.policy === 'Delete') return content.deleting ? undefined : { do: 'deleteContent', name: content.key }
   const patch = removeFinalizerPatch(finalizers, SNAPSHOT_FINALIZER)

@@ -6,7 +6,7 @@ import type { CachedContent, CachedSnapshot } from '../caches/snapshot.ts'
 import type { Attachment, CachedClass, CachedDriver } from '../caches/storage.ts'
 import type { ClaimRef, Volume } from '../caches/volume.ts'
 
-/** Objects as the caches keep them, with what differs from the usual. */
+/** Cached objects for tests. The argument of each function replaces default values. */
 
 export const DRIVER = 'csi.example.com'
 
@@ -41,7 +41,7 @@ export function claim(change: Partial<Claim> = {}): Claim {
   }
 }
 
-/** A free volume. */
+/** A volume that is not bound. */
 export function volume(change: Partial<Volume> = {}): Volume {
   const key = change.key ?? 'pv-1'
   return {
@@ -77,7 +77,7 @@ export function reservedFor({ namespace, name }: Claim): ClaimRef {
   return { namespace, name, uid: undefined }
 }
 
-/** The two halves of a complete binding. */
+/** A claim and a volume that are bound to each other. */
 export function boundPair(change: { readonly claim?: Partial<Claim>; readonly volume?: Partial<Volume> } = {}): {
   readonly claim: Claim
   readonly volume: Volume
@@ -155,7 +155,7 @@ export function attachment(change: Partial<Attachment> = {}): Attachment {
 
 const UNREADY = { readyToUse: false, creationTime: undefined, restoreSize: undefined, error: undefined }
 
-/** A snapshot of claim `data`. */
+/** A VolumeSnapshot of the claim `data`. */
 export function snapshot(change: Partial<CachedSnapshot> = {}): CachedSnapshot {
   return {
     key: 'default/backup',
@@ -173,7 +173,7 @@ export function snapshot(change: Partial<CachedSnapshot> = {}): CachedSnapshot {
   }
 }
 
-/** The content of the snapshot. */
+/** The VolumeSnapshotContent of the default `snapshot()`. */
 export function content(change: Partial<CachedContent> = {}): CachedContent {
   return {
     key: 'snapcontent-uid-backup',
@@ -217,7 +217,7 @@ export function csiDriver(change: Partial<CachedDriver> = {}): CachedDriver {
   }
 }
 
-/** Caches that know these objects and no others. */
+/** Returns caches that contain only these objects. */
 export function lookups({
   claims = [],
   volumes = [],

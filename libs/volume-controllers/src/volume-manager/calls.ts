@@ -60,7 +60,7 @@ export async function publish(
   await mounting({ source, path: targetOf(source, podUid, parts), podUid }, parts, call)
 }
 
-/** Records a possible mount before the call, and the result after it. */
+/** Runs a call that mounts a volume. Records the mount as uncertain before the call, and the result after it. */
 async function mounting(point: MountPoint, { actual, disk }: NodeParts, call: () => Promise<unknown>): Promise<void> {
   const before = actual.stateOf(point)
   disk.begin(point)
@@ -83,7 +83,7 @@ function isOver(error: unknown, before: MountState | undefined): boolean {
   return !(error instanceof RpcError) || classify(error).final
 }
 
-/** The volume is mounted, but its files do not belong to the group of the pod. */
+/** The error for a mounted volume whose files could not be given to the group of the pod. */
 class GroupError extends Error {
   override readonly name = 'GroupError'
 }
@@ -132,7 +132,7 @@ function groupsByOf(source: DriverSource, pod: PodMount, { driver, caches }: Nod
   })
 }
 
-/** Undoes a stage, or the publish for a pod. */
+/** Unstages a volume, or unpublishes it from a pod. */
 export async function unmount(
   point: MountPoint,
   { actual, disk, driver }: NodeParts,

@@ -35,7 +35,7 @@ export type VolumeManagerParts = ControllerParts & { readonly driver: Driver }
 
 const VOLUME_WORKERS = 8
 const POD_WORKERS = 4
-/** How often contents and some CSI volumes are published again. */
+/** How often volumes are published again if their CSIDriver has `requiresRepublish`. */
 const REPUBLISH_MS = 60_000
 
 /** Returns the controllers that do the volume work of the kubelets of several nodes. */

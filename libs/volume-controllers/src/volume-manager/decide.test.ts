@@ -67,55 +67,55 @@ const summary = (steps: readonly MountStep[]): string[] =>
 
 const NONE: ActualVolume['pods'] = new Map()
 
-describe('a volume that a pod wants', () => {
+describe('a wanted volume', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
     {
-      name: 'is said to be in use before anything else',
+      name: 'first becomes part of the in-use list of the node',
       view: { desired: wanted(), reported: 'no', isSaidAttached: false },
       steps: ['reportInUse'],
     },
     {
-      name: 'is reported in use once more where the state of the status is unknown',
+      name: 'becomes part of the in-use list again if the stored list is unknown',
       view: { desired: wanted(), reported: 'perhaps' },
       steps: ['reportInUse', 'verifyAttached', 'stage', 'publish a'],
     },
     {
-      name: 'is waited for until it is attached',
+      name: 'waits until the volume is attached',
       view: { desired: wanted(), isSaidAttached: false },
       steps: [],
     },
     {
-      name: 'is looked at again after it was said to be in use, however attached it seems',
+      name: 'needs a check of the attachment after it becomes part of the in-use list',
       view: { desired: wanted(), reported: 'no' },
       steps: ['reportInUse', 'verifyAttached', 'stage', 'publish a'],
     },
     {
-      name: 'is staged once and published to each pod',
+      name: 'gets one stage call, and one publish call for each pod',
       view: { desired: wanted(csi(), podMount('a'), podMount('b')) },
       steps: ['verifyAttached', 'stage', 'publish a', 'publish b'],
     },
     {
-      name: 'is published without a stage where the driver has none',
+      name: 'gets no stage call if the driver does not stage',
       view: { desired: wanted(), canStage: false },
       steps: ['verifyAttached', 'publish a'],
     },
     {
-      name: 'is published to a second pod without another stage',
+      name: 'gets no second stage call for a second pod',
       view: { desired: wanted(csi(), podMount('a'), podMount('b')), actual: present() },
       steps: ['publish b'],
     },
     {
-      name: 'is published once more when what it shows may have changed',
+      name: 'gets another publish call if its content may have changed',
       view: { desired: wanted(), actual: present({ stale: new Set(['a']) }) },
       steps: ['publish a'],
     },
     {
-      name: 'needs nothing once it is mounted',
+      name: 'needs no step when it is mounted',
       view: { desired: wanted(), actual: present() },
       steps: [],
     },
     {
-      name: 'is mounted again where the result of the last call is unknown',
+      name: 'gets the mount calls again if their last results are unknown',
       view: {
         desired: wanted(),
         actual: present({
@@ -126,7 +126,7 @@ describe('a volume that a pod wants', () => {
       steps: ['stage', 'publish a'],
     },
     {
-      name: 'found on the disk after a restart is looked at as a new one',
+      name: 'needs a check of the attachment if it was mounted before a restart',
       view: {
         desired: wanted(),
         actual: present({ attached: false, device: { is: 'uncertain', path: '/stage' }, pods: NONE }),
@@ -134,27 +134,27 @@ describe('a volume that a pod wants', () => {
       steps: ['verifyAttached', 'stage', 'publish a'],
     },
     {
-      name: 'of a driver without attach is mounted at once',
+      name: 'needs no check of the attachment if the driver needs no attach',
       view: { desired: wanted(csi({ attach: false })), reported: 'no', isSaidAttached: false },
       steps: ['admit', 'stage', 'publish a'],
     },
     {
-      name: "that is not CSI's is mounted at once",
+      name: 'needs no check of the attachment without a CSI driver',
       view: { desired: wanted(LOCAL), reported: 'no', isSaidAttached: false },
       steps: ['admit', 'publish a'],
     },
     {
-      name: 'is expanded once it is mounted',
+      name: 'grows after its mount',
       view: { desired: wanted(), actual: present(), hasGrown: true },
       steps: ['expand a'],
     },
     {
-      name: 'is expanded right after its mount',
+      name: 'grows in the same plan in which it is mounted',
       view: { desired: wanted(), hasGrown: true },
       steps: ['verifyAttached', 'stage', 'publish a', 'expand a'],
     },
     {
-      name: 'is expanded by way of a pod that may write',
+      name: 'grows through a pod that may write',
       view: {
         desired: wanted(csi(), podMount('a', true), podMount('b')),
         actual: present({ pods: new Map(['a', 'b'].map((uid) => [uid, { is: 'mounted', path: uid }])) }),
@@ -163,7 +163,7 @@ describe('a volume that a pod wants', () => {
       steps: ['expand b'],
     },
     {
-      name: 'is not expanded while it is only read',
+      name: 'does not grow while all pods use it read-only',
       view: { desired: wanted(csi(), podMount('a', true)), actual: present(), hasGrown: true },
       steps: [],
     },
@@ -173,15 +173,15 @@ describe('a volume that a pod wants', () => {
   })
 })
 
-describe('a volume that a pod has given up', () => {
+describe('an unwanted volume', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
     {
-      name: 'is unmounted, and free to be detached only then',
+      name: 'leaves the in-use list only after its unmount',
       view: { actual: present() },
       steps: ['unpublish a', 'unstage', 'release'],
     },
     {
-      name: 'stays staged for the others',
+      name: 'stays staged for other pods',
       view: {
         desired: wanted(csi(), podMount('b')),
         actual: present({ pods: new Map(['a', 'b'].map((uid) => [uid, { is: 'mounted', path: uid }])) }),
@@ -189,12 +189,12 @@ describe('a volume that a pod has given up', () => {
       steps: ['unpublish a'],
     },
     {
-      name: 'leaves one pod before it comes to the next',
+      name: 'leaves the old pod before it is published to the new pod',
       view: { desired: wanted(csi(), podMount('b')), actual: present() },
       steps: ['unpublish a', 'publish b'],
     },
     {
-      name: 'is unmounted also where the mount was never confirmed',
+      name: 'gets the unmount calls even if the mount was never confirmed',
       view: {
         actual: present({
           device: { is: 'uncertain', path: '/stage' },
@@ -203,9 +203,9 @@ describe('a volume that a pod has given up', () => {
       },
       steps: ['unpublish a', 'unstage', 'release'],
     },
-    { name: 'before it was ever mounted is no longer said to be in use', view: {}, steps: ['release'] },
-    { name: 'and of which nothing is left needs nothing', view: { reported: 'no' }, steps: [] },
-    { name: 'and which the status may list is removed from it', view: { reported: 'perhaps' }, steps: ['release'] },
+    { name: 'leaves the in-use list if it was never mounted', view: {}, steps: ['release'] },
+    { name: 'needs no step if nothing of it is left', view: { reported: 'no' }, steps: [] },
+    { name: 'leaves the in-use list if the stored list is unknown', view: { reported: 'perhaps' }, steps: ['release'] },
   ]
   it.each(rows)('$name', (row) => {
     expect(summary(decideMount(view(row.view)))).toEqual(row.steps)

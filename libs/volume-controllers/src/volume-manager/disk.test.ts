@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 describe("a folder as a node's disk", () => {
-  it('remembers the mounts across restarts', () => {
+  it('keeps the records of mounts across restarts', () => {
     const record = { source, path: join(root, 'pods/a/mount'), podUid: 'a' }
     folderDisk(root).begin(record)
     expect(folderDisk(root).records()).toEqual([record])
@@ -32,7 +32,7 @@ describe("a folder as a node's disk", () => {
     expect([existsSync(staged), existsSync(target), existsSync(dirname(target))]).toEqual([true, false, true])
   })
 
-  it('removes an empty mount point that the driver left, and never anything with data in it', () => {
+  it('removes an empty mount point that the driver left, but no mount point with data', () => {
     const disk = folderDisk(root)
     const [empty, full] = [join(root, 'empty'), join(root, 'full')]
     for (const path of [empty, full]) mkdirSync(path)
@@ -44,7 +44,7 @@ describe("a folder as a node's disk", () => {
 })
 
 describe('a disk in memory', () => {
-  it('keeps one record a path', () => {
+  it('keeps one record for each path', () => {
     const disk = memoryDisk()
     const record = { source, path: '/s' }
     disk.begin(record)

@@ -6,7 +6,7 @@ import type { MountPoint } from './actual-state.ts'
 import { isOfDriver } from './desired-state.ts'
 import { giveToGroup } from './ownership.ts'
 
-/** The node's disk: it outlives the volume manager. */
+/** The disk of a node. Its records survive a restart of the volume manager. */
 export interface Disk {
   /** Creates the folder and records the mount, before a call that may mount. */
   begin(point: MountPoint): void

@@ -11,7 +11,7 @@ import type { CsiSource, PodMount } from './desired-state.ts'
 import { decideExpansion, failedPatch, finishedPatch, inProgressPatch, wantsOtherSize } from './expand.ts'
 import { expandRequest } from './requests.ts'
 
-/** Expands the file system or the device of a mounted volume to the promised size of its claim. */
+/** Expands a mounted volume on its node to the allocated size of its claim. */
 export async function expand(
   { source, pod }: { readonly source: CsiSource; readonly pod: PodMount },
   parts: NodeParts,

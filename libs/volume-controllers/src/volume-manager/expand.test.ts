@@ -22,38 +22,38 @@ describe('decideExpansion', () => {
       plan: { do: 'expand', size: '2Gi', own: true },
     },
     {
-      name: 'continues what was begun',
+      name: 'continues an expansion in progress',
       claim: { resizeStatus: 'NodeResizeInProgress', allocated: '2Gi' },
       plan: { do: 'expand', size: '2Gi', own: true },
     },
     {
-      name: 'expands to what was allocated, whatever the volume has',
+      name: 'expands to the allocated size, even if the volume is larger',
       claim: { resizeStatus: 'NodeResizePending', allocated: '1536Mi' },
       plan: { do: 'expand', size: '1536Mi', own: true },
     },
     {
-      name: 'waits while the controller is at it',
+      name: 'waits while the controller expands the volume',
       claim: { resizeStatus: 'ControllerResizeInProgress', allocated: '2Gi' },
       plan: { do: 'wait' },
     },
     {
-      name: 'waits when the size can never be had',
+      name: 'waits if the size is infeasible',
       claim: { resizeStatus: 'NodeResizeInfeasible', allocated: '2Gi' },
       plan: { do: 'wait' },
     },
-    { name: "waits between the controller's two writes", claim: { allocated: '2Gi' }, plan: { do: 'wait' } },
+    { name: 'waits until the controller sets a status', claim: { allocated: '2Gi' }, plan: { do: 'wait' } },
     {
-      name: 'has nothing to do where the claim has its size',
+      name: 'returns done if the claim has the size',
       claim: { allocated: '2Gi', capacity: '2Gi' },
       plan: { do: 'done', size: '2Gi' },
     },
     {
-      name: 'follows on each node of a volume of many',
+      name: 'expands a ReadWriteMany volume on each node',
       claim: { allocated: '2Gi', capacity: '2Gi', accessModes: ['ReadWriteMany'] },
       plan: { do: 'expand', size: '2Gi', own: false },
     },
     {
-      name: 'follows nowhere when the driver needs no node',
+      name: 'returns done if the driver needs no node expansion',
       claim: {
         allocated: '2Gi',
         capacity: '2Gi',
@@ -62,7 +62,7 @@ describe('decideExpansion', () => {
       },
       plan: { do: 'done', size: '2Gi' },
     },
-    { name: 'expands for an old resizer that says nothing', claim: {}, plan: { do: 'expand', size: '2Gi', own: true } },
+    { name: 'expands for an old resizer without states', claim: {}, plan: { do: 'expand', size: '2Gi', own: true } },
   ]
   it.each(rows)('$name', (row) => {
     expect(decideExpansion(bound(row.claim), '2Gi')).toEqual(row.plan)
@@ -80,15 +80,15 @@ describe('hasGrown', () => {
 
   it.each([
     ["a volume of the claim's size", '1Gi', waiting, undefined],
-    ['one that this node has expanded already', '2Gi', waiting, actual({ claimSize: '2Gi' })],
-    ['one that the driver will not expand in use', '2Gi', waiting, actual({ expansion: 'inUse' })],
+    ['a volume that this node has expanded', '2Gi', waiting, actual({ claimSize: '2Gi' })],
+    ['a volume that the driver does not expand in use', '2Gi', waiting, actual({ expansion: 'inUse' })],
     [
-      "one that is not the node's turn",
+      'a volume that the controller still expands',
       '2Gi',
       bound({ resizeStatus: 'ControllerResizeInProgress', allocated: '2Gi' }),
       undefined,
     ],
-    ['one without a claim', '2Gi', undefined, undefined],
+    ['a volume without a claim', '2Gi', undefined, undefined],
   ] as const)('returns false for %s', (_, capacity, claim, state) => {
     expect(hasGrown(capacity, claim, state)).toBe(false)
   })
@@ -102,8 +102,8 @@ const wire = (status: PersistentVolumeClaim['status']): PersistentVolumeClaim =>
 
 const condition = (type: string) => ({ type, status: 'True', lastProbeTime: null })
 
-describe('what the node writes into the claim', () => {
-  it('records the beginning, guarded by the version that it has read', () => {
+describe('the patches of the claim', () => {
+  it('the patch for the start contains the resource version of the claim', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizePending' } })
     expect(inProgressPatch(claim)).toEqual({
       kind: 'strategic',
@@ -114,7 +114,7 @@ describe('what the node writes into the claim', () => {
     })
   })
 
-  it('gives the claim its size and removes only the pending condition', () => {
+  it('the patch for the end sets the size and removes only the resize conditions', () => {
     const claim = wire({
       capacity: { storage: '1Gi' },
       allocatedResources: { storage: '2Gi' },
@@ -135,14 +135,14 @@ describe('what the node writes into the claim', () => {
     })
   })
 
-  it('leaves the states of other resources alone', () => {
+  it('the patch for the end keeps the states of other resources', () => {
     const claim = wire({
       allocatedResourceStatuses: { storage: 'NodeResizeInProgress', 'example.com/x': 'NodeResizePending' },
     })
     expect(finishedPatch(claim, '2Gi').body).toMatchObject({ status: { allocatedResourceStatuses: { storage: null } } })
   })
 
-  it('records an error without a guard, and of one that is final for the size', () => {
+  it('the patch for a failure has no resource version, and may mark the size as infeasible', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } })
     const failure = { message: 'rpc error: code = OutOfRange desc = no', infeasible: true, now: 1_700_000_000_000 }
     expect(failedPatch(claim, failure)).toEqual({
@@ -164,14 +164,14 @@ describe('what the node writes into the claim', () => {
     })
   })
 
-  it('keeps the word after an error that may pass', () => {
+  it('the patch for a temporary failure keeps the resize status', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } })
     expect(failedPatch(claim, { message: 'x', infeasible: false, now: 0 }).body).not.toHaveProperty(
       'status.allocatedResourceStatuses',
     )
   })
 
-  it('knows when another size is wanted by now', () => {
+  it('wantsOtherSize compares sizes by their amount', () => {
     expect([
       wantsOtherSize(wire({}), '2Gi'),
       wantsOtherSize(wire({}), '2048Mi'),

@@ -9,9 +9,7 @@ export type Expansion =
   | { readonly do: 'wait' }
   /** The claim has its size, and the driver needs no call on this node. */
   | { readonly do: 'done'; readonly size: string }
-  /**
-   * `own`: the claim waits for this node. Otherwise the claim is already updated, and only this node must still expand.
-   */
+  /** `own`: the claim waits for this node. Otherwise another node has already updated the claim. */
   | { readonly do: 'expand'; readonly size: string; readonly own: boolean }
 
 /** Reports whether the volume may be larger than its file system, according to the caches. */
@@ -36,7 +34,7 @@ export function decideExpansion(claim: Claim, capacity: string): Expansion {
     const follows = accessModes.includes('ReadWriteMany') && !(NODE_EXPANSION_NOT_REQUIRED in annotations)
     return follows ? { do: 'expand', size, own: false } : { do: 'done', size }
   }
-  // An old resizer writes neither state: it leaves the rest to the node without a report.
+  // An old resizer writes neither the status nor the allocated size. The node then expands the volume.
   if (resizeStatus === undefined) return allocated === undefined ? { do: 'expand', size, own: true } : { do: 'wait' }
   const waits = resizeStatus === 'NodeResizePending' || resizeStatus === 'NodeResizeInProgress'
   return waits ? { do: 'expand', size, own: true } : { do: 'wait' }
@@ -69,7 +67,7 @@ export interface ExpansionFailure {
   readonly now: number
 }
 
-/** Returns the patch that records the failure. It is not guarded: without the record, the failed size would stay. */
+/** Returns the patch that records a failure. It has no resource version, so that no conflict prevents the record. */
 export function failedPatch(claim: PersistentVolumeClaim, { message, infeasible, now }: ExpansionFailure): Patch {
   const status = infeasible ? withWord(claim.status ?? {}, 'NodeResizeInfeasible') : (claim.status ?? {})
   const error = {

@@ -28,20 +28,20 @@ const usual = {
   driverMayDo: false,
 }
 
-describe("a volume is given to the pod's group", () => {
+describe('groupsBy', () => {
   it.each([
-    ['not without a group', { pod: { fsGroup: undefined, readOnly: false } }, 'none'],
-    ['not as a block device', { source: csi({ block: true }), driverMayDo: true }, 'none'],
-    ['by a driver that can', { driverMayDo: true, policy: 'None' }, 'driver'],
-    ['not under the policy None', { policy: 'None' }, 'none'],
-    ['not when it is only read', { pod: { fsGroup: group, readOnly: true }, policy: 'File' }, 'none'],
-    ['by the node under the policy File', { policy: 'File', source: csi({ fsType: '', accessModes: [] }) }, 'node'],
-    ['by the node with file system and a single writer', {}, 'node'],
-    ['by the node for a single pod', { source: csi({ accessModes: ['ReadWriteOncePod'] }) }, 'node'],
-    ['not for many writers', { source: csi({ accessModes: ['ReadWriteMany'] }) }, 'none'],
-    ['not without a known file system', { source: csi({ fsType: '' }) }, 'none'],
-    ['by the node when the pod declares it', { source: inline('ext4') }, 'node'],
-    ['not when the pod declares it without a file system', { source: inline('') }, 'none'],
+    ['returns none without a group', { pod: { fsGroup: undefined, readOnly: false } }, 'none'],
+    ['returns none for a block device', { source: csi({ block: true }), driverMayDo: true }, 'none'],
+    ['prefers a driver that sets groups', { driverMayDo: true, policy: 'None' }, 'driver'],
+    ['returns none for the policy None', { policy: 'None' }, 'none'],
+    ['returns none for a read-only pod', { pod: { fsGroup: group, readOnly: true }, policy: 'File' }, 'none'],
+    ['returns node for the policy File', { policy: 'File', source: csi({ fsType: '', accessModes: [] }) }, 'node'],
+    ['returns node for a file system with a single writer', {}, 'node'],
+    ['returns node for a single pod', { source: csi({ accessModes: ['ReadWriteOncePod'] }) }, 'node'],
+    ['returns none for many writers', { source: csi({ accessModes: ['ReadWriteMany'] }) }, 'none'],
+    ['returns none for an unknown file system', { source: csi({ fsType: '' }) }, 'none'],
+    ['returns node for an inline volume', { source: inline('ext4') }, 'node'],
+    ['returns none for an inline volume without a file system', { source: inline('') }, 'none'],
   ])('%s', (_, change, by) => {
     expect(groupsBy({ ...usual, ...change })).toBe(by)
   })

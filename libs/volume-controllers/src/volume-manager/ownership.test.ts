@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { giveToGroup } from './ownership.ts'
 
-/** A group that this process may give its files to, as any user. */
+/** The group of this process, to which it may give its files even without root rights. */
 const gid = process.getgid?.() ?? 0
 
 let root: string
@@ -25,7 +25,7 @@ describe('a folder that is given to a group', () => {
     expect([modeOf('.'), modeOf('folder'), modeOf('folder/file')]).toEqual(['2770', '2770', '660'])
   })
 
-  it('does not change with `onRootMismatch` if its root belongs to the group', () => {
+  it('giveToGroup skips a folder with `onRootMismatch` if its root belongs to the group', () => {
     chmodSync(root, 0o2770)
     giveToGroup(root, { gid, onRootMismatch: true })
     expect(modeOf('folder/file')).toBe('600')
@@ -34,7 +34,7 @@ describe('a folder that is given to a group', () => {
     expect(modeOf('folder/file')).toBe('660')
   })
 
-  it('targets of links in the folder are not changed', () => {
+  it('giveToGroup does not change the targets of links', () => {
     const outside = mkdtempSync(join(tmpdir(), 'outside-'))
     try {
       writeFileSync(join(outside, 'file'), 'x')

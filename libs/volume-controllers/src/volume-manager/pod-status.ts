@@ -20,7 +20,7 @@ export function endedPatch(pod: CachedPod, nowMs: number): Patch {
   return statusPatch(pod, { terminated }, { phase: 'Succeeded', conditions })
 }
 
-/** Returns the patch. Its UID makes the API server refuse it for a recreated pod. */
+/** Returns a patch of the status. Its UID makes the API server refuse it for a recreated pod. */
 function statusPatch({ containers, uid }: CachedPod, state: object, status: object): Patch {
   const runs = 'running' in state
   const containerStatuses = containers.map(({ name, image }) => {

@@ -5,27 +5,27 @@ import { decidePod, type PodView } from './pods.ts'
 describe('decidePod', () => {
   const running = pod({ phase: 'Running', containersRun: true })
   const rows: [string, PodView, string][] = [
-    ['waits for the volumes', { pod: pod(), isMounted: false, isReady: false }, 'nothing'],
-    ['runs once they are all there', { pod: pod(), isMounted: true, isReady: true }, 'run'],
-    ['continues to run', { pod: running, isMounted: true, isReady: true }, 'nothing'],
+    ['waits until all volumes are mounted', { pod: pod(), isMounted: false, isReady: false }, 'nothing'],
+    ['runs the pod when all volumes are mounted', { pod: pod(), isMounted: true, isReady: true }, 'run'],
+    ['does nothing for a running pod', { pod: running, isMounted: true, isReady: true }, 'nothing'],
     [
-      'ends its containers before its volumes go',
+      'ends the containers of a deleted pod before the unmounts',
       { pod: { ...running, deleting: true }, isMounted: true, isReady: false },
       'end',
     ],
     [
-      'stays until its volumes are gone',
+      'keeps a deleted pod until its volumes are unmounted',
       { pod: pod({ deleting: true, phase: 'Succeeded' }), isMounted: true, isReady: false },
       'nothing',
     ],
     [
-      'goes with the last of them',
+      'removes a deleted pod after the last unmount',
       { pod: pod({ deleting: true, phase: 'Succeeded' }), isMounted: false, isReady: false },
       'remove',
     ],
-    ['goes at once when it never ran', { pod: pod({ deleting: true }), isMounted: false, isReady: false }, 'remove'],
+    ['removes a pod that never ran', { pod: pod({ deleting: true }), isMounted: false, isReady: false }, 'remove'],
     [
-      'is not removed because its work is done',
+      'keeps a pod that has ended but is not deleted',
       { pod: pod({ phase: 'Succeeded' }), isMounted: false, isReady: false },
       'nothing',
     ],

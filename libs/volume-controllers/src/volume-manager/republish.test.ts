@@ -16,17 +16,17 @@ const csi: MountSource = {
   claim: 'default/data',
 }
 
-describe('an existing mount', () => {
+describe('isRepublished', () => {
   it.each([
-    ['of a driver that asks for it is written again', csi, true, true],
-    ['of a driver that does not stays', csi, false, false],
-    ['that a pod declares, too', inline, true, true],
-    ['that the node makes stays', { ...named, is: 'local' as const, plugin: 'emptyDir' }, true, false],
+    ['returns true if the driver requires it', csi, true, true],
+    ['returns false if the driver does not require it', csi, false, false],
+    ['returns true for an inline volume, too', inline, true, true],
+    ['returns false for a local volume', { ...named, is: 'local' as const, plugin: 'emptyDir' }, true, false],
   ])('%s', (_, source, republishes, expected) => {
     expect(isRepublished(source, () => republishes)).toBe(expected)
   })
 
-  it('publishes each existing mount again once after it is marked as stale', () => {
+  it('markStale marks the existing mounts of a volume, and another mount ends this', () => {
     const actual = new ActualState()
     actual.mark({ source: csi, podUid: 'a', path: '/a' }, 'mounted')
     actual.mark({ source: csi, podUid: 'b', path: '/b' }, 'uncertain')

@@ -42,7 +42,7 @@ const ABOUT_POD = {
 }
 
 describe('a stage', () => {
-  it('contains the publish context, the volume and its first access mode', () => {
+  it('a stage request contains the publish context, the volume and its first access mode', () => {
     expect(stageRequest(source, parts)).toEqual({
       volumeId: 'vol-1',
       publishContext: { device: '/dev/x' },
@@ -64,7 +64,7 @@ describe('a stage', () => {
 })
 
 describe('a publish', () => {
-  it('adds the target, and that the pod only reads', () => {
+  it('a publish request contains the target path and the readonly flag', () => {
     expect(publishRequest(source, pod, parts)).toMatchObject({
       volumeId: 'vol-1',
       stagingTargetPath: '/staging',
@@ -74,7 +74,7 @@ describe('a publish', () => {
     })
   })
 
-  it('describes the pod where the driver asks for that', () => {
+  it('a publish request describes the pod if the driver requests it', () => {
     const { volumeContext } = publishRequest(source, pod, { ...parts, podInfo: true })
     expect(volumeContext).toEqual({ tier: 'gold', ...ABOUT_POD, 'csi.storage.k8s.io/ephemeral': 'false' })
   })
@@ -93,7 +93,7 @@ describe('a publish', () => {
 })
 
 describe('an expansion', () => {
-  it('asks for the size in bytes', () => {
+  it('an expand request contains the size in bytes', () => {
     expect(expandRequest(source, '2Gi', parts)).toMatchObject({
       volumeId: 'vol-1',
       volumePath: '/target',

@@ -10,7 +10,7 @@ import type { CsiSource, EphemeralSource, PodMount } from './desired-state.ts'
 
 export interface CallParts {
   readonly publishContext: Readonly<Record<string, string>>
-  /** Empty if the driver does not stage. */
+  /** The staging path; empty if the driver does not stage volumes. */
   readonly stagingTargetPath: string
   readonly targetPath: string
   readonly singleNodeMultiWriter: boolean
@@ -21,7 +21,7 @@ export interface CallParts {
 
 type Grouping = Pick<CallParts, 'singleNodeMultiWriter' | 'mountGroup'>
 
-/** Returns how a node uses a volume. If there are several access modes, kubelet sends the first. */
+/** Returns the capability in a request. It contains the first access mode of the volume, as in kubelet. */
 function capabilityOf(source: CsiSource, grouping: Grouping): VolumeCapability {
   const { accessModes, block, csi, mountOptions } = source
   const use = { accessModes: accessModes.slice(0, 1), volumeMode: block ? 'Block' : 'Filesystem', mountOptions }

@@ -35,7 +35,7 @@ describe("a pod's volume", () => {
     })
   })
 
-  it('waits for no attach where the driver needs none', () => {
+  it('resolves a volume without an attach if the driver needs no attach', () => {
     const drivers = [csiDriver({ attachRequired: false })]
     expect(only({ claims, volumes, drivers })).toMatchObject({ source: { attach: false } })
   })
@@ -49,7 +49,7 @@ describe("a pod's volume", () => {
   const mounts = { mounts: new Set(['data']), devices: new Set<string>() }
   const devices = { mounts: new Set<string>(), devices: new Set(['data']) }
   const refusals: [string, Parameters<typeof lookups>[0], Parameters<typeof pod>[0], unknown][] = [
-    ['without its claim', {}, {}, { is: 'unready', why: 'persistentvolumeclaim "data" not found' }],
+    ['without a claim', {}, {}, { is: 'unready', why: 'persistentvolumeclaim "data" not found' }],
     [
       'whose claim is not bound',
       { claims },
@@ -57,31 +57,31 @@ describe("a pod's volume", () => {
       { is: 'unready', why: 'error processing PVC default/data: PVC is not bound' },
     ],
     [
-      'whose claim is going',
+      'whose claim is deleted and not protected',
       { claims: [going], volumes },
       {},
       { is: 'refused', why: 'error processing PVC default/data: PVC is being deleted' },
     ],
     [
-      "that is another pod's own",
+      'that was created for another pod',
       { claims, volumes },
       { volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] },
       { is: 'refused', why: 'PVC default/data was not created for pod default/app (pod is not owner)' },
     ],
     [
-      'of devices that it mounts',
+      'in block mode as a file system',
       { claims, volumes: [{ ...bound.volume, volumeMode: 'Block' }] },
       { use: mounts },
       { is: 'refused', why: 'volume data has volumeMode Block, but is specified in volumeMounts' },
     ],
     [
-      'of files that it takes for a device',
+      'in file system mode as a device',
       { claims, volumes },
       { use: devices },
       { is: 'refused', why: 'volume data has volumeMode Filesystem, but is specified in volumeDevices' },
     ],
   ]
-  it.each(refusals)('%s is not mounted', (_, stores, change, expected) => {
+  it.each(refusals)('does not mount a volume %s', (_, stores, change, expected) => {
     expect(only(stores, change)).toEqual(expected)
   })
 
@@ -111,8 +111,8 @@ describe("a pod's volume", () => {
   })
 
   it.each([
-    ['of which nothing is known', [], '(no CSIDriver object)'],
-    ['that does not say so', [csiDriver({ lifecycleModes: ['Persistent'] })], '(only supports ["Persistent"])'],
+    ['without a CSIDriver object', [], '(no CSIDriver object)'],
+    ['without inline support', [csiDriver({ lifecycleModes: ['Persistent'] })], '(only supports ["Persistent"])'],
   ])('refuses an inline CSI volume of a driver %s', (_, drivers, why) => {
     const own = { is: 'csi' as const, name: 'data', source: { driver: 'csi.example.com' } }
     expect(only({ drivers }, { volumes: [own] })).toEqual({

@@ -35,13 +35,13 @@ async function ask(
 
 const CONFIGS = '/api/v1/namespaces/default/configmaps'
 
-test('over plain HTTP a request without a token has admin rights, a wrong token is refused', async () => {
+test('over plain HTTP a request without a token has admin rights, and a wrong token is refused', async () => {
   expect((await ask('GET', CONFIGS)).code).toBe(200)
   expect((await ask('GET', CONFIGS, { token: 'wrong' })).code).toBe(401)
   expect((await ask('GET', CONFIGS, { token: 'alice' })).code).toBe(403)
 })
 
-test('a group that is bound to a role has its rights, and the log names the user', async () => {
+test('a user has the rights of the roles of its groups, and the request log names the user', async () => {
   api.create(CLUSTER_ROLES, {
     metadata: { name: 'reader' },
     rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }],
@@ -59,7 +59,7 @@ test('a group that is bound to a role has its rights, and the log names the user
   ])
 })
 
-test.each(['HEAD', 'OPTIONS'])('%s is refused for a resource', async (method) => {
+test.each(['HEAD', 'OPTIONS'])('the server refuses a %s request for a resource', async (method) => {
   const response = await fetch(api.url + CONFIGS, { method })
   expect(response.status).toBe(405)
 })
@@ -74,7 +74,7 @@ test('a service account token expires', async () => {
   expect(tokens.userOf(undefined).name).toBe('system:anonymous')
 })
 
-test('a deleted namespace is emptied, and removed once no finalizer holds its objects', async () => {
+test('the server deletes the objects of a deleted namespace, and removes the namespace when it is empty', async () => {
   api.create(CONFIG_MAPS, { metadata: { name: 'c', namespace: 'space', finalizers: ['a/b'] } })
   api.create(SERVICE_ACCOUNTS, { metadata: { name: 's', namespace: 'space' } })
   expect((await ask('DELETE', '/api/v1/namespaces/space')).body).toMatchObject({ status: { phase: 'Terminating' } })

@@ -22,20 +22,20 @@ export interface TokenGrant {
 
 interface Issued {
   readonly user: AuthenticatedUser
-  /** Wall time; undefined: never. */
+  /** The expiry of the token, in milliseconds since 1970. Undefined if the token never expires. */
   readonly expires: number | undefined
 }
 
 const ADMIN: AuthenticatedUser = { name: 'admin', groups: ['system:masters', AUTHENTICATED] }
 const ANONYMOUS: AuthenticatedUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
-/** Authenticates requests by bearer tokens, which are given at the start or issued to service accounts. */
+/** Authenticates requests by bearer tokens, which the options contain or which it issues to service accounts. */
 export class Authentication {
   readonly #clock: Clock
   readonly #tokens = new Map<string, Issued>()
   readonly #withoutToken: AuthenticatedUser
 
-  /** `open` makes requests without a token the administrator's. */
+  /** `open` gives requests without a token the rights of the administrator. */
   constructor(options: { clock: Clock; adminToken: string; grants?: readonly TokenGrant[]; open: boolean }) {
     this.#clock = options.clock
     this.#withoutToken = options.open ? ADMIN : ANONYMOUS
@@ -49,7 +49,7 @@ export class Authentication {
     }
   }
 
-  /** The user behind an Authorization header. Throws 401 for a token that is not known. */
+  /** Returns the user of an Authorization header. Throws 401 if the token is unknown or has expired. */
   userOf(header: string | undefined): AuthenticatedUser {
     const [, token] = /^bearer +(.+)$/i.exec(header ?? '') ?? []
     if (token === undefined) return this.#withoutToken
@@ -67,7 +67,7 @@ export class Authentication {
     return issued?.user
   }
 
-  /** A new token for a service account. */
+  /** Creates a token for a service account, which expires after `seconds`. */
   issue(
     account: { namespace: string; name: string; uid: string },
     seconds: number,

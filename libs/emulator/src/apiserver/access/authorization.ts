@@ -5,13 +5,13 @@ import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING } from '../schem
 import type { Store } from '../storage/store.ts'
 import type { AuthenticatedUser } from './authentication.ts'
 
-/** A request as RBAC sees it. */
+/** The facts of a request that RBAC checks. */
 export type Access =
   | {
       readonly type: 'resource'
       readonly verb: string
       readonly group: string
-      /** The name of the resource, with `/subresource`. */
+      /** The plural of the resource. For a subresource, `/` and its name follow. */
       readonly resource: string
       readonly namespace: string | undefined
       readonly name: string | undefined
@@ -20,13 +20,13 @@ export type Access =
 
 interface Decision {
   readonly allowed: boolean
-  /** Which binding allows it. */
+  /** The sentence that names the binding which allows the request. */
   readonly reason?: string
 }
 
 const MASTERS = 'system:masters'
 
-/** RBAC: reports whether a role that is bound to the user or to a group of the user allows the request. */
+/** Decides like RBAC: a role that is bound to the user, or to a group of the user, must allow the request. */
 export function decide(store: Store, user: AuthenticatedUser, access: Access): Decision {
   if (user.groups.includes(MASTERS)) return { allowed: true }
   const namespace = access.type === 'resource' ? access.namespace : undefined
@@ -97,7 +97,7 @@ function covers(pattern: string, path: string): boolean {
   return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path
 }
 
-/** Returns the access that a request needs. */
+/** Returns the permission that a request needs. */
 export function accessOf(info: RequestInfo, query: URLSearchParams): Access {
   if (info.type === 'path') return { type: 'path', verb: info.verb, path: info.path }
   const { verb, group, plural, subresource } = info
@@ -112,7 +112,7 @@ function selectedName(query: URLSearchParams): string | undefined {
   return /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1]
 }
 
-/** Throws 403, with the message of the real server, if the user may not send the request. */
+/** Throws 403 with the message of kube-apiserver if the user may not send the request. */
 export function requireAccess(store: Store, user: AuthenticatedUser, access: Access): void {
   if (decide(store, user, access).allowed) return
   const who = `User ${JSON.stringify(user.name)} cannot ${access.verb}`

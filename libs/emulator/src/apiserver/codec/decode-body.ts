@@ -7,13 +7,13 @@ import { WireError } from './protobuf/wire.ts'
 
 const READABLE = ['application/json', PROTOBUF]
 
-/** The type that a body must have. */
+/** The kind that a body must contain, and the schema of the kind. */
 interface Wanted {
   readonly name: string
   readonly schema: Schema
 }
 
-/** A body in one of the forms in which clients write. */
+/** Reads the body of a write, which is JSON or protobuf. */
 export function bodyOf(contentType: string | undefined, body: Buffer, wanted: Wanted): JsonMap {
   const type = mediaType(contentType)
   if (type === '' || type === 'application/json') return parseObject(body)

@@ -8,7 +8,7 @@ import { typed } from '../schema/typed.ts'
 import { bodyOf } from './decode-body.ts'
 import type { FieldValidation } from './query-options.ts'
 
-/** The object in the body of a POST or PUT, of the kind that the path says. */
+/** Returns the object in the body of a POST or PUT. Throws 400 if its kind differs from the kind in the path. */
 export function objectIn(kind: ServedKind, contentType: string | undefined, body: Buffer): ApiObject {
   const object = bodyOf(contentType, body, { name: kind.kind, schema: schemaOf(kind) })
   if (kind.custom) requireKind(kind, object, body.toString())
@@ -34,10 +34,7 @@ function requireKind(kind: ServedKind, object: Json, text: string): void {
   throw badRequest(`the API version in the data () does not match the expected API version (${groupVersionOf(kind)})`)
 }
 
-/**
- * Explains why the kind in an object is not the kind of the path. Undefined if they agree, or if the object names no
- * kind.
- */
+/** Returns an error text if the kind that an object names is not the kind in the path. Undefined if they agree. */
 export function kindMismatch(kind: ServedKind, object: Json): string | undefined {
   const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
   const said = textAt(object, 'kind') || kind.kind
@@ -58,7 +55,7 @@ export function asObject(value: unknown): ApiObject {
   return { ...value, metadata: metadata ?? {} }
 }
 
-/** An object as the server stores it, and the warnings about fields that its type does not have. */
+/** Returns an object in the form of the storage, and the warnings about fields that its type does not have. */
 export function decoded(
   kind: ServedKind,
   given: ApiObject,

@@ -4,7 +4,7 @@ import { isList, type Json, type JsonMap, textAt } from '../schema/json.ts'
 import { schemaNamed } from '../schema/schema.ts'
 import { bodyOf } from './decode-body.ts'
 
-/** How the server reacts to fields that the type does not have. They are dropped in any case. */
+/** The reaction to fields that a type does not have: none, a warning, or a refusal. They are never stored. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
 export interface WriteOptions {
@@ -21,7 +21,7 @@ export interface DeletionOptions {
 
 type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions' | 'ListOptions'
 
-/** Throws 422 about a request's options, if there is anything wrong with them. */
+/** Throws 422 if the options of a request have errors. */
 export function refuseOptions(kind: OptionsKind, errors: FieldErrors): void {
   if (errors.none) return
   throw invalid({ group: 'meta.k8s.io', plural: kind, kind }, '', errors.causes)
@@ -52,7 +52,7 @@ function dryRunOf(errors: FieldErrors, asked: readonly Json[]): boolean {
 const DELETE_OPTIONS = { name: 'DeleteOptions', schema: schemaNamed('DeleteOptions') }
 const PROPAGATIONS: readonly string[] = ['Foreground', 'Background', 'Orphan', 'nil']
 
-/** The options of a DELETE, from its body or else its query. */
+/** Reads the options of a DELETE from its body, or else from its query. */
 export function deleteOptionsOf(
   query: URLSearchParams,
   text: Buffer,
@@ -81,7 +81,7 @@ export function deleteOptionsOf(
 
 const MATCHES: readonly string[] = ['Exact', 'NotOlderThan', '']
 
-/** Checks the options of a list that concern versions. */
+/** Checks `resourceVersion` and `resourceVersionMatch` of a list request. */
 export function checkListOptions(query: URLSearchParams): void {
   const errors = new FieldErrors()
   const match = query.get('resourceVersionMatch') ?? ''

@@ -21,7 +21,7 @@ test.each([
   expect(shapeOf(accept, new URLSearchParams(), BUILT_IN).as).toBe(as)
 })
 
-test.each(['application/yaml', 'text/html'])('a client that accepts only %s is refused', (accept) => {
+test.each(['application/yaml', 'text/html'])('the server refuses a client that accepts only %s', (accept) => {
   expect(() => shapeOf(accept, new URLSearchParams(), BUILT_IN)).toThrow('406: Not Acceptable')
 })
 
@@ -32,14 +32,14 @@ test.each([
   ['?limit=1', PROTOBUF],
   ['?watch=true&timeoutSeconds=1', `${PROTOBUF};stream=watch`],
   ['/default', PROTOBUF],
-])('a client that prefers protobuf gets it from namespaces%s', async (rest, type) => {
+])('a client that prefers protobuf gets protobuf from the path namespaces%s', async (rest, type) => {
   await using api = await startApiServer()
   const response = await fetch(`${api.url}/api/v1/namespaces${rest}`, { headers: ACCEPT })
   expect([response.status, response.headers.get('content-type')]).toEqual([200, type])
   await response.body?.cancel()
 })
 
-test('a client that prefers protobuf gets a refusal as protobuf, too, and the answer to a write as JSON', async () => {
+test('a client that prefers protobuf gets refusals as protobuf, and answers to writes as JSON', async () => {
   await using api = await startApiServer()
   const refused = await fetch(`${api.url}/api/v1/namespaces/none`, { headers: ACCEPT })
   expect([refused.status, refused.headers.get('content-type')]).toEqual([404, PROTOBUF])
@@ -58,11 +58,11 @@ test('a client that prefers protobuf gets a refusal as protobuf, too, and the an
 it.each([
   ['application/vnd.kubernetes.protobuf, application/json', 'object'],
   ['application/vnd.kubernetes.protobuf;q=0.9, */*;q=0.8', 'object'],
-])('answers a custom resource as JSON if %s allows it', (accept, as) => {
+])('sends a custom resource as JSON if the Accept header %s allows JSON', (accept, as) => {
   expect(shapeOf(accept, new URLSearchParams(), { custom: true }).as).toBe(as)
 })
 
-it('refuses to write a custom resource as protobuf', () => {
+it('refuses a client that accepts a custom resource only as protobuf', () => {
   const accept = 'application/vnd.kubernetes.protobuf'
   expect(() => shapeOf(accept, new URLSearchParams(), { custom: true })).toThrow('406: Not Acceptable')
 })

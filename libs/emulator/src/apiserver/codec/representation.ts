@@ -17,7 +17,7 @@ export type AnswerForm =
 export const PLAIN: AnswerForm = { as: 'object' }
 const MESSAGE: AnswerForm = { as: 'message' }
 
-/** The media type of an answer, or of a stream, in a form. */
+/** Returns the media type of an answer in a form. `stream` is true for a watch. */
 export function mediaTypeOf({ as }: AnswerForm, stream = false): string {
   if (as !== 'message') return 'application/json'
   return stream ? `${PROTOBUF};stream=watch` : PROTOBUF
@@ -68,12 +68,12 @@ function rowsOf(query: URLSearchParams): RowObject {
   return asked === 'None' || asked === 'Object' ? asked : 'Metadata'
 }
 
-/** The JSON of one object, with its kind in front. */
+/** Returns the JSON of an object, which begins with its kind. */
 export function objectText(kind: ServedKind, entry: Pick<StoredEntry, 'text'>): string {
   return `{"kind":"${kind.kind}","apiVersion":"${groupVersionOf(kind)}",${entry.text.slice(1)}`
 }
 
-/** An item of a list. Only custom resources state their kind there. */
+/** Returns the JSON of a list item. Only items of custom resources state their kind. */
 function itemText(kind: ServedKind, entry: Pick<StoredEntry, 'text'>): string {
   return kind.custom ? objectText(kind, entry) : entry.text
 }
@@ -83,7 +83,7 @@ export interface Rendering {
   readonly now: number
 }
 
-/** One object in the form that was asked for. */
+/** Returns an object in the form that the client requests. */
 export function renderObject(
   kind: ServedKind,
   entry: Pick<StoredEntry, 'object' | 'text'>,
@@ -104,7 +104,7 @@ export function renderObject(
   }
 }
 
-/** A list in the form that was asked for; as objects it is put together from their kept texts. */
+/** Returns a list in the form that the client requests. A JSON list consists of the stored texts of its objects. */
 export function renderList(kind: ServedKind, listing: ListedPage, { shape, now }: Rendering): string | Buffer {
   const metadata: JsonMap = {
     resourceVersion: String(listing.revision),

@@ -1,6 +1,6 @@
 import type { JsonMap } from '../schema/json.ts'
 
-/** One field that is wrong, as it appears under `details.causes`. */
+/** The error of one field, as `details.causes` of a Status lists it. */
 export interface FieldCause {
   readonly reason: string
   readonly message: string
@@ -16,14 +16,14 @@ interface FailureDetails {
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** The kind an answer is about, as `details` and messages name it: the plural. */
+/** The kind that a failure is about. `details` and messages name its plural. */
 export interface FailureSubject {
   readonly group: string
   readonly plural: string
   readonly kind?: string
 }
 
-/** The code that belongs to each reason. Of two reasons with one code the first is the usual one. */
+/** The HTTP code of each reason of a Status. If two reasons have one code, the first is the default for the code. */
 const CODES: Readonly<Record<string, number>> = {
   BadRequest: 400,
   Unauthorized: 401,
@@ -48,25 +48,25 @@ export function reasonOf(code: number): string {
 }
 
 interface FailureOptions {
-  /** Undefined: the code of the reason, or 500. */
+  /** The HTTP code; by default the code of the reason, or 500. */
   readonly code?: number
   readonly details?: FailureDetails | undefined
   readonly metadata?: JsonMap | undefined
   readonly plain?: boolean
 }
 
-/** A request that ends with a Status of failure. */
+/** An error that the server answers with a Status of failure. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure'
   readonly code: number
   readonly reason: string
   readonly details: FailureDetails | undefined
-  /** The list metadata of an expired continue token carries a fresh one. */
+  /** The metadata of the Status. If a continue token has expired, it contains a new token. */
   readonly metadata: JsonMap
-  /** The answer is the message alone, without a Status. */
+  /** True if the answer is the message as plain text, without a Status. */
   readonly plain: boolean
 
-  /** Some internal errors have no reason. */
+  /** `reason` is empty for some internal errors, as in kube-apiserver. */
   constructor(reason: string, message: string, { code, details, metadata = {}, plain = false }: FailureOptions = {}) {
     super(message)
     this.code = code ?? CODES[reason] ?? 500
@@ -90,7 +90,7 @@ function pruned(details: FailureDetails): JsonMap {
   return { ...rest, ...listed }
 }
 
-/** `persistentvolumes`, `volumeattachments.storage.k8s.io`: how messages name a kind. */
+/** Returns the name of a kind in messages: `persistentvolumes`, `volumeattachments.storage.k8s.io`. */
 function qualified(subject: FailureSubject): string {
   return subject.group === '' ? subject.plural : `${subject.plural}.${subject.group}`
 }
@@ -131,7 +131,7 @@ export function forbidden(subject: FailureSubject, name: string, why: string): A
   return new ApiFailure('Forbidden', `${named}: ${why}`, about(subject, name))
 }
 
-/** 422 with every field that is wrong. */
+/** Returns 422 with the errors of all fields. */
 export function invalid(subject: FailureSubject, name: string, causes: readonly FieldCause[]): ApiFailure {
   const kind = subject.kind ?? subject.plural
   const texts = [...new Set(causes.map((cause) => `${cause.field}: ${cause.message}`))]
@@ -141,7 +141,7 @@ export function invalid(subject: FailureSubject, name: string, causes: readonly 
   return new ApiFailure('Invalid', `${qualifiedKind} "${name}" is invalid: ${all}`, { details })
 }
 
-/** 422 without a field: a patch that cannot be applied. Says nothing of the cause, as the real server. */
+/** Returns 422 for a patch that cannot be applied. The message does not say why, as in kube-apiserver. */
 export function unprocessable(): ApiFailure {
   return new ApiFailure('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
 }

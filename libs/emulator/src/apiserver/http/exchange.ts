@@ -1,4 +1,4 @@
-/** A request as the server reads it: a request of `node:http`, or one without a socket. */
+/** A request to the server: from `node:http`, or from a caller in the same process. */
 export interface HttpRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -7,7 +7,6 @@ export interface HttpRequest extends AsyncIterable<Uint8Array> {
 
 type RequestHeader = 'accept' | 'authorization' | 'content-length' | 'content-type' | 'user-agent'
 
-/** The answer to a request. */
 export interface HttpResponse {
   readonly headersSent: boolean
   readonly writableNeedDrain: boolean

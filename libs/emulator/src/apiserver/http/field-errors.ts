@@ -1,7 +1,7 @@
 import { isObject, type Json, sameJson } from '../schema/json.ts'
 import type { FieldCause } from './api-failure.ts'
 
-/** Gathers what is wrong with an object, in the words in which the real server says it. */
+/** Collects the errors of an object, with the messages of kube-apiserver. */
 export class FieldErrors {
   readonly #causes: FieldCause[] = []
 
@@ -21,7 +21,7 @@ export class FieldErrors {
     this.#add(field, 'FieldValueInvalid', `Invalid value: ${quoted(value)}: ${why}`)
   }
 
-  /** A rule of a CRD that does not hold. Its message shows texts only, never lists or objects. */
+  /** Reports that a value breaks a rule of a CRD. The message contains the value only if it is a text. */
   broken(field: string, value: Json | undefined, why: string): void {
     if (typeof value === 'string') this.invalid(field, value, why)
     else this.#add(field, 'FieldValueInvalid', `Invalid value: ${why}`)
@@ -44,14 +44,14 @@ export class FieldErrors {
     this.#add(field, 'FieldValueTooLong', `Too long: may not be more than ${limitBytes} bytes`)
   }
 
-  /** A text that must be there. Whether it is. */
+  /** Reports a text that is empty or absent. Returns whether the text is present. */
   needed(field: string, value: Json | undefined): boolean {
     const isThere = (value ?? '') !== ''
     if (!isThere) this.required(field)
     return isThere
   }
 
-  /** A value that may be absent. */
+  /** Reports a value that is not among the choices. An absent value is allowed. */
   oneOf(field: string, value: Json | undefined, choices: readonly string[]): void {
     if (value !== undefined && !choices.includes(String(value))) this.unsupported(field, value, choices)
   }
@@ -64,20 +64,20 @@ export class FieldErrors {
     if (!sameJson(value, before)) this.invalid(field, value, 'field is immutable')
   }
 
-  /** Reports a value that was seen before, and adds it to the seen values. */
+  /** Reports a value that `seen` already contains, and adds the value to `seen`. */
   unique(field: string, value: string, seen: Set<string>): void {
     if (seen.has(value)) this.#add(field, 'FieldValueDuplicate', `Duplicate value: ${quoted(value)}`)
     seen.add(value)
   }
 
-  /** A map whose keys and values have so many bytes at most. */
+  /** Reports a map whose keys and values have more bytes than the limit. */
   atMost(field: string, map: Json | undefined, limitBytes: number): void {
     const texts = Object.entries(isObject(map) ? map : {}).flat()
     const bytes = texts.reduce((sum: number, text) => sum + Buffer.byteLength(String(text)), 0)
     if (bytes > limitBytes) this.tooLong(field, limitBytes)
   }
 
-  /** Lists each of the texts in which a rule says what is wrong with a value. */
+  /** Reports each message that a rule returns for a value. */
   checked(field: string, value: string, rule: (value: string) => readonly string[]): void {
     for (const each of rule(value)) this.invalid(field, value, each)
   }
@@ -87,7 +87,7 @@ export class FieldErrors {
   }
 }
 
-/** A value as messages show it: absent as null, a map as JSON with its keys in order. */
+/** Returns a value in the form of messages: null if it is absent, a map as JSON with sorted keys. */
 function quoted(value: Json | undefined): string {
   if (value === undefined) return 'null'
   if (!isObject(value)) return JSON.stringify(value)

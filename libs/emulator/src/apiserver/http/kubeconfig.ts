@@ -1,7 +1,7 @@
-/** How each kubeconfig of an emulator begins. */
+/** The first lines of each kubeconfig that an emulator writes. */
 export const KUBECONFIG_HEAD = 'apiVersion: v1\nkind: Config\ncurrent-context: emulator\n'
 
-/** A kubeconfig for one server and one token. JSON is YAML, so no writer for YAML is needed. */
+/** Returns a kubeconfig for one server and one token. Its entries are JSON, which is valid YAML. */
 export function kubeconfigText(cluster: { url: string; token: string; ca?: string | undefined }): string {
   const authority =
     cluster.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(cluster.ca).toString('base64') }

@@ -6,17 +6,17 @@ import { isFromOtherSite, isOwnHost } from '../../web-sites.ts'
 import { ApiFailure } from './api-failure.ts'
 import { refuse } from './reply.ts'
 
-/** A server that listens on this machine. */
+/** An HTTP server that listens on a loopback port. */
 export interface PortListener {
   readonly url: string
   readonly port: number
-  /** Sets the handler of requests that no web site has sent. Call it in the turn in which the listener was opened. */
+  /** Sets the handler of requests. Requests of web sites do not reach it. Call `serve` right after `openListener`. */
   serve(answer: RequestListener): unknown
-  /** Ends all connections as well. */
+  /** Stops listening and ends all connections. */
   close(): Promise<void>
 }
 
-/** Silent connections are closed early. Idle keep-alive connections live longer than clients expect. */
+/** The time-outs of connections. A connection between two requests stays open longer than clients reuse it. */
 const OPTIONS = {
   requestTimeout: 60_000,
   headersTimeout: 30_000,
@@ -48,7 +48,7 @@ export async function openListener(options: ListenerOptions): Promise<PortListen
   }
 }
 
-/** No page in a developer's browser may write to this server, or read from it by a name that resolves to its address. */
+/** Returns the refusal of a request from a web site. Without it, any page in a local browser could use the server. */
 function refusalOf(
   { headers }: IncomingMessage,
   { scheme, hostNames }: { scheme: 'http' | 'https'; hostNames: readonly string[] },

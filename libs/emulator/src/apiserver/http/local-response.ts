@@ -1,15 +1,15 @@
 import { EventEmitter } from 'node:events'
 import type { HttpResponse } from './exchange.ts'
 
-/** The receiver of an answer that needs no socket. */
+/** The receiver of an answer inside this process. */
 export interface LocalReader {
   head(code: number): void
   chunk(text: string): void
-  /** `cut`: without an end of the answer. */
+  /** `cut`: the connection broke before the answer was complete. */
   end(how: 'closed' | 'cut'): void
 }
 
-/** An answer whose reader is in this process, and always keeps up. */
+/** An answer to a reader in this process, which takes each chunk at once. */
 export class LocalResponse extends EventEmitter implements HttpResponse {
   readonly writableNeedDrain = false
   readonly #reader: LocalReader
@@ -25,7 +25,7 @@ export class LocalResponse extends EventEmitter implements HttpResponse {
     return this.#headersSent
   }
 
-  /** Headers are not needed in the process; the Status has the rest. */
+  /** Drops the header, because readers in this process use only the code and the body. */
   setHeader(): void {}
 
   flushHeaders(): void {}

@@ -2,10 +2,10 @@ import { isObject, type Json, type JsonMap } from '../schema/json.ts'
 import { ApiFailure, badRequest } from './api-failure.ts'
 import type { HttpRequest } from './exchange.ts'
 
-/** The largest body that the real server accepts. */
+/** The largest body that kube-apiserver accepts. */
 const MOST_BODY_BYTES = 3 * 1024 * 1024
 
-/** Reads the body. Stops reading, and keeps nothing, as soon as it is too long. */
+/** Reads the body of a request. Throws 413 as soon as the body is longer than the limit. */
 export async function readBody(request: HttpRequest, limit = MOST_BODY_BYTES): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit) throw tooLarge(limit)
@@ -42,7 +42,7 @@ function typeOf(value: Json): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** The media type without its parameters. */
+/** Returns the media type in a header, without its parameters. */
 export function mediaType(header: string | undefined): string {
   return (header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }

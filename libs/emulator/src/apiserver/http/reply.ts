@@ -2,7 +2,7 @@ import type { JsonMap } from '../schema/json.ts'
 import { ApiFailure, reasonOf } from './api-failure.ts'
 import type { HttpResponse } from './exchange.ts'
 
-/** An answer, ready to be sent. */
+/** A complete answer to a request. */
 export interface HttpReply {
   readonly code: number
   readonly text: string | Uint8Array
@@ -18,12 +18,12 @@ export function send(response: HttpResponse, reply: HttpReply): void {
       warnings.map((each) => `299 - ${JSON.stringify(each)}`),
     )
   }
-  // A text is sent together with the head, in one write.
+  // Node sends the head and a text in one write.
   response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) })
   response.end(text)
 }
 
-/** Ends an exchange with a Status. When the answer has begun already, the connection is all that can be ended. */
+/** Answers a request with a Status of failure. If an answer has already begun, it closes the connection instead. */
 export function refuse(response: HttpResponse, failure: ApiFailure, form: StatusForm = asJson): void {
   if (response.headersSent) {
     response.destroy()
@@ -31,18 +31,18 @@ export function refuse(response: HttpResponse, failure: ApiFailure, form: Status
   }
   const { retryAfterSeconds } = failure.details ?? {}
   if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds))
-  // The rest of a body that is too long is not read, so the connection cannot serve another request.
+  // The server does not read the rest of a body that is too long, so the connection cannot serve another request.
   if (failure.code === 413) response.setHeader('connection', 'close')
   const plain = { text: `${failure.message}\n`, contentType: 'text/plain; charset=utf-8' }
   send(response, { code: failure.code, ...(failure.plain ? plain : form(failure.status())) })
 }
 
-/** How a Status is written. */
+/** Encodes a Status as JSON or protobuf. */
 export type StatusForm = (status: JsonMap) => Pick<HttpReply, 'text' | 'contentType'>
 
 const asJson: StatusForm = (status) => ({ text: JSON.stringify(status) })
 
-/** The failure that a fault answers with. */
+/** Returns the failure that an injected fault sends as the answer. */
 export function injected(fault: {
   readonly code: number
   readonly reason?: string

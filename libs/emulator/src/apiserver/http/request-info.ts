@@ -2,12 +2,12 @@ import type { Verb } from '../../faults/request-faults.ts'
 import { KINDS, kindAt, type ServedKind } from '../schema/kinds.ts'
 import { noSuchPath, notServed } from './api-failure.ts'
 
-/** The meaning of a request. `path` covers discovery, health and OpenAPI, which address no object. */
+/** The meaning of a request. `path` stands for requests that are not about objects: discovery, health, OpenAPI. */
 export type RequestInfo =
   | { readonly type: 'path'; readonly path: string; readonly verb: string }
   | ({ readonly type: 'resource' } & ResourceInfo)
 
-/** The resource in a path. It need not be served, because permissions are checked first. */
+/** The resource in a path. It may be unknown to the server, which checks permissions first. */
 export interface ResourceInfo {
   readonly verb: Verb
   readonly group: string
@@ -18,7 +18,7 @@ export interface ResourceInfo {
   readonly subresource: string | undefined
 }
 
-/** A request for a resource that is served. */
+/** A request for a resource that the server serves. */
 export interface ResourceRequest extends ResourceInfo {
   readonly kind: ServedKind
 }
@@ -26,7 +26,7 @@ export interface ResourceRequest extends ResourceInfo {
 const GROUP_PATH = /^\/apis\/([^/]+)\/([^/]+)\/(.+)$/
 const CORE_PATH = /^\/api\/([^/]+)\/(.+)$/
 
-/** Reads method and path. */
+/** Reads the verb and the resource of a request from its method and its path. */
 export function requestInfo(method: string, url: URL): RequestInfo {
   const path = url.pathname
   const [, group, version, rest] = GROUP_PATH.exec(path) ?? withGroup(CORE_PATH.exec(path))
@@ -46,7 +46,7 @@ function withGroup(match: RegExpExecArray | null): readonly string[] {
   return match === null ? [] : [match[0], '', ...match.slice(1)]
 }
 
-/** The kind behind a path; 404 when there is none. */
+/** Adds the kind of the resource. Throws 404 if the server does not serve it. */
 export function served(info: ResourceInfo, absent: ReadonlySet<ServedKind>): ResourceRequest {
   const kind = kindAt(info.group, info.version, info.plural)
   if (kind === undefined) throw noSuchPath()
@@ -60,7 +60,7 @@ export function served(info: ResourceInfo, absent: ReadonlySet<ServedKind>): Res
 type ResourcePath = Pick<ResourceInfo, 'plural' | 'namespace' | 'name' | 'subresource'>
 
 function resourcePathOf(steps: readonly string[]): ResourcePath {
-  // `namespaces/x` is a namespace, `namespaces/x/pods` is something in it, `namespaces/x/status` its status again.
+  // `namespaces/x` and `namespaces/x/status` are about the namespace; `namespaces/x/pods` are objects inside it.
   const inNamespace = steps[0] === 'namespaces' && steps.length > 2 && steps[2] !== 'status'
   const [plural = '', name, ...more] = inNamespace ? steps.slice(2) : steps
   const subresource = more.length === 0 ? undefined : more.join('/')

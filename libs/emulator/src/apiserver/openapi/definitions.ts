@@ -40,7 +40,7 @@ function oneOf(...types: readonly string[]): JsonMap {
   return { oneOf: types.map((type) => ({ type })) }
 }
 
-/** Every type, by its name in OpenAPI. */
+/** Returns the OpenAPI definitions of all types, by name. */
 export function definitions(): JsonMap {
   const made: Record<string, JsonMap> = {
     [QUANTITY]: oneOf('string', 'number'),
@@ -66,7 +66,7 @@ function definition(schema: Schema): JsonMap {
   return { type: 'object', properties, ...(required.length > 0 ? { required } : {}) }
 }
 
-/** `kubectl apply` reads how lists merge. */
+/** Returns the definition of a field. `kubectl apply` reads the merge strategy of a list from it. */
 function property({ type, merge }: SchemaField): JsonMap {
   return {
     ...shapeOf(type),

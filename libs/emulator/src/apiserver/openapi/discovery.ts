@@ -2,10 +2,10 @@ import { noSuchPath } from '../http/api-failure.ts'
 import { groupVersionOf, KINDS, NAMESPACE, type ServedKind } from '../schema/kinds.ts'
 import { openApiPath } from './documents.ts'
 
-/** Kinds that are not served now. */
+/** The kinds that the server does not serve now, like a cluster without their CRDs. */
 type Absent = ReadonlySet<ServedKind>
 
-/** An answer that is no object of the API. */
+/** An answer that is not an API object, for example a discovery document. */
 interface Document {
   readonly code: number
   readonly text: string | Uint8Array
@@ -34,10 +34,10 @@ const VERSION = {
   platform: 'linux/amd64',
 }
 
-/** Paths that are served with a slash at their end as well. */
+/** The paths that the server also accepts with a slash at the end. */
 const ROOTS: ReadonlySet<string> = new Set(['/version/', '/api/', '/apis/'])
 
-/** Answers the paths that are no resource. */
+/** Answers a path that is not a resource: health, version, discovery or OpenAPI. */
 export function documentAt(absent: Absent, path: string, accept: string | undefined): Document {
   const aggregated = isAggregated(accept)
   switch (ROOTS.has(path) ? path.slice(0, -1) : path) {
@@ -62,7 +62,7 @@ function elsewhere(absent: Absent, path: string): Document {
   const found = openApiPath(path) ?? groupPath(absent, path)
   if (found !== undefined) return json(found)
   if (path.startsWith('/api/') || groups(absent).includes(path.split('/')[2] ?? '')) throw noSuchPath()
-  // The outermost server knows no Status, so it answers with plain text.
+  // kube-apiserver answers a path of an unknown group with plain text instead of a Status.
   return { code: 404, text: '404 page not found\n', contentType: TEXT_TYPE }
 }
 
@@ -122,7 +122,7 @@ function names(kind: ServedKind): object {
   }
 }
 
-/** Subresources with their own kind, and their verbs. */
+/** The subresources whose kind differs from the kind of the resource, with their verbs. */
 const OTHERS: Readonly<Record<string, { readonly of: object; readonly verbs: readonly string[] }>> = {
   token: { of: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }, verbs: ['create'] },
 }
@@ -141,7 +141,7 @@ function isAggregated(accept: string | undefined): boolean {
   })
 }
 
-/** All resources of some groups in one answer. */
+/** Returns aggregated discovery: all resources of some groups in one document. */
 function aggregate(absent: Absent, of: readonly string[]): Document {
   const items = of.map((group) => {
     const kinds = KINDS.filter((kind) => kind.group === group && !absent.has(kind))
@@ -169,7 +169,7 @@ function discovered(kind: ServedKind): object {
   }
 }
 
-/** The group and the version are empty, because the list around the kind names both. */
+/** Returns a kind with an empty group and version, because the enclosing list names both. */
 function responseKind(kind: ServedKind): object {
   return { group: '', version: '', kind: kind.kind }
 }

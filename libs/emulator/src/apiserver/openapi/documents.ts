@@ -4,14 +4,14 @@ import { definitions } from './definitions.ts'
 
 const MADE = new Map<string, object>()
 
-/** The OpenAPI 3 documents by their paths; undefined for other paths. They are created when first requested. */
+/** Returns the OpenAPI 3 document at a path, which the first request creates. Undefined for other paths. */
 export function openApiPath(path: string): object | undefined {
   const made = MADE.get(path) ?? (path === '/openapi/v3' ? index() : document(path.slice('/openapi/v3/'.length)))
   if (made !== undefined) MADE.set(path, made)
   return made
 }
 
-/** `api/v1`, `apis/storage.k8s.io/v1`. */
+/** Returns the root path of the group of a kind: `api/v1`, `apis/storage.k8s.io/v1`. */
 function rootOf(kind: ServedKind): string {
   return `${kind.group === '' ? 'api' : 'apis'}/${groupVersionOf(kind)}`
 }
@@ -35,7 +35,7 @@ function document(root: string): object | undefined {
   }
 }
 
-/** The operations that kubectl reads: `explain` finds a kind by its list, `create` and `patch` find their options. */
+/** Returns the operations that kubectl reads: `explain` the list of a kind, `create` and `patch` their options. */
 function pathsOf(kind: ServedKind): JsonMap {
   const place = `/${rootOf(kind)}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.plural}`
   const { group, version } = kind

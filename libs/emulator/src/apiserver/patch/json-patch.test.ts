@@ -16,7 +16,7 @@ test.each<[Json, Json]>([
   [[{ op: 'replace', path: '', value: 5 }], 5],
   [[{ op: 'replace', path: '/d', value: 1 }], { ...document, d: 1 }],
   [[{ op: 'add', path: '/d' }], { ...document, d: null }],
-])('%j', (patch, expected) => {
+])('applies the JSON patch %j', (patch, expected) => {
   expect(applyJsonPatch(document, patch)).toEqual(expected)
 })
 
@@ -30,18 +30,18 @@ test.each<[Json]>([
   [[{ op: 'move', from: '/nothing', path: '/b/d' }]],
   [[{ op: 'fly', path: '/a' }]],
   [[{ op: 'remove', path: '' }]],
-])('%j cannot be done, and nothing says why', (patch) => {
+])('refuses the JSON patch %j without a reason', (patch) => {
   expect(() => applyJsonPatch(document, patch)).toThrow(
     'the server rejected our request due to an error in our request',
   )
 })
 
-test('too many operations are refused before any is tried', () => {
+test('refuses a JSON patch with too many operations before it tries any', () => {
   const patch = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/nowhere' }))
   expect(() => applyJsonPatch(document, patch)).toThrow('maximum operations in a JSON patch is 10000, got 10001')
 })
 
-test('the document itself never changes', () => {
+test('a patch never changes the given document', () => {
   const before = JSON.stringify(document)
   applyJsonPatch(document, [{ op: 'add', path: '/a/0', value: 0 }])
   applyMergePatch(document, { a: null, b: { c: 1 } })
@@ -56,7 +56,7 @@ test.each<[Json, Json]>([
     JSON.parse('{"__proto__":{"g":1}}') as Json,
     JSON.parse('{"a":[1,2],"b":{"c":null},"x/y":1,"__proto__":{"g":1}}') as Json,
   ],
-])('a merge patch %j', (patch, expected) => {
+])('applies the merge patch %j', (patch, expected) => {
   const result = applyMergePatch(document, patch)
   expect(JSON.stringify(result)).toBe(JSON.stringify(expected))
   expect(Reflect.get(Object.create(null), 'g')).toBeUndefined()
@@ -83,6 +83,6 @@ test.each<[target: Json, patch: Json, result: Json]>([
   [{ e: null }, { a: 1 }, { e: null, a: 1 }],
   [[1, 2], { a: 'b', c: null }, { a: 'b' }],
   [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
-])('%j with %j is %j', (target, patch, result) => {
+])('merges the target %j with the patch %j into %j', (target, patch, result) => {
   expect(applyMergePatch(target, patch)).toStrictEqual(result)
 })

@@ -1,12 +1,12 @@
 import { badRequest, unprocessable } from '../http/api-failure.ts'
 import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../schema/json.ts'
 
-/** The limit of the real server for one request. */
+/** The largest number of operations in one JSON patch, as in kube-apiserver. */
 const MOST_OPERATIONS = 10_000
 
 type Change = (parent: Json, key: string) => Json
 
-/** RFC 6902. An operation that cannot be done, a failed `test` among them, is 422 without the cause. */
+/** Applies a JSON patch (RFC 6902). Throws 422 without a reason if an operation is impossible or a `test` fails. */
 export function applyJsonPatch(target: Json, patch: Json): Json {
   if (!isList(patch)) throw badRequest('json: cannot unmarshal object into Go value of type jsonpatch.Patch')
   if (patch.length > MOST_OPERATIONS) {
@@ -43,7 +43,7 @@ function applyOperation(document: Json, operation: JsonMap): Json {
   }
 }
 
-/** An operation without a value means null. */
+/** Returns the value of an operation. A missing value means null. */
 function given(value: Json | undefined): Json {
   return value ?? null
 }
@@ -63,7 +63,7 @@ function valueAt(document: Json, path: readonly string[]): Json {
   return here
 }
 
-/** A key that is absent is null to `test` and `copy`, as long as its parent is there. */
+/** Returns the value at a path, for `test` and `copy`. An absent key counts as null if its parent exists. */
 function valueOrNull(document: Json, path: readonly string[]): Json {
   const last = path.at(-1)
   if (last === undefined) return document
@@ -85,7 +85,7 @@ function changeAt(document: Json, path: readonly string[], change: Change): Json
   return replacer(changeAt(child(document, step), rest, change))(document, step)
 }
 
-/** Returns the changed document from its holder. The document itself cannot be removed. */
+/** Returns the document that the map `holder` contains. Throws 422 if the patch has removed the whole document. */
 function whole(holder: Json): Json {
   const document = isObject(holder) ? holder[''] : undefined
   if (document === undefined) throw unprocessable()
@@ -100,7 +100,7 @@ function adder(value: Json): Change {
   }
 }
 
-/** Creates a key that is absent, as the Go library does. */
+/** Returns a change that sets a value. It also creates an absent key, as the Go library does. */
 function replacer(value: Json): Change {
   return (parent, key) => {
     if (isList(parent)) return parent.with(indexIn(parent, key), value)
@@ -118,7 +118,7 @@ const remover: Change = (parent, key) => {
   return rest
 }
 
-/** An index into a list; negative ones count from the end, as the Go library allows. */
+/** Reads the index of a list. A negative index counts from the end, as in the Go library. */
 function indexIn(list: readonly Json[], step: string, highest = list.length - 1): number {
   if (!/^(0|-?[1-9]\d*)$/.test(step)) throw unprocessable()
   const index = Number(step) < 0 ? Number(step) + list.length : Number(step)

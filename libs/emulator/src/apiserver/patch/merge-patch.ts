@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonMap, setOwn } from '../schema/json.ts'
 
-/** RFC 7396. Shares what does not change with the target. */
+/** Applies a merge patch (RFC 7396). The result shares its unchanged parts with the target. */
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch
   const result: Record<string, Json | undefined> = isObject(target) ? { ...target } : {}

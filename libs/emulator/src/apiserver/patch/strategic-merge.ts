@@ -3,13 +3,13 @@ import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../
 import type { ServedKind } from '../schema/kinds.ts'
 import { innerSchema, type Schema, type SchemaField, schemaOf } from '../schema/schema.ts'
 
-/** Answers how a list merges: by a key of its items, without one as a set, or not at all. The path has no indexes. */
+/** Returns how the list at a path merges: by a key of its items, without a key as a set, or not at all (undefined). */
 export type ListRules = (path: readonly string[]) => { readonly key: string | undefined } | undefined
 
 const DELETE_FROM_LIST = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'
 
-/** Kubernetes' strategic merge: maps merge, lists merge as the type says, `$patch`, `$retainKeys` and the like direct it. */
+/** Applies a strategic merge patch of Kubernetes, including directives such as `$patch` and `$retainKeys`. */
 export function applyStrategicMerge(target: Json | undefined, patch: Json, rules: ListRules): Json {
   return mergeValue(target, patch, { path: [], rules })
 }
@@ -27,7 +27,7 @@ function inside({ path, rules }: MergePath, key: string): MergePath {
 function mergeValue(target: Json | undefined, patch: Json, place: MergePath): Json {
   if (!isObject(patch)) return patch
   if (isObject(target)) return mergeMap(target, patch, place)
-  // A new value is the patch itself, with any directive in it.
+  // A field that does not exist yet gets the fields of the patch. The `$patch` directive has no effect on it.
   const { $patch: _directive, ...fields } = patch
   return mergeMap({}, fields, place)
 }
@@ -95,7 +95,7 @@ function mergeByKey(
   return inOrder(result, { order: kept, before: items, key })
 }
 
-/** Returns a map in the notation of Go. */
+/** Returns a value as Go prints it. */
 function goText(value: Json | undefined): string {
   if (isList(value)) return `[${value.map(goText).join(' ')}]`
   if (!isObject(value)) return value === null || value === undefined ? '<nil>' : String(value)
@@ -103,14 +103,14 @@ function goText(value: Json | undefined): string {
   return `map[${fields.map(([key, inner]) => `${key}:${goText(inner)}`).join(' ')}]`
 }
 
-/** `$retainKeys` names all fields that may stay. */
+/** Returns the fields of the target that `$retainKeys` allows to stay. Without this directive, all fields stay. */
 function retained(target: JsonMap, patch: JsonMap): Record<string, Json | undefined> {
   const keep = patch['$retainKeys']
   if (!isList(keep)) return { ...target }
   return Object.fromEntries(Object.entries(target).filter(([key]) => keep.includes(key)))
 }
 
-/** `$setElementOrder/list` gives the order of the items that the patch knows. */
+/** Sorts the lists for which the patch has a `$setElementOrder` directive. */
 function ordered(
   result: Record<string, Json | undefined>,
   { target, patch }: { readonly target: JsonMap; readonly patch: JsonMap },
@@ -128,16 +128,16 @@ function ordered(
 }
 
 interface Ordering {
-  /** The items that the patch knows, as it wants them. */
+  /** The items, or keys of items, in the order that the patch requests. */
   readonly order: readonly Json[]
-  /** The list as it was. */
+  /** The list before the patch. */
   readonly before: readonly Json[]
   readonly key: string | undefined
 }
 
 /**
- * Puts the items that the patch knows into its order. The others stay in front of those they were in front of, and
- * come last otherwise: an item that is new goes before them.
+ * Sorts the items that `order` names. Each other item stays in front of a named item that it preceded before the patch,
+ * and otherwise comes last.
  */
 function inOrder(list: readonly Json[], { order, before, key }: Ordering): readonly Json[] {
   const keyOf = (item: Json): Json | undefined => (key !== undefined && isObject(item) ? item[key] : item)
@@ -163,7 +163,7 @@ function withoutDirectives(map: JsonMap): JsonMap {
   return Object.fromEntries(Object.entries(map).filter(([key]) => !key.startsWith('$')))
 }
 
-/** How the lists of a kind merge, as its type says. */
+/** Returns the merge strategies of the lists of a kind. */
 export function listRulesOf(kind: ServedKind): ListRules {
   const schema = schemaOf(kind)
   return (path) => fieldAt(schema, path)?.merge

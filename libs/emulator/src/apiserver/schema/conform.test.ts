@@ -6,12 +6,12 @@ import { SCHEMAS, schemaNamed, schemaOf } from './schema.ts'
 
 const shown = (type: string, value: JsonMap): unknown => conform(schemaNamed(type), value).value
 
-test('every kind has a type, and every type that is named exists', () => {
+test('every served kind has a type, and every referenced type exists', () => {
   for (const kind of KINDS) expect(schemaOf(kind).fields[0]).toBeDefined()
   expect(SCHEMAS.size).toBeGreaterThan(200)
 })
 
-test('fields of one type have names and numbers of their own', () => {
+test('no two fields of a type have the same name or number', () => {
   for (const schema of SCHEMAS.values()) {
     const numbers = schema.fields.map((field) => field.numbers.join('.'))
     expect({ type: schema.name, doubles: numbers.length - new Set(numbers).size }).toEqual({
@@ -23,39 +23,39 @@ test('fields of one type have names and numbers of their own', () => {
 })
 
 test.each<[string, string, JsonMap, JsonMap]>([
-  ['empty values go', 'SecretReference', { name: '', namespace: 'n' }, { namespace: 'n' }],
-  ['null is absent', 'SecretReference', { name: null }, {}],
+  ['empty values are dropped', 'SecretReference', { name: '', namespace: 'n' }, { namespace: 'n' }],
+  ['null counts as absent', 'SecretReference', { name: null }, {}],
   [
     'a pointer keeps its empty value',
     'PersistentVolumeClaimStatus',
     { currentVolumeAttributesClassName: '' },
     { currentVolumeAttributesClassName: '' },
   ],
-  ['an empty map goes', 'PersistentVolumeClaimStatus', { capacity: {} }, {}],
-  ['what is always written is filled', 'VolumeAttachmentStatus', {}, { attached: false }],
+  ['an empty map is dropped', 'PersistentVolumeClaimStatus', { capacity: {} }, {}],
+  ['a missing required field gets its zero value', 'VolumeAttachmentStatus', {}, { attached: false }],
   [
-    'a list that is always written is null',
+    'a missing required list becomes null',
     'CSINodeDriver',
     { name: 'd', nodeID: 'i' },
     { name: 'd', nodeID: 'i', topologyKeys: null },
   ],
-  ['an empty list that is always written is null', 'CSINodeSpec', { drivers: [] }, { drivers: null }],
-  ['structures are always written', 'PersistentVolumeClaim', {}, { metadata: {}, spec: { resources: {} }, status: {} }],
-  ['a time that is not set is null', 'VolumeError', { message: 'm' }, { message: 'm', time: null }],
+  ['an empty required list becomes null', 'CSINodeSpec', { drivers: [] }, { drivers: null }],
+  ['missing structures are added', 'PersistentVolumeClaim', {}, { metadata: {}, spec: { resources: {} }, status: {} }],
+  ['an unset time becomes null', 'VolumeError', { message: 'm' }, { message: 'm', time: null }],
   [
-    'quantities are canonical',
+    'quantities become canonical',
     'VolumeResourceRequirements',
     { requests: { storage: '1.5' } },
     { requests: { storage: '1500m' } },
   ],
   [
-    'times are in UTC and whole seconds',
+    'times become UTC with whole seconds',
     'VolumeError',
     { time: '2026-01-02T05:04:05.9+02:00' },
     { time: '2026-01-02T03:04:05Z' },
   ],
   [
-    'null in a list is the empty value',
+    'null in a list becomes the empty value',
     'NodeSelectorRequirement',
     { key: 'k', operator: 'In', values: [null] },
     { key: 'k', operator: 'In', values: [''] },
@@ -64,7 +64,7 @@ test.each<[string, string, JsonMap, JsonMap]>([
   expect(shown(type, given)).toEqual(expected)
 })
 
-test('strange fields are dropped, and named by their path', () => {
+test('unknown fields are dropped, and reported by their path', () => {
   const { value, unknown } = conform(schemaNamed('PersistentVolumeSpec'), {
     colour: 1,
     csi: { driver: 'd', volumeHandle: 'h', size: 2 },
@@ -99,6 +99,6 @@ test.each<[string, JsonMap, string]>([
   ['VolumeError', { time: 'soon' }, 'cannot parse "soon" as "2006"'],
   ['ConfigMap', { binaryData: { a: '#' } }, 'illegal base64 data at input byte 0'],
   ['VolumeResourceRequirements', { limits: { a: 'x' } }, 'quantities must match the regular expression'],
-])('%s does not take %j', (type, given, message) => {
+])('the type %s refuses the value %j', (type, given, message) => {
   expect(() => conform(schemaNamed(type), given)).toThrow(message)
 })

@@ -2,28 +2,28 @@ import { Quantity, QuantityError } from '@csi-sidecars/kube-types'
 import { isList, isObject, type Json, type JsonMap, setOwn } from './json.ts'
 import type { Scalar, Schema, SchemaField, SchemaFieldType } from './schema.ts'
 
-/** A value that does not fit its field. The message is the decoder's. */
+/** The error for a value that does not fit its field. Its message is that of the JSON decoder of Go. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }
 
 interface Conformed {
   readonly value: JsonMap
-  /** Paths of fields that the type does not have; they are dropped. */
+  /** The paths of fields that the type does not have. These fields are dropped. */
   readonly unknown: readonly string[]
 }
 
-/** Brings an object into the form in which the real server stores it: known fields, canonical values, no empty ones. */
+/** Brings an object into the form that kube-apiserver stores: known fields, canonical values, no empty values. */
 export function conform(schema: Schema, value: JsonMap): Conformed {
   const unknown: string[] = []
   return { value: objectOf(schema, value, { path: '', unknown, owner: schema.name }), unknown }
 }
 
 interface ValuePath {
-  /** Dotted, with indexes. */
+  /** The path of the value, with dots and indexes. */
   readonly path: string
   readonly unknown: string[]
-  /** The type whose field it is, as messages name it. */
+  /** The name of the type that contains the field, for messages. */
   readonly owner: string
 }
 
@@ -47,13 +47,13 @@ function objectOf(schema: Schema, value: JsonMap, place: ValuePath): JsonMap {
 function fieldOf(field: SchemaField, given: Json, place: ValuePath): Json | undefined {
   const value = decoded(field.type, given, place)
   if (field.pointer) return value
-  // A stored list without items comes back as none.
+  // kube-apiserver returns an empty required list as null.
   if (field.always) return isList(value) && value.length === 0 ? null : value
   if (field.type.is === 'object') return field.omitsZero && isEmpty(value) ? undefined : value
   return isZero(value) && !isStructure(field.type) ? undefined : value
 }
 
-/** Quantities and times are structures in Go, so an empty one is written. */
+/** Reports whether a type is a structure in Go: a quantity or a time. Empty structures are written. */
 function isStructure(type: SchemaFieldType): boolean {
   return type.is === 'scalar' && STRUCTURES.has(type.scalar)
 }
@@ -114,7 +114,7 @@ function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
       const result: Record<string, Json | undefined> = {}
       for (const [key, item] of Object.entries(given)) {
         if (item === undefined) continue
-        // The decoder does not name the keys of maps.
+        // The paths in messages do not contain the keys of maps, as in Go.
         setOwn(result, key, itemOf(type.of, item, place))
       }
       return result
@@ -124,7 +124,7 @@ function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
   }
 }
 
-/** A null in a list or a map means the empty value. */
+/** Decodes an item of a list or of a map. A null means the empty value. */
 function itemOf(type: SchemaFieldType, given: Json, place: ValuePath): Json {
   if (given !== null) return decoded(type, given, place)
   return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']

@@ -1,4 +1,4 @@
-/** Nodes. The notation is that of schema.ts. */
+/** The types of Nodes, in the notation of schema.ts. */
 export const CORE_NODES = `
 AttachedVolume
   devicePath:2!, name:1!

@@ -1,4 +1,4 @@
-/** The rest of the core group. The notation is that of schema.ts. */
+/** The other types of the core group, in the notation of schema.ts. */
 export const CORE_OTHER = `
 Binding
   metadata:1 ObjectMeta, target:2! ObjectReference

@@ -1,4 +1,4 @@
-/** The volumes of pods. The notation is that of schema.ts. */
+/** The types of the volumes in Pods, in the notation of schema.ts. */
 export const CORE_POD_VOLUMES = `
 AzureFileVolumeSource
   readOnly:3 bool, secretName:1!, shareName:2!

@@ -1,4 +1,4 @@
-/** Pods, without the volumes in them. The notation is that of schema.ts. */
+/** The types of Pods without their volumes, in the notation of schema.ts. */
 export const CORE_PODS = `
 Affinity
   nodeAffinity:1? NodeAffinity, podAffinity:2? PodAffinity, podAntiAffinity:3? PodAntiAffinity

@@ -1,4 +1,4 @@
-/** PersistentVolumes and PersistentVolumeClaims. The notation is that of schema.ts. */
+/** The types of PersistentVolumes and PersistentVolumeClaims, in the notation of schema.ts. */
 export const CORE_VOLUMES = `
 AWSElasticBlockStoreVolumeSource
   fsType:2, partition:3 int, readOnly:4 bool, volumeID:1!

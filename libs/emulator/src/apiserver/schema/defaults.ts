@@ -3,7 +3,7 @@ import { innerSchema, type Schema, type SchemaField, type SchemaFieldType } from
 
 const FILES: JsonMap = { defaultMode: 0o644 }
 
-/** The values that the server fills in if the writer sets none, by the names of types. */
+/** The values of fields that the writer does not set, by the names of types. */
 const DEFAULTS: Readonly<Record<string, JsonMap>> = {
   AzureDiskVolumeSource: { cachingMode: 'ReadWrite', fsType: 'ext4', kind: 'Shared', readOnly: false },
   ConfigMapVolumeSource: FILES,
@@ -42,7 +42,7 @@ const DEFAULTS: Readonly<Record<string, JsonMap>> = {
   StorageClass: { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' },
 }
 
-/** An object of a type with the defaults of all types in it. */
+/** Returns an object with the default values of its type and of all types inside it. */
 export function withDefaults<T extends JsonMap>(schema: Schema, object: T): T {
   const own = Object.entries(DEFAULTS[schema.name] ?? {}).map(([name, value]) => [name, object[name] ?? value] as const)
   const whole: T = { ...object, ...Object.fromEntries(own) }
@@ -61,7 +61,7 @@ function filled(type: SchemaFieldType, value: Json): Json {
 
 const INNER = new WeakMap<Schema, readonly SchemaField[]>()
 
-/** The fields of a type in which something has a default. */
+/** Returns the fields of a type whose values may contain fields with defaults. */
 function innerOf(schema: Schema): readonly SchemaField[] {
   const known = INNER.get(schema)
   if (known !== undefined) return known

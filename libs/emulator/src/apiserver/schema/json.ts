@@ -36,7 +36,7 @@ export function isList(value: unknown): value is readonly Json[] {
   return Array.isArray(value)
 }
 
-/** The value at a path of keys, or undefined as soon as a step has nowhere to go. */
+/** Returns the value at a path of keys. Undefined if a key is missing. */
 export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
   let here = value
   for (const key of path) {
@@ -61,7 +61,7 @@ export function listAt(value: Json | undefined, ...path: readonly string[]): rea
   return isList(found) ? found : []
 }
 
-/** A copy with `key` set, or without it when the value is undefined. */
+/** Returns a copy with `key` set, or without `key` if the value is undefined. */
 export function withField<T extends JsonMap>(object: T, key: string, value: Json | undefined): T {
   if (value === undefined) {
     const { [key]: _dropped, ...rest } = object
@@ -75,12 +75,12 @@ export function withSpec<T extends JsonMap>(object: T, change: (spec: JsonMap) =
   return { ...object, spec: change(objectAt(object, 'spec') ?? {}) }
 }
 
-/** The object with these fields in its status. */
+/** Returns the object with these fields set in its status. */
 export function withStatus<T extends JsonMap>(object: T, fields: JsonMap): T {
   return { ...object, status: { ...objectAt(object, 'status'), ...fields } }
 }
 
-/** Fields of the metadata to set, or with undefined to remove. */
+/** The fields to set in the metadata. A field whose value is undefined is removed. */
 export type MetaChange = { readonly [K in keyof Meta]?: Meta[K] | undefined }
 
 export function withMeta<T extends JsonMap>(object: T, change: MetaChange): T {
@@ -92,7 +92,7 @@ export function withMeta<T extends JsonMap>(object: T, change: MetaChange): T {
   return { ...object, metadata }
 }
 
-/** Equal as JSON: key order does not matter, a key that is undefined is a key that is absent. */
+/** Reports whether two values are equal as JSON. The order of keys does not matter, and undefined means absent. */
 export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true
   if (isList(a)) return isList(b) && a.length === b.length && a.every((each, index) => sameJson(each, b[index]))
@@ -102,7 +102,7 @@ export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   )
 }
 
-/** Freezes the whole value. Stops at frozen parts, so a small change of a large object costs little. */
+/** Freezes a value with all its parts. Parts that are already frozen are skipped, which makes small changes cheap. */
 export function freezeJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)
@@ -110,7 +110,7 @@ export function freezeJson<T>(value: T): T {
   return value
 }
 
-/** Sets a key of any name: `__proto__` is an ordinary name. */
+/** Sets a key of any name. An assignment to the key `__proto__` would replace the prototype instead. */
 export function setOwn(object: Record<string, Json | undefined>, key: string, value: Json): void {
   if (key !== '__proto__') object[key] = value
   else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })

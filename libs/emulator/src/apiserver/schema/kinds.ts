@@ -1,6 +1,6 @@
 import { invariant } from '@csi-sidecars/base'
 
-/** A kind that is served. */
+/** A kind that the server implements. */
 export interface ServedKind {
   readonly group: string
   readonly version: string
@@ -10,22 +10,19 @@ export interface ServedKind {
   readonly namespaced: boolean
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
-  /** `status` alone can change the status. */
+  /** The names of the subresources. If `status` is one of them, only it changes the status of an object. */
   readonly subresources: readonly string[]
-  /** A PUT may create it. */
+  /** True if a PUT may create an object. */
   readonly createOnUpdate: boolean
-  /** A PUT needs no `resourceVersion`. */
+  /** True if a PUT may omit the `resourceVersion`. */
   readonly unconditionalUpdate: boolean
-  /** DELETE answers the object, not a Status. */
+  /** True if a DELETE returns the object instead of a Status. */
   readonly returnsDeleted: boolean
-  /**
-   * The first generation of an object. The generation counts changes of the spec; it is undefined for kinds without
-   * one.
-   */
+  /** The generation of a new object, which grows with each change of the spec. Undefined for kinds without it. */
   readonly firstGeneration: number | undefined
-  /** The kind of a CRD: its objects have no protobuf form and take no strategic merge patches. */
+  /** True for the kind of a CRD. Its objects have no protobuf form, and refuse strategic merge patches. */
   readonly custom: boolean
-  /** Only POST: a review or an action, and no object is stored. */
+  /** True if the kind supports only POST, as a review or an action. Its objects are not stored. */
   readonly reviewOnly: boolean
 }
 
@@ -43,8 +40,6 @@ export interface ServedKind {
  *     generation:1   firstGeneration
  *     review         reviewOnly
  *     custom         custom
- *
- * A Binding places a pod on a node.
  */
 const ROWS = `
 v1/nodes Node short:no /status
@@ -109,7 +104,7 @@ function kindIn(row: string): ServedKind {
   }
 }
 
-/** All kinds, by group and plural. */
+/** All kinds, sorted by group and plural. */
 export const KINDS: readonly ServedKind[] = ROWS.trim()
   .split('\n')
   .map(kindIn)

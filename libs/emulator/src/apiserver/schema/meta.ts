@@ -1,4 +1,4 @@
-/** The types that all objects share. The notation is that of schema.ts. */
+/** The types that all objects share, in the notation of schema.ts. */
 export const META = `
 Condition
   lastTransitionTime:4! time, message:6!, observedGeneration:3 long, reason:5!, status:2!, type:1!

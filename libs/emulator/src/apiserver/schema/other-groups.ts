@@ -1,6 +1,6 @@
-// The groups that are not about volumes. The notation is that of schema.ts.
+// The types of the groups that are not about volumes, in the notation of schema.ts.
 
-/** The group authentication.k8s.io. */
+/** The types of the group authentication.k8s.io. */
 export const AUTHENTICATION = `
 SelfSubjectReview
   metadata:1 ObjectMeta, status:2 SelfSubjectReviewStatus
@@ -20,7 +20,7 @@ AccountTokenRequestSpec
   audiences:1 [string], expirationSeconds:4? long
 `
 
-/** The group authorization.k8s.io. */
+/** The types of the group authorization.k8s.io. */
 export const AUTHORIZATION = `
 FieldSelectorAttributes
   rawSelector:1, requirements:2 [FieldSelectorRequirement]
@@ -44,7 +44,7 @@ SubjectAccessReviewStatus
   allowed:1! bool, denied:4 bool, evaluationError:3, reason:2
 `
 
-/** The group rbac.authorization.k8s.io. */
+/** The types of the group rbac.authorization.k8s.io. */
 export const RBAC = `
 AggregationRule
   clusterRoleSelectors:1 [LabelSelector]
@@ -64,7 +64,7 @@ Subject
   apiGroup:2, kind:1!, name:3!, namespace:4
 `
 
-/** The group coordination.k8s.io. */
+/** The types of the group coordination.k8s.io. */
 export const COORDINATION = `
 Lease
   metadata:1 ObjectMeta, spec:2 LeaseSpec
@@ -73,7 +73,7 @@ LeaseSpec
   preferredHolder:7?, renewTime:4? microtime, strategy:6?
 `
 
-/** The group apps. The server keeps only the metadata of workloads, which names the owners of pods. */
+/** The types of the group apps. The server stores only the metadata of workloads such as Deployments. */
 export const APPS = `
 DaemonSet
   metadata:1 ObjectMeta

@@ -45,7 +45,7 @@ export type SchemaFieldType =
 
 export interface SchemaField {
   readonly name: string
-  /** The field number in protobuf, after the numbers of the messages around it. */
+  /** The field number in protobuf, preceded by the numbers of the enclosing messages. */
   readonly numbers: readonly number[]
   readonly type: SchemaFieldType
   readonly pointer: boolean
@@ -54,7 +54,7 @@ export interface SchemaField {
   readonly merge: Merge | undefined
 }
 
-/** How a list merges; without a key by the values themselves. */
+/** The merge strategy of a list: by a key of its items, or by their values if there is no key. */
 interface Merge {
   readonly key: string | undefined
   readonly retainKeys: boolean
@@ -91,10 +91,9 @@ interface Draft {
 
 const FIELD = /^(\w+):([\d.]+)([?!~]*)(?: (\S+?)(@(\w*)(\+?))?)?$/
 
-/** All types, by name; no two packages have a name in common. */
+/** All types by name. No two packages contain the same name. */
 export const SCHEMAS: ReadonlyMap<string, Schema> = readAll()
 
-/** The type of a kind. */
 export function schemaOf({ kind }: Pick<ServedKind, 'kind'>): Schema {
   return schemaNamed(kind)
 }
@@ -154,7 +153,7 @@ function typeOf(drafts: ReadonlyMap<string, Draft>, text: string): SchemaFieldTy
   return { is: 'object', schema }
 }
 
-/** The type of the objects that a value is, or has as items. */
+/** Returns the type of an object, or of the objects in a list or a map. Undefined for other types. */
 export function innerSchema(type: SchemaFieldType): Schema | undefined {
   if (type.is === 'object') return type.schema
   return type.is === 'list' || type.is === 'map' ? innerSchema(type.of) : undefined

@@ -1,6 +1,6 @@
 /**
- * The groups snapshot.storage.k8s.io and groupsnapshot.storage.k8s.io, as the CRDs of external-snapshotter v8.7.0 have
- * them. The notation is that of schema.ts; the numbers are unused, because custom resources have no protobuf form.
+ * The types of the groups snapshot.storage.k8s.io and groupsnapshot.storage.k8s.io of external-snapshotter v8.7.0, in
+ * the notation of schema.ts. The field numbers are unused, because custom resources have no protobuf form.
  */
 export const SNAPSHOTS = `
 VolumeSnapshotClass

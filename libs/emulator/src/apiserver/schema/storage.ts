@@ -1,4 +1,4 @@
-/** The group storage.k8s.io. The notation is that of schema.ts. */
+/** The types of the group storage.k8s.io, in the notation of schema.ts. */
 export const STORAGE = `
 CSIDriver
   metadata:1 ObjectMeta, spec:2 CSIDriverSpec

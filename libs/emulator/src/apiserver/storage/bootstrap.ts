@@ -22,14 +22,14 @@ const EVERYTHING = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
-/** A built-in role, and the groups that have it. */
+/** A built-in ClusterRole, and the groups that it is bound to. */
 interface Granted {
   readonly name: string
   readonly rules: ApiObject['rules']
   readonly groups: readonly string[]
 }
 
-/** The roles of the real server that apply to all users. */
+/** The built-in ClusterRoles of kube-apiserver that the emulator has. */
 const ROLES: readonly Granted[] = [
   { name: 'cluster-admin', rules: EVERYTHING, groups: ['system:masters'] },
   {
@@ -56,7 +56,7 @@ const ROLES: readonly Granted[] = [
   },
 ]
 
-/** Stores the objects of a new server; keeps what exists. */
+/** Stores the namespaces and roles of a new server. Existing objects stay. */
 export function bootstrap(registry: ObjectRegistry): void {
   for (const name of NAMESPACES) ensureNamespace(registry, name)
   for (const { name, rules, groups } of ROLES) {

@@ -9,7 +9,7 @@ function collection(limits: Partial<HistoryLimits> = {}): KindCollection {
   return new KindCollection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000, ...limits })
 }
 
-test('keys are in order after any insertions and deletions', () => {
+test('keys stay sorted after insertions and deletions', () => {
   const it = collection()
   for (const name of ['c', 'a', 'd', 'b']) it.put(`n/${name}`, object(name), 11)
   it.remove('n/c', object('c'), 12)
@@ -18,14 +18,14 @@ test('keys are in order after any insertions and deletions', () => {
   expect([...it.keysAfter('n/bb')]).toEqual(['n/d'])
 })
 
-test('an object carries its revision, is frozen, and its text has no kind', () => {
+test('a stored object has its revision and is frozen, and its text has no kind', () => {
   const entry = collection().put('n/a', { apiVersion: 'v1', kind: 'ConfigMap', ...object('a') }, 11)
   expect(entry.object.metadata.resourceVersion).toBe('11')
   expect(Object.isFrozen(entry.object['data'])).toBe(true)
   expect(entry.text).toBe('{"metadata":{"name":"a","namespace":"n","resourceVersion":"11"},"data":{"data":""}}')
 })
 
-test('changes since a revision are remembered, with the earlier entries', () => {
+test('`since` returns the changes after a revision, each with the entry before the change', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 13)
@@ -38,7 +38,7 @@ test('changes since a revision are remembered, with the earlier entries', () => 
   expect(it.since(15)).toEqual([])
 })
 
-test('the state at a revision is given as its difference from now', () => {
+test('`differencesAt` returns the entries that were different at a revision', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 12)
@@ -52,7 +52,7 @@ test('the state at a revision is given as its difference from now', () => {
 test.each<[string, Partial<HistoryLimits>]>([
   ['count', { changes: 3 }],
   ['size', { bytes: 250 }],
-])('the history is bounded by its %s, and older revisions are 410', (_what, limits) => {
+])('the history has a limit of its %s, and `since` refuses older revisions', (_what, limits) => {
   const it = collection(limits)
   for (let revision = 11; revision <= 200; revision += 1) it.put('n/a', object('a'), revision)
   expect(it.since(199)).toHaveLength(1)
@@ -60,7 +60,7 @@ test.each<[string, Partial<HistoryLimits>]>([
   expect(() => it.since(190)).toThrow('too old resource version: 190')
 })
 
-test('compaction forgets up to a revision and not beyond', () => {
+test('compaction drops the changes up to a revision and keeps later changes', () => {
   const it = collection()
   for (const revision of [11, 12, 13]) it.put('n/a', object('a'), revision)
   it.compact(12)

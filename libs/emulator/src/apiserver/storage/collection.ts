@@ -15,7 +15,7 @@ export interface StoredEntry {
 export interface StoredChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly revision: number
-  /** The new state. For DELETED the last state, under the revision of the deletion. */
+  /** The new state of the object. For DELETED, its last state with the revision of the deletion. */
   readonly entry: StoredEntry
   readonly before: StoredEntry | undefined
 }
@@ -27,7 +27,7 @@ export interface HistoryLimits {
 
 type ChangeListener = (change: StoredChange) => void
 
-/** All objects of one kind, in the order of their keys, and the changes that led to them as far back as the limits reach. */
+/** All objects of one kind in the order of their keys, and their last changes within the limits of the history. */
 export class KindCollection {
   readonly kind: ServedKind
   readonly #limits: HistoryLimits
@@ -37,7 +37,7 @@ export class KindCollection {
   #history: StoredChange[] = []
   #forgotten = 0
   #historyBytes = 0
-  /** Changes up to and including this revision are not remembered. */
+  /** The history does not contain the changes up to and including this revision. */
   #compacted: number
 
   constructor(kind: ServedKind, startsAt: number, limits: HistoryLimits) {
@@ -54,7 +54,7 @@ export class KindCollection {
     return this.#entries.get(key)
   }
 
-  /** Keys in order, from the first that is greater than `after`. */
+  /** Returns the keys that are greater than `after`, in order. */
   *keysAfter(after: string): Generator<string> {
     const start = firstIndex(this.#keys, 0, (key) => key > after)
     for (let index = start; index < this.#keys.length; index += 1) yield this.#keys[index] as string
@@ -99,7 +99,7 @@ export class KindCollection {
     return this.#history.slice(behind)
   }
 
-  /** The entries that differed at a revision, by key; undefined for entries that did not exist then. */
+  /** Returns the entries that were different at a revision, by key. Undefined for objects that did not exist then. */
   differencesAt(revision: number): ReadonlyMap<string, StoredEntry | undefined> {
     const then = new Map<string, StoredEntry | undefined>()
     for (const change of this.since(revision)) {
@@ -108,7 +108,7 @@ export class KindCollection {
     return then
   }
 
-  /** Forgets the history up to a revision, as etcd's compaction does. */
+  /** Drops the history up to a revision, like a compaction of etcd. */
   compact(revision: number): void {
     while (this.#forgotten < this.#history.length && (this.#oldest?.revision ?? Infinity) <= revision) this.#forget()
     this.#compacted = Math.max(this.#compacted, revision)
@@ -145,7 +145,7 @@ export class KindCollection {
     this.#forgotten += 1
   }
 
-  /** Moves the list together once half of it is forgotten, so that forgetting stays cheap. */
+  /** Copies the history when half of the list is dropped. One copy for each drop would be slow. */
   #tidy(): void {
     if (this.#forgotten < 64 || this.#forgotten * 2 < this.#history.length) return
     this.#history = this.#history.slice(this.#forgotten)
@@ -153,7 +153,7 @@ export class KindCollection {
   }
 }
 
-/** The index from `start` on of the first item of a sorted list that is behind something, or the length. */
+/** Returns the first index from `start` whose item is behind a position in a sorted list, or the length of the list. */
 function firstIndex<T>(sorted: readonly T[], start: number, isBehind: (item: T) => boolean): number {
   let low = start
   let high = sorted.length
@@ -165,7 +165,7 @@ function firstIndex<T>(sorted: readonly T[], start: number, isBehind: (item: T) 
   return low
 }
 
-/** A version of an object, complete with its revision. */
+/** Returns a version of an object, with the revision as its `resourceVersion`. */
 export function entryOf(key: string, object: ApiObject, revision: number): StoredEntry {
   const metadata = { ...object.metadata, resourceVersion: String(revision) }
   const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = object

@@ -30,13 +30,13 @@ function page(
   return { keys: entries.map(({ object }) => `${object.metadata.namespace}/${object.metadata.name}`), next, remaining }
 }
 
-test('a namespace is listed alone, even if the name of another one begins like its name', () => {
+test('the list of a namespace skips namespaces whose names begin with its name', () => {
   const collection = filled('a/x', 'a-b/x', 'ab/x', 'a/y')
   expect(page(collection, { namespace: 'a' }).keys).toEqual(['a/x', 'a/y'])
   expect(page(collection, {}).keys).toEqual(['a-b/x', 'a/x', 'a/y', 'ab/x'])
 })
 
-test('pages show the revision of the first one: without newer objects, with objects deleted since', () => {
+test('all pages show the revision of the first page, including objects that were deleted later', () => {
   const collection = filled('n/a', 'n/b', 'n/d')
   const first = page(collection, { query: 'limit=1', revision: 13 })
   expect(first).toMatchObject({ keys: ['n/a'], remaining: 2 })
@@ -48,7 +48,7 @@ test('pages show the revision of the first one: without newer objects, with obje
   expect(page(collection, { revision: 16 }).keys).toEqual(['n/a', 'n/b', 'n/c'])
 })
 
-test('the answer to an expired token has a token for the current rest', () => {
+test('the error for an expired token contains a token for the rest of the current list', () => {
   const collection = filled('n/a', 'n/b')
   const { next } = page(collection, { query: 'limit=1', revision: 12 })
   collection.put('n/c', { metadata: { name: 'c', namespace: 'n' } }, 13)
@@ -63,14 +63,14 @@ test('the answer to an expired token has a token for the current rest', () => {
   expect(page(collection, { query: `continue=${String(fresh)}`, revision: 13 }).keys).toEqual(['n/b', 'n/c'])
 })
 
-test('a single name needs a lookup, not a search', () => {
+test('a field selector for a name selects the object of that name in each namespace', () => {
   const collection = filled('n/a', 'm/a')
   expect(page(collection, { namespace: 'n', query: 'fieldSelector=metadata.name%3Da' }).keys).toEqual(['n/a'])
   expect(page(collection, { namespace: 'n', query: 'fieldSelector=metadata.name%3Dz' }).keys).toEqual([])
   expect(page(collection, { query: 'fieldSelector=metadata.name%3Da' }).keys).toEqual(['m/a', 'n/a'])
 })
 
-test('tokens of another server are refused', () => {
+test('a continue token that this server did not write is refused', () => {
   for (const token of ['x', Buffer.from('{"v":"other","rv":1,"start":"a"}').toString('base64url')]) {
     expect(() => page(filled(), { query: `continue=${token}` })).toThrow('continue key is not valid')
   }

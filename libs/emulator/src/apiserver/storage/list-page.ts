@@ -5,14 +5,14 @@ import type { ServedKind } from '../schema/kinds.ts'
 import type { KindCollection, StoredEntry } from './collection.ts'
 import { fieldSelector, labelSelector, type Predicate } from './selectors.ts'
 
-/** Which objects of a kind a request is about. */
+/** The objects of a kind that a request selects. */
 export interface ListScope {
   readonly matches: Predicate
-  /** Set when at most one object can match. */
+  /** The key of the only object that can match. Undefined if several objects can match. */
   readonly key: string | undefined
-  /** Keys of the scope start with it. */
+  /** The beginning of all selected keys: the namespace and a slash, or empty for all namespaces. */
   readonly prefix: string
-  /** Selectors leave out some objects, so the remaining objects of the list are not counted. */
+  /** True if the request has selectors. The server then does not count the remaining objects of a list. */
   readonly selective: boolean
 }
 
@@ -48,7 +48,7 @@ export interface ListedPage {
   readonly remaining: number | undefined
 }
 
-/** The entries of a list request: all of them, or one page of a list that stays as it was when its first page was asked. */
+/** Returns all entries of a list, or one page. All pages show the list at the time of the first page. */
 export function listPage(
   collection: KindCollection,
   scope: ListScope,
@@ -69,7 +69,7 @@ export function listPage(
   return page(collection, scope, { revision: exact ?? revision, after: undefined, limit, inexact: exact === undefined })
 }
 
-/** A read may ask for a minimum version. The wait for a future version fails. */
+/** Throws a time-out if a read requests a version that does not exist yet. */
 export function checkReadVersion(current: number, query: URLSearchParams): void {
   const asked = query.get('resourceVersion') ?? ''
   if (asked === '' || revisionIn(asked) <= current) return
@@ -82,7 +82,7 @@ interface PageRequest {
   readonly revision: number
   readonly after: string | undefined
   readonly limit: number
-  /** The list shows the present, so nothing has to be reconstructed. */
+  /** True if the list shows the current objects, so that the history is not needed. */
   readonly inexact?: boolean
 }
 
@@ -142,7 +142,7 @@ function writeContinue(from: Continue): string {
   )
 }
 
-/** Revision -1 asks for the rest of the current objects. The token in a 410 has this revision. */
+/** Reads a continue token. Revision -1 requests the rest of the current list; the token in a 410 has it. */
 function readContinue(token: string, now: number): Continue {
   try {
     const read: unknown = JSON.parse(Buffer.from(token, 'base64url').toString())
@@ -151,7 +151,7 @@ function readContinue(token: string, now: number): Continue {
       return { revision: rv === -1 ? now : rv, after: start }
     }
   } catch {
-    // fall through: any token that is not ours is refused alike
+    // A token that is not JSON is refused below, like any other wrong token.
   }
   throw badRequest('continue key is not valid: invalid continue token')
 }

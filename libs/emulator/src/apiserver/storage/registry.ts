@@ -6,13 +6,13 @@ import type { StoredEntry } from './collection.ts'
 import type { Store } from './store.ts'
 import { newUid } from './uid.ts'
 
-/** The state that the writing verbs work on. */
+/** The stored objects, and the settings that write requests need. */
 export interface ObjectRegistry {
-  /** Kinds that are not served now. */
+  /** The kinds that the server does not serve now, like a cluster without their CRDs. */
   readonly absent: Set<ServedKind>
   readonly store: Store
   readonly clock: Clock
-  /** False: any object is stored, as an older or a newer server may have stored it. */
+  /** False if updates are stored without validation, as a server of another version may have stored them. */
   readonly validates: boolean
 }
 
@@ -23,7 +23,7 @@ export interface WriteTarget {
   readonly status: boolean
 }
 
-/** A stored object. With dry run, the object that would have been stored. */
+/** The result of a write: the stored object, or in a dry run the object that would be stored. */
 export interface WriteResult {
   readonly entry: Pick<StoredEntry, 'object' | 'text'>
   readonly created: boolean

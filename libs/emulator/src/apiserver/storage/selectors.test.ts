@@ -21,15 +21,15 @@ test.each([
   ['a<1', false],
   ['z>0', false],
   ['empty=', true],
-])('labels match %p: %p', (selector, expected) => {
+])('the label selector %p returns %p', (selector, expected) => {
   expect(labelSelector(selector)(LABELS)).toBe(expected)
 })
 
-test.each([['=1'], ['a in 1'], ['a b'], ['a in (1'], ['-a']])('%p is no label selector', (selector) => {
+test.each([['=1'], ['a in 1'], ['a b'], ['a in (1'], ['-a']])('refuses the wrong label selector %p', (selector) => {
   expect(() => labelSelector(selector)).toThrow('unable to parse requirement')
 })
 
-test('fields compare as text, absent ones as empty, flags as false', () => {
+test('a field selector compares texts; an absent field is empty, and an absent flag is false', () => {
   const node = { metadata: { name: 'n' }, spec: {} }
   expect(fieldSelector(NODE, 'spec.unschedulable=false').matches(node)).toBe(true)
   expect(fieldSelector(POD, 'spec.nodeName=').matches(node)).toBe(true)
@@ -37,12 +37,12 @@ test('fields compare as text, absent ones as empty, flags as false', () => {
   expect(fieldSelector(EVENT, 'source=c').matches({ metadata: {}, source: { component: 'c' } })).toBe(true)
 })
 
-test('a selection of one name is known as that', () => {
+test('a field selector for one name reports this name', () => {
   expect(fieldSelector(PERSISTENT_VOLUME, 'metadata.name=a').name).toBe('a')
   expect(fieldSelector(PERSISTENT_VOLUME, 'metadata.name!=a').name).toBeUndefined()
 })
 
-test('fields that cannot be selected are refused', () => {
+test('refuses a field selector for a field that is not selectable', () => {
   expect(() => fieldSelector(PERSISTENT_VOLUME, 'spec.x=1')).toThrow('"spec.x" is not a known field selector')
   expect(() => fieldSelector(POD, 'spec.x=1')).toThrow('field label not supported: spec.x')
 })

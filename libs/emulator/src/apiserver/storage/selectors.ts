@@ -12,7 +12,7 @@ const COMPARED = new RegExp(`^(${KEY})\\s*(==|=|!=)\\s*(${NAME})?$`)
 const ORDERED = new RegExp(`^(${KEY})\\s*(>|<)\\s*(-?\\d+)$`)
 const EXISTS = new RegExp(`^(!?)\\s*(${KEY})$`)
 
-/** Reads a label selector: `a=b,c!=d,e in (f,g),h,!i,j>1`. An empty one matches everything. */
+/** Reads a label selector: `a=b,c!=d,e in (f,g),h,!i,j>1`. An empty selector matches everything. */
 export function labelSelector(text: string): (labels: Labels) => boolean {
   if (text.trim() === '') return () => true
   const tests = text.split(/,(?![^(]*\))/).map((part) => labelTest(part.trim()))
@@ -61,7 +61,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 
 interface FieldSelector {
   readonly matches: Predicate
-  /** The one name that it asks for, so that a look-up can replace the search. */
+  /** The only name that matches, if the selector requires one. A look-up then replaces the search. */
   readonly name: string | undefined
 }
 

@@ -2,14 +2,14 @@ import type { ApiObject } from '../schema/json.ts'
 import { KINDS, type ServedKind } from '../schema/kinds.ts'
 import { type HistoryLimits, KindCollection, type StoredEntry } from './collection.ts'
 
-/** Enough for a client that was disconnected for a while, and little memory. For each kind. */
+/** The default history of each kind: enough for a client that was disconnected for a while. */
 const DEFAULT_HISTORY: HistoryLimits = { changes: 50_000, bytes: 16 * 1024 * 1024 }
 /** The revision before the first write. */
 const FIRST = 1
 
 /**
- * Everything that is stored. One counter numbers the writes of all kinds.
- * Nothing here waits, so a caller that reads and writes without awaiting is alone.
+ * All stored objects. One counter numbers the writes of all kinds. All methods are synchronous, so no other write
+ * comes between a read and a write of one turn.
  */
 export class Store {
   readonly #collections: ReadonlyMap<ServedKind, KindCollection>

@@ -9,7 +9,7 @@ test('UIDs are version 4, and differ even if all random numbers are the same', (
   expect(new Set(uids).size).toBe(3)
 })
 
-test('suffixes of names differ too', () => {
+test('suffixes of generated names differ even if all random numbers are the same', () => {
   const clock = new FakeClock()
   const suffixes = Array.from({ length: 100 }, (_, serial) => nameSuffix(clock, serial))
   expect(new Set(suffixes).size).toBe(100)

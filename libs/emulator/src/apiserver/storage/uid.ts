@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 
 /**
- * A version 4 UUID of the clock's randomness. It ends in a number of the caller's, so that UIDs differ even if all
+ * Returns a version 4 UUID from the random numbers of the clock. It ends in `serial`, so that UIDs differ even if all
  * random numbers are the same.
  */
 export function newUid(clock: Pick<Clock, 'random'>, serial = 0): string {
@@ -14,7 +14,7 @@ export function newUid(clock: Pick<Clock, 'random'>, serial = 0): string {
 
 const LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** Five letters for a generated name, which differ with the serial as well. */
+/** Returns five random characters for a generated name. They also depend on `serial`. */
 export function nameSuffix(clock: Pick<Clock, 'random'>, serial: number): string {
   let suffix = ''
   for (let rest = serial; suffix.length < 5; rest = Math.floor(rest / LETTERS.length)) {

@@ -38,7 +38,7 @@ const node: Strategy = {
     const { capacity, allocatable } = objectAt(object, 'status') ?? {}
     return capacity === undefined || allocatable !== undefined ? object : withStatus(object, { allocatable: capacity })
   },
-  /** A new node is not ready before its kubelet says so. */
+  /** Adds the taint `not-ready` to a new node, as kube-apiserver does. */
   prepareCreate(object) {
     const taints = listAt(object, 'spec', 'taints')
     const key = 'node.kubernetes.io/not-ready'
@@ -60,7 +60,7 @@ const secret: Strategy = {
   validateUpdate: (errors, object, old) => checkImmutable(errors, { object, old }, ['data']),
 }
 
-/** `stringData` is for writing only: it goes into `data`. */
+/** Moves `stringData`, which only writers use, into `data`. */
 function withStringData(object: ApiObject): ApiObject {
   const { stringData } = object
   if (!isObject(stringData)) return object
@@ -122,7 +122,7 @@ const event: Strategy = {
   },
 }
 
-/** Events with an `eventTime` must satisfy more rules than the events of old clients. */
+/** Checks an Event with an `eventTime`. Such Events must satisfy more rules than the Events of old clients. */
 function checkNewEvent(errors: FieldErrors, object: ApiObject): void {
   const component = textAt(object, 'reportingComponent') ?? ''
   if (component === '') errors.required('reportingComponent')

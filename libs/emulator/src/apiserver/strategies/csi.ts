@@ -56,7 +56,7 @@ const csiDriver: Strategy = {
     return requests.length === 0 || same || decided ? [] : [TOKENS_WARNING]
   },
   validateUpdate(errors, object, old) {
-    // The name is the real server's own, it says `attached`.
+    // The error of kube-apiserver names the field `attachedRequired`, too.
     errors.unchanged('spec.attachedRequired', at(object, 'spec', 'attachRequired'), at(old, 'spec', 'attachRequired'))
     const [now, before] = [object, old].map((each) => at(each, 'spec', 'volumeLifecycleModes'))
     errors.unchanged('spec.volumeLifecycleModes', now, before)
@@ -81,7 +81,7 @@ const csiStorageCapacity: Strategy = {
 
 export const CSI: Strategies = { CSIDriver: csiDriver, CSINode: csiNode, CSIStorageCapacity: csiStorageCapacity }
 
-/** How many volumes a node takes may change; the rest of an entry may not. */
+/** Returns a driver of a CSINode without `allocatable`, which is the only field that may change. */
 function withoutAllocatable(driver: Json): Json {
   return isObject(driver) ? withField(driver, 'allocatable', undefined) : driver
 }

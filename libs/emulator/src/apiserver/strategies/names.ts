@@ -32,7 +32,7 @@ export const pathSegment: NameCheck = (name) => {
   return ['/', '%'].filter((banned) => name.includes(banned)).map((banned) => `may not contain '${banned}'`)
 }
 
-/** `name` or `dns.prefix/name`: keys of labels and annotations, finalizers, resource names. */
+/** Checks `name` or `dns.prefix/name`, for keys of labels and annotations, finalizers and resource names. */
 export const qualifiedName: NameCheck = (value) => {
   const [first = '', second, ...more] = value.split('/')
   if (more.length > 0) {

@@ -75,7 +75,7 @@ function checkOwners(errors: FieldErrors, metadata: Meta): void {
   }
 }
 
-/** Checks the metadata of an update, in the order of the real server. */
+/** Checks the metadata of an update, in the order of kube-apiserver. */
 export function checkMetaUpdate(
   errors: FieldErrors,
   { metadata }: ApiObject,
@@ -99,5 +99,5 @@ export function checkMetaUpdate(
   if (anyFinalizer !== true) checkFinalizerDomains(errors, metadata)
 }
 
-/** The metadata that a status write of most kinds does not change. */
+/** The fields of the metadata that a status write does not change, for most kinds. */
 export const META_KEPT_BY_STATUS = ['labels', 'annotations', 'finalizers', 'ownerReferences', 'managedFields'] as const

@@ -41,7 +41,7 @@ export const persistentVolumeClaim: Strategy = {
 
 const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class'
 
-/** A claim that names no class, not even the empty one, gets the newest default class. */
+/** Sets the newest default class in a claim without a class. An empty class counts as a class. */
 function withDefaultClass(store: Store, object: ApiObject): ApiObject {
   if (at(object, 'spec', 'storageClassName') !== undefined) return object
   const defaults = [...store.of(STORAGE_CLASS).entries()].filter(
@@ -89,7 +89,7 @@ function checkDataSource(errors: FieldErrors, spec: Json | undefined): void {
   }
 }
 
-/** Each of the two sources of data implies the other. */
+/** Copies `dataSource` to `dataSourceRef` or back, if only one of them is set. */
 function withDataSources(object: ApiObject): ApiObject {
   return withSpec(object, (spec) => {
     const { dataSource, dataSourceRef } = spec
@@ -118,7 +118,7 @@ function checkClaimUpdate(errors: FieldErrors, object: ApiObject, old: ApiObject
 
 const ZERO = Quantity.parse('0')
 
-/** The spec without the fields that may change: once the volume's name, and the request and the class of a bound claim. */
+/** Returns the spec without the fields that may change. A bound claim may change its size and its attributes class. */
 function comparedSpec(object: ApiObject, old: ApiObject): JsonMap {
   const spec = objectAt(object, 'spec') ?? {}
   const { volumeName, storageClassName, ...rest } = spec
@@ -155,7 +155,7 @@ function checkClaimStatus(errors: FieldErrors, object: ApiObject): void {
   }
 }
 
-/** A volume has one resource of Kubernetes itself, `storage`. Other resources have a domain. */
+/** Checks the name of a resource: `storage`, or a name with a domain outside Kubernetes. */
 function checkResourceName(errors: FieldErrors, field: string, name: string): void {
   errors.checked(field, name, qualifiedName)
   if (qualifiedName(name).length > 0) return
@@ -163,7 +163,7 @@ function checkResourceName(errors: FieldErrors, field: string, name: string): vo
   if (native && name !== 'storage') errors.unsupported(field, name, ['storage'])
 }
 
-/** The admission of larger requests: only bound, dynamically provisioned claims whose class allows it. */
+/** Refuses a larger request unless the claim is bound and dynamically provisioned, and its class allows expansion. */
 function admitExpansion(store: Store, object: ApiObject, old: ApiObject | undefined): void {
   if (old === undefined) return
   const asked = quantityOf(at(object, 'spec', 'resources', 'requests', 'storage'))

@@ -43,7 +43,7 @@ export const persistentVolume: Strategy = {
   },
 }
 
-/** The rules of a volume's spec; an inline one, as VolumeAttachments carry, may hold less. */
+/** Checks the spec of a volume. `inline` is true for a spec in a VolumeAttachment, which may have fewer fields. */
 export function checkVolumeSpec(
   errors: FieldErrors,
   { path, inline }: { readonly path: string; readonly inline: boolean },
@@ -147,7 +147,7 @@ const SECRET_REFERENCES = [
   'nodeExpandSecretRef',
 ]
 
-/** A driver's name: a DNS name of at most 63 characters, compared without case. */
+/** Checks the name of a driver: a DNS name of at most 63 characters, which may contain capitals. */
 export function checkDriverName(errors: FieldErrors, field: string, name: string): void {
   if (name === '') errors.required(field)
   if (name.length > 63) errors.tooLong(field, 63)

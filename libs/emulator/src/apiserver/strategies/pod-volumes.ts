@@ -13,7 +13,7 @@ const withoutSteps: FieldRule = (errors, path, value) => {
   if (textOf(value).split('/').includes('..')) errors.invalid(path, value, "must not contain '..'")
 }
 
-/** Inside the volume, and none of the names that the kubelet has for itself. */
+/** Checks the path of a file inside a volume. Names that begin with `..` are reserved for the kubelet. */
 const below: FieldRule = (errors, path, value) => {
   const file = textOf(value)
   if (file.startsWith('/')) errors.invalid(path, file, 'must be a relative path')
@@ -24,7 +24,7 @@ const below: FieldRule = (errors, path, value) => {
 const keys = items(() => fields({ key: needed, path: all(needed, below), mode }))
 const projection = given(fields({ name: needed, items: keys }))
 
-/** The sources of volumes that pods declare, in the order in which a second one is reported. */
+/** The rules of the volume sources of pods. If a volume has two sources, the error names the later source. */
 const SOURCES: Readonly<Record<string, FieldRule>> = {
   emptyDir: fields({}),
   hostPath: fields({
@@ -50,7 +50,7 @@ const oneSource: FieldRule = (errors, path, volume) => {
   })
 }
 
-/** The volumes of a pod, each with one source. */
+/** Checks the volumes of a pod: each has one source and a unique name. */
 export const podVolumes: FieldRule = items(() => all(oneSource, fields({ name: all(named(label), unique()) })))
 
 function textOf(value: Json | undefined): string {

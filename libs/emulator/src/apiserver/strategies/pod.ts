@@ -55,7 +55,7 @@ export const pod: Strategy = {
   },
 }
 
-/** Sets the requests of each container to its limits, unless the container requests less. */
+/** Sets the missing requests of each container to its limits. */
 function withAllRequests(spec: JsonMap): JsonMap {
   const fields = ['containers', 'initContainers'].filter((field) => spec[field] !== undefined)
   return { ...spec, ...Object.fromEntries(fields.map((field) => [field, listAt(spec, field).map(withRequests)])) }
@@ -68,7 +68,7 @@ function withRequests(container: Json): Json {
   return { ...container, resources: { ...resources, requests: { ...limits, ...objectAt(resources, 'requests') } } }
 }
 
-/** A pod stays five minutes on a node that is lost, unless its tolerations say otherwise. */
+/** Adds tolerations that keep a pod on a lost node for five minutes, unless the pod has such tolerations. */
 function withTolerations(spec: JsonMap): Json[] {
   const own = [...listAt(spec, 'tolerations')]
   for (const condition of ['not-ready', 'unreachable']) {
@@ -116,7 +116,7 @@ function fixedSpec(object: ApiObject, old: ApiObject): JsonMap {
 
 /** Fills the fields of a pod's spec that follow from other fields, in addition to the defaults of the types. */
 function withSpecDefaults(spec: JsonMap): JsonMap {
-  // The older of its two names says the same.
+  // `serviceAccount` is the old name of `serviceAccountName`. The server sets both.
   const account = spec['serviceAccountName'] ?? spec['serviceAccount']
   const containers = ['containers', 'initContainers'].filter((field) => spec[field] !== undefined)
   return {
@@ -133,7 +133,7 @@ function withPullPolicy(container: Json): Json {
   return { imagePullPolicy: tag === 'latest' ? 'Always' : 'IfNotPresent', ...Object(container) }
 }
 
-/** A volume without a source is an empty directory. */
+/** Adds the source `emptyDir` to a volume without a source. */
 function withSource(volume: Json): Json {
   const named = isObject(volume) && Object.keys(volume).every((key) => key === 'name')
   return named ? { ...volume, emptyDir: {} } : volume

@@ -57,7 +57,7 @@ function bindings({ namespaced }: { namespaced: boolean }): Strategy {
   }
 }
 
-/** Users, groups and roles are of this group; a writer need not say so. */
+/** Sets the API group of the role, users and groups in a binding if the writer omits it. */
 function withGroups(object: ApiObject): ApiObject {
   const { roleRef, subjects } = object
   const role = isObject(roleRef) && (roleRef['apiGroup'] ?? '') === '' ? { ...roleRef, apiGroup: GROUP } : roleRef

@@ -2,10 +2,10 @@ import type { FieldErrors } from '../http/field-errors.ts'
 import { at, isList, type Json } from '../schema/json.ts'
 import type { NameCheck } from './names.ts'
 
-/** Says what is wrong with the value of a field, if it is. A field that is absent has no value. */
+/** A check that reports the errors in the value of one field. The value of an absent field is undefined. */
 export type FieldRule = (errors: FieldErrors, path: string, value: Json | undefined) => void
 
-/** Applies the rules of the fields of an object, in the order of the real server. */
+/** Applies one rule to each field of an object, in the order of kube-apiserver. */
 export function fields(rules: Readonly<Record<string, FieldRule>>): FieldRule {
   return (errors, path, value) => {
     for (const [name, rule] of Object.entries(rules)) {
@@ -14,9 +14,7 @@ export function fields(rules: Readonly<Record<string, FieldRule>>): FieldRule {
   }
 }
 
-/**
- * Applies one rule to the items of a list. The rule is created for each list, so that it can remember earlier items.
- */
+/** Applies one rule to the items of a list. `ruleOf` creates a rule for each list, which may remember earlier items. */
 export function items(ruleOf: () => FieldRule): FieldRule {
   return (errors, path, value) => {
     const rule = ruleOf()
@@ -42,7 +40,7 @@ export function given(rule: FieldRule): FieldRule {
   return (errors, path, value) => (value === undefined ? undefined : rule(errors, path, value))
 }
 
-/** The rule of a text that may be empty. */
+/** Applies a rule only if the text is present and not empty. */
 export function unlessEmpty(rule: FieldRule): FieldRule {
   return (errors, path, value) => ((value ?? '') === '' ? undefined : rule(errors, path, value))
 }
@@ -53,7 +51,7 @@ export function checked(rule: NameCheck): FieldRule {
   return (errors, path, value) => errors.checked(path, String(value ?? ''), rule)
 }
 
-/** A name that must be there. */
+/** Requires a name, and applies a rule to it. */
 export function named(rule: NameCheck): FieldRule {
   return all(needed, unlessEmpty(checked(rule)))
 }
@@ -68,7 +66,7 @@ export function notBelow(least: number, why: string): FieldRule {
   }
 }
 
-/** A text that no other has; it is made for all of them. */
+/** Returns a rule that reports a text which it has already checked before. */
 export function unique(): FieldRule {
   const seen = new Set<string>()
   return (errors, path, value) => errors.unique(path, String(value ?? ''), seen)

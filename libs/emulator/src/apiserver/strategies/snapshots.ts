@@ -3,10 +3,10 @@ import { type ApiObject, at, sameJson, withMeta } from '../schema/json.ts'
 import { type FieldRule, fields, given, oneOf } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
-/** A rule of a CRD. The real server evaluates these rules only if the schema accepts the object. */
+/** A rule of a CRD. kube-apiserver evaluates these rules only if the schema accepts the object. */
 type CustomRule = (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined) => void
 
-/** Requires a field; the rules of its own fields follow if it is set. */
+/** Requires a field. If the field is set, `rules` apply to the fields inside it. */
 function required(rules: Readonly<Record<string, FieldRule>> = {}): FieldRule {
   return (errors, path, value) => {
     if (value === undefined) errors.required(path)
@@ -19,7 +19,7 @@ const policy: FieldRule = (errors, path, value) => {
   given(oneOf('Delete', 'Retain'))(errors, path, value)
 }
 
-/** Forbids to change a value once it is set. Only `requiredOnceSet` forbids to remove it. */
+/** Forbids the change of a set value. Only `requiredOnceSet` also forbids its removal. */
 function immutable(path: string, when = ' once set'): CustomRule {
   const steps = path.split('.')
   return (errors, object, old) => {
@@ -37,7 +37,7 @@ function requiredOnceSet(parent: string, field: string): CustomRule {
   }
 }
 
-/** The source has exactly one of two fields, and neither changes. */
+/** Requires exactly one of two fields in the source, and forbids their change. */
 function oneSource(first: string, second: string): readonly CustomRule[] {
   const path = 'spec.source'
   const exclusive: CustomRule = (errors, object) => {
@@ -57,7 +57,7 @@ function boundTo(field: string, shown: string): CustomRule {
   }
 }
 
-/** A group content never changes its group snapshot. */
+/** Forbids that a VolumeGroupSnapshotContent changes its reference to the VolumeGroupSnapshot. */
 const sameGroup: CustomRule = (errors, object, old) => {
   const path = ['spec', 'volumeGroupSnapshotRef']
   const [now, before] = [at(object, ...path), at(old, ...path)]
@@ -80,7 +80,7 @@ function notEmpty(path: string): CustomRule {
   }
 }
 
-/** If the schema reports one of these errors, the real server does not check the CEL rules. */
+/** If the schema reports one of these errors, kube-apiserver does not check the CEL rules. */
 const BLOCKING = ['FieldValueRequired', 'FieldValueNotSupported']
 
 const UNCHECKED =
@@ -97,7 +97,7 @@ function custom(schema: FieldRule, rules: readonly CustomRule[], statusRules: re
     anyFinalizer: true,
     rules: schema,
     validate: check,
-    // A status write leaves all metadata alone, without an error for another UID.
+    // A status write keeps the stored metadata. It does not fail if its body has another UID.
     prepareStatus: (object, old) => {
       const { managedFields } = object.metadata
       return { ...object, metadata: withMeta(old, { managedFields }).metadata }

@@ -4,16 +4,16 @@ import type { Store } from '../storage/store.ts'
 import type { NameCheck } from './names.ts'
 import type { FieldRule } from './rules.ts'
 
-/** The particular behaviour of one kind. Each function gets frozen objects and returns new ones. */
+/** The behaviour of one kind in writes. Each function gets frozen objects and returns new objects. */
 export interface Strategy {
   readonly name?: NameCheck
-  /** Finalizers need not be of a domain. */
+  /** True if finalizers need no domain. */
   readonly anyFinalizer?: boolean
-  /** A new object may bring its status. */
+  /** True if a new object keeps the status that the writer sends. */
   readonly keepsStatus?: boolean
   /** Fills fields that follow from other fields, after the defaults of the types. */
   readonly defaults?: (object: ApiObject) => ApiObject
-  /** `now` is a timestamp in the API's form. */
+  /** `now` is a timestamp in the format of the API. */
   readonly prepareCreate?: (object: ApiObject, now: string) => ApiObject
   readonly prepareUpdate?: (object: ApiObject, old: ApiObject) => ApiObject
   readonly prepareStatus?: (object: ApiObject, old: ApiObject, now: string) => ApiObject
@@ -21,15 +21,15 @@ export interface Strategy {
   readonly rules?: FieldRule
   /** Checks conditions across several fields. Runs after the rules. */
   readonly validate?: (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined) => void
-  /** Paths of fields that no update changes. */
+  /** The paths of fields that no update may change. */
   readonly fixed?: readonly string[]
   readonly validateUpdate?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
   readonly validateStatus?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
-  /** Warnings for the writer. */
+  /** Returns the warnings in the answer to the writer. */
   readonly warnings?: (object: ApiObject, old: ApiObject | undefined) => readonly string[]
   /** Completes a new object from other objects, as admission plugins do. */
   readonly complete?: (store: Store, object: ApiObject) => ApiObject
-  /** Checks against other objects, as admission plugins do; throws an ApiFailure. */
+  /** Compares the object with other objects, as admission plugins do. Throws an ApiFailure. */
   readonly admit?: (store: Store, object: ApiObject, old: ApiObject | undefined) => void
 }
 

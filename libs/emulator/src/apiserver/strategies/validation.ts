@@ -5,7 +5,7 @@ import type { ServedKind } from '../schema/kinds.ts'
 import { strategyOf } from './index.ts'
 import { checkMeta, checkMetaUpdate } from './object-meta.ts'
 
-/** Checks a new object, or with `old` an update of it or of its status. Throws 422 with all that is wrong. */
+/** Checks a new object, or an update of an object or of its status. Throws 422 with all errors. */
 export function validate(
   kind: ServedKind,
   object: ApiObject,

@@ -8,7 +8,7 @@ import type { Strategy } from './strategy.ts'
 const MOST_METADATA_BYTES = 256 * 1024
 const MOST_MESSAGE_BYTES = 1024
 
-/** Status writes change the status and nothing else: metadata is taken from the stored object, silently. */
+/** The behaviour of VolumeAttachments. A status write silently keeps the stored metadata. */
 export const volumeAttachment: Strategy = {
   prepareCreate: (object) => ({ ...object, status: { attached: false } }),
   prepareStatus(object, old) {
@@ -48,7 +48,7 @@ function checkStatus(errors: FieldErrors, object: ApiObject): void {
     const error = at(object, 'status', field)
     if (!isObject(error)) continue
     if (Buffer.byteLength(textAt(error, 'message') ?? '') > MOST_MESSAGE_BYTES) {
-      // The message names the limit of the metadata, as the message of the real server does.
+      // The error names the limit of `attachmentMetadata`, not of the message. kube-apiserver does the same.
       errors.tooLong(`status.${field}.message`, MOST_METADATA_BYTES)
     }
     errors.notBelow(`status.${field}.errorCode`, error['errorCode'], [0, 'must be between 0 and 2147483647, inclusive'])

@@ -1,15 +1,15 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { at, type Json, type JsonMap, objectAt, textAt } from '../schema/json.ts'
 
-/** The rules of one kind of source. */
+/** The rules of one kind of volume source. */
 interface SourceRule {
-  /** Its field in the spec. */
+  /** The field of the source in the spec. */
   readonly name: string
-  /** The name under which errors are reported, if it differs. */
+  /** The name of the field in error messages, if it differs. */
   readonly said?: string
-  /** Texts that must not be empty. */
+  /** The fields of the source that must not be empty. */
   readonly needs?: readonly string[]
-  /** The text of the warning that the in-tree driver is removed. */
+  /** The warning that Kubernetes has removed the in-tree driver of the source. */
   readonly deprecated?: string
 }
 
@@ -72,7 +72,7 @@ function checkSource(
   if (!uri.startsWith(start)) errors.unsupported(`${field}.diskURI`, uri, [form])
 }
 
-/** Returns the source alone. A CSI source without a `controllerExpandSecretRef` may get one. */
+/** Returns the source, to compare it with the old source. An update may add the missing `controllerExpandSecretRef`. */
 export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonMap {
   const picked: Record<string, Json | undefined> = {}
   for (const { name } of SOURCES) picked[name] = at(spec, name)

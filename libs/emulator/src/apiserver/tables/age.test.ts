@@ -23,11 +23,11 @@ test.each([
   [8 * D + 4 * H, '8d'],
   [2 * Y + 3 * D, '2y3d'],
   [9 * Y, '9y'],
-])('%p ms is %p', (ms, expected) => {
+])('a table prints the age of %p ms as %p', (ms, expected) => {
   expect(duration(ms)).toBe(expected)
 })
 
-test('an object without a time has an unknown age', () => {
+test('a table prints the age of an object without a time as unknown', () => {
   expect(ageOf(undefined, 0)).toBe('<unknown>')
   expect(ageOf('1970-01-01T00:00:00Z', 5 * S)).toBe('5s')
 })

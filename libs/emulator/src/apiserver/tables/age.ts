@@ -4,13 +4,13 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const YEAR = 365 * DAY
 
-/** How long ago a time was, as tables show it; times that are not set are unknown. */
+/** Returns the age of a time as kubectl prints it, such as `5m30s`. Unknown if the time is not set. */
 export function ageOf(time: unknown, now: number): string {
   if (typeof time !== 'string') return '<unknown>'
   return duration(now - Date.parse(time))
 }
 
-/** Two units at most, the smaller only as long as it matters. */
+/** Formats a duration as kubectl does: with a second unit only while the first number is small. */
 export function duration(ms: number): string {
   if (ms <= -2 * SECOND) return '<invalid>'
   if (ms < 2 * MINUTE) return `${Math.max(Math.trunc(ms / SECOND), 0)}s`

@@ -5,7 +5,7 @@ export interface Column {
   readonly name: string
   readonly type: 'string' | 'integer' | 'boolean' | 'date'
   readonly format: '' | 'name'
-  /** 1 is shown only in wide tables. */
+  /** A column of priority 1 appears only in `kubectl get -o wide`. */
   readonly priority: 0 | 1
   readonly cell: (object: ApiObject, now: number) => Json
 }
@@ -24,13 +24,13 @@ export function column(name: string, cell: Cell, look: Look = {}): Column {
   return { name, type: 'string', format: '', priority: 0, cell, ...look }
 }
 
-/** The text at a path, or the text for an absent value. */
+/** Returns a cell with the text at a path, or with `otherwise` if the text is absent. */
 export function text(path: string, otherwise = ''): Cell {
   const steps = path.split('.')
   return (object) => textAt(object, ...steps) ?? otherwise
 }
 
-/** Reports whether the value at a path is true. */
+/** Returns a cell that reports whether the value at a path is true. */
 export function flag(path: string): Cell {
   const steps = path.split('.')
   return (object) => at(object, ...steps) === true

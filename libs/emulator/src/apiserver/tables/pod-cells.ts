@@ -1,6 +1,6 @@
 import { type ApiObject, at, isObject, type Json, listAt, objectAt, textAt } from '../schema/json.ts'
 
-/** Containers that are ready, of all. */
+/** Returns the numbers of ready containers and of all containers, such as `1/2`. */
 export function podReadiness(pod: ApiObject): string {
   const ready = statuses(pod).filter(
     (status) => at(status, 'ready') === true && isObject(at(status, 'state', 'running')),
@@ -12,7 +12,7 @@ export function podRestarts(pod: ApiObject): string {
   return String(statuses(pod).reduce<number>((sum, status) => sum + Number(at(status, 'restartCount') ?? 0), 0))
 }
 
-/** One word for the state: the phase, unless a container or the deletion says more. */
+/** Returns the state of a pod: its phase, the reason of a container, or `Terminating`. */
 export function podState(pod: ApiObject): string {
   const phase = textAt(pod, 'status', 'phase') ?? ''
   let state = textAt(pod, 'status', 'reason') || phase

@@ -14,11 +14,11 @@ export type RowObject = 'None' | 'Metadata' | 'Object'
 export interface TableOptions {
   readonly rows: RowObject
   readonly now: number
-  /** Frames of a watch bring the columns only once. */
+  /** True if the table describes its columns. In a watch, only the first event does. */
   readonly header: boolean
 }
 
-/** Some objects of a kind in the form in which kubectl prints them. */
+/** Returns objects of a kind as a Table, the form that `kubectl get` prints. */
 export function tableOf(
   kind: ServedKind,
   entries: readonly Pick<StoredEntry, 'object'>[],
@@ -46,7 +46,7 @@ function rowObject(object: ApiObject, rows: RowObject): JsonMap | null {
   return rows === 'Object' ? object : partial(object)
 }
 
-/** The metadata alone. */
+/** Returns the metadata of an object as a PartialObjectMetadata. */
 export function partial(object: ApiObject): JsonMap {
   const { metadata } = withMeta(object, {})
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata }

@@ -17,13 +17,13 @@ import { patchOf } from './patching.ts'
 import { issueToken, review } from './reviews.ts'
 import { checkAddress, update } from './updating.ts'
 
-/** The parts that all verbs share. */
+/** The dependencies of all verbs. */
 export interface VerbParts {
   readonly registry: ObjectRegistry
   readonly authentication: Authentication
 }
 
-/** One request for a resource, read and admitted. */
+/** One authorized request for a resource, with its body. */
 export interface ResourceCall {
   readonly request: ResourceRequest
   readonly user: AuthenticatedUser
@@ -33,7 +33,7 @@ export interface ResourceCall {
   readonly rendering: Rendering
 }
 
-/** Every verb but watch. Runs without waiting, so nothing comes between its read and its write. */
+/** Performs a request of any verb except watch. It is synchronous, so two requests never overlap. */
 export function answer({ registry, authentication }: VerbParts, call: ResourceCall): HttpReply {
   const { request } = call
   if (request.kind.reviewOnly) return reviewed(registry, authentication, call)

@@ -3,13 +3,13 @@ import { type ApiObject, type JsonMap, listAt, textAt, withSpec, withStatus } fr
 import { POD } from '../schema/kinds.ts'
 import { commit, existing, type ObjectRegistry, timestamp } from '../storage/registry.ts'
 
-/** POST of a Binding, which is not stored: assigns a pod to its node, which is impossible otherwise after creation. */
+/** Assigns a pod to a node, for a POST of a Binding. The Binding itself is not stored. */
 export function bind(
   registry: ObjectRegistry,
   binding: ApiObject,
   { namespace, dryRun }: { readonly namespace: string | undefined; readonly dryRun: boolean },
 ): void {
-  // The uid of the binding does not matter: the server clears it on creation.
+  // The UID in the Binding has no effect, because kube-apiserver clears UIDs on creation.
   const { name = '' } = binding.metadata
   const nodeName = textAt(binding, 'target', 'name') ?? ''
   if (nodeName === '') throw unprocessable()
@@ -26,7 +26,7 @@ export function bind(
   commit(registry, target, { object, dryRun })
 }
 
-/** The pod with a condition that begins now. */
+/** Returns the pod with a condition whose transition time is now. */
 export function withCondition({ clock }: ObjectRegistry, pod: ApiObject, condition: JsonMap): ApiObject {
   const others = listAt(pod, 'status', 'conditions').filter((each) => textAt(each, 'type') !== condition['type'])
   const begun = { ...condition, lastProbeTime: null, lastTransitionTime: timestamp(clock) }

@@ -9,7 +9,7 @@ import { nameSuffix } from '../storage/uid.ts'
 import { defaulted, strategyOf } from '../strategies/index.ts'
 import { validate } from '../strategies/validation.ts'
 
-/** POST. */
+/** Creates an object, for a POST. */
 export function create(
   registry: ObjectRegistry,
   request: { readonly kind: ServedKind; readonly namespace: string | undefined; readonly object: ApiObject },
@@ -51,7 +51,7 @@ const SUFFIX_LENGTH = 5
 
 const NAMES_TRIED = 8
 
-/** Tries another name if an object has the generated name already. */
+/** Sets a generated name. If an object has this name already, it tries other names. */
 function withName(
   { clock, store }: ObjectRegistry,
   { kind, namespace }: { kind: ServedKind; namespace: string | undefined },
@@ -79,7 +79,7 @@ function namespaceFor(
   return kind.namespaced && requested !== undefined ? { namespace: requested } : {}
 }
 
-/** A namespaced object needs a namespace that exists and is not terminating. */
+/** Throws if the namespace of an object does not exist or is terminating. */
 function checkNamespace(registry: ObjectRegistry, kind: ServedKind, object: ApiObject): void {
   const { namespace } = object.metadata
   if (!kind.namespaced || namespace === undefined) return

@@ -6,7 +6,7 @@ import type { StoredEntry } from '../storage/collection.ts'
 import { commit, existing, keyOf, type ObjectRegistry, timestamp, type WriteTarget } from '../storage/registry.ts'
 
 interface Deleted {
-  /** Its last state, or its present one when something still holds it. */
+  /** The last state of a removed object, or the current state of an object that is only marked as deleted. */
   readonly entry: Pick<StoredEntry, 'object' | 'text'>
   readonly gone: boolean
 }
@@ -14,7 +14,7 @@ interface Deleted {
 const PROPAGATION_FINALIZERS: Readonly<Record<string, string>> = { Foreground: 'foregroundDeletion', Orphan: 'orphan' }
 const DEFAULT_POD_GRACE = 30
 
-/** DELETE: removes the object, or marks it when finalizers or a grace period hold it. */
+/** Removes an object, for a DELETE. An object with finalizers or a grace period is only marked as deleted. */
 export function remove(registry: ObjectRegistry, target: WriteTarget, options: DeletionOptions): Deleted {
   const entry = existing(registry, target)
   const { object: old } = entry
@@ -29,14 +29,14 @@ export function remove(registry: ObjectRegistry, target: WriteTarget, options: D
   }
   const marked = mark(registry, old, { finalizers, grace })
   const shown = marked === undefined ? entry : commit(registry, target, { object: marked, dryRun: options.dryRun })
-  // A pod that is removed at once is marked first, too.
+  // A pod without a grace period is also marked as deleted before its removal.
   if (now && !options.dryRun) registry.store.remove(target.kind, keyOf(target), shown.object)
   return { entry: shown, gone: now }
 }
 
 const LASTING_NAMESPACES = ['default', 'kube-system', 'kube-public']
 
-/** A namespace only starts terminating; it is removed when it is empty. */
+/** Marks a namespace as terminating. The namespace controller removes it when it is empty. */
 function removeNamespace(
   registry: ObjectRegistry,
   { entry, ...target }: WriteTarget & { readonly entry: StoredEntry },
@@ -52,7 +52,7 @@ function removeNamespace(
   return { entry: commit(registry, target, { object, dryRun: options.dryRun }), gone: false }
 }
 
-/** The object with its deletion noted; undefined when that is noted already. */
+/** Returns the object with a deletion time. Undefined if the object needs no change. */
 function mark(
   registry: ObjectRegistry,
   old: ApiObject,
@@ -77,7 +77,7 @@ function mark(
 
 function checkPreconditions(target: WriteTarget, old: ApiObject, options: DeletionOptions): void {
   const { uid, resourceVersion } = options.preconditions ?? {}
-  // Named by its kind here, not by its plural: so does the real server.
+  // kube-apiserver uses the kind in this error, although other errors contain the plural.
   const subject = { group: target.kind.group, plural: target.kind.kind }
   if (uid !== undefined && uid !== old.metadata.uid) {
     const why =
@@ -102,11 +102,11 @@ function finalizersFor(old: ApiObject, options: DeletionOptions): readonly strin
   return wanted === undefined ? kept : [...kept, wanted]
 }
 
-/** Only pods have a grace period, and only when a kubelet has them. */
+/** Returns the grace period of a deletion in seconds. Only a pod on a node has one. */
 function graceFor(kind: ServedKind, old: ApiObject, options: DeletionOptions): number {
   if (kind !== POD) return 0
   const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
-  // An object that is terminating ends sooner only if a request asks for it.
+  // The grace period of a terminating pod becomes shorter only if a request asks for it.
   if (deletionTimestamp !== undefined && options.gracePeriodSeconds === undefined)
     return deletionGracePeriodSeconds ?? 0
   const phase = textAt(old, 'status', 'phase')

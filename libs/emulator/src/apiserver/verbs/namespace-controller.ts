@@ -6,8 +6,8 @@ import type { ObjectRegistry } from '../storage/registry.ts'
 import { remove } from './deletion.ts'
 
 /**
- * Empties and removes namespaces that are being deleted, which in a cluster is the controller manager's work.
- * Does so a moment later, so that the writer and the watchers see the namespace end first.
+ * Deletes the objects in terminating namespaces and then the namespaces, like kube-controller-manager. It acts in a
+ * later turn, so that clients first see that the namespace terminates.
  */
 export function runNamespaceController(registry: ObjectRegistry): () => void {
   const { store, clock } = registry

@@ -33,7 +33,7 @@ export function patchOf(
   }
 }
 
-/** The result of a patch, for fakes that store their own objects. Throws an ApiFailure. */
+/** Returns the patched object, for fakes of the API that do not use this server. Throws an ApiFailure. */
 export function patchedObject(
   resource: { readonly group: string; readonly plural: string },
   object: ApiObject,

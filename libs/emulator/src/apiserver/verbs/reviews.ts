@@ -16,7 +16,7 @@ export function review(parts: ReviewParts, kind: ServedKind, input: ApiObject): 
 interface ReviewParts {
   readonly registry: ObjectRegistry
   readonly authentication: Authentication
-  /** Who asks. */
+  /** The user that sends the review. */
   readonly user: AuthenticatedUser
 }
 
@@ -49,7 +49,7 @@ function tokenStatus(authentication: Authentication, object: ApiObject): JsonMap
 
 const AUDIENCE = 'https://kubernetes.default.svc'
 
-/** Reports whether a user may do something: `asker`, or if that is undefined the user that the review names. */
+/** Reports whether a user may send a request. The user is `asker`, or if that is undefined, the user in the review. */
 function accessStatus(registry: ObjectRegistry, object: ApiObject, asker: AuthenticatedUser | undefined): JsonMap {
   const { spec } = object
   const errors = new FieldErrors()
@@ -87,7 +87,7 @@ function accessIn(resource: Json | undefined, path: Json | undefined): Access {
 const DEFAULT_TOKEN_SECONDS = 3600
 const SHORTEST_TOKEN_SECONDS = 600
 
-/** POST to `serviceaccounts/x/token`: a token for the account. */
+/** Issues a token for a service account, for a POST to `serviceaccounts/x/token`. */
 export function issueToken(
   { registry, authentication }: Omit<ReviewParts, 'user'>,
   account: ApiObject,

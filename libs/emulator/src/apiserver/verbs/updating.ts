@@ -21,7 +21,7 @@ interface UpdateOptions extends WriteOptions {
   readonly patched?: boolean
 }
 
-/** The write behind PUT and PATCH: `change` makes the new object of the stored one. */
+/** Performs a PUT or a PATCH. `change` returns the new object for the stored object. */
 export function update(
   registry: ObjectRegistry,
   target: WriteTarget,
@@ -44,12 +44,12 @@ export function update(
   if (sameBesidesVersion(prepared, old)) return { entry: { object: old, text }, created: false, warnings }
   if (!isFinished(prepared))
     return { entry: commit(registry, target, { object: prepared, dryRun: options.dryRun }), created: false, warnings }
-  // Watchers get the last stored object, the writer gets the object that it sent.
+  // A watch gets the last stored object, and the writer gets the object that it sent.
   if (!options.dryRun) registry.store.remove(kind, keyOf(target), old)
   return { entry: unstored(prepared), created: false, warnings }
 }
 
-/** A deleted object is removed when it has no finalizer and no grace period runs. */
+/** Reports whether a deleted object can be removed: it has no finalizer and no grace period. */
 export function isFinished(object: ApiObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
   return deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0
@@ -88,7 +88,7 @@ function generated(kind: ServedKind, object: ApiObject, old: ApiObject): ApiObje
   return withMeta(object, { generation: (old.metadata.generation ?? 0) + 1 })
 }
 
-/** A PUT or PATCH must not say another name or namespace than its path. */
+/** Throws 400 if the object in a PUT or PATCH has another name or namespace than the path. */
 export function checkAddress(target: WriteTarget, object: ApiObject): void {
   const { name = '', namespace = '' } = object.metadata
   if (name === '') {
@@ -119,7 +119,7 @@ function storageKey(target: WriteTarget): string {
 function unconditional(target: WriteTarget): ReturnType<typeof invalid> {
   const errors = new FieldErrors()
   errors.invalid('metadata.resourceVersion', 0, 'must be specified for an update')
-  // Named by its plural here, not by its kind: so does the real server.
+  // kube-apiserver uses the plural in this error, although other errors contain the kind.
   return invalid({ ...target.kind, kind: target.kind.plural }, target.name, errors.causes)
 }
 

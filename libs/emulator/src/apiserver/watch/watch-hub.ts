@@ -6,15 +6,15 @@ import type { Predicate } from '../storage/selectors.ts'
 
 export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
-/** A change as one watch sees it. */
+/** One event of a watch. A watch with a selector may get another event for a change than a watch without one. */
 export interface WatchEvent {
   readonly type: FrameType
   readonly revision: number
-  /** The object to show. */
+  /** The object in the event. */
   readonly entry: StoredEntry
-  /** The frame with the plain object: created on first use, and shared by all watches. */
+  /** Returns the event as JSON. It is created on first use, and all watches share it. */
   readonly frame: () => Buffer
-  /** The same as a message. */
+  /** Returns the event as protobuf. It is created on first use, and all watches share it. */
   readonly message: () => Buffer
 }
 
@@ -25,7 +25,7 @@ interface Watch {
   readonly listener: WatchListener
 }
 
-/** Hands each change of a collection to all its watches, and serialises it once for all of them. */
+/** Sends each change of the objects of a kind to all watches of the kind. Each event is serialized only once. */
 export class WatchHub {
   readonly #watches = new Set<Watch>()
   readonly #kind: ServedKind
@@ -41,7 +41,7 @@ export class WatchHub {
     return () => this.#watches.delete(watch)
   }
 
-  /** Plays a change of the past to one watch. */
+  /** Sends a change in the history to one watch. */
   replay(change: StoredChange, matches: Predicate, listener: WatchListener): void {
     deliver(change, { matches, listener }, eventsOf(this.#kind, change))
   }
@@ -65,7 +65,7 @@ function eventsOf(kind: ServedKind, change: StoredChange): WatchEvents {
 
 function eventOf(kind: ServedKind, change: StoredChange, type: FrameType): WatchEvent {
   const { revision } = change
-  // An object that leaves a view is shown in its last state there, under the version of the change.
+  // An object that no longer matches a selector is sent in its last matching state, with the version of the change.
   const left = type === 'DELETED' && change.type === 'MODIFIED' ? change.before : undefined
   const entry = left === undefined ? change.entry : entryOf(left.key, left.object, revision)
   const frame = once(() => Buffer.from(frameText(type, objectText(kind, entry))))
@@ -85,7 +85,7 @@ export function frameText(type: FrameType | 'BOOKMARK' | 'ERROR', object: string
   return `{"type":"${type}","object":${object}}\n`
 }
 
-/** An object that leaves the view of a watch is deleted there. An object that enters it is added. */
+/** Sends a change to a watch: ADDED if the object begins to match the selector, DELETED if it no longer matches. */
 function deliver(change: StoredChange, { matches, listener }: Watch, events: WatchEvents): void {
   const was = change.before !== undefined && matches(change.before.object)
   const is = change.type !== 'DELETED' && matches(change.entry.object)

@@ -46,7 +46,7 @@ function put(name: string, data = ''): void {
   store.put(CONFIG_MAP, `n/${name}`, { metadata: { name, namespace: 'n' }, data: { data } })
 }
 
-/** A reader that decides itself when it reads. */
+/** A client that does not read from its socket before the call of `read`. */
 class Reader {
   readonly socket: Socket
   text = ''
@@ -78,7 +78,7 @@ async function open(): Promise<Reader> {
   return reader
 }
 
-test('bookmarks come at their interval and carry the newest version', async () => {
+test('a watch sends bookmarks with the newest version at a fixed interval', async () => {
   query.set('allowWatchBookmarks', 'true')
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
@@ -99,7 +99,7 @@ test('a watch ends by itself after timeoutSeconds, and leaves no timer', async (
   expect({ open: watches.size, timers: clock.pending }).toEqual({ open: 0, timers: 0 })
 })
 
-test('a reader that pauses misses nothing, and costs no more than its socket', async () => {
+test('a client that pauses gets all events later, and needs no memory in addition to its socket', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   for (let index = 0; index < 2_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
@@ -112,7 +112,7 @@ test('a reader that pauses misses nothing, and costs no more than its socket', a
   expect(reader.names.at(-1)).toBe('ADDED c-1999')
 })
 
-test('a reader that does not read is disconnected', async () => {
+test('a client that does not read for `stallMs` is disconnected', async () => {
   await open()
   for (let index = 0; index < 3_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
   await clock.settle()
@@ -121,7 +121,7 @@ test('a reader that does not read is disconnected', async () => {
   expect({ open: watches.size, timers: clock.pending }).toEqual({ open: 0, timers: 0 })
 })
 
-test('a reader that pauses too long gets 410', async () => {
+test('a client that is further behind than the history gets 410', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   for (let index = 0; index < 6_000; index += 1) put(`c-${index}`, 'x'.repeat(2_000))
@@ -133,10 +133,10 @@ test('a reader that pauses too long gets 410', async () => {
 })
 
 test.each<[string, FaultAction, string]>([
-  ['closes', { do: 'endWatch', afterFrames: 1, how: 'close' }, '\r\n0\r\n'],
-  ['expires', { do: 'endWatch', afterFrames: 1, how: 'expired' }, '"code":410'],
-  ['breaks off with garbage', { do: 'endWatch', afterFrames: 1, how: 'garbage' }, '{"meta\n'],
-])('a fault %s a watch', async (_what, action, trace) => {
+  ['close', { do: 'endWatch', afterFrames: 1, how: 'close' }, '\r\n0\r\n'],
+  ['expired', { do: 'endWatch', afterFrames: 1, how: 'expired' }, '"code":410'],
+  ['garbage', { do: 'endWatch', afterFrames: 1, how: 'garbage' }, '{"meta\n'],
+])('the fault `%s` ends a watch after its first event', async (_what, action, trace) => {
   fault = action
   put('a')
   const reader = new Reader()
@@ -145,7 +145,7 @@ test.each<[string, FaultAction, string]>([
   expect(reader.names).toContain('ADDED a')
 })
 
-test('a silent watch stays open and says nothing', async () => {
+test('the fault `silent` keeps a watch open, but the watch sends no more events', async () => {
   fault = { do: 'endWatch', afterFrames: 1, how: 'silent' }
   put('a')
   const reader = await open()

@@ -12,12 +12,12 @@ import { type FrameType, frameText, type WatchEvent, type WatchHub } from './wat
 
 export interface WatchRequest {
   readonly matches: Predicate
-  /** Objects to show as ADDED before anything else; undefined when the watch continues from a revision. */
+  /** The objects to send first as ADDED. Undefined if the watch continues from a revision. */
   readonly initial: readonly Pick<StoredEntry, 'object' | 'text'>[] | undefined
-  /** The version that the watcher knows after the initial objects. */
+  /** The revision after which the watch sends changes. */
   readonly from: number
   readonly bookmarks: boolean
-  /** Marks the end of the initial objects by a bookmark. */
+  /** True if a bookmark marks the end of the initial objects. */
   readonly markInitialEnd: boolean
   readonly timeoutMs: number
   readonly shape: AnswerForm
@@ -26,7 +26,7 @@ export interface WatchRequest {
 
 export interface WatchLimits {
   readonly bookmarkMs: number
-  /** A reader that does not read for this time is disconnected. */
+  /** A client that does not read for this time is disconnected. */
   readonly stallMs: number
 }
 
@@ -40,13 +40,13 @@ interface WatchParts {
   readonly revisionNow: () => number
 }
 
-/** A frame that is no event, which replaces an event. */
+/** The broken event that the fault `garbage` sends before the end of the watch. */
 const GARBAGE_TEXT = '{"type":"MODIFIED","object":{"meta\n'
 const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
 
 /**
- * One watch on the wire. While the reader keeps up, it gets each change as it happens. When the socket is full, the
- * watch continues from the history, so a slow reader costs no memory in addition to its socket.
+ * One open watch. It sends each change as it happens, until its socket is full. Later it sends the missed changes from
+ * the history, so a slow client needs no memory in addition to its socket.
  */
 export class WatchStream {
   readonly #parts: WatchParts
@@ -67,7 +67,7 @@ export class WatchStream {
     this.#position = parts.request.from
   }
 
-  /** Resolves when the watch is over, on either side. */
+  /** Runs the watch until the client or the server ends it. */
   async run(): Promise<void> {
     const { timeoutMs, fault } = this.#request
     this.#response.on('close', () => this.#finish())
@@ -131,7 +131,7 @@ export class WatchStream {
     if (markInitialEnd) this.#bookmark(this.#position, true)
   }
 
-  /** Plays the history from the position on until the present is reached. */
+  /** Sends the changes from the history that the client does not have yet. */
   async #catchUp(): Promise<void> {
     for (let behind = this.#behind(); behind.length > 0 && !this.#over; behind = this.#behind()) {
       for (const change of behind) {
@@ -150,7 +150,7 @@ export class WatchStream {
     return this.#parts.collection.since(this.#position)
   }
 
-  /** Hands on changes as they happen, until the socket is full or the watch over. */
+  /** Sends changes as they happen, until the socket is full or the watch ends. */
   async #follow(): Promise<void> {
     const full = Promise.withResolvers<void>()
     const leave = this.#parts.hub.add(this.#request.matches, (event) => {
@@ -166,7 +166,7 @@ export class WatchStream {
     if (!this.#over) await this.#drained()
   }
 
-  /** Plain objects share their frame with other watches. */
+  /** Sends an event. Watches of whole objects share its bytes; tables are created for each watch. */
   #show({ type, entry, frame, message }: WatchEvent): boolean {
     const { as } = this.#request.shape
     return this.#write(as === 'object' ? frame() : as === 'message' ? message() : this.#rendered(type, entry))
@@ -184,7 +184,7 @@ export class WatchStream {
     return Buffer.from(frameText('ERROR', JSON.stringify(status)))
   }
 
-  /** Sends a frame. Returns false if the socket is full. */
+  /** Writes the bytes of an event. Returns false if the socket is full. */
   #write(frame: Buffer): boolean {
     if (this.#over || this.#silent) return true
     const flowing = this.#response.write(frame)
@@ -208,7 +208,7 @@ export class WatchStream {
   #scheduleBookmark(): void {
     if (!this.#request.bookmarks || this.#over) return
     this.#cancelBookmark = this.#parts.clock.schedule(this.#parts.limits.bookmarkMs, () => {
-      // While changes wait for the socket a bookmark would overtake them.
+      // If changes wait for the socket, no bookmark is sent, because it would overtake them.
       if (this.#live) this.#bookmark(this.#parts.revisionNow(), false)
       this.#scheduleBookmark()
     })

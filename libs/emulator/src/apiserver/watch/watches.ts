@@ -12,10 +12,10 @@ import type { Store } from '../storage/store.ts'
 import { WatchHub } from './watch-hub.ts'
 import { type WatchLimits, type WatchRequest, WatchStream } from './watch-stream.ts'
 
-/** The end of a watch without `timeoutSeconds`: a random time between once and twice this value. */
+/** A watch without `timeoutSeconds` ends after a random time between this value and twice this value. */
 const MIN_TIMEOUT_MS = 30 * 60 * 1000
 
-/** All watches that are open. */
+/** All open watches of the server. */
 export class Watches {
   readonly #store: Store
   readonly #clock: Clock
@@ -62,7 +62,7 @@ export class Watches {
     }
   }
 
-  /** Reads the parameters of a watch. Throws the refusals of the real server before the stream begins. */
+  /** Reads the parameters of a watch. Throws if kube-apiserver would refuse them. */
   requestOf(
     kind: ServedKind,
     parts: {
@@ -99,7 +99,7 @@ export class Watches {
   }
 }
 
-/** Unlike a list, a watch from a version that is no number is an internal error, as on the real server. */
+/** Reads the version of a watch. As in kube-apiserver, a version that is not a number causes an internal error. */
 function watchedFrom(asked: string): number {
   try {
     return revisionIn(asked)
@@ -108,7 +108,7 @@ function watchedFrom(asked: string): number {
   }
 }
 
-/** Watching one object by its path is watching with a selector for its name. */
+/** Adds a selector for the name to the query, because the path of a watch may name one object. */
 function withName(query: URLSearchParams, name: string | undefined): URLSearchParams {
   if (name === undefined) return query
   const copy = new URLSearchParams(query)

@@ -4,10 +4,7 @@ import { schemaNamed } from '../../schema/schema.ts'
 import { decodeMessage } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
-/**
- * Returns the message of an object, and the object as a server returns it that stores messages. Tests compare both
- * readers with it.
- */
+/** Returns an object as protobuf, and the object that a client must read from these bytes. Tests of clients use it. */
 export function canonical(kind: string, object: object): { readonly value: JsonMap; readonly bytes: Buffer } {
   const schema = schemaNamed(kind)
   const bytes = encodeMessage(schema, conform(schema, object as JsonMap).value)

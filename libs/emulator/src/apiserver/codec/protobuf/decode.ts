@@ -5,17 +5,17 @@ import { fieldsOf, WireError } from './wire.ts'
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 
-/** How each body begins. */
+/** The first bytes of each protobuf body of Kubernetes. */
 export const PREFIX = Buffer.from('k8s\0')
 
-/** A body as on the wire: the type that it states, and the message itself. */
+/** A protobuf body: the type that it states, and the encoded object. */
 interface Envelope {
   readonly apiVersion: string
   readonly kind: string
   readonly message: Buffer
 }
 
-/** Opens a protobuf body. Throws a `WireError` if the body is no message. */
+/** Splits a protobuf body into its type and its object. Throws a `WireError` if the body is not protobuf. */
 export function openEnvelope(body: Buffer): Envelope {
   if (!body.subarray(0, PREFIX.length).equals(PREFIX)) {
     const start = body.subarray(0, PREFIX.length).toString('hex')
@@ -32,14 +32,14 @@ export function openEnvelope(body: Buffer): Envelope {
   return { apiVersion: typeMeta[1] ?? '', kind: typeMeta[2] ?? '', message }
 }
 
-/** The texts of a message that has nothing else, by their numbers. */
+/** Returns the fields of a message that contains only texts, by field number. */
 function textsOf(bytes: Buffer): readonly string[] {
   const texts: string[] = []
   for (const { number, value } of fieldsOf(bytes)) texts[number] = asBytes(value).toString('utf8')
   return texts
 }
 
-/** A message of a type, as JSON would have it. */
+/** Decodes a protobuf message of a type into the JSON of the object. */
 export function decodeMessage(schema: Schema, bytes: Buffer): JsonMap {
   const result: Record<string, Json | undefined> = {}
   readInto(result, placesOf(schema), bytes)
@@ -85,7 +85,7 @@ function valueOfType(type: SchemaFieldType, value: bigint | Buffer): Json {
     case 'object':
       return decodeMessage(type.schema, asBytes(value))
     case 'list':
-      // A list inside a map is a message with the items as its only field.
+      // Protobuf encodes a list inside a map as a message whose only field has the items.
       return [...fieldsOf(asBytes(value))].map((item) => valueOfType(type.of, item.value))
     case 'map':
       return withEntry({}, type.of, asBytes(value))
@@ -126,7 +126,7 @@ function intOrString(bytes: Buffer): Json {
   return Number(BigInt.asIntN(64, asNumber(int?.value ?? 0n)))
 }
 
-/** Seconds and nanoseconds; nothing at all is a time that is not set. */
+/** Decodes a time from its seconds and nanoseconds. An empty message is an unset time, which is null in JSON. */
 function instantOf(bytes: Buffer, micro: boolean): string | null {
   if (bytes.length === 0) return null
   let seconds = 0

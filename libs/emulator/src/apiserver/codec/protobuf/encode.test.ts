@@ -5,13 +5,13 @@ import { SCHEMAS, schemaNamed } from '../../schema/schema.ts'
 import { decodeMessage } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
-/** Returns the decoded message without empty fields, because a message cannot omit them otherwise. */
+/** Encodes an object and decodes it again. The result lacks the empty fields that the encoding adds. */
 function throughBytes(name: string, object: JsonMap): JsonMap {
   const schema = schemaNamed(name)
   return conform(schema, decodeMessage(schema, encodeMessage(schema, conform(schema, object).value))).value
 }
 
-describe('a message', () => {
+describe('encodeMessage', () => {
   test.each<[string, JsonMap]>([
     [
       'PersistentVolume',
@@ -29,7 +29,7 @@ describe('a message', () => {
     ['Lease', { metadata: {}, spec: { leaseDurationSeconds: 15, renewTime: '2023-11-14T22:13:20.123456Z' } }],
     ['Secret', { metadata: {}, data: { key: 'YWJj' }, type: 'Opaque' }],
     ['CSIDriver', { metadata: {}, spec: { attachRequired: false, podInfoOnMount: true } }],
-  ])('contains all fields of the object: %s', (name, object) => {
+  ])('encodes all fields of a %s', (name, object) => {
     expect(throughBytes(name, object)).toEqual(conform(schemaNamed(name), object).value)
   })
 
@@ -43,7 +43,7 @@ describe('a message', () => {
   })
 })
 
-test('writes empty fields that are no pointers in Go, and omits empty pointers', () => {
+test('encodeMessage writes empty fields that are not pointers in Go, and omits absent pointers', () => {
   const bytes = encodeMessage(schemaNamed('SecretReference'), {})
   expect([...bytes]).toEqual([0x0a, 0, 0x12, 0])
   expect(encodeMessage(schemaNamed('VolumeNodeAffinity'), {})).toHaveLength(0)

@@ -4,7 +4,7 @@ import { isList, isObject, type Json, type JsonMap } from '../../schema/json.ts'
 import type { Scalar, Schema, SchemaField, SchemaFieldType } from '../../schema/schema.ts'
 import { type Places, placesOf } from './places.ts'
 
-/** Returns an object as its message. Fields that are not pointers in Go are written even when they are empty. */
+/** Encodes an object as a protobuf message. Fields that are not pointers in Go are written even if they are empty. */
 export function encodeMessage(schema: Schema, object: JsonMap): Buffer {
   return new Encoder().encode(schema, object)
 }
@@ -51,7 +51,7 @@ class Encoder {
           this.#writeFields(placesOf(type.schema), isObject(value) ? value : {}),
         )
       case 'list':
-        // A list inside a map is a message with the items as its only field.
+        // Protobuf encodes a list inside a map as a message whose only field has the items.
         return writeNested(this.#writer, number, () => this.#writeItems(1, type.of, value))
       case 'map':
         return writeNested(this.#writer, number, () => this.#writeEntries(1, type.of, value))

@@ -6,13 +6,13 @@ import type { ListedPage } from '../../storage/list-page.ts'
 import { PREFIX } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
-/** A message with its kind. */
+/** Returns a protobuf body: the prefix, the kind and the encoded object. */
 function enveloped(apiVersion: string, kind: string, message: Uint8Array): Buffer {
   const typeMeta = Buffer.concat([textField(1, apiVersion), textField(2, kind)])
   return Buffer.concat([PREFIX, bytesField(1, typeMeta), bytesField(2, message), textField(3, ''), textField(4, '')])
 }
 
-/** Stored objects are frozen, so their bytes never change. */
+/** The encoded objects. Stored objects are frozen, so their bytes never change. */
 const MESSAGES = new WeakMap<ApiObject, Buffer>()
 
 function messageOf(kind: ServedKind, object: ApiObject): Buffer {
@@ -23,7 +23,7 @@ function messageOf(kind: ServedKind, object: ApiObject): Buffer {
   return message
 }
 
-/** One object, as an answer or inside an event. */
+/** Encodes one object, for an answer or for a watch event. */
 export function objectBytes(kind: ServedKind, object: ApiObject): Buffer {
   return enveloped(groupVersionOf(kind), kind.kind, messageOf(kind, object))
 }
@@ -35,7 +35,7 @@ export function listBytes(kind: ServedKind, { entries, revision, next, remaining
   return enveloped(groupVersionOf(kind), `${kind.kind}List`, Buffer.concat([metadata, ...items]))
 }
 
-/** An event of a watch, with its length in front. */
+/** Encodes a watch event, after four bytes with its length. */
 export function frameBytes(type: string, object: Uint8Array): Buffer {
   const event = Buffer.concat([textField(1, type), bytesField(2, bytesField(1, object))])
   const length = Buffer.alloc(4)

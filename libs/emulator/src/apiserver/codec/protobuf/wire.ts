@@ -1,9 +1,9 @@
-/** Bytes that are no protobuf message. */
+/** The error for bytes that are not a protobuf message. */
 export class WireError extends Error {
   override readonly name = 'WireError'
 }
 
-/** One field on the wire: a number, or bytes for everything that has a length. */
+/** One encoded field: the field number, and the value as a number or as bytes. */
 interface WireField {
   readonly number: number
   readonly value: bigint | Buffer
@@ -14,7 +14,7 @@ const FIXED64 = 1
 const BYTES = 2
 const FIXED32 = 5
 
-/** The fields of a message, in their order. Fields of fixed length are skipped: nothing here has any. */
+/** Reads the fields of a message in order. It skips fields of fixed length, which no type of Kubernetes has. */
 export function* fieldsOf(message: Buffer): Generator<WireField> {
   let at = 0
   const varint = (): bigint => {
