@@ -10,7 +10,7 @@ export interface RunFailure {
   readonly message: string
 }
 
-/** The longest message that is kept, in characters. The object's status and the log have the whole message. */
+/** The longest message in a report, in characters. The status of the object and the log have the whole message. */
 const LONGEST_MESSAGE = 512
 
 /** The reasons of the API server that metrics show. Other reasons count as `Refused`; webhooks may invent them. */

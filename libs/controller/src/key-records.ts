@@ -9,13 +9,13 @@ import type { KeyPosition } from './schedule.ts'
 /** The phase and the pending work of a run that has not ended. */
 export interface ActiveRun {
   phase: RunPhase
-  /** The pending work at the start of the run. */
+  /** The pending work of the key at the start of the run. */
   readonly subject: Subject | undefined
 }
 
 export interface KeyRecordsOptions {
   readonly clock: Clock
-  /** Undefined: pending work is not reported. */
+  /** Reports pending work. Default: pending work is not reported. */
   readonly backlog?: Backlog | undefined
 }
 

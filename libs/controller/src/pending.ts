@@ -19,7 +19,7 @@ export type Operation =
 /** An API object in a report. */
 export interface SubjectObject {
   readonly kind: string
-  /** Empty for objects without a namespace. */
+  /** The namespace. Empty for objects without a namespace. */
   readonly namespace: string
   readonly name: string
   readonly uid: string
@@ -47,7 +47,7 @@ export interface PendingWork extends Omit<Subject, 'sinceSeconds' | 'obstacle'> 
   /** The name of the queue. Undefined for work of another process, for example of the kubelet. */
   readonly queue?: string | undefined
   readonly state: KeyState
-  /** One of a small set, in CamelCase: it is a label of metrics. */
+  /** The reason why the work is not done. One of a small set, in CamelCase: it is a label of metrics. */
   readonly reason: string
   /** When the work became due, in milliseconds since 1970. */
   readonly since: number

@@ -8,7 +8,7 @@ interface Claim extends Cached {
 
 const claim = (key: string, volume: string): Claim => ({ key, volume, uid: `uid-${key}`, resourceVersion: '1' })
 
-/** The part of an informer that a source uses: the objects of its store, and its listeners. */
+/** The part of an informer that sources use: the objects of its store, and its listeners. */
 class ScriptedInformer {
   readonly listeners = new Set<(event: InformerEvent<Claim>) => void>()
   readonly store: Pick<Informer<Claim>['store'], 'values'>

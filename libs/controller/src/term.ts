@@ -26,11 +26,11 @@ export interface Lead {
 /** The objects that all controllers of `runTerm` share. */
 export interface TermOptions {
   readonly clock: Clock
-  /** Undefined: no controller calls a driver. */
+  /** The driver. Undefined if no controller calls a driver. */
   readonly driver?: FollowedDriver
-  /** Undefined: queues have no metrics. */
+  /** The metrics of the queues. Default: queues have no metrics. */
   readonly queues?: QueueMetrics
-  /** Undefined: pending work is not reported. */
+  /** Reports pending work. Default: pending work is not reported. */
   readonly backlog?: Backlog | undefined
 }
 

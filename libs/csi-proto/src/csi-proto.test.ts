@@ -81,7 +81,7 @@ test.each([
 })
 
 test('decoding ignores unknown fields', () => {
-  const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // `volume_condition` of an older CSI version, then the node ID
+  const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // an old `volume_condition`, then the node ID
   expect(proto.ListVolumes.responseDeserialize(bytes.subarray(0, 10))).toEqual({
     entries: [{ volume: undefined, status: { publishedNodeIds: ['n'] } }],
     nextToken: '',

@@ -41,9 +41,9 @@ export interface Driver extends Caller {
   readonly state: 'ready' | 'lost' | 'failed' | 'closed'
   /** The milliseconds since the connection was lost. 0 unless the state is `lost`. */
   readonly lostForMs: number
-  /** Resolves with the reason if the driver fails. Otherwise it stays pending. */
+  /** Resolves with the reason if the state becomes `failed`. Otherwise it stays pending. */
   readonly failure: Promise<Error>
-  /** Listeners are called synchronously when the connection is lost, after the state has changed. */
+  /** Adds a listener. It is called synchronously when the connection is lost, after the state has changed. */
   subscribe(listener: (event: DriverEvent) => void): () => void
   close(): void
 }

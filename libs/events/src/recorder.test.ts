@@ -115,7 +115,7 @@ describe('createRecorder', () => {
     expect(log.lines).toMatchObject([{ level: 'error', message: 'Server rejected event (will not retry!)' }])
   })
 
-  it('stops waiting when its signal is aborted', async () => {
+  it('the recorder stops waiting when its signal is aborted', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     record('one')
     await clock.settle()

@@ -207,7 +207,7 @@ describe('resync', () => {
     expect(cache.heard).toEqual(['resync a', 'resync b'])
   })
 
-  test('reports every object as updated on request', async () => {
+  test('`resync` reports every object as updated', async () => {
     cache.server.put('a')
     await cache.start()
     cache.informer.resync()

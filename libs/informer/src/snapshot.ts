@@ -76,7 +76,7 @@ class IndexTable<T> {
 
 /** The fields of every cached object. Projections add other fields, always the same ones in the same order. */
 export interface Cached {
-  /** `name`, or `namespace/name`. */
+  /** The key of the object: `name`, or `namespace/name`. */
   readonly key: string
   readonly resourceVersion: string
   readonly uid: string

@@ -44,7 +44,7 @@ describe('a state of an object', () => {
     ['ignores the state that it already has', [5, 5], ['added a 5']],
     ['compares versions as numbers, not as texts', [9, 10, 9], ['added a 9', 'a 9->10 watch']],
     ['treats a later state as newer if versions are not numbers', ['x', 'y', 'y'], ['added a x', 'a x->y watch']],
-  ])('%s', (_, states, words) => {
+  ])('`put` %s', (_, states, words) => {
     expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(words)
   })
 

@@ -25,7 +25,7 @@ describe('mergePatchOf', () => {
     ['a list is written whole', { finalizers: ['a'] }, { finalizers: ['a', 'b'] }, { finalizers: ['a', 'b'] }],
     ['a map replaces a list', { a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
     ['false and empty text are values', { a: true, b: 'x' }, { a: false, b: '' }, { a: false, b: '' }],
-  ])('%s', (_what, before, after, patch) => {
+  ])('mergePatchOf: %s', (_what, before, after, patch) => {
     expect(mergePatchOf(before, after)).toStrictEqual(patch)
   })
 

@@ -87,7 +87,7 @@ export class Quantity {
     return this.#text
   }
 
-  /** Writes a quantity into a JSON body. */
+  /** Returns the text of the quantity for JSON. */
   toJSON(): string {
     return this.toString()
   }

@@ -20,7 +20,7 @@ export interface VolumeSnapshotClass extends KubeObject {
 
 export interface VolumeSnapshot extends KubeObject {
   readonly spec: {
-    /** Exactly one of the fields is set. */
+    /** The source of the snapshot: exactly one of the fields is set. */
     readonly source: {
       readonly persistentVolumeClaimName?: string | undefined
       readonly volumeSnapshotContentName?: string | undefined
@@ -66,7 +66,7 @@ export interface VolumeSnapshotContentStatus {
 
 export interface VolumeGroupSnapshot extends KubeObject {
   readonly spec: {
-    /** Exactly one of the fields is set. */
+    /** The source of the group snapshot: exactly one of the fields is set. */
     readonly source: {
       readonly selector?: Wire<V1LabelSelector> | undefined
       readonly volumeGroupSnapshotContentName?: string | undefined

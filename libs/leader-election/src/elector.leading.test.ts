@@ -136,7 +136,7 @@ describe('leading', () => {
   it.each([
     { asked: 4_000, next: [5_000, 5_000, 8_500] },
     { asked: 3_600_000, next: [5_000, 5_000, 8_500, 8_500, 9_250, 9_250] },
-  ])('waits $asked ms longer because the server asks for it, as far as the term allows', async ({ asked, next }) => {
+  ])('waits $asked ms because the server asks for it, as far as the term allows', async ({ asked, next }) => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

@@ -20,9 +20,9 @@ describe('the writes of earlier leaders', () => {
   })
 
   it.each([
-    { how: '`looked` resolves after the lease was read', failing: false },
-    { how: '`looked` resolves after the lease could not be read', failing: true },
-  ])('$how', async ({ failing }) => {
+    { how: 'after the lease was read', failing: false },
+    { how: 'after the lease could not be read', failing: true },
+  ])('`looked` resolves $how', async ({ failing }) => {
     server.hold('other', 15)
     server.failing = failing
     const b = new Candidate(server, clock, 'b')

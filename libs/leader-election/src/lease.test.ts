@@ -155,7 +155,7 @@ describe('decideLease', () => {
       decision: { do: 'take', why: 'expired' },
     },
   ]
-  it.each(rows)('$name', ({ seen, now = 0, decision }) => {
+  it.each(rows)('decideLease $name', ({ seen, now = 0, decision }) => {
     expect(decideLease({ me: 'me', now, seen })).toEqual(decision)
   })
 })

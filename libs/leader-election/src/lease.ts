@@ -1,6 +1,6 @@
 import { type Lease, rfc3339Micro, wholeNumberOf } from '@csi-sidecars/kube-types'
 
-/** The holder of a lease and the values that it writes. */
+/** The name of a Lease, its holder, and the values that the holder writes. */
 export interface LeaseIdentity {
   readonly namespace: string
   readonly name: string

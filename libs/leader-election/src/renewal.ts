@@ -13,7 +13,7 @@ export interface RenewalOptions {
   onLook(): void
 }
 
-/** Enough for a new connection and two requests to a healthy server. */
+/** The time that a new connection and two requests to a healthy server need. */
 const FALLBACK_MS = 1500
 /** The shortest pause between two renewals. */
 const SHORTEST_PAUSE_MS = 200

@@ -41,7 +41,7 @@ export interface LaneEntry extends HeapItem {
   heap: Heap<LaneEntry> | undefined
   /** The group that the key waits for, or that has let it return to its lane. */
   group: string | undefined
-  /** The limits that the running key counts against. */
+  /** The limits of the groups in which the running key counts. */
   limits: readonly GroupLimit[]
   /** The group that the key blocks, while it waits or runs. */
   blocks: string | undefined
@@ -61,7 +61,7 @@ interface BlockedKeys {
  */
 export interface Group {
   readonly name: string
-  /** The limits of the running and the blocking keys, one entry each. */
+  /** The limits of the keys that count in the group: its running keys, and the keys that block it. */
   readonly counted: number[]
   readonly blocked: BlockedKeys[]
 }

@@ -74,7 +74,7 @@ class PlainLanes {
       .length
   }
 
-  /** The limits of the running and the blocking keys of the group. */
+  /** Returns the limits of the keys that count in a group: its running keys, and the keys that block it. */
   counted(group: string): number[] {
     const working = [...this.working.values()]
     const blocking = [...working, ...this.waiting].filter(({ blocks }) => blocks === group)

@@ -9,7 +9,7 @@ const NAME = 'csi-attacher-va'
 interface Setup {
   readonly clock: FakeClock
   queue(name?: string): WorkQueue
-  /** The value of a series: `depth`, or `adds_total` and the like. */
+  /** Returns the value of a series, for example of `depth` or `adds_total`. */
   read(suffix: string, name?: string): Promise<number | undefined>
   text(): Promise<string>
 }

@@ -9,7 +9,7 @@ import { Queue } from './queue.ts'
 const reason = new Error('shutting down')
 const settle = (): Promise<void> => new FakeClock().settle()
 
-/** Takes all keys that the queue hands out now. A last undefined means that the queue is shut down. */
+/** Takes all keys that the queue hands out now. The last item is undefined if the queue is shut down. */
 async function takeAll(queue: Queue): Promise<(string | undefined)[]> {
   const taken: (string | undefined)[] = []
   for (;;) {

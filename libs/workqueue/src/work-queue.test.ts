@@ -161,7 +161,7 @@ describe('the exponential limiter', () => {
     expect([limiter.when('b'), limiter.when('a'), limiter.when('c')]).toEqual([1000, 2000, 1000])
   })
 
-  test('starts again once a key has succeeded', () => {
+  test('starts with the shortest wait again once a key has succeeded', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     limiter.when('a')
     limiter.when('a')

@@ -49,7 +49,7 @@ export interface LastMark {
 }
 
 /**
- * Returns the text behind the last mark in the first line that has all marks in this order, as Go's
+ * Returns the text behind the last of the marks, in the first line that has all marks in this order, as Go's
  * `mark.*mark.*last(.+)` does. Undefined if no line has them. It takes linear time, because users write these texts.
  */
 export function textBehind(text: string, marks: readonly string[], last: LastMark): string | undefined {

@@ -78,7 +78,7 @@ describe('affinityToCsi', () => {
     ],
     ['adds a term if there are no terms', { [GA.zone]: 'a' }, [], [[within(KEY, 'a')]]],
     ['ignores region labels', { [BETA.region]: 'r', [GA.region]: 'r' }, undefined, undefined],
-  ])('%s', (_what, labels, before, after) => {
+  ])('affinityToCsi %s', (_what, labels, before, after) => {
     expect(affinityToCsi(volume(labels, before), KEY)).toEqual(after && affinity(after))
   })
 
@@ -122,7 +122,7 @@ describe('topologyToInTree', () => {
         [within(GA.zone, 'us-a'), within(GA.region, 'us')],
       ],
     ],
-  ])('%s', (_what, before, labels, terms) => {
+  ])('topologyToInTree %s', (_what, before, labels, terms) => {
     const topology = topologyToInTree(before, KEY, regionOf)
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })

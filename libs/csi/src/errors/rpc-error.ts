@@ -94,7 +94,7 @@ export class ConnectError extends Error {
   }
 }
 
-/** The texts of Go for the error codes of Node. */
+/** The error messages of Go for the error codes of Node. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   EACCES: 'permission denied',
@@ -153,7 +153,7 @@ function valuesOf(message: Uint8Array, number: number): readonly Value[] {
   return [...entriesOf(message)].flatMap(([field, value]) => (field === number ? [value] : []))
 }
 
-/** Returns the last value of a field, which is the valid one in protobuf. */
+/** Returns the last value of a field, which is the valid value in protobuf. */
 function lastOf(message: Value | undefined, number: number): Value | undefined {
   return message instanceof Uint8Array ? valuesOf(message, number).at(-1) : undefined
 }
