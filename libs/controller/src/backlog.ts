@@ -12,7 +12,7 @@ import {
 } from '@csi-sidecars/telemetry'
 import type { Operation, PendingWork } from './pending.ts'
 
-/** The pending work of a queue: waiting keys, and keys in work. */
+/** The numbers of waiting and of running keys of a queue. */
 export interface Depth {
   readonly waiting: number
   readonly inWork: number
@@ -36,11 +36,11 @@ export interface BacklogOptions {
 }
 
 /**
- * The pending work of all controllers of a process. It keeps nothing: each reader makes the controllers list their
- * pending keys.
+ * The pending work of all controllers of a process, for metrics and reports. It stores nothing: each read makes the
+ * controllers list their pending keys.
  */
 export class Backlog {
-  /** The driver's name. */
+  /** The name of the CSI driver. */
   readonly driver: string
   readonly #clock: Clock
   readonly #sources = new Set<() => Iterable<PendingWork>>()
@@ -68,25 +68,25 @@ export class Backlog {
     metrics.series({ ...STUCK_WORK, read: () => this.#stuck(series) })
   }
 
-  /** Adds a controller's pending work, until the returned function is called. */
+  /** Adds the pending work of a controller. The returned function removes it. */
   join(source: () => Iterable<PendingWork>): () => void {
     this.#sources.add(source)
     return () => this.#sources.delete(source)
   }
 
-  /** The pending work in no order. */
+  /** Lists the pending work of all controllers, in no particular order. */
   *pending(): Generator<PendingWork> {
     for (const source of this.#sources) yield* source()
   }
 
-  /** The same, read in batches with other work in between. */
+  /** Returns the pending work of all controllers. Reads it in batches, so that it does not block the event loop. */
   async all(): Promise<readonly PendingWork[]> {
     const all: PendingWork[] = []
     await inBatches(this.pending(), (work) => all.push(work), { clock: this.#clock })
     return all
   }
 
-  /** The depth of each queue while it is not empty. */
+  /** Returns the depth of each queue that is not empty, by the name of the queue. */
   async depths(signal: AbortSignal): Promise<ReadonlyMap<string, Depth>> {
     const depths = new Map<string, { waiting: number; inWork: number }>()
     const count = ({ queue, state }: PendingWork): void => {
@@ -100,17 +100,17 @@ export class Backlog {
     return depths
   }
 
-  /** Work was begun for the first time. */
+  /** Records in a metric how long work was due before its first run. */
   begun(operation: Operation, ageMs: number): void {
     this.#wait.observe({ driver_name: this.driver, operation }, ageMs / 1000)
   }
 
-  /** Work is done. */
+  /** Records in a metric how long work took from the moment when it became due. */
   completed(operation: Operation, ageMs: number): void {
     this.#work.observe({ driver_name: this.driver, operation }, ageMs / 1000)
   }
 
-  /** Events about failing work that were due and were left out. */
+  /** Counts Kubernetes Events about failing work that were not sent. */
   eventsSkipped(count: number): void {
     this.#skipped.inc({ driver_name: this.driver }, count)
   }
@@ -133,7 +133,7 @@ export class Backlog {
     return { driver_name: this.driver, operation, state, reason }
   }
 
-  /** Sums by operation and reason: the state of a stuck object does not matter. */
+  /** Sums stuck work by operation and reason, over all states. */
   #stuck(series: readonly Series[]): Iterable<{ labels: Readonly<Record<string, string>>; value: number }> {
     const sums = new Map<string, { labels: Readonly<Record<string, string>>; value: number }>()
     for (const { operation, reason, stuck } of series) {

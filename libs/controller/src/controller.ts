@@ -5,121 +5,123 @@ import type { Enqueuer, Source } from './sources.ts'
 import type { Cause } from './waiting.ts'
 
 /**
- * The result of a run over a key. Only the schedule turns it into a queue operation.
+ * The result of a call of `reconcile` for a key.
  *
- * Guarantees: the queue runs a key again only as its last outcome says, or if a source adds the key.
+ * Guarantees: a key runs again only as its last outcome says, or if a source adds or wakes it.
  *
  * Caveats: an error that `reconcile` throws counts as `retry` with that error as its cause.
  */
 export type Outcome =
-  /** Nothing is left to do until something changes. Earlier failures are forgotten. `done`: the pending work is done, and its duration counts. */
+  /** Nothing to do until a change. Earlier failures are forgotten. `done`: the time of completed work is measured. */
   | { readonly kind: 'settled'; readonly done?: true }
   /**
-   * The run has failed; the key runs again after its back-off. `afterMs`: milliseconds that the API server or the driver
-   * asks for. They replace the back-off between its first and its longest value; the back-off itself does not change.
+   * The run has failed, and the key runs again after its back-off. If the API server or the driver asks for a wait,
+   * `afterMs` replaces the back-off of this failure, within the limits of the back-off.
    */
   | { readonly kind: 'retry'; readonly cause: unknown; readonly afterMs?: number | undefined }
-  /** The run has failed, and no retry helps. The key waits for one of the causes that the run has named. */
+  /** The run has failed, and no retry helps. The key waits for one of the causes that the run has set. */
   | { readonly kind: 'blocked'; readonly cause: unknown }
-  /** The key runs again after `ms` milliseconds, whatever its back-off is. */
+  /** The key runs again after `ms` milliseconds, regardless of its back-off. */
   | { readonly kind: 'postponed'; readonly ms: number }
   /** The state changed during the run. The key runs again at once. */
   | { readonly kind: 'again' }
-  /** The object or the request was replaced during the run. The key runs again at once, and the failures are forgotten. */
+  /**
+   * The object or its request was replaced during the run. The key runs again at once, without its earlier failures.
+   */
   | { readonly kind: 'superseded'; readonly cause: unknown }
   /** Shutdown or a lost lease has stopped the run. The next leader starts from the beginning. */
   | { readonly kind: 'stopped' }
 
 export const SETTLED: Outcome = { kind: 'settled' }
-/** Settled, and the pending work of the key is done. */
+/** Settled, and the run has completed the pending work of the key. */
 export const DONE: Outcome = { kind: 'settled', done: true }
 export const AGAIN: Outcome = { kind: 'again' }
 export const STOPPED: Outcome = { kind: 'stopped' }
 
 /**
- * One run over one key.
+ * One call of `reconcile` for one key.
  *
- * Guarantees: a key is never in two runs at the same time. While the run uses `signal` for its calls and writes, reports
- * show its phase: the guarded clients enter `calling` and `writing` for it.
+ * Guarantees: a key never has two runs at the same time. Reports show calls and writes that use `signal` as the phases
+ * `calling` and `writing` of the run.
  *
- * Caveats: a change that the run has not seen starts another run, without the back-off of this run.
+ * Caveats: a change after the run has read the caches starts another run at once, even if this run fails.
  */
 export interface Run {
-  /** Aborted when the run must end now. */
+  /** Aborted when the run must end at once. */
   readonly signal: AbortSignal
-  /** True if the last run over the key has failed. Its requests to the API server should have low priority. */
+  /** True if the last run for the key has failed. Requests to the API server should then have low priority. */
   readonly retrying: boolean
-  /** The causes that the key waited for when the run began. The key may continue to wait for some of them. */
+  /** The causes that the key waited for when the run began. */
   readonly waitedFor: readonly Cause[]
   /**
-   * Sets the causes that the key waits for; without causes the key waits for nothing. A run that fails without a call
-   * leaves the causes as they are. Call it with the decision, not with the failure: the missing object may come while the
-   * steps before the failure run.
+   * Sets the causes that run the key again as soon as they happen, for example the creation of a missing object. If a
+   * failed run does not call this, the earlier causes stay. Call it before the steps that may fail, so that a cause
+   * during these steps counts.
    */
   waitFor(...causes: readonly Cause[]): void
   /**
-   * Reads the caches again. Changes that added the key before this moment need no other run. Each run begins with such a
-   * read, so only a run that decides twice calls it.
+   * Calls `read`, which reads the caches. Changes before this call need no other run. The start of a run counts as such
+   * a read, so only a run that reads the caches again needs this.
    */
   observe<T>(read: () => T): T
 }
 
-/** The facts about the key's object that a trace of a run records. */
+/** The attributes that the trace of a run records about its object. */
 export interface TraceSubject {
-  /** The operation: `attach`. */
+  /** The name of the operation, for example `attach`. */
   readonly operation: string
-  /** The names of the object and of related objects, by their attributes in traces. */
+  /** The names of the object and of related objects, by the names of trace attributes. */
   readonly names: Readonly<Record<string, string>>
-  /** The annotation `traceparent` of the object: the runs over it become a part of that trace. */
+  /** The annotation `traceparent` of the object. Runs for the object become a part of that trace. */
   readonly traceparent: string | undefined
 }
 
-/** A cache that decisions read. */
+/** A cache that `reconcile` reads. */
 export type ReadCache = Pick<Informer<unknown, never>, 'caughtUp'>
 
 /**
- * A controller as a value. `runTerm` owns its queue: it feeds, wakes and pauses the keys, and acts on each outcome.
+ * A description of a controller, which `runTerm` runs: it fills the queue from the sources, and acts on each outcome.
  *
- * Guarantees: `reconcile` runs for at most `workers` keys, and for each key once at a time. It starts when the caches
- * contain all writes of an earlier leader, and, with `callsDriver`, while the driver is connected.
+ * Guarantees: `reconcile` runs for at most `workers` keys, and never twice at once for one key. It starts when the
+ * caches contain all writes of an earlier leader, and, with `callsDriver`, while the driver is connected.
  *
- * Caveats: the functions about a key are called often and must be cheap. They read caches and nothing else.
+ * Caveats: `traceSubject` and `pending` are used often, so they must be cheap. They may only read caches.
  *
- * Errors: an error of `reconcile` is a failed run of its key. An error of any other function ends the term.
+ * Errors: an error of `reconcile` is a failed run of its key. An error of any other function ends all controllers.
  */
 export interface Controller {
-  /** The name of the queue in metrics. The numbers of queues with the same name are added. */
+  /** The name of the queue in metrics. Metrics add up queues with the same name. */
   readonly name: string
-  /** The number of keys in work at the same time. With 0 or less no key is worked on. */
+  /** The largest number of keys that run at the same time. With 0 or less no key runs. */
   readonly workers: number
-  /** Milliseconds after the first failure of a key, and at most. The wait doubles with each failure. */
+  /** The wait after the first failure of a key and the longest wait, in milliseconds. It doubles with each failure. */
   readonly backoff: { readonly baseMs: number; readonly maxMs: number }
   /** The order of the keys. Default: first come, first served. */
   readonly order?: KeyOrder
-  /** The caches that decisions read. */
+  /** The caches that `reconcile` reads. The controller starts when they are up to date. */
   readonly caches: readonly ReadCache[]
-  /** The sources of keys, started in this order. */
+  /** The sources that add keys, started in this order. */
   readonly sources: readonly Source[]
-  /** Works on one key. Must end soon after the signal is aborted. */
+  /** Brings the object of the key closer to its desired state. Must end soon after `run.signal` is aborted. */
   readonly reconcile: (key: string, run: Run) => Promise<Outcome>
-  /** Names the object of a run for its trace. Called when a traced run starts. */
+  /** Returns the attributes of a run for its trace. Called when a traced run starts. */
   readonly traceSubject?: (key: string) => TraceSubject
   /** Wraps each run. Must return the outcome of the run. */
   readonly around?: (key: string, run: () => Promise<Outcome>) => Promise<Outcome>
-  /** Called for each failed run, before the key is planned again. */
+  /** Called for each failed run, before the next run of the key is planned. */
   readonly onFailure?: (key: string, cause: unknown) => void
-  /** The table of reports about pending keys. Default: pending keys are not reported. */
+  /** Describes pending keys for reports and metrics. Default: pending keys are not reported. */
   readonly pending?: PendingTable
   /** Called when the pending work of a key is done. `since` is when the work became due, in milliseconds since 1970. */
   readonly onComplete?: (key: string, subject: Subject, since: number) => void
-  /** True: runs call the driver, so no run starts while the driver is away. */
+  /** True: runs call the driver, so no run starts while the driver is disconnected. */
   readonly callsDriver: boolean
-  /** Called when the driver is back. It may be another driver: drop all knowledge about the old one. */
+  /** Called when the driver is connected again. It may have changed, so drop everything remembered about it. */
   readonly onDriverReturn?: () => void
   /** Called when the caches are ready and the controller starts. */
   readonly onStart?: () => void
-  /** Called when a started controller has ended. */
+  /** Called when the controller has ended after its start. */
   readonly onEnd?: () => void
-  /** Runs in addition to the workers until the signal ends it. */
+  /** Runs next to the workers until `stop` is aborted. */
   readonly alongside?: (queue: Enqueuer, stop: AbortSignal) => Promise<void>
 }

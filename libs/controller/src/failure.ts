@@ -2,18 +2,18 @@ import { causesOf, messageOf } from '@csi-sidecars/base'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 
-/** The reason why a run has failed, for reports. */
+/** The reason why a run has failed, for reports about pending work. */
 export interface RunFailure {
-  /** One of a small set. Undefined: neither the driver nor the API server has refused anything. */
+  /** One of a small set, because it labels metrics. Undefined: no refusal by the driver or the API server. */
   readonly reason: string | undefined
   readonly code: string | undefined
   readonly message: string
 }
 
-/** The longest message that is kept, in characters. The object's status and the log have the whole message. */
+/** The longest message in a report, in characters. The status of the object and the log have the whole message. */
 const LONGEST_MESSAGE = 512
 
-/** The reasons of the API server that count as such in metrics; webhooks may invent others. */
+/** The reasons of the API server that metrics show. Other reasons count as `Refused`; webhooks may invent them. */
 const API_REASONS: ReadonlySet<string> = new Set([
   'AlreadyExists',
   'BadRequest',
@@ -27,7 +27,7 @@ const API_REASONS: ReadonlySet<string> = new Set([
   'Unauthorized',
 ])
 
-/** Returns the reason by the answer of the driver or the API server, wherever the answer is in the cause chain. */
+/** Returns the message of an error. The reason and the code come from the driver or API error in its cause chain. */
 export function failureOf(thrown: unknown): RunFailure {
   const text = messageOf(thrown)
   const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
@@ -48,7 +48,7 @@ function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reaso
   return { reason: `${subject}${known}`, code: reason || String(code) }
 }
 
-/** Returns how long the API server asks to wait, wherever its answer is in the cause chain. */
+/** Returns how many milliseconds the API server asks to wait, according to the cause chain of the error. */
 export function serverWaitOf(thrown: unknown): number | undefined {
   for (const cause of causesOf(thrown)) if (cause instanceof ApiError) return cause.retryAfterMs
   return undefined

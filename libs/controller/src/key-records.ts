@@ -6,20 +6,20 @@ import { dueSince, type PendingWork, type Subject } from './pending.ts'
 import { type KeyRecord, pendingWork } from './pending-work.ts'
 import type { KeyPosition } from './schedule.ts'
 
-/** The subject and the phase of a running run. */
+/** The phase and the pending work of a run that has not ended. */
 export interface ActiveRun {
   phase: RunPhase
-  /** The pending work at the start of the run. */
+  /** The pending work of the key at the start of the run. */
   readonly subject: Subject | undefined
 }
 
 export interface KeyRecordsOptions {
   readonly clock: Clock
-  /** Undefined: pending work is not reported. */
+  /** Reports pending work. Default: pending work is not reported. */
   readonly backlog?: Backlog | undefined
 }
 
-/** The pending work of one controller: for each key when it began, the number of tries, and the last failure. */
+/** Records when each key of one controller was added, the number of its runs, and its last failure. */
 export class KeyRecords {
   readonly #controller: Controller
   readonly #options: KeyRecordsOptions
@@ -31,7 +31,7 @@ export class KeyRecords {
     this.#options = options
   }
 
-  /** Returns the record of the key. A key without a record gets one that begins now. */
+  /** Returns the record of the key. Creates it if there is none. */
   of(key: string): KeyRecord {
     const known = this.#records.get(key)
     if (known !== undefined) return known
@@ -41,7 +41,7 @@ export class KeyRecords {
     return record
   }
 
-  /** Begins a new record: the key has other work from now on. */
+  /** Replaces the record of the key by a new one, because the key has other work from now on. */
   renew(key: string): void {
     if (this.#records.delete(key)) this.of(key)
   }
@@ -50,7 +50,7 @@ export class KeyRecords {
     this.#records.delete(key)
   }
 
-  /** Counts a try, and returns the pending work of the key. */
+  /** Counts a run of the key, and returns its record and its pending work. */
   beginRun(key: string): { readonly record: KeyRecord; readonly subject: Subject | undefined } {
     const record = this.of(key)
     const subject = this.#controller.pending?.subject(key)
@@ -83,7 +83,7 @@ export class KeyRecords {
     this.#controller.onComplete?.(key, subject, this.#options.clock.now() - age)
   }
 
-  /** Lists the keys with pending work and the reason. Reads only keys that are not settled. */
+  /** Lists the pending work of all keys that are not settled. */
   *pending(positionOf: (key: string) => KeyPosition): Generator<PendingWork> {
     const { pending: table, name: queue } = this.#controller
     if (table === undefined) return
@@ -97,7 +97,7 @@ export class KeyRecords {
     }
   }
 
-  /** Milliseconds since the work became due. */
+  /** Returns the milliseconds since the work of the key became due. */
   #age(key: string, { sinceSeconds }: Subject): number {
     const now = this.#options.clock.now()
     return Math.max(0, now - dueSince(this.#records.get(key)?.addedAt ?? now, sinceSeconds))

@@ -5,33 +5,33 @@ import type { Cause } from './waiting.ts'
 
 /** The record of a key, from its first addition until it has no pending work. */
 export interface KeyRecord {
-  /** Milliseconds since 1970. */
+  /** When the key was added, in milliseconds since 1970. */
   readonly addedAt: number
-  /** Runs that have begun. */
+  /** The number of runs that have begun. */
   tries: number
   failure: RunFailure | undefined
-  /** The last run has failed and will be repeated. */
+  /** True if the last run has failed and will be retried. */
   retrying: boolean
-  /** No retry helps. The key waits for one of its causes. */
+  /** True if the last run has failed and the key waits for a cause, because no retry helps. */
   blocked: boolean
 }
 
-/** All facts about a key at one moment. */
+/** The state of a key at one moment, for a report. */
 export interface KeySnapshot {
   readonly key: string
-  /** The name of its queue. */
+  /** The name of the queue. */
   readonly queue: string
   readonly record: KeyRecord
   readonly subject: Subject
   readonly state: KeyState
   /** The causes that the key waits for. */
   readonly causes: readonly Cause[]
-  /** True: the driver is away, so no key starts. */
+  /** True: the driver is disconnected, so no key starts. */
   readonly paused: boolean
   readonly blockedBy: string | undefined
-  /** Milliseconds until the key is added without an event. */
+  /** The milliseconds until the next planned run of the key. */
   readonly dueIn: number | undefined
-  /** Milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly now: number
   readonly table: Pick<PendingTable, 'causes' | 'sidecar'>
 }
@@ -59,7 +59,7 @@ export function pendingWork(snapshot: KeySnapshot): PendingWork {
   }
 }
 
-/** Returns why the work is not done: the refusal of the driver or the API server, else its obstacle, else its state. */
+/** Returns why the work is not done: a refusal by the driver or the API server, else the obstacle, else the state. */
 function reasonOf({ state, record, subject, causes, paused, blockedBy, table }: KeySnapshot): string {
   if (paused && state === 'queued') return 'DriverAway'
   if (blockedBy !== undefined && state === 'queued') return 'VolumeOrNodeBusy'
@@ -81,7 +81,7 @@ const FIRST_TRY: Readonly<Record<Exclude<KeyState, 'waiting' | 'backoff'>, strin
   writing: 'APIWrite',
 }
 
-/** A volume that many nodes use shows the first of them. */
+/** The largest number of causes in a report: a volume may wait for many nodes. */
 const MOST_CAUSES = 10
 
 function waitsFor({ state, causes, paused, blockedBy, table }: KeySnapshot): readonly string[] {

@@ -131,18 +131,18 @@ describe('a key that fails', () => {
 
   test.each<[string, unknown, string, string | undefined]>([
     ['the driver', unavailable, 'Unavailable', 'Unavailable'],
-    ['the driver, with a code of its own', new RpcError(99, 'no'), 'Unknown', 'Code(99)'],
+    ['the driver with an unknown code', new RpcError(99, 'no'), 'Unknown', 'Code(99)'],
     ['the API server', new ApiError({ code: 409, reason: 'Conflict', message: 'x' }), 'APIConflict', 'Conflict'],
     ['a webhook', new ApiError({ code: 400, reason: 'NotOnMyWatch', message: 'x' }), 'APIRefused', 'NotOnMyWatch'],
-    ['no server', new ApiError({ code: 0, reason: '', message: 'x' }), 'APIUnreachable', undefined],
+    ['an unreachable API server', new ApiError({ code: 0, reason: '', message: 'x' }), 'APIUnreachable', undefined],
     [
-      'the API server, of a Secret',
+      'the API server about a Secret',
       new ApiError({ code: 404, reason: 'NotFound', message: 'x', details: { kind: 'secrets' } }),
       'SecretNotFound',
       'NotFound',
     ],
-    ['nothing that has a name', new Error('x'), 'Failed', undefined],
-  ])('shows a short reason for a refusal by %s', async (_, cause, reason, code) => {
+    ['this process', new Error('x'), 'Failed', undefined],
+  ])('shows a short reason for an error of %s', async (_, cause, reason, code) => {
     reconcile = async () => ({ kind: 'retry', cause })
     await add('a')
     expect(only()).toMatchObject({ reason, code })
@@ -190,7 +190,7 @@ describe('a key that waits', () => {
     expect(pending()).toEqual([])
   })
 
-  test('unblocks a key that fails for another reason', async () => {
+  test('a blocked key is no longer stuck once its run fails with a retry', async () => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return { kind: 'blocked', cause: new Error('the volume is gone') }
@@ -208,7 +208,7 @@ describe('a key in work', () => {
     [undefined, 'deciding', 'Reading', []],
     ['calling', 'calling', 'DriverCall', ['CSI driver']],
     ['writing', 'writing', 'APIWrite', ['API server']],
-  ])('a key in the phase %s is %s', async (phase, state, reason, waitsFor) => {
+  ])('reports the state of a key in the phase %s as %s', async (phase, state, reason, waitsFor) => {
     reconcile = async (_, run) => {
       return await (phase === undefined ? forever() : inPhase(phase, run.signal, forever))
     }
@@ -228,11 +228,11 @@ describe('a key in work', () => {
 
 describe('the age', () => {
   test.each([
-    ['of the key', undefined, NOW],
-    ['of its second, where it was added in that', NOW / 1000, NOW],
-    ['from the API, for a process that started later', NOW / 1000 - 60, NOW - 60_001 + 1000],
-    ['of the second that is to come, by a clock that is ahead, but never below 0', NOW / 1000 + 5, NOW],
-  ])('uses the age %s', async (_, sinceSeconds, since) => {
+    ['the addition of the key', undefined, NOW],
+    ['the addition of the key within the second of the API', NOW / 1000, NOW],
+    ['the end of the second of the API if the key was added later', NOW / 1000 - 60, NOW - 60_001 + 1000],
+    ['now if the time of the API is in the future', NOW / 1000 + 5, NOW],
+  ])('measures the age from %s', async (_, sinceSeconds, since) => {
     subject = { operation: 'detach', sinceSeconds }
     reconcile = forever
     await add('a')
@@ -246,7 +246,7 @@ describe('metrics', () => {
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
   }
 
-  test('count pending keys with their age at the scrape, and no settled keys', async () => {
+  test('metrics count pending keys with their age at the scrape, and no settled keys', async () => {
     reconcile = async () => ({ kind: 'retry', cause: new RpcError(14, 'no') })
     await add('a')
     await clock.advance(500)
@@ -264,7 +264,7 @@ describe('metrics', () => {
     expect(await value(`csi_sidecar_pending_work${labels}`)).toBeUndefined()
   })
 
-  test('measure done work from the moment when it became due, and its wait', async () => {
+  test('metrics measure completed work, and its wait before the first run, from when it became due', async () => {
     subject = { operation: 'attach', sinceSeconds: NOW / 1000 - 5 }
     reconcile = async () => {
       await clock.sleep(2000)
@@ -280,9 +280,9 @@ describe('metrics', () => {
   })
 
   test.each<[string, Outcome]>([
-    ['that was only looked at', SETTLED],
-    ['that has failed', { kind: 'retry', cause: new Error('no') }],
-  ])('do not count work as done %s', async (_, outcome) => {
+    ['settled without `done`', SETTLED],
+    ['retry', { kind: 'retry', cause: new Error('no') }],
+  ])('metrics do not count work as completed after the outcome %s', async (_, outcome) => {
     reconcile = async () => outcome
     await add('a')
     expect(completed).toEqual([])

@@ -7,15 +7,15 @@ import { type FollowedDriver, Schedule } from './schedule.ts'
 import type { Enqueuer } from './sources.ts'
 import type { Cause } from './waiting.ts'
 
-/** A running run. */
+/** A run that has not ended. */
 interface Active extends Run, ActiveRun {
   /** True once the run has called `waitFor`. */
   decided: boolean
-  /** The number of the driver's returns at the start of the run. */
+  /** The number of reconnects of the driver when the run began. */
   readonly driverReturns: number
 }
 
-/** The workers of one controller in one term. */
+/** The workers of one controller while this process leads. */
 export class Runner implements Enqueuer {
   readonly #controller: Controller
   readonly #schedule: Schedule
@@ -64,8 +64,8 @@ export class Runner implements Enqueuer {
   }
 
   /**
-   * Works until `stop` is aborted, lets running keys end, and resolves. Only `cut`, which must come after `stop`,
-   * cancels running keys.
+   * Runs keys until `stop` is aborted, and resolves when the running keys have ended. Only `cut` cancels running keys;
+   * it must be aborted after `stop`.
    */
   async work(stop: AbortSignal, cut: AbortSignal): Promise<void> {
     const { workers } = this.#controller
@@ -74,7 +74,7 @@ export class Runner implements Enqueuer {
   }
 
   async #worker(stop: AbortSignal, allCut: AbortSignal): Promise<void> {
-    // A signal for each worker identifies its run.
+    // Each worker has its own signal, because `onPhase` finds its run by the signal.
     using life = scope(allCut)
     const cut = life.signal
     for (;;) {
@@ -127,7 +127,7 @@ export class Runner implements Enqueuer {
     return run
   }
 
-  /** An error of `reconcile` is a failed run of this key and of no other key. */
+  /** Returns the outcome `retry` if `reconcile` throws, and `stopped` if it throws because of `cut`. */
   async #attempt(key: string, run: Run, cut: AbortSignal): Promise<Outcome> {
     try {
       return await this.#controller.reconcile(key, run)
@@ -136,7 +136,7 @@ export class Runner implements Enqueuer {
     }
   }
 
-  /** The next work of a settled key is new work, unless the key waits for a cause. */
+  /** Reports completed work. A settled key gets a new record, unless it waits for a cause. */
   #settled(key: string, { subject }: Active, done: boolean): void {
     if (done && subject !== undefined) this.#records.complete(key, subject)
     if (this.#schedule.causesOf(key).length === 0) this.#records.renew(key)

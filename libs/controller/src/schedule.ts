@@ -6,19 +6,19 @@ import { serverWaitOf } from './failure.ts'
 import type { KeyState } from './pending.ts'
 import { type Cause, WaitingKeys } from './waiting.ts'
 
-/** The part of the driver that decides whether keys start. */
+/** The part of a driver that reports whether it is connected. */
 export type FollowedDriver = Pick<Driver, 'state' | 'subscribe'>
 
-/** The position of a key between its runs. */
+/** The state of a key between its runs, for a report. */
 export interface KeyPosition {
   readonly state: Extract<KeyState, 'queued' | 'waiting' | 'backoff'> | undefined
   /** The causes that the key waits for. */
   readonly causes: readonly Cause[]
-  /** True: the driver is away, so no key starts. */
+  /** True: the driver is disconnected, so no key starts. */
   readonly paused: boolean
-  /** The full group that blocks the key, even if a worker is free. */
+  /** The group of keys whose limit keeps this key from starting, even if a worker is free. */
   readonly blockedBy: string | undefined
-  /** Milliseconds until the key is added without an event. */
+  /** The milliseconds until the next planned run of the key. */
   readonly dueIn: number | undefined
 }
 
@@ -35,7 +35,7 @@ export class Schedule {
     this.#backoff = backoff
   }
 
-  /** The number of the driver's returns. */
+  /** The number of times that the driver has reconnected. */
   get driverReturns(): number {
     return this.#driverReturns
   }
@@ -48,7 +48,7 @@ export class Schedule {
     this.#queue.forget(key)
   }
 
-  /** Starts the keys that wait for the cause. They count as waiting until a run decides otherwise. */
+  /** Runs the keys that wait for the cause. They continue to wait for it until a run changes that. */
   wake(cause: Cause): void {
     for (const key of this.#waiting.keysOf(cause)) this.#retryNow(key)
   }
@@ -70,7 +70,7 @@ export class Schedule {
     return this.#waiting.causesOf(key)
   }
 
-  /** Reports whether a run over the key is planned or running, or the key waits for a cause. */
+  /** Reports whether a run for the key is planned or running, or the key waits for a cause. */
   hasPendingRun(key: string): boolean {
     return this.#stateOf(key) !== undefined
   }
@@ -85,7 +85,7 @@ export class Schedule {
     }
   }
 
-  /** Starts no key while the driver is away. When it is back, all failed and waiting keys run at once. */
+  /** Starts no key while the driver is disconnected. When it is back, all failed and waiting keys run at once. */
   follow(driver: FollowedDriver, onReturn: () => void): () => void {
     if (driver.state === 'lost') this.#pause()
     return driver.subscribe(({ type }) => {
@@ -94,7 +94,7 @@ export class Schedule {
     })
   }
 
-  /** Returns the next key, or undefined once `stop` is aborted. The caller calls `done` when the outcome is settled. */
+  /** Returns the next key, or undefined once `stop` is aborted. The caller must call `done` after the run. */
   async next(stop: AbortSignal): Promise<string | undefined> {
     if (stop.aborted) return undefined
     try {
@@ -105,7 +105,7 @@ export class Schedule {
     }
   }
 
-  /** Marks the changes so far as seen by the run over the key: they need no other run. */
+  /** Records that the running key has seen all changes so far, so that they cause no other run. */
   markSeen(key: string): void {
     this.#queue.markSeen(key)
   }
@@ -114,7 +114,7 @@ export class Schedule {
     this.#queue.done(key)
   }
 
-  /** Plans the next run by the outcome of a run that began after `driverReturns` returns of the driver. */
+  /** Plans the next run of a key. `driverReturns` is the number of reconnects of the driver when the run began. */
   settle(key: string, outcome: Outcome, driverReturns: number): void {
     switch (outcome.kind) {
       case 'settled':
@@ -155,7 +155,7 @@ export class Schedule {
     this.#driverReturns += 1
     onReturn()
     const keys = new Set([...this.#queue.failed(), ...this.#queue.planned(), ...this.#waiting.keys()])
-    // Most of these keys may fail again, so they go last.
+    // Most of these keys may fail again, so new keys run before them.
     for (const key of keys) this.#retryNow(key, 'retry')
     this.#paused = false
     this.#queue.resume()

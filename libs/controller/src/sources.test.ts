@@ -8,7 +8,7 @@ interface Claim extends Cached {
 
 const claim = (key: string, volume: string): Claim => ({ key, volume, uid: `uid-${key}`, resourceVersion: '1' })
 
-/** The part of an informer that a source uses: the objects of its store, and its listeners. */
+/** The part of an informer that sources use: the objects of its store, and its listeners. */
 class ScriptedInformer {
   readonly listeners = new Set<(event: InformerEvent<Claim>) => void>()
   readonly store: Pick<Informer<Claim>['store'], 'values'>
@@ -68,7 +68,7 @@ test('`keysOf` adds the keys of stored objects, then of every event, until it is
   )
 })
 
-test('objects that failed before the start, and all objects of a resync, are retries', () => {
+test('failed objects at the start and all objects of a resync have the priority `retry`', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   const keyOf = (event: InformerEvent<Claim>): string[] => [
     event.type === 'updated' ? event.after.key : event.object.key,
@@ -82,7 +82,7 @@ test('objects that failed before the start, and all objects of a resync, are ret
   expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
 })
 
-test('a trigger can check whether a key is in work', () => {
+test('a trigger can check whether a key is running', () => {
   const informer = new ScriptedInformer()
   const idle = keysOf(informer.asInformer, (event, { isInWork }) => {
     const { key } = event.type === 'updated' ? event.after : event.object
@@ -91,13 +91,13 @@ test('a trigger can check whether a key is in work', () => {
   expect(run(informer, idle)).toEqual(['add c', 'add b'])
 })
 
-test('`resetsOf` renews keys by events only', () => {
+test('`resetsOf` renews keys for events, and not for cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   const updated = resetsOf(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
   expect(run(informer, updated)).toEqual(['renew a'])
 })
 
-test('`causesOf` wakes keys by events only', () => {
+test('`causesOf` wakes keys for events, and not for cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   const added = causesOf(informer.asInformer, (event) =>
     event.type === 'added' ? [{ on: 'volume', name: event.object.volume }] : [],
@@ -105,7 +105,7 @@ test('`causesOf` wakes keys by events only', () => {
   expect(run(informer, added)).toEqual(['wake volume pv-5'])
 })
 
-test('`objectsOf` forgets deleted objects, in the queue first', () => {
+test('`objectsOf` first forgets the key of a deleted object, and then calls `onDelete`', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   expect(
     run(

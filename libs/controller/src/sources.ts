@@ -3,39 +3,39 @@ import type { KeyPriority } from '@csi-sidecars/workqueue'
 import type { Cause } from './waiting.ts'
 
 /**
- * The queue of a controller, as sources see it.
+ * The operations on the queue of a controller that sources may use.
  *
- * Guarantees: each added key runs, and runs once for all additions before the run reads the caches.
+ * Guarantees: each added key runs. If it is added several times before its run reads the caches, it runs once.
  *
  * Caveats: the functions neither wait nor throw.
  */
 export interface Enqueuer {
-  /** Adds the key. Its failures still count. */
+  /** Adds the key, which runs as soon as possible. Its failures are not forgotten. */
   add(key: string, priority?: KeyPriority): void
-  /** Forgets the failures of the key: its next failure waits as the first one does. */
+  /** Forgets the failures of the key, so that its next back-off is as short as the first. */
   resetBackoff(key: string): void
-  /** Begins other work for the key: its failures are forgotten, and its age begins now. */
+  /** Forgets the failures and the age of the key, because it has other work from now on. */
   renew(key: string): void
   /** Runs every key that waits for the cause, and resets its back-off. */
   wake(cause: Cause): void
   /** Forgets the key, because its object is deleted. */
   forget(key: string): void
-  /** Reports whether the key is in work. */
+  /** Reports whether a worker is running the key. */
   isInWork(key: string): boolean
 }
 
-/** Adds keys while a controller runs. It starts when it is called, and returns the function that ends it. */
+/** Starts to add keys to the queue of a controller, and returns the function that ends this. */
 export type Source = (queue: Enqueuer) => () => void
 
-/** Returns the keys that an event adds. Pure. */
+/** Returns the keys that must run because of an event. Pure. */
 export type Trigger<T> = (event: InformerEvent<T>) => Iterable<string>
 
-/** A trigger that also depends on whether the key is in work. */
+/** A trigger that also depends on whether a key is running. */
 export type QueueTrigger<T> = (event: InformerEvent<T>, queue: Pick<Enqueuer, 'isInWork'>) => Iterable<string>
 
 /**
- * Adds keys by the events of a cache, and at the start for the cached objects, as if they were added just now. Objects
- * for which `hasFailed` is true are retries, and so are all objects at a resync.
+ * Adds the keys of all cached objects at the start, and later the keys of each event of the cache. The priority is
+ * `retry` at a resync, and at the start for objects for which `hasFailed` is true.
  */
 export function keysOf<T>(
   informer: Pick<Informer<T, never>, 'store' | 'subscribe'>,
@@ -56,8 +56,8 @@ export function keysOf<T>(
 }
 
 /**
- * Resets keys whose request was replaced: their failures mean nothing any longer. List this source before the source
- * that adds these keys for the same event.
+ * Forgets the failures of keys whose request was replaced. List this source before the source that adds these keys for
+ * the same event.
  */
 export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
@@ -66,7 +66,7 @@ export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, tri
     })
 }
 
-/** Wakes the keys that wait for the causes in an event. */
+/** Runs the keys that wait for a cause that the event contains. */
 export function causesOf<T>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
   causes: (event: InformerEvent<T>) => Iterable<Cause>,
@@ -78,8 +78,8 @@ export function causesOf<T>(
 }
 
 /**
- * Forgets the keys of deleted objects: they have no pending work and wait for nothing, and a recreated object has no
- * failures. `onDelete` drops other knowledge about the object.
+ * Forgets the keys of deleted objects, so that a recreated object starts without failures. `onDelete` drops other data
+ * about the object.
  */
 export function objectsOf<T extends Cached>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
@@ -93,9 +93,7 @@ export function objectsOf<T extends Cached>(
     })
 }
 
-/**
- * Adds keys that other controllers request. Keys that are requested before the queue starts are added when it starts.
- */
+/** Adds keys that other controllers request. Keys requested before the queue starts are added when it starts. */
 export class KeyFeed {
   readonly #early = new Set<string>()
   #queue: Enqueuer | undefined
@@ -120,7 +118,7 @@ export function objectOf<T>(event: InformerEvent<T>): T {
   return event.type === 'updated' ? event.after : event.object
 }
 
-/** Returns the key of an existing object, and none for a deletion. */
+/** Returns the key of an added or updated object, and no key for a deletion. */
 export function presentKey(event: InformerEvent<Cached>): readonly string[] {
   return event.type === 'deleted' ? [] : [objectOf(event).key]
 }

@@ -15,13 +15,13 @@ import {
   Term,
 } from './testing/scripted-term.ts'
 
-/** A stopped term ends, whatever its keys do. */
+/** Checks that a stopped term ends and leaves no listeners and no timers behind. */
 afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
 
 describe('an outcome', () => {
-  test('settled ends the work and forgets earlier failures', async () => {
+  test('`settled` ends the work and forgets earlier failures', async () => {
     const { clock, runs, queue } = await Term.begin([RETRY, RETRY, SETTLED, RETRY])
     queue.add('a')
     await clock.advance(100_000)
@@ -31,7 +31,7 @@ describe('an outcome', () => {
     expect(runs.slice(3)).toEqual(['a@100000', 'a@101000'])
   })
 
-  test('retry waits twice as long each time, up to the limit, and reports every failure', async () => {
+  test('`retry` waits twice as long each time, up to the limit, and reports every failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([RETRY])
     queue.add('a')
     await clock.advance(24_000)
@@ -41,10 +41,10 @@ describe('an outcome', () => {
   })
 
   test.each([
-    { afterMs: 5_000, at: 'a@5000', name: 'after that wait' },
-    { afterMs: 10, at: 'a@1000', name: 'not before the first back-off' },
-    { afterMs: 3_600_000, at: 'a@8000', name: 'not after the longest' },
-  ])('retry with a given wait runs $name, and does not change the back-off', async ({ afterMs, at }) => {
+    { afterMs: 5_000, at: 'a@5000', name: 'after this time' },
+    { afterMs: 10, at: 'a@1000', name: 'not before the shortest back-off' },
+    { afterMs: 3_600_000, at: 'a@8000', name: 'not after the longest back-off' },
+  ])('`retry` after $afterMs ms runs $name, and does not change the back-off', async ({ afterMs, at }) => {
     const { clock, runs, queue } = await Term.begin([{ ...RETRY, afterMs }, RETRY, SETTLED])
     queue.add('a')
     await clock.advance(20_000)
@@ -52,7 +52,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', at, `a@${retriedAt + 1000}`])
   })
 
-  test('retry marks the next runs as retries, until a run succeeds or other work is due', async () => {
+  test('`retry` marks the next runs as retries, until a run succeeds or the object is replaced', async () => {
     const outcomes: Outcome[] = [RETRY, RETRY, { kind: 'superseded', cause: new Error('failed') }, RETRY, SETTLED]
     const retrying: boolean[] = []
     const term = await Term.begin(async (_, run) => {
@@ -65,7 +65,7 @@ describe('an outcome', () => {
     expect(retrying).toEqual([false, true, true, false, true, false])
   })
 
-  test('retry waits as long as the API server has asked for, and no longer than the longest back-off', async () => {
+  test('`retry` waits as long as the API server asks for, up to the longest back-off', async () => {
     const asked = (retryAfterMs: number): Outcome => {
       const refused = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'wait', retryAfterMs })
       return { kind: 'retry', cause: new Error('failed to attach', { cause: refused }) }
@@ -76,7 +76,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', 'a@5000', 'a@13000'])
   })
 
-  test('retry waits, although the key was added before the run read the caches', async () => {
+  test('`retry` waits, although the key was added before the run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       term.queue.add(key)
       run.observe(() => undefined)
@@ -87,14 +87,14 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@1000', 'a@3000'])
   })
 
-  test('retry waits, although the key was added twice before the run began', async () => {
+  test('`retry` waits, although the key was added twice before the run began', async () => {
     const term = await Term.begin([RETRY])
     await term.add('a', 'a')
     await term.clock.advance(1000)
     expect(term.runs).toEqual(['a@0', 'a@1000'])
   })
 
-  test('retry does not wait when the key was added after the run read the caches', async () => {
+  test('`retry` does not wait if the key was added after the run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       if (term.runs.length === 1) term.queue.add(key)
       return run.retrying ? SETTLED : RETRY
@@ -103,20 +103,20 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@0'])
   })
 
-  test('postponed runs again after its wait, without a failure', async () => {
+  test('`postponed` runs the key again after the given time, without a failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([{ kind: 'postponed', ms: 50 }, SETTLED])
     queue.add('a')
     await clock.advance(10_000)
     expect([runs, failures]).toEqual([['a@0', 'a@50'], []])
   })
 
-  test('again runs once more at once', async () => {
+  test('`again` runs the key once more at once', async () => {
     const term = await Term.begin([AGAIN, SETTLED])
     await term.add('a')
     expect([term.runs, term.queue.isInWork('a')]).toEqual([['a@0', 'a@0'], false])
   })
 
-  test('superseded is a failure of a replaced object: the new object has no failures', async () => {
+  test('`superseded` reports a failure of a replaced object, and the new object starts without failures', async () => {
     const { clock, runs, failures, queue } = await Term.begin([
       RETRY,
       { kind: 'superseded', cause: busy },
@@ -129,7 +129,7 @@ describe('an outcome', () => {
     expect(failures).toHaveLength(3)
   })
 
-  test('stopped leaves the key to the next leader', async () => {
+  test('`stopped` plans no other run of the key', async () => {
     const { clock, runs, failures, queue } = await Term.begin([STOPPED])
     queue.add('a')
     await clock.advance(100_000)
@@ -158,7 +158,7 @@ describe('a reconcile that throws', () => {
     ])
   })
 
-  test('does not affect other keys', async () => {
+  test('an error of `reconcile` does not affect other keys', async () => {
     const reconcile: Reconcile = async (key) => {
       if (key === 'bad') throw busy
       return SETTLED
@@ -170,7 +170,7 @@ describe('a reconcile that throws', () => {
 })
 
 describe('the workers', () => {
-  test('work on `workers` keys at once, and on no key twice', async () => {
+  test('run at most `workers` keys at once, and no key twice at once', async () => {
     const { reconcile, answer } = hanging()
     const { clock, runs, queue } = await Term.begin(reconcile)
     for (const key of ['a', 'b', 'c', 'a']) queue.add(key)
@@ -186,7 +186,7 @@ describe('the workers', () => {
     expect(runs).toEqual(['a@0', 'b@0', 'c@0', 'a@0'])
   })
 
-  test.each([0, -1])('run no key with a count of %d, and wait for the end of the term', async (workers) => {
+  test.each([0, -1])('run no key if `workers` is %d, and end only with the term', async (workers) => {
     const term = await Term.begin([SETTLED], { workers })
     await term.add('a')
     expect([term.runs, term.isOver]).toEqual([[], false])
@@ -197,7 +197,7 @@ describe('the workers', () => {
 })
 
 describe('stopping', () => {
-  test('starts no run, lets running keys end, and keeps their outcomes', async () => {
+  test('`stop` starts no run, lets running keys end, and keeps their outcomes', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile, { workers: 1 })
     await term.add('a', 'b')
@@ -231,7 +231,7 @@ describe('stopping', () => {
     expect(term.failures).toEqual([{ key: 'a', cause: busy }])
   })
 
-  test('ends the sources and `alongside`, then calls `onEnd`', async () => {
+  test('`stop` ends `alongside` and the sources, and then `onEnd` is called', async () => {
     const steps: string[] = []
     const term = await Term.begin([SETTLED], {
       sources: [
@@ -255,7 +255,7 @@ describe('stopping', () => {
     expect(steps).toEqual(['start', 'source began', 'stopped', 'source ended', 'end'])
   })
 
-  test('never begins a controller whose caches are not ready', async () => {
+  test('never starts a controller whose caches are not ready', async () => {
     const steps: string[] = []
     const caughtUp = (_: number, stop: AbortSignal): Promise<void> =>
       new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason), { once: true }))
@@ -280,7 +280,7 @@ describe('stopping', () => {
   })
 })
 
-test('an error of one part cuts the other parts short, and is thrown when all have ended', async () => {
+test('an error of `alongside` cancels running keys, and is thrown when they have ended', async () => {
   const broken = new Error('a bug')
   const start = Promise.withResolvers<void>()
   let cut = 0
@@ -297,7 +297,7 @@ test('an error of one part cuts the other parts short, and is thrown when all ha
   expect([cut, term.driver.listeners, term.clock.pending]).toEqual([1, 0, 0])
 })
 
-describe('what is put around runs', () => {
+describe('`around`', () => {
   test('`around` wraps each run, its failure and its end, and gets the outcome', async () => {
     const steps: string[] = []
     const around: Controller['around'] = async (key, run) => {
@@ -314,7 +314,7 @@ describe('what is put around runs', () => {
     expect(term.takeRuns()).toEqual(['a@0', 'a@1000'])
   })
 
-  test('`around` ends before the key is given back', async () => {
+  test('a key does not run again before `around` has ended', async () => {
     const hold = Promise.withResolvers<void>()
     const around: Controller['around'] = async (_, run) => {
       const outcome = await run()

@@ -6,11 +6,11 @@ import { Runner } from './runner.ts'
 import type { FollowedDriver } from './schedule.ts'
 
 /**
- * The right of one process to act, for one term.
+ * The right of this process to act, from the moment when it becomes the leader until it stops.
  *
  * Guarantees: `cut` is aborted after `stop`, or with it.
  *
- * Caveats: the right may end at any moment, so check it right before each call and each write.
+ * Caveats: the right may end at any moment. Call `assertLeading` right before each call and each write.
  */
 export interface Lead {
   /** Aborted when no new work may start. Running work may end. */
@@ -23,23 +23,23 @@ export interface Lead {
   readonly soleSince: number
 }
 
-/** The parts that the controllers of a term share. */
+/** The objects that all controllers of `runTerm` share. */
 export interface TermOptions {
   readonly clock: Clock
-  /** Undefined: no controller calls a driver. */
+  /** The driver. Undefined if no controller calls a driver. */
   readonly driver?: FollowedDriver
-  /** Undefined: queues have no metrics. */
+  /** The metrics of the queues. Default: queues have no metrics. */
   readonly queues?: QueueMetrics
-  /** Undefined: pending work is not reported. */
+  /** Reports pending work. Default: pending work is not reported. */
   readonly backlog?: Backlog | undefined
 }
 
 /**
- * Runs controllers until `lead.stop` is aborted and all runs have ended. Each controller starts when its caches are ready.
- * If a controller throws, all are cut short, and the error is thrown when all runs have ended.
+ * Runs controllers until `lead.stop` is aborted and all runs have ended. Each controller starts once its caches are
+ * ready. If a controller throws, all controllers are stopped, and the error is thrown when all runs have ended.
  */
 export async function runTerm(lead: Lead, controllers: readonly Controller[], options: TermOptions): Promise<void> {
-  // Without controllers no other promise lasts until the end.
+  // Without controllers, `allEnded` would resolve at once.
   if (controllers.length === 0) await aborted(lead.stop)
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
@@ -53,7 +53,7 @@ export async function runTerm(lead: Lead, controllers: readonly Controller[], op
 async function runController(lead: Lead, controller: Controller, options: TermOptions): Promise<void> {
   if (!(await caughtUp(controller.caches, lead))) return
   controller.onStart?.()
-  // Each controller has its own signals: a signal with the idle workers of all controllers as listeners would make each wait slow.
+  // The idle workers of all controllers would make one shared signal slow, so each controller has its own signals.
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
   const queue = newQueue(controller, options)
@@ -72,8 +72,8 @@ async function runController(lead: Lead, controller: Controller, options: TermOp
 }
 
 /**
- * Waits until the caches contain all writes of an earlier leader: the cache of a standby may be behind, and work that it
- * shows may be done already. Resolves with false if stopped before.
+ * Waits until the caches contain all writes of an earlier leader: the caches of a standby may be old, and show work
+ * that is already done. Resolves with false if `stop` is aborted first.
  */
 async function caughtUp(caches: readonly ReadCache[], { stop, soleSince }: Lead): Promise<boolean> {
   try {
@@ -85,7 +85,7 @@ async function caughtUp(caches: readonly ReadCache[], { stop, soleSince }: Lead)
   }
 }
 
-/** Waits for all parts. The first failure calls `onFailure`, and its error is thrown when the other parts have ended. */
+/** Waits for all parts. The first failure calls `onFailure`. Its error is thrown when the other parts have ended. */
 async function allEnded(parts: readonly (Promise<void> | undefined)[], onFailure: () => void): Promise<void> {
   const watched = parts.map((part) =>
     part?.catch((error: unknown) => {
@@ -101,7 +101,7 @@ function end(...scopes: readonly Scope[]): void {
   for (const each of scopes) each.abort(new CancelledError('a controller failed'))
 }
 
-/** The pace of retries. Thousands of keys that fail for one reason must not occupy the driver, the API server and the CPU. */
+/** The rate of retries. Thousands of failing keys must not overload the driver, the API server and the CPU. */
 const RETRIES_PER_SECOND = 100
 const RETRIES_AT_ONCE = 500
 

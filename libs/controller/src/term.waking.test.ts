@@ -3,20 +3,20 @@ import { type Outcome, SETTLED } from './controller.ts'
 import { busy, endTerms, hanging, RETRY, type Reconcile, Term } from './testing/scripted-term.ts'
 import type { Cause } from './waiting.ts'
 
-/** A stopped term ends, whatever its keys do. */
+/** Checks that a stopped term ends and leaves no listeners and no timers behind. */
 afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
 
 describe('a key that waits for a cause', () => {
   const on = (name: string): Cause => ({ on: 'volume', name })
-  /** Fails always, and waits for the volume with the name of the key. */
+  /** Always fails, and waits for the volume with the name of the key and for node `n1`. */
   const waiting: Reconcile = async (key, run) => {
     run.waitFor(on(key), { on: 'node', name: 'n1' })
     return RETRY
   }
 
-  test('runs at once when one of its causes comes, with a new back-off', async () => {
+  test('a waiting key runs at once when one of its causes comes, and its back-off starts again', async () => {
     const { clock, queue, ...term } = await Term.begin(waiting)
     queue.add('a')
     await clock.advance(4_000)
@@ -26,7 +26,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual(['a@4000', 'a@5000'])
   })
 
-  test('does not run for the causes of other keys', async () => {
+  test('a waiting key does not run for the causes of other keys', async () => {
     const term = await Term.begin(waiting)
     await term.add('a')
     term.queue.wake(on('b'))
@@ -35,7 +35,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('still waits if a run fails before its decision', async () => {
+  test('a key still waits for its causes if a run fails before it calls `waitFor`', async () => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -52,14 +52,14 @@ describe('a key that waits for a cause', () => {
 
   test.each<[string, Reconcile]>([
     [
-      'decides otherwise',
+      'calls `waitFor` without causes',
       async (_, run) => {
         run.waitFor()
         return RETRY
       },
     ],
     ['is settled', async () => SETTLED],
-  ])('stops waiting once a run %s', async (_, second) => {
+  ])('a key stops waiting once a run %s', async (_, second) => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -74,7 +74,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual([])
   })
 
-  test('can be settled and still wait', async () => {
+  test('a settled key can still wait for a cause', async () => {
     const term = await Term.begin(async (key, run) => {
       run.waitFor(on(key))
       return SETTLED
@@ -85,7 +85,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual(['a@0', 'a@0'])
   })
 
-  test('stops waiting once its object is deleted, and a recreated object has no failures', async () => {
+  test('a key stops waiting once its object is deleted, and a recreated object has no failures', async () => {
     const { clock, queue, ...term } = await Term.begin(waiting)
     queue.add('a')
     await clock.advance(3_000)

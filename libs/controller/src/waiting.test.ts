@@ -45,7 +45,7 @@ describe('WaitingKeys', () => {
     expect([{ on: 'node' }, driver].map((cause) => waiting.keysOf(cause))).toEqual([['a'], []])
   })
 
-  it('keeps its keys while they run one by one', () => {
+  it('returns a list of keys that stays the same while keys are deleted', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver])
     for (const key of waiting.keysOf(driver)) waiting.delete(key)
     expect(known()).toEqual([false, false])

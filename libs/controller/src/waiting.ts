@@ -1,18 +1,18 @@
 /**
- * A cause that a key waits for: an object that must appear or change, by its kind and name, or the driver. The key runs
- * as soon as the cause comes, instead of at the end of its back-off.
+ * An event that a key waits for: the change of an object, by kind and name, or of the driver. The key runs as soon as
+ * it happens, instead of at the end of its back-off.
  */
 export interface Cause {
   readonly on: string
   readonly name?: string
 }
 
-/** The keys that wait, by their causes. An event costs as much as there are keys that wait for it. */
+/** The waiting keys by their causes. The cost of an event grows only with the number of keys that wait for it. */
 export class WaitingKeys {
   readonly #causes = new Map<string, readonly Cause[]>()
   readonly #keys = new Map<string, Set<string>>()
 
-  /** Makes the key wait for any of these causes, and for no other. */
+  /** Makes the key wait for these causes, instead of its earlier causes. */
   set(key: string, causes: readonly Cause[]): void {
     this.delete(key)
     if (causes.length === 0) return
@@ -51,7 +51,7 @@ export class WaitingKeys {
   }
 }
 
-/** No kind of cause contains a blank. */
+/** Returns the ID of a cause. It is unique, because the kind contains no blank. */
 function idOf({ on, name = '' }: Cause): string {
   return `${on} ${name}`
 }

@@ -13,7 +13,7 @@ const request: proto.ControllerPublishVolumeRequest = {
   volumeContext: { pool: 'fast' },
 }
 
-test('the proto marks 22 fields as secret', () => {
+test('the proto file marks 22 fields as secret', () => {
   const secrets = Object.entries(proto.SHAPES).flatMap(([message, shape]) =>
     shape()
       .filter(({ secret }) => secret)
@@ -24,7 +24,7 @@ test('the proto marks 22 fields as secret', () => {
   expect(secrets).toContain('NodeExpandVolumeRequest.secrets')
 })
 
-test('every shape names the properties that the generated objects have, and no other', () => {
+test('every shape contains exactly the properties of its generated message', () => {
   const messages = proto as unknown as Readonly<Record<string, { create(): object }>>
   for (const [name, shape] of Object.entries(proto.SHAPES)) {
     const properties = new Set(shape().map(({ property, oneof }) => oneof ?? property))
@@ -35,31 +35,31 @@ test('every shape names the properties that the generated objects have, and no o
   }
 })
 
-test('a request comes back from the wire as it was', () => {
+test('decoding an encoded request returns the same request', () => {
   const method = proto.ControllerPublishVolume
   expect(method.path).toBe('/csi.v1.Controller/ControllerPublishVolume')
   expect(method.requestDeserialize(method.requestSerialize(request))).toEqual(request)
 })
 
-test('sizes keep all 64 bits', () => {
+test('sizes keep all 64 bits after encoding and decoding', () => {
   const sent = { capacityBytes: 2n ** 62n + 1n, nodeExpansionRequired: true }
   const method = proto.ControllerExpandVolume
   expect(method.responseDeserialize(method.responseSerialize(sent))).toEqual(sent)
 })
 
-test('the bytes are those of the published definition', () => {
+test('an encoded request has the bytes of the published CSI definition', () => {
   const bytes = proto.ControllerUnpublishVolume.requestSerialize({ volumeId: 'v', nodeId: 'n', secrets: { k: 's' } })
   expect(bytes.toString('hex')).toBe('0a017612016e1a060a016b120173')
 })
 
-test('a capability that this version does not know arrives as its number', () => {
+test('an unknown capability is decoded as its number', () => {
   const bytes = Buffer.from('0a040a02080b' /* capabilities { rpc { type: 11 } } */, 'hex')
   expect(proto.ControllerGetCapabilities.responseDeserialize(bytes)).toEqual({
     capabilities: [{ type: { $case: 'rpc', value: { type: 11 } } }],
   })
 })
 
-test('every key of a map comes through, whatever it means in JavaScript', () => {
+test('map keys survive encoding and decoding, even `__proto__`', () => {
   const entries = [
     ['__proto__', 'a'],
     ['constructor', 'b'],
@@ -76,12 +76,12 @@ test.each([
   ['a key of a map', proto.ControllerPublishVolume.responseDeserialize, '0a070a02c328120161'],
   ['a name', proto.GetPluginInfo.responseDeserialize, '0a0361fe62'],
   ['an id in a list', proto.ListVolumes.responseDeserialize, '0a0512030a01ff'],
-])('%s that is no UTF-8 is refused', (_, read, hex) => {
+])('refuses %s that is not UTF-8', (_, read, hex) => {
   expect(() => read(Buffer.from(hex, 'hex'))).toThrow('string field contains invalid UTF-8')
 })
 
-test('a field that this version does not know is passed over', () => {
-  const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // an older driver's `volume_condition`, and the node ID
+test('decoding ignores unknown fields', () => {
+  const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // an old `volume_condition`, then the node ID
   expect(proto.ListVolumes.responseDeserialize(bytes.subarray(0, 10))).toEqual({
     entries: [{ volume: undefined, status: { publishedNodeIds: ['n'] } }],
     nextToken: '',

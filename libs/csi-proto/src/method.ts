@@ -1,9 +1,9 @@
 import { BinaryReader, type BinaryWriter } from '@bufbuild/protobuf/wire'
 import type { handleServerStreamingCall, handleUnaryCall, MethodDefinition } from '@grpc/grpc-js'
 
-/** One RPC as grpc-js wants it, for clients and servers, and the shapes of what travels. */
+/** The definition of an RPC for clients and servers of grpc-js, with the shapes of its request and its response. */
 export interface Method<Q, R> extends MethodDefinition<Q, R> {
-  /** `/csi.v1.Controller/ControllerPublishVolume`. */
+  /** The path of the RPC, for example `/csi.v1.Controller/ControllerPublishVolume`. */
   readonly path: string
   readonly requestStream: false
   readonly responseStream: boolean
@@ -19,7 +19,7 @@ export interface StreamMethod<Q, R> extends Method<Q, R> {
   readonly responseStream: true
 }
 
-/** The types of a service's handlers, by the names under which `Server.addService` looks for them. */
+/** The types of the handlers of a service, by the names that `Server.addService` expects. */
 export type Handlers<Service> = {
   readonly [K in keyof Service]: Service[K] extends UnaryMethod<infer Q, infer R>
     ? handleUnaryCall<Q, R>
@@ -61,7 +61,7 @@ function definition<Q, R>(path: string, { request, response, requestShape, respo
   }
 }
 
-/** The writer's bytes as the Buffer that grpc-js asks for, not copied. */
+/** Returns an encoded message as a Buffer for grpc-js, without a copy. */
 function bytesOf<T>(codec: Codec<T>, message: T): Buffer {
   const { buffer, byteOffset, byteLength } = codec.encode(message).finish()
   return Buffer.from(buffer, byteOffset, byteLength)
@@ -69,7 +69,7 @@ function bytesOf<T>(codec: Codec<T>, message: T): Buffer {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Reads a message and refuses text that is no UTF-8, as Go does; replaced bytes would be other text. */
+/** Returns a reader that refuses a text that is not UTF-8, as Go does. A replaced byte would change the text. */
 export function strictReader(bytes: Uint8Array): BinaryReader {
   return new BinaryReader(bytes, textOf)
 }
@@ -89,29 +89,29 @@ export function putEntry<V>(map: Record<string, V>, { key, value }: { readonly k
 }
 
 /**
- * The fields of a message that a printer needs: it prints an object with the names of the proto file and
- * without its secrets. The generated code has a function for each message, so nothing is built before the first print.
+ * The fields of a message, for printing it with the names of the proto file and without secrets. The generated code has
+ * a function for each message, so that a shape is built only when it is needed.
  */
 export type Shape = readonly Field[]
 
 export interface Field {
-  /** As in the proto: `volume_id`. */
+  /** The name in the proto file, for example `volume_id`. */
   readonly name: string
-  /** The name on our objects: `volumeId`. For a member of a oneof also the value of `$case`. */
+  /** The name in decoded messages, for example `volumeId`. For a member of a oneof it is also the value of `$case`. */
   readonly property: string
-  /** The property that holds `{ $case, value }` when this field is a member of a oneof. */
+  /** The property that contains `{ $case, value }` if this field is a member of a oneof. */
   readonly oneof?: string
   readonly many?: 'list' | 'map'
-  /** Marked with the option csi_secret. */
+  /** True if the proto file marks the field with the option `csi_secret`. */
   readonly secret?: true
   readonly type: FieldType
 }
 
 export type FieldType =
   | { readonly kind: 'scalar' }
-  /** google.protobuf.BoolValue and the like; our objects hold the bare value. */
+  /** A message such as google.protobuf.BoolValue. Decoded messages contain the plain value. */
   | { readonly kind: 'wrapper' }
-  /** google.protobuf.Timestamp; our objects hold its seconds and nanoseconds. */
+  /** A google.protobuf.Timestamp. Decoded messages contain its seconds and nanoseconds. */
   | { readonly kind: 'timestamp' }
   | { readonly kind: 'enum'; readonly values: Readonly<Record<string, number>> }
   | { readonly kind: 'message'; readonly shape: () => Shape }

@@ -1,19 +1,19 @@
-// Writes src/gen/services.ts from the proto's descriptors, given as JSON on standard input: one definition for each
-// RPC, so that a bundler keeps only the RPCs that are called, and the shape of each message, secret fields marked.
+// Writes src/gen/services.ts from the descriptors of the proto file, which it reads as JSON from standard input. The
+// output has the shape of each message, and one constant for each RPC, so that bundlers drop unused RPCs.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 
 const FILE = 'csi/v1/csi.proto'
 const SECRET = '[csi.v1.csi_secret]'
 const OUT = new URL('../src/gen/services.ts', import.meta.url)
 const MESSAGES = new URL('../src/gen/csi/v1/csi.ts', import.meta.url)
-/** ts-proto writes it because the proto declares options; nothing imports it. */
+/** A file that ts-proto writes because the proto file declares options. No module imports it. */
 const UNUSED = new URL('../src/gen/google/protobuf/descriptor.ts', import.meta.url)
 
 const proto = JSON.parse(readFileSync(0, 'utf8')).file.find(({ name }) => name === FILE)
 if (proto === undefined) throw new Error(`no descriptor of ${FILE} on standard input`)
 const prefix = `.${proto.package}.`
 
-/** `.csi.v1.VolumeCapability.AccessMode` is VolumeCapability_AccessMode in the generated code. */
+/** Returns the name in the generated code: VolumeCapability_AccessMode for `.csi.v1.VolumeCapability.AccessMode`. */
 const typeName = (full) => full.slice(prefix.length).replaceAll('.', '_')
 const isMapEntry = (message) => message.options?.mapEntry === true
 
@@ -104,7 +104,7 @@ writeFileSync(
 rmSync(UNUSED)
 keepEveryKey()
 
-/** ts-proto assigns the entries of maps, and JavaScript does not take every key by assignment. */
+/** Makes the generated code add map entries by `putEntry`, because an assignment loses the key `__proto__`. */
 function keepEveryKey() {
   const code = readFileSync(MESSAGES, 'utf8')
   const changed = code.replace(/(message\.\w+)\[(entry\d+)\.key\] = \2\.value;/g, 'putEntry($1, $2);')

@@ -7,7 +7,7 @@ import { addTopology } from './rules/topology.ts'
 import { expectedOutcome, type MigrationInput, migrationCases, outcomeOf } from './testing.ts'
 import * as translate from './translate.ts'
 
-/** The operations of the library by the name of their direction. */
+/** The operations that this package tests, by the direction of the migration case. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
   ['inTreePVToCSI', ({ pv }) => translate.translateInTreePVToCSI(pv)],
   [

@@ -29,19 +29,19 @@ it('fails if the file of `MIGRATION_CASES` cannot be read', () => {
 
 it.each<[what: string, value: unknown, form: unknown]>([
   [
-    'sources lose what is false, empty or 0',
+    'a false, empty or zero field of a source as absent',
     { csi: { readOnly: false, fsType: '', x: 0, y: 'z' } },
     { csi: { y: 'z' } },
   ],
+  ['an empty attribute as present', { csi: { volumeAttributes: { a: '' } } }, { csi: { volumeAttributes: { a: '' } } }],
+  ['an empty map of attributes as absent', { csi: { driver: 'd', volumeAttributes: {} } }, { csi: { driver: 'd' } }],
+  ['a secret reference without a name as present', { aSecretRef: { name: '' } }, { aSecretRef: {} }],
   [
-    'attributes lose nothing, unless all is lost',
-    { csi: { volumeAttributes: { a: '' } } },
-    { csi: { volumeAttributes: { a: '' } } },
+    'false and empty fields outside of sources as present',
+    { readOnly: false, name: '' },
+    { readOnly: false, name: '' },
   ],
-  ['no attributes are no map', { csi: { driver: 'd', volumeAttributes: {} } }, { csi: { driver: 'd' } }],
-  ['a secret reference without parts is one', { aSecretRef: { name: '' } }, { aSecretRef: {} }],
-  ['elsewhere false and empty text count', { readOnly: false, name: '' }, { readOnly: false, name: '' }],
-  ['null and empty lists are absent', { a: null, b: [], c: [{ d: [''] }] }, { c: [{ d: [''] }] }],
+  ['null and empty lists as absent', { a: null, b: [], c: [{ d: [''] }] }, { c: [{ d: [''] }] }],
 ])('`comparable` treats %s', (_what, value, form) => {
   expect(comparable(value)).toEqual(form)
 })

@@ -8,13 +8,11 @@ import type {
   VolumeAttachmentSource,
 } from '@csi-sidecars/kube-types'
 
-/**
- * One line of a file of migration cases. Each package runs the directions that it owns, with one test for each case.
- */
+/** One case in a file of migration cases. Each package tests the directions that it implements. */
 export interface MigrationCase {
   readonly id: string
   readonly plugin: string
-  /** The name of the operation. */
+  /** The name of the operation that the case tests. */
   readonly direction: string
   readonly note?: string
   /** The arguments of the operation by name. Objects have their JSON form. */
@@ -59,7 +57,7 @@ export function expectedOutcome({ output, error }: MigrationCase): MigrationOutc
   return error === undefined ? { output: comparable(output) } : { error: error.code }
 }
 
-/** Runs an operation. A failure is compared by its code. An error without a code is a mistake and is thrown. */
+/** Runs an operation. A failure is compared by its code. An error without a code is a bug and is thrown. */
 export function outcomeOf(operation: () => unknown): MigrationOutcome {
   try {
     return { output: comparable(operation()) }
@@ -79,7 +77,7 @@ const SOURCES = new Set([
   'portworxVolume',
   'vsphereVolume',
 ])
-/** The fields that are maps of texts. Each value counts, also an empty one. */
+/** The fields that are maps of texts, in which empty values count, too. */
 const TEXT_MAPS = new Set(['annotations', 'capacity', 'labels', 'parameters', 'volumeAttributes'])
 
 /**

@@ -64,7 +64,7 @@ describe('a failed translation', () => {
   })
 })
 
-it('only the source makes a volume migratable, also an empty source', () => {
+it('a volume is migratable if it has an in-tree source, even an empty source', () => {
   const { isPVMigratable, isInlineMigratable } = translation
   expect(isPVMigratable({ spec: { cinder: JSON.parse('{}') } })).toBe(true)
   expect(isPVMigratable({ spec: JSON.parse('{"cinder":null}') })).toBe(false)
@@ -75,7 +75,7 @@ it('only the source makes a volume migratable, also an empty source', () => {
   expect(isInlineMigratable({ name: 'v', emptyDir: {} })).toBe(false)
 })
 
-it('only GCE repairs handles', () => {
+it('`repairVolumeHandle` changes only handles of GCE', () => {
   for (const driver of ['ebs.csi.aws.com', 'cinder.csi.openstack.org', 'disk.csi.azure.com', 'pxd.portworx.com']) {
     expect(translation.repairVolumeHandle(driver, 'projects/UNSPECIFIED', 'n')).toBe('projects/UNSPECIFIED')
   }

@@ -10,7 +10,7 @@ import { quoted } from './rules/go-text.ts'
 import type { InTreePlugin } from './rules/plugin.ts'
 import { TranslationError } from './rules/translation-error.ts'
 
-/** The plugins. Their order decides for a volume with two sources, which the API refuses. */
+/** The in-tree plugins. Their order matters only for a volume with two sources, which the API refuses. */
 export const PLUGINS: readonly InTreePlugin[] = [
   awsEbs,
   gcePd,
@@ -32,7 +32,7 @@ function pluginByInTreeName(inTreeName: string): InTreePlugin | undefined {
   return BY_IN_TREE_NAME.get(inTreeName)
 }
 
-/** An argument of a caller. A look-up may have found nothing, and JSON contains nulls. */
+/** An argument that may be missing, because a look-up may find nothing and JSON contains nulls. */
 type Maybe<T> = T | null | undefined
 
 /** Reports whether the CSI driver replaces an in-tree plugin. */
@@ -53,19 +53,19 @@ export function isInlineMigratable(volume: Maybe<Volume>): boolean {
   return volume != null && PLUGINS.some((plugin) => plugin.ownsInline(volume))
 }
 
-/** Returns the volume for its CSI driver. All fields that migration does not concern stay. */
+/** Translates a volume for its CSI driver. Fields that have nothing to do with migration stay. */
 export function translateInTreePVToCSI(pv: Maybe<PersistentVolume>): PersistentVolume {
   if (pv == null) throw new TranslationError('NIL_OBJECT', 'persistent volume was nil')
   return firstOf((plugin) => plugin.volumeToCsi(pv)) ?? noLogic(quoted(pv.metadata?.name ?? ''))
 }
 
-/** Returns a volume of a pod as a PersistentVolume, which exists nowhere else. */
+/** Translates a volume of a pod into a PersistentVolume, which does not exist in the API. */
 export function translateInTreeInlineVolumeToCSI(volume: Maybe<Volume>, podNamespace: string): PersistentVolume {
   if (volume == null) throw new TranslationError('NIL_OBJECT', 'persistent volume was nil')
   return firstOf((plugin) => plugin.inlineToCsi(volume, podNamespace)) ?? noLogic(quoted(volume.name ?? ''))
 }
 
-/** Translates back, by the driver of the CSI source. */
+/** Translates a volume of a CSI driver back into a volume of the in-tree plugin. */
 export function translateCSIPVToInTree(pv: Maybe<PersistentVolume>): PersistentVolume {
   const csi = pv?.spec?.csi
   if (pv == null || csi == null) throw new TranslationError('NIL_OBJECT', 'CSI persistent volume was nil')
@@ -84,7 +84,7 @@ export function translateInTreeStorageClassToCSI(inTreeName: string, storageClas
   return plugin.classToCsi(storageClass)
 }
 
-/** Completes a handle with parts of a node ID. Only handles of GCE can lack parts. */
+/** Completes a volume handle with parts of a node ID. Only handles of GCE can lack parts. */
 export function repairVolumeHandle(driverName: string, volumeHandle: string, nodeId: string): string {
   return knownDriver(driverName).repairHandle(volumeHandle, nodeId)
 }
@@ -99,7 +99,7 @@ export function inTreeNameFromCSIName(driverName: string): string {
   return knownDriver(driverName).inTreeName
 }
 
-/** Returns the in-tree plugin of a volume. The volume of a pod counts only without a PersistentVolume. */
+/** Returns the name of the in-tree plugin of a PersistentVolume or, without it, of a volume in a pod. */
 export function inTreePluginNameFromSpec(pv: Maybe<PersistentVolume>, volume: Maybe<Volume>): string {
   if (pv != null) {
     const plugin = PLUGINS.find((each) => each.ownsVolume(pv))

@@ -24,7 +24,7 @@ test("getDriverName returns the driver's name", async () => {
   expect(await getDriverName(info('csi.example.com'), options)).toBe('csi.example.com')
 })
 
-test('a driver without a name is an error', async () => {
+test('getDriverName refuses an empty name', async () => {
   await expect(getDriverName(info(''), options)).rejects.toEqual(new Error('driver name is empty'))
 })
 

@@ -17,17 +17,17 @@ export interface PluginCapabilities {
   readonly volumeExpansion: ReadonlySet<VolumeExpansion>
 }
 
-/** The capabilities that a driver reported when it was connected. Unknown numbers of other CSI versions are kept. */
+/** The capabilities that the driver has last reported. Capabilities of other CSI versions are kept as numbers. */
 export interface DriverCapabilities {
   readonly plugin: PluginCapabilities
-  /** The plugin has CONTROLLER_SERVICE; without it `controller` is empty and was not asked for. */
+  /** True if the driver has CONTROLLER_SERVICE. Otherwise `controller` is empty, because it is not requested. */
   readonly controllerService: boolean
   readonly controller: ReadonlySet<ControllerRpc>
-  /** Left out when it was not asked for. */
+  /** Undefined if the capabilities of the node were not requested. */
   readonly node?: ReadonlySet<NodeRpc>
 }
 
-/** The name under which the orchestrator knows the driver. */
+/** Returns the name that the driver reports. Throws if the name is empty. */
 export async function getDriverName(driver: Caller, options: CallOptions): Promise<string> {
   const { name } = await driver.call(GetPluginInfo, {}, options)
   if (name === '') throw new Error('driver name is empty')
@@ -66,7 +66,7 @@ export async function getGroupControllerCapabilities(
   return new Set(capabilities.flatMap(({ type }) => (type === undefined ? [] : [type.value.type])))
 }
 
-/** Combines the answers of the driver. */
+/** Combines the capabilities that the driver has reported. */
 export function driverCapabilities(
   plugin: PluginCapabilities,
   controller: ReadonlySet<ControllerRpc> = new Set(),

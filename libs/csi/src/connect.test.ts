@@ -24,12 +24,12 @@ test.each([
   ['/csi/csi.sock', 'unix:///csi/csi.sock'],
   ['unix:///csi/csi.sock', 'unix:///csi/csi.sock'],
   ['unix:////csi/csi.sock', 'unix:////csi/csi.sock'],
-])('%s is the socket %s', (address, printed) => {
+])('the address %s becomes %s', (address, printed) => {
   expect(socketAddressOf(address)).toBe(printed)
 })
 
 test.each(['tcp://127.0.0.1:10000', '127.0.0.1:10000', 'csi.sock', 'unix:/csi/csi.sock', 'dns:///driver', ''])(
-  '"%s" is refused at once',
+  'refuses the address "%s" at once',
   async (address) => {
     const refused = connect({ address, clock: systemClock, log: silentLogger })
     await expect(refused).rejects.toThrow(AddressError)
@@ -37,7 +37,7 @@ test.each(['tcp://127.0.0.1:10000', '127.0.0.1:10000', 'csi.sock', 'unix:/csi/cs
   },
 )
 
-test.each(['', 'unix://', 'unix:///'])('a driver that listens is connected to by %spath', async (prefix) => {
+test.each(['', 'unix://', 'unix:///'])('connects to a driver by %s and its path', async (prefix) => {
   const { socket } = await driver()
   const connection = await connect({ address: prefix + socket, clock: systemClock, log: silentLogger })
   expect(connection.address).toBe(`unix://${prefix === 'unix:///' ? '/' : ''}${socket}`)
@@ -45,7 +45,7 @@ test.each(['', 'unix://', 'unix:///'])('a driver that listens is connected to by
   connection.close()
 })
 
-test('without a driver it says every ten seconds that it is still connecting, and gives up after thirty', async () => {
+test('without a driver it logs every ten seconds that it is still connecting, and gives up after thirty', async () => {
   const clock = new FakeClock()
   const log = recordingLogger()
   const address = socketPath()
@@ -59,7 +59,7 @@ test('without a driver it says every ten seconds that it is still connecting, an
   expect(clock.pending).toBe(0)
 })
 
-describe('why a socket cannot be connected to', () => {
+describe('`whyUnreachable`', () => {
   const listening = async (): Promise<string> => {
     const path = socketPath()
     const server = createServer()
@@ -73,12 +73,12 @@ describe('why a socket cannot be connected to', () => {
     ['connect: not a directory', () => `${import.meta.filename}/csi.sock`],
     ['connect: connection refused', () => import.meta.filename],
     ['connected, but the other side does not speak gRPC', listening],
-  ])('%s', async (text, path) => {
+  ])('explains a failed connection: %s', async (text, path) => {
     expect(await whyUnreachable(await path())).toBe(text)
   })
 })
 
-test('a driver that comes late is connected to within a second', async () => {
+test('connects to a driver that starts late within about a second', async () => {
   const clock = new FakeClock()
   const socket = socketPath()
   const connecting = connect({ address: socket, clock, log: silentLogger })
@@ -90,7 +90,7 @@ test('a driver that comes late is connected to within a second', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('a peer that accepts and says nothing is tried again on a new socket', async () => {
+test('connects again on a new socket if the peer accepts and sends nothing', async () => {
   const clock = new FakeClock()
   const socket = socketPath()
   const sockets: Socket[] = []

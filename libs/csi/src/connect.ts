@@ -8,7 +8,7 @@ import type { OperationMetrics } from './operation-metrics.ts'
 
 const UNIX = 'unix://'
 
-/** An address that is no unix socket. The text is upstream's, which speaks of its own implementation. */
+/** The error for an address that is not a unix socket. The message is upstream's. */
 export class AddressError extends Error {
   override readonly name = 'AddressError'
 
@@ -17,7 +17,10 @@ export class AddressError extends Error {
   }
 }
 
-/** A unix socket as it is printed (`unix:///csi/csi.sock`), from that form or from its bare path. */
+/**
+ * Returns the address in the form `unix:///csi/csi.sock`. Throws AddressError unless it is a URL or a path of a unix
+ * socket.
+ */
 export function socketAddressOf(address: string): string {
   if (address.startsWith('/')) return UNIX + address
   if (address.startsWith(UNIX)) return address
@@ -33,38 +36,35 @@ export function pathOf(socketAddress: string): string {
 }
 
 export interface ConnectOptions extends CallReporting {
-  /** `/csi/csi.sock` or `unix:///csi/csi.sock`. */
+  /** The address of the driver: `/csi/csi.sock` or `unix:///csi/csi.sock`. */
   readonly address: string
-  /** How long to try; without it 30 s. Infinity: until the signal is aborted. */
+  /** The milliseconds after which `connect` gives up. Default: 30 s. Infinity: until the signal is aborted. */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal | undefined
 }
 
 const CONNECT_MS = 30_000
 const STILL_CONNECTING_MS = 10_000
-/**
- * The time after which an attempt is abandoned. grpc-js waits forever for a peer that accepts and then sends nothing.
- */
+/** An attempt ends after this time, because grpc-js waits forever for a peer that accepts and sends nothing. */
 const ATTEMPT_MS = 5_000
 const FIRST_PAUSE_MS = 100
 /** The longest pause between attempts. It is short because a local attempt is cheap and all work waits for it. */
 const LONGEST_PAUSE_MS = 250
 
 const CHANNEL_OPTIONS: ChannelOptions = {
-  // grpc-js must not send a call twice. The driver may have been replaced between the two.
+  // grpc-js must not send a call twice, because the driver may be replaced in between.
   'grpc.enable_retries': 0,
-  // The longest time that a timer accepts. No connection is closed because it is idle.
+  // The longest time that a timer accepts, because an idle connection must stay open.
   'grpc.client_idle_timeout_ms': 2 ** 31 - 1,
-  // ListVolumes of a large back end exceeds the usual 4 MiB.
+  // The answer to ListVolumes of a large back end exceeds the default of 4 MiB.
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
   'grpc.enable_channelz': 0,
   'grpc.enable_http_proxy': 0,
 }
 
 /**
- * Connects to the driver's unix socket, trying again for as long as it takes up to the limit.
- * Throws AddressError for anything but a unix socket, ConnectError when the limit is over, and the signal's
- * reason when that is aborted.
+ * Connects to the unix socket of the driver. Retries until the time-out. Throws AddressError if the address is not a
+ * unix socket, ConnectError after the time-out, and the reason of an aborted signal.
  */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { clock, log, timeoutMs = CONNECT_MS, signal } = options
@@ -89,7 +89,7 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   }
 }
 
-/** One channel an attempt, so that nothing of a failed attempt is left and the pauses are ours. */
+/** Opens a new channel for each attempt, so that grpc-js keeps no state of failed attempts and adds no pauses. */
 async function firstChannel(target: string, clock: Clock, signal: AbortSignal): Promise<Channel> {
   const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
   for (;;) {
@@ -103,7 +103,7 @@ async function firstChannel(target: string, clock: Clock, signal: AbortSignal): 
   }
 }
 
-/** False when the attempt failed, took too long, or was called off. */
+/** Returns false if the attempt fails, takes too long or is aborted. */
 function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     let settled = false
@@ -117,7 +117,7 @@ function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Prom
     const cancelTimer = clock.schedule(ATTEMPT_MS, fail)
     const ignoreAbort = onAbort(signal, fail)
     const look = (): void => {
-      if (settled) return // closing the channel reports a change too, and asking again would revive it
+      if (settled) return // closing a channel calls this, too, and the next line would reconnect it
       const state = channel.getConnectivityState(true)
       if (state === connectivityState.READY) settle(true)
       else if (state === connectivityState.TRANSIENT_FAILURE) settle(false)
@@ -143,7 +143,7 @@ function logPeriodically(clock: Clock, ms: number, log: (stopped: () => boolean)
   }
 }
 
-/** The maximum length of a part of a grpc-js line. It can hold a whole header of the driver. */
+/** The longest text of grpc-js in a log line. It may contain a whole header from the driver. */
 const LONGEST = 1000
 
 /** Redirects the log lines of grpc-js from standard error to `log`. */
@@ -162,8 +162,8 @@ export interface MigratedOptions extends ConnectOptions {
 }
 
 /**
- * Replaces the connection of a driver with an in-tree ancestor. All later calls are counted with the label `migrated`.
- * The caller must probe the driver again.
+ * Replaces the connection to a driver that has replaced an in-tree plugin. Metrics of later calls have the label
+ * `migrated`. The caller must probe the driver again.
  */
 export async function connectMigrated(first: Connection, options: MigratedOptions): Promise<Connection> {
   options.operations.restartWithMigrated(options.driverName)

@@ -10,7 +10,7 @@ import { until } from './testing/turns.ts'
 
 afterEach(closeAll)
 
-test('a listing of ten megabytes comes through', async () => {
+test('receives an answer to ListVolumes of ten megabytes', async () => {
   const entry = {
     volume: {
       volumeId: 'v'.repeat(1000),
@@ -36,11 +36,11 @@ describe('an answer that grpc-js cannot read', () => {
   }
 
   test.each([
-    ['compressed though it says that it is not', compressed('identity')],
+    ['compressed despite the encoding `identity`', compressed('identity')],
     ['compressed in an unknown way', compressed('snappy')],
-    ['no gzip', compressed('gzip')],
+    ['invalid gzip', compressed('gzip')],
     [
-      'of more than we take',
+      'larger than the limit',
       (stream: ServerHttp2Stream) => {
         stream.respond(GRPC)
         stream.write(Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]))
@@ -53,7 +53,7 @@ describe('an answer that grpc-js cannot read', () => {
         stream.end()
       },
     ],
-  ])('(%s) has a code and a text, and says nothing about the operation', async (_, answer) => {
+  ])('an unreadable answer (%s) has a code and a text, and leaves the outcome uncertain', async (_, answer) => {
     const operations = new OperationMetrics(new Metrics())
     const connection = await connectedToHttp2(answer, { operations })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
@@ -63,7 +63,7 @@ describe('an answer that grpc-js cannot read', () => {
   })
 })
 
-test('an answer of 70 MiB fails its own call and no other, neither one under way nor a later one', async () => {
+test('an answer of 70 MiB fails its own call, but no other running or later call', async () => {
   const released = Promise.withResolvers<void>()
   const answers = {
     ControllerPublishVolume: { publishContext: { big: 'x'.repeat(70 * 1024 * 1024) } },
@@ -80,25 +80,25 @@ test('an answer of 70 MiB fails its own call and no other, neither one under way
   expect(connection.lost.aborted).toBe(false)
 })
 
-describe("the driver's error messages", () => {
+describe('an error message of the driver', () => {
   const failing = (headers: Record<string, string>) => (stream: ServerHttp2Stream) =>
     stream.respond({ ...GRPC, 'grpc-status': '3', ...headers }, { endStream: true })
   const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
 
   test.each([
-    ['in plain UTF-8', utf8('kein Gerät'), 'kein Gerät'],
+    ['plain UTF-8', utf8('kein Gerät'), 'kein Gerät'],
     ['escaped', 'kein%20Ger%C3%A4t%2C 100%25 weg%3F', 'kein Gerät, 100% weg?'],
     ['partly escaped', `${utf8('ä')}%c3%a4 50%`, 'ää 50%'],
-    ['that look escaped twice', 'a%252Cb', 'a%2Cb'],
-    ['that are no UTF-8', '\u00ff!', '\ufffd!'],
+    ['escaped twice', 'a%252Cb', 'a%2Cb'],
+    ['invalid UTF-8', '\u00ff!', '\ufffd!'],
     ['with a tab', 'a\tb', 'a\tb'],
-  ])('%s arrive intact', async (_, sent, details) => {
+  ])('an error message of the driver arrives intact: %s', async (_, sent, details) => {
     const connection = await connectedToHttp2(failing({ 'grpc-message': sent }))
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
     expect(error).toMatchObject({ codeName: 'InvalidArgument', details })
   })
 
-  test('arrive despite an unreadable header, and one log line reports that header', async () => {
+  test('an error message arrives despite an unreadable header, and one log line reports that header', async () => {
     const log = recordingLogger()
     const connection = await connectedToHttp2(failing({ 'grpc-message': 'no', 'x-trace': utf8('ü') }), { log })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
@@ -110,7 +110,7 @@ describe("the driver's error messages", () => {
   })
 })
 
-test('an error text that HTTP/2 does not allow ends all calls, and one line says why', async () => {
+test('an error message that is too long for HTTP/2 ends all calls, and one log line says why', async () => {
   const log = recordingLogger()
   const answers = {
     ControllerUnpublishVolume: { code: 13, details: 'x'.repeat(100_000) },

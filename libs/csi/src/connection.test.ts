@@ -25,7 +25,7 @@ import { timeoutHeader } from './unary-call.ts'
 
 afterEach(closeAll)
 
-test('a call reaches the driver with its time limit and brings back the answer', async () => {
+test('a call reaches the driver with its time-out, and returns the answer', async () => {
   const { driver, controller } = await connected({ ControllerPublishVolume: { publishContext: { disk: 'sda' } } })
   expect(await controller.publish(PUBLISH, limits)).toEqual({ publishContext: { disk: 'sda' } })
   expect(driver.calls).toMatchObject([{ method: 'ControllerPublishVolume', request: PUBLISH }])
@@ -40,11 +40,11 @@ test.each([
   [99_999_999, '99999999m'],
   [100_000_000, '100000S'],
   [1e15, '99999999S'],
-])('a limit of %d ms travels as %s', (ms, header) => {
+])('a time-out of %d ms is sent as %s', (ms, header) => {
   expect(timeoutHeader(ms)).toBe(header)
 })
 
-test('a call that reaches its time limit ends with the error of grpc-go, and ends at the driver', async () => {
+test('a call whose time-out is over fails with the error of grpc-go, and is cancelled in the driver', async () => {
   const clock = new FakeClock()
   const { driver, controller } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock })
   const call = failureOf(controller.unpublish(UNPUBLISH, limits))
@@ -59,7 +59,7 @@ test('a call that reaches its time limit ends with the error of grpc-go, and end
 test.each([
   [14_998, 'context deadline exceeded'],
   [14_000, 'the back end is slow'],
-])('a driver that ends the call itself after %d ms of 15 s', async (afterMs, words) => {
+])('a call that the driver ends after %d ms of 15 s fails with: %s', async (afterMs, words) => {
   const clock = new FakeClock()
   const answer = Promise.withResolvers<Answer>()
   const { driver, controller } = await connected({ ControllerUnpublishVolume: () => answer.promise }, { clock })
@@ -70,7 +70,7 @@ test.each([
   expect((await call).message).toBe(`rpc error: code = DeadlineExceeded desc = ${words}`)
 })
 
-test.each(['bad ', ' bad', 'bad'])('the words %j come from the driver as they are', async (words) => {
+test.each(['bad ', ' bad', 'bad'])('the error message %j of the driver is not changed', async (words) => {
   const connection = await connectedToHttp2((stream) => {
     const trailers = { 'grpc-status': '3', 'grpc-message': words }
     stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
@@ -79,14 +79,14 @@ test.each(['bad ', ' bad', 'bad'])('the words %j come from the driver as they ar
   expect(error.message).toBe(`rpc error: code = InvalidArgument desc = ${words}`)
 })
 
-test.each([0, -1])('a limit of %d is over before the call is made', async (timeoutMs) => {
+test.each([0, -1])('a call with a time-out of %d ms is not sent', async (timeoutMs) => {
   const { driver, controller } = await connected({})
   const error = await failureOf(controller.unpublish(UNPUBLISH, { timeoutMs }))
   expect(error.message).toBe('rpc error: code = DeadlineExceeded desc = context deadline exceeded')
   expect(driver.calls).toEqual([])
 })
 
-test('a signal ends the call with the error of grpc-go, and ends it at the driver', async () => {
+test('an aborted signal fails the call with the error of grpc-go, and cancels it in the driver', async () => {
   const clock = new FakeClock()
   const { driver, controller, connection } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock })
   const stop = new AbortController()
@@ -102,14 +102,14 @@ test('a signal ends the call with the error of grpc-go, and ends it at the drive
   expect(clock.pending).toBe(0)
 })
 
-test('a signal that was aborted before keeps the call off the wire', async () => {
+test('a call with an already aborted signal is not sent', async () => {
   const { driver, controller } = await connected({})
   const error = await failureOf(controller.unpublish(UNPUBLISH, { ...limits, signal: AbortSignal.abort('no') }))
   expect(error.codeName).toBe('Canceled')
   expect(driver.calls).toEqual([])
 })
 
-test('a guard around several calls that fires is a deadline', async () => {
+test('a call fails as DeadlineExceeded if a DeadlineError has aborted its signal', async () => {
   const { controller } = await connected({})
   const signal = AbortSignal.abort(new DeadlineError('listing'))
   const error = await failureOf(controller.unpublish(UNPUBLISH, { ...limits, signal }))
@@ -121,13 +121,13 @@ test.each([
   [CODES.Internal, '100% gone, Grüße', 'rpc error: code = Internal desc = 100% gone, Grüße'],
   [CODES.Canceled, 'by hand', 'rpc error: code = Canceled desc = by hand'],
   [17, 'new', 'rpc error: code = Code(17) desc = new'],
-])("the driver's error %d is passed on as it is", async (code, details, message) => {
+])('the error of the driver with code %d is not changed', async (code, details, message) => {
   const { controller } = await connected({ ControllerUnpublishVolume: { code, details } })
   const error = await failureOf(controller.unpublish(UNPUBLISH, limits))
   expect(error).toMatchObject({ code, details, message, retryAfterMs: undefined })
 })
 
-test('the wait that a driver asks for comes with its error', async () => {
+test('an error contains the wait that the driver asks for', async () => {
   const metadata = new Metadata()
   const retryInfo =
     '08081a300a28747970652e676f6f676c65617069732e636f6d2f676f6f676c652e7270632e5265747279496e666f12040a020803'
@@ -138,7 +138,7 @@ test('the wait that a driver asks for comes with its error', async () => {
   expect(error).toMatchObject({ code: CODES.ResourceExhausted, retryAfterMs: 3_000 })
 })
 
-test('a reply that is no message of the proto is an error of ours, final as in Go', async () => {
+test('an answer that cannot be decoded fails the call as Internal, as in Go', async () => {
   const { connection } = await connected({ GetPluginInfo: { name: 'a', vendorVersion: '', manifest: {} } })
   const damaged = { ...GetPluginInfo, responseDeserialize: ControllerExpandVolume.responseDeserialize }
   const broken = {
@@ -153,7 +153,7 @@ test('a reply that is no message of the proto is an error of ours, final as in G
   )
 })
 
-test('calls in flight fail as Unavailable when the driver dies, and the loss is noticed with them', async () => {
+test('running calls fail as Unavailable when the driver dies, and the connection is then already lost', async () => {
   const clock = new FakeClock()
   const log = recordingLogger()
   const { driver, connection, controller } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock, log })
@@ -168,7 +168,7 @@ test('calls in flight fail as Unavailable when the driver dies, and the loss is 
   expect(clock.pending).toBe(0)
 })
 
-test('a socket that is cut fails the calls on it as Unavailable', async () => {
+test('running calls fail as Unavailable when their socket is cut', async () => {
   const { driver, controller, cut } = await connectedThroughProxy({ ControllerUnpublishVolume: 'silence' })
   const call = failureOf(controller.unpublish(UNPUBLISH, limits))
   await until(() => driver.calls.length === 1, 'the call arrives')
@@ -176,7 +176,7 @@ test('a socket that is cut fails the calls on it as Unavailable', async () => {
   expect((await call).codeName).toBe('Unavailable')
 })
 
-test('a driver that stops with grace may finish its calls, but gets no new ones', async () => {
+test('a driver that stops gracefully may finish its calls, but gets no new calls', async () => {
   let finish = (_answer: object): void => undefined
   const answer = new Promise<object>((resolve) => {
     finish = resolve
@@ -192,7 +192,7 @@ test('a driver that stops with grace may finish its calls, but gets no new ones'
   expect(driver.calls).toHaveLength(1)
 })
 
-test('a lost connection stays lost: later calls never reach the driver that came back', async () => {
+test('calls on a lost connection never reach a restarted driver', async () => {
   const { driver, connection, controller } = await connected({})
   driver.stop()
   await until(() => connection.lost.aborted, 'the loss is noticed')
@@ -220,7 +220,7 @@ const level5 = (log: RecordingLogger) =>
     .filter(({ level, message }) => level === 5 && message.startsWith('GRPC'))
     .map(({ message, pairs }) => [message, pairs])
 
-test('level 5 shows call and response without the secrets', async () => {
+test('log level 5 shows call and response without the secrets', async () => {
   const log = recordingLogger()
   const { controller } = await connected({ ControllerPublishVolume: { publishContext: { disk: 'sda' } } }, { log })
   await controller.publish(PUBLISH, limits)
@@ -232,7 +232,7 @@ test('level 5 shows call and response without the secrets', async () => {
   ])
 })
 
-test('level 5 shows the error of a call that failed', async () => {
+test('log level 5 shows the error of a failed call', async () => {
   const log = recordingLogger()
   const { controller } = await connected({ ControllerUnpublishVolume: { code: 5, details: 'gone' } }, { log })
   const err = await failureOf(controller.unpublish(UNPUBLISH, limits))

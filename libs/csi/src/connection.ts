@@ -10,11 +10,11 @@ import { withoutSecrets } from './secrets.ts'
 import { type CallLimits, unaryCall } from './unary-call.ts'
 
 export interface CallOptions extends CallLimits {
-  /** The call is for a volume translated from an in-tree one; only the metrics use this. */
+  /** True if the call concerns a translated in-tree volume. Only metrics use this. */
   readonly migrated?: boolean
-  /** The logger of the work that the call is part of: its pairs distinguish the calls of parallel work. */
+  /** The logger of the run that makes the call. Its key-value pairs distinguish the calls of parallel runs. */
   readonly log?: Logger | undefined
-  /** Runs right before the request is sent. If it throws, the call fails with its error. */
+  /** A check that runs right before the request is sent. If it throws, the call fails with its error. */
   readonly guard?: (() => void) | undefined
 }
 
@@ -26,9 +26,9 @@ export interface Caller {
 
 /** An established connection. It never reconnects, because the peer of a later connection may be another driver. */
 export interface Connection extends Caller {
-  /** `unix:///csi/csi.sock`. */
+  /** The address of the socket, for example `unix:///csi/csi.sock`. */
   readonly address: string
-  /** Aborted when the other side disconnects, but never by `close`. Running calls then fail as Unavailable. */
+  /** Aborted when the driver disconnects, but never by `close`. Running calls then fail as Unavailable. */
   readonly lost: AbortSignal
   /** Closes the connection for new calls. Running calls continue. */
   close(): void
@@ -38,15 +38,15 @@ export interface CallReporting {
   readonly clock: Clock
   readonly log: Logger
   readonly operations?: OperationMetrics | undefined
-  /** Longest response in a log line; zero and less: no limit. */
+  /** The longest response in a log line, in characters. 0 or less: no limit. */
   readonly maxLogLength?: number | undefined
-  /** Records the calls of runs. */
+  /** Records a span for each call of a traced run. */
   readonly tracer?: Tracer | undefined
 }
 
-/** How often the connection is marked as in use: grpc-js drops an unused one after 24 days. */
+/** The interval at which the connection is marked as used: grpc-js closes an unused connection after 24 days. */
 const KEEP_MS = 24 * 60 * 60 * 1000
-/** grpc-js ends the calls of a session that breaks a moment before it says that the connection is gone. */
+/** The longest wait for the report that a connection is lost: grpc-js first ends the calls of a broken session. */
 const LOSS_MS = 100
 
 export class GrpcConnection implements Connection {
@@ -55,11 +55,11 @@ export class GrpcConnection implements Connection {
   readonly #reporting: CallReporting
   readonly #lost = new AbortController()
   #closed = false
-  /** The reason for a loss that is about to be noticed, if a call has reported it. */
+  /** The error of a call that broke the connection, before grpc-js reports the loss. */
   #brokenBy: RpcError | undefined
   #cancelKeep = (): void => undefined
 
-  /** Takes over a channel that is connected. */
+  /** Uses a connected channel, and closes it later. */
   constructor(address: string, channel: Channel, reporting: CallReporting) {
     this.address = address
     this.#channel = channel
@@ -81,7 +81,7 @@ export class GrpcConnection implements Connection {
   }
 
   async call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R> {
-    // A call on a channel that is about to reconnect would reach a driver that has not been identified yet.
+    // grpc-js may reconnect a lost channel to another driver, which has not been identified yet.
     if (this.#closed) throw unavailable(this.lost.aborted ? 'connection to the CSI driver lost' : 'connection closed')
     const { clock, log } = this.#reporting
     const verbose = (options.log ?? log).v(5)
@@ -115,7 +115,7 @@ export class GrpcConnection implements Connection {
     }
   }
 
-  /** When the call's end is known, the loss of the driver must be known too. */
+  /** Waits for the loss of the connection, so that the caller of the failed call already sees the loss. */
   async #breaks(error: RpcError): Promise<void> {
     if (this.#closed) return
     this.#brokenBy ??= error
@@ -137,7 +137,7 @@ export class GrpcConnection implements Connection {
   #lose(): void {
     if (this.#closed) return
     this.#reporting.log.error(this.#brokenBy, 'Lost connection', { address: this.address })
-    // Closing keeps grpc-js from reconnecting by itself; calls that were not sent yet end with it.
+    // Closing the channel keeps grpc-js from reconnecting, and ends calls that were not sent yet.
     queueMicrotask(() => this.#channel.close())
     this.#closed = true
     this.#cancelKeep()
@@ -183,7 +183,7 @@ export class SocketCredentials extends ChannelCredentials {
     return false
   }
 
-  /** Channels with equal credentials share their sockets; ours never do, so a new attempt cannot inherit a stuck one. */
+  /** Channels with equal credentials share a socket. These are never equal, so a new attempt gets no stuck socket. */
   override _equals(other: ChannelCredentials): boolean {
     return other === this
   }

@@ -12,7 +12,7 @@ test.each([
   [[RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
   [[RWO, RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
   [[RWOP], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_SINGLE_WRITER],
-])('%p is %d, and %d for a driver that distinguishes single writers', (modes, without, withCapability) => {
+])('%p becomes %d, and %d with SINGLE_NODE_MULTI_WRITER', (modes, without, withCapability) => {
   expect(accessModeOf(modes, false)).toBe(without)
   expect(accessModeOf(modes, true)).toBe(withCapability)
 })
@@ -25,13 +25,13 @@ test.each([
   [[], 'unsupported AccessMode combination: []'],
   [undefined, 'unsupported AccessMode combination: []'],
   [['A', 'B'], 'unsupported AccessMode combination: [A B]'],
-])('%p is refused', (modes, message) => {
+])('refuses the access modes %p', (modes, message) => {
   for (const singleNodeMultiWriter of [false, true]) {
     expect(() => accessModeOf(modes, singleNodeMultiWriter)).toThrow(new AccessModeError(message))
   }
 })
 
-test('a volume with a file system says which one and how it is mounted', () => {
+test('the capability of a mounted volume contains its file system type and mount options', () => {
   const use = { accessModes: ['ReadWriteOnce'], volumeMode: 'Filesystem', fsType: 'xfs', mountOptions: ['ro', 'a'] }
   expect(volumeCapabilityOf(use, false)).toEqual({
     accessType: { $case: 'mount', value: { fsType: 'xfs', mountFlags: ['ro', 'a'], volumeMountGroup: '' } },
@@ -39,14 +39,14 @@ test('a volume with a file system says which one and how it is mounted', () => {
   })
 })
 
-test('a volume that says nothing is mounted as the driver likes', () => {
+test('the capability of a volume without details leaves the file system type to the driver', () => {
   expect(volumeCapabilityOf({ accessModes: ['ReadWriteMany'] }, false)).toEqual({
     accessType: { $case: 'mount', value: { fsType: '', mountFlags: [], volumeMountGroup: '' } },
     accessMode: { mode: Mode.MULTI_NODE_MULTI_WRITER },
   })
 })
 
-test('a block volume has neither file system nor mount options', () => {
+test('the capability of a block volume contains no file system type and no mount options', () => {
   const use = { accessModes: ['ReadWriteOnce'], volumeMode: 'Block', fsType: 'xfs', mountOptions: ['ro'] }
   expect(volumeCapabilityOf(use, true)).toEqual({
     accessType: { $case: 'block', value: {} },
@@ -54,7 +54,7 @@ test('a block volume has neither file system nor mount options', () => {
   })
 })
 
-test('a secret is sent as text, whatever its keys', () => {
+test('secretsFrom decodes the values of a Secret, also for unusual keys', () => {
   const data = { user: Buffer.from('Jürgen').toString('base64'), empty: '', ['__proto__']: 'eA==' }
   expect(Object.entries(secretsFrom(data))).toEqual([
     ['user', 'Jürgen'],
@@ -64,7 +64,7 @@ test('a secret is sent as text, whatever its keys', () => {
   expect(secretsFrom(undefined)).toEqual({})
 })
 
-test('a secret that is no text fails the call as in Go, and shows nothing of itself', () => {
+test('secretsFrom refuses a value that is not UTF-8 with the error of grpc-go', () => {
   expect(() => secretsFrom({ key: Buffer.from([0x63, 0xff]).toString('base64') })).toThrow(
     'rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8',
   )

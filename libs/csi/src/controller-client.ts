@@ -22,14 +22,14 @@ import type { Caller, CallOptions } from './connection.ts'
 export type ControllerClient = ReturnType<typeof controllerClient>
 export type SnapshotClient = ReturnType<typeof snapshotClient>
 
-// Each sidecar bundles only the messages of its own client.
+// The clients are separate functions, so that each sidecar bundles only the messages that it uses.
 
 /** The calls of the attacher and of the resizer. Each throws `RpcError`. */
 export function controllerClient(driver: Caller) {
   return {
     publish: rpc(driver, ControllerPublishVolume),
     unpublish: rpc(driver, ControllerUnpublishVolume),
-    /** Reads one page. */
+    /** Returns one page of the list of volumes. */
     listVolumes: rpc(driver, ListVolumes),
     expand: rpc(driver, ControllerExpandVolume),
     modify: rpc(driver, ControllerModifyVolume),
@@ -61,14 +61,14 @@ function rpc<Q, R>(driver: Caller, method: UnaryMethod<Q, R>): (request: Q, opti
   return (request, options) => driver.call(method, request, options)
 }
 
-/** Access modes without a corresponding CSI mode. */
+/** The error for access modes without a corresponding CSI access mode. */
 export class AccessModeError extends Error {
   override readonly name = 'AccessModeError'
 }
 
 /**
- * The CSI access mode for the access modes of a PersistentVolume, which are a set. With `singleNodeMultiWriter` the
- * driver distinguishes one writing pod from many; without it ReadWriteOncePod is as good as ReadWriteOnce.
+ * Returns the CSI access mode for the access modes of a PersistentVolume. `singleNodeMultiWriter`: the driver has the
+ * capability SINGLE_NODE_MULTI_WRITER. Without it, ReadWriteOncePod becomes the same mode as ReadWriteOnce.
  */
 export function accessModeOf(modes: readonly string[] | undefined, singleNodeMultiWriter: boolean): Mode {
   const set = new Set(modes)
@@ -91,18 +91,18 @@ export function accessModeOf(modes: readonly string[] | undefined, singleNodeMul
   throw new AccessModeError(`unsupported AccessMode combination: [${(modes ?? []).join(' ')}]`)
 }
 
-/** The fields of a PersistentVolume about its use. */
+/** The fields of a PersistentVolume that determine its VolumeCapability. */
 export interface VolumeUse {
   readonly accessModes?: readonly string[] | undefined
   readonly volumeMode?: string | undefined
-  /** Empty or left out: the driver chooses. */
+  /** The file system type. If it is empty or missing, the driver chooses it. */
   readonly fsType?: string | undefined
   readonly mountOptions?: readonly string[] | undefined
 }
 
 /**
- * The use of a volume as a CSI VolumeCapability. For a block volume, drops the file system type and the mount
- * options, which have no meaning there. Throws AccessModeError.
+ * Returns the CSI VolumeCapability of a volume. For a block volume it omits the file system type and the mount options.
+ * Throws AccessModeError.
  */
 export function volumeCapabilityOf(use: VolumeUse, singleNodeMultiWriter: boolean): VolumeCapability {
   const accessMode = { mode: accessModeOf(use.accessModes, singleNodeMultiWriter) }

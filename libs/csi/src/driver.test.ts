@@ -25,7 +25,7 @@ function identity(name: string, ...controller: ControllerRpc[]): DriverIdentity 
 }
 const KNOWN = identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME)
 
-/** A driver with scripted reconnects. The test decides which connections and identities come next. */
+/** Creates a driver with scripted reconnects. The test decides which connections and identities come next. */
 function watched() {
   const clock = new FakeClock()
   const log = recordingLogger()
@@ -69,7 +69,7 @@ const failureOf = (call: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   )
 
-test('calls go to the connection while it is there', async () => {
+test('calls use the connection while the driver is ready', async () => {
   const { driver, first } = watched()
   await driver.call(ControllerUnpublishVolume, UNPUBLISH, limits)
   expect(first.calls).toEqual(['ControllerUnpublishVolume'])
@@ -123,7 +123,7 @@ test('a driver can be lost any number of times', async () => {
   expect(events.map(({ type }) => type)).toEqual(['lost', 'ready', 'lost', 'ready', 'lost', 'ready'])
 })
 
-test('a driver that breaks each new connection is connected to after growing pauses', async () => {
+test('reconnects after growing pauses if the driver breaks each new connection', async () => {
   const { first, events, comeBack, clock, driver } = watched()
   first.lose()
   let connection = await comeBack()
@@ -137,7 +137,7 @@ test('a driver that breaks each new connection is connected to after growing pau
   }
 })
 
-test('a driver that does not say who it is is asked again, at most once a second', async () => {
+test('reconnects after growing pauses, up to a second, if the driver cannot be identified', async () => {
   const { driver, first, clock, waiting, comeBack, answer, identified } = watched()
   answer(() => Promise.reject(new RpcError(CODES.FailedPrecondition, 'warming up')))
   first.lose()
@@ -155,7 +155,7 @@ test('a driver that does not say who it is is asked again, at most once a second
   expect(driver.state).toBe('ready')
 })
 
-test('a connection that is lost while the driver is being asked is given up', async () => {
+test('reconnects if the connection is lost while the driver is being identified', async () => {
   const { driver, first, clock, comeBack, answer, waiting } = watched()
   answer((signal) => clock.sleep(60_000, signal).then(() => KNOWN))
   first.lose()
@@ -177,7 +177,7 @@ test.each([
     'CSI driver csi.example.com came back under another name: other.example.com',
   ],
   [
-    'a needed capability less',
+    'a decisive capability less',
     identity('csi.example.com'),
     'CSI driver csi.example.com came back without the controller capability PUBLISH_UNPUBLISH_VOLUME',
   ],
@@ -189,7 +189,7 @@ test.each([
     },
     'CSI driver csi.example.com came back with the node capability EXPAND_VOLUME, which it did not have',
   ],
-])('a driver that comes back with %s has failed for good', async (_, after, message) => {
+])('a driver that comes back with %s has failed permanently', async (_, after, message) => {
   const { driver, first, clock, events, comeBack, answer } = watched()
   answer(() => Promise.resolve(after))
   first.lose()
@@ -205,7 +205,7 @@ test.each([
   expect(clock.pending).toBe(0)
 })
 
-test('a capability on which nothing rests may come and go', async () => {
+test('a capability that is not decisive may change', async () => {
   const { driver, first, comeBack, answer } = watched()
   answer(() => Promise.resolve(identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)))
   first.lose()
@@ -213,7 +213,7 @@ test('a capability on which nothing rests may come and go', async () => {
   expect(driver.capabilities.controller.has(PUBLISH_READONLY)).toBe(true)
 })
 
-test('a driver whose connection was lost before the start is lost', async () => {
+test('a driver starts in the state `lost` if its connection is already lost', async () => {
   const clock = new FakeClock()
   const connection = new FakeConnection()
   connection.lose()
@@ -230,7 +230,7 @@ test('a driver whose connection was lost before the start is lost', async () => 
   expect(driver.state).toBe('ready')
 })
 
-test.each(['ready', 'lost'])('closing a driver that is %s ends everything and is no loss', async (state) => {
+test.each(['ready', 'lost'])('closing a driver that is %s ends its work without a loss', async (state) => {
   const { driver, first, events, clock, log } = watched()
   if (state === 'lost') first.lose()
   driver.close()
@@ -246,7 +246,7 @@ test.each(['ready', 'lost'])('closing a driver that is %s ends everything and is
   })
 })
 
-test('a connection that comes after closing is closed and not used', async () => {
+test('a connection that is established after `close` is closed', async () => {
   const { driver, first, clock, comeBack, answer } = watched()
   answer((signal) => clock.sleep(1_000, signal).then(() => KNOWN))
   first.lose()
@@ -274,7 +274,7 @@ test('a listener that throws does not keep events from other listeners', async (
   ])
 })
 
-test('a guard is asked right before each call and can refuse it', async () => {
+test('the guard runs before each call and can refuse it', async () => {
   const { driver, first } = watched()
   const refusal = new CancelledError('the lease is not held')
   let held = true

@@ -6,7 +6,7 @@ import type { Caller, CallOptions, Connection } from './connection.ts'
 import { unavailable } from './errors/rpc-error.ts'
 import { type Decisive, type DriverIdentity, whyIncompatible } from './probe.ts'
 
-/** The original's message, in its log and its termination log, before it ends because of a lost driver. */
+/** The message of the Go sidecars in the log and the termination log when they exit after a lost connection. */
 export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'
 
 export type DriverEvent =
@@ -27,7 +27,7 @@ export type DriverEvent =
  *
  * Caveats:
  * - While the connection is lost, calls fail at once. They do not wait for the next connection.
- * - After a reconnect, capabilities that are not decisive may have changed.
+ * - After a reconnect, capabilities outside `decisive` may have changed.
  * - If the name or a decisive capability has changed, the state is `failed` and there are no further reconnects.
  *
  * Errors:
@@ -39,11 +39,11 @@ export interface Driver extends Caller {
   /** The capabilities that the driver last reported. */
   readonly capabilities: DriverCapabilities
   readonly state: 'ready' | 'lost' | 'failed' | 'closed'
-  /** The time since the connection was lost. 0 unless the state is `lost`. */
+  /** The milliseconds since the connection was lost. 0 unless the state is `lost`. */
   readonly lostForMs: number
-  /** Resolves with the reason if the driver fails. Otherwise it stays pending. */
+  /** Resolves with the reason if the state becomes `failed`. Otherwise it stays pending. */
   readonly failure: Promise<Error>
-  /** Listeners are called synchronously when the connection is lost, after the state has changed. */
+  /** Adds a listener. It is called synchronously when the connection is lost, after the state has changed. */
   subscribe(listener: (event: DriverEvent) => void): () => void
   close(): void
 }
@@ -54,15 +54,15 @@ export interface ReconnectingDriverOptions {
   /** A connected and identified connection. The `Driver` closes it. */
   readonly connection: Connection
   readonly identity: DriverIdentity
-  /** The capabilities on which decisions at start depend. If one of them changes, the driver has failed. */
+  /** The capabilities on which the process relies since its start. If one of them changes, the driver has failed. */
   readonly decisive?: Decisive
   /** Opens another connection. After a failure it is called again. */
   reconnect(signal: AbortSignal): Promise<Connection>
-  /** Probes the driver and reads its name and capabilities, in the order and with the limits of the start. */
+  /** Probes the driver and reads its name and capabilities, as at the start of the process. */
   identify(connection: Connection, signal: AbortSignal): Promise<DriverIdentity>
 }
 
-/** The state. Calls are possible only if the kind is `ready`. */
+/** The state of the driver. Calls are possible only if the kind is `ready`. */
 type State =
   | { readonly kind: 'ready'; readonly connection: Connection; readonly identity: DriverIdentity }
   | { readonly kind: 'lost'; readonly since: number; readonly identity: DriverIdentity }
@@ -71,10 +71,10 @@ type State =
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 1_000
-/** A driver that breaks each new connection within this time is connected to again after a pause. */
+/** If a new connection is lost within this time, the next attempt waits. */
 const STABLE_MS = 10_000
 
-/** Keeps a driver connected. After a loss it reconnects, and identifies the driver before it accepts calls again. */
+/** Returns a driver that reconnects after a loss, and reads its name and capabilities before it accepts calls again. */
 export function createDriver(options: ReconnectingDriverOptions): Driver {
   return new ReconnectingDriver(options)
 }
@@ -160,7 +160,7 @@ class ReconnectingDriver implements Driver {
     })
   }
 
-  /** Ends with the driver back or failed; rejects only when the driver is closed. */
+  /** Resolves when the driver is `ready` or `failed`. Rejects only when the driver is closed. */
   async #recover(before: DriverIdentity): Promise<void> {
     const { clock } = this.#options
     const pause = (): Promise<void> => clock.sleep(this.#pauses.next(), this.#life.signal)
@@ -169,7 +169,7 @@ class ReconnectingDriver implements Driver {
     while (!(await this.#tryOnce(before))) await pause()
   }
 
-  /** False when the driver has to be tried again. */
+  /** Returns false if another attempt is needed. */
   async #tryOnce(before: DriverIdentity): Promise<boolean> {
     const { log, decisive } = this.#options
     let connection: Connection | undefined
@@ -189,7 +189,7 @@ class ReconnectingDriver implements Driver {
     }
   }
 
-  /** Gives up as soon as this connection is lost as well. */
+  /** Identifies the driver. Rejects as soon as the new connection is lost. */
   async #identify(connection: Connection): Promise<DriverIdentity> {
     using attempt = scope(this.#life.signal, connection.lost)
     return await this.#options.identify(connection, attempt.signal)
@@ -212,7 +212,7 @@ class ReconnectingDriver implements Driver {
     this.#notify({ type: 'failed', error })
   }
 
-  /** A listener that throws is reported, and stops neither the other listeners nor the driver. */
+  /** Calls all listeners. An error of a listener is logged, and does not affect other listeners or the driver. */
   #notify(event: DriverEvent): void {
     for (const listener of this.#listeners) {
       try {
@@ -226,7 +226,7 @@ class ReconnectingDriver implements Driver {
 
 /**
  * Wraps a driver so that `guard` runs before each call and again right before the request is sent. If `guard` throws,
- * the call fails. A call reports the phase `calling`, and is logged to `log` unless it has a log.
+ * the call fails. While a call runs, its signal is in the phase `calling`. `log` is the default logger of calls.
  */
 export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): Driver {
   return {

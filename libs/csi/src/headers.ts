@@ -11,7 +11,7 @@ type Listener = (session: ClientHttp2Session, socket: Socket | TLSSocket) => voi
 
 const MESSAGE = 'grpc-message'
 const strict = http2.connect
-/** Marks the lenient `connect`. Each test file of a run has its own copy of this module. */
+/** Marks the replaced `connect`, because each test file has its own copy of this module. */
 const LENIENT = Symbol.for('csi-sidecars.lenient')
 
 function lenient(
@@ -22,7 +22,7 @@ function lenient(
   if (typeof options === 'function') return lenient(authority, {}, options)
   const session = strict(authority, { ...options, strictFieldWhitespaceValidation: false }, listener)
   const request = session.request.bind(session)
-  // This listener must come before all others of the stream.
+  // These listeners must run before all other listeners of the stream.
   session.request = (...parameters) =>
     request(...parameters)
       .on('response', reencodeMessage)
@@ -31,9 +31,9 @@ function lenient(
 }
 
 /**
- * Rewrites the header with the driver's error message so that grpc-js reads it as grpc-go does. Servers do not always
- * escape the message: Node drops a header with a blank at an end, and grpc-js drops a header that is not ASCII. Neither
- * has an option for it.
+ * Rewrites the header with the error message of the driver, so that grpc-js reads it as grpc-go does. Servers do not
+ * always escape the message. Node drops a header that begins or ends with a blank, and grpc-js drops a header that is
+ * not ASCII.
  */
 export function decodeStatusMessageAsUtf8(): void {
   if (!(LENIENT in http2.connect)) http2.connect = Object.assign(lenient, { [LENIENT]: true })
@@ -41,11 +41,11 @@ export function decodeStatusMessageAsUtf8(): void {
 
 function reencodeMessage(headers: IncomingHttpHeaders): void {
   const message = headers[MESSAGE]
-  // Nearly all messages have nothing to decode.
+  // Most messages contain only these characters and need no change.
   if (typeof message === 'string' && !/^[ -$&-~]*$/.test(message)) headers[MESSAGE] = encodeURI(decoded(message))
 }
 
-/** `%41` is the byte 41; all other text is literal. Node returns one character for each byte. */
+/** Decodes `%41` to the byte 0x41, and then UTF-8. Node returns a header with one character for each byte. */
 function decoded(message: string): string {
   const bytes = message.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
   return Buffer.from(bytes, 'latin1').toString('utf8')

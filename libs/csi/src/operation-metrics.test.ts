@@ -10,7 +10,7 @@ async function counts(metrics: Metrics): Promise<string[]> {
   return lines.filter((line) => line.includes('_count{')).map((line) => line.replace(/^\w+/, ''))
 }
 
-test('calls before the name are counted under unknown-driver, later ones under the name', async () => {
+test('calls before the name of the driver is known are counted under unknown-driver', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.observe(PROBE, call())
@@ -25,7 +25,7 @@ test('calls before the name are counted under unknown-driver, later ones under t
   ])
 })
 
-test('counting starts again with the label `migrated` if the driver has an in-tree ancestor', async () => {
+test('counting starts again with the label `migrated` if the driver replaces an in-tree plugin', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.observe(PROBE, call())
@@ -39,7 +39,7 @@ test('counting starts again with the label `migrated` if the driver has an in-tr
   ])
 })
 
-test('a driver that is not ready for hours costs no more than its first thousand calls', async () => {
+test('keeps at most a thousand calls until the name of the driver is known', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   for (let calls = 0; calls < 5_000; calls += 1) operations.observe(PROBE, call())
@@ -49,7 +49,7 @@ test('a driver that is not ready for hours costs no more than its first thousand
   ])
 })
 
-test('the duration falls into the buckets that dashboards know', async () => {
+test('the histogram has the buckets that dashboards expect', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.setDriverName('d')

@@ -12,13 +12,13 @@ export const NOT_GRPC = 'unknown-non-grpc'
 
 const UNKNOWN_DRIVER = 'unknown-driver'
 
-/** The maximum number of calls that are kept until the driver's name is known. Later calls are not counted. */
+/** The largest number of calls that are kept until the name of the driver is known. Later calls are not counted. */
 const HELD_AT_MOST = 1000
 
 /**
- * `csi_sidecar_operations_seconds`. Calls made before the driver is known are counted under `unknown-driver`; for a
- * driver with an in-tree ancestor they are not counted at all, and all later ones have the label `migrated`. Which of
- * the two it is shows only with the name, so calls are held back until then.
+ * The metric `csi_sidecar_operations_seconds`. Calls before the name of the driver is known are kept until then. Then
+ * they are counted under `unknown-driver`, or dropped if the driver has replaced an in-tree plugin. Later calls of such
+ * a driver have the label `migrated`.
  */
 export class OperationMetrics {
   readonly #histogram: Histogram<Label>
@@ -39,8 +39,8 @@ export class OperationMetrics {
   }
 
   /**
-   * Drops the earlier calls and counts later ones with the label `migrated`. Only drivers with an in-tree ancestor need
-   * it.
+   * Drops the earlier calls and counts later calls with the label `migrated`, for drivers that replace an in-tree
+   * plugin.
    */
   restartWithMigrated(name: string): void {
     this.#driverName = name

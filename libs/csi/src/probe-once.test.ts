@@ -26,18 +26,18 @@ test.each([
   expect(await probed(await driverWith(answer))).toBe(ready)
 })
 
-test.each([5, 9, 14])('an error with code %i that the driver sends is its answer', async (code) => {
+test.each([5, 9, 14])('an error of the driver with code %i has the origin `driver`', async (code) => {
   const socket = await driverWith({ code, details: 'no' })
   expect(await failureOf(probed(socket) as never)).toMatchObject({ code, details: 'no', origin: 'driver' })
 })
 
-test('a driver that takes too long has not answered', async () => {
+test('a call whose time-out is over has the origin `none`', async () => {
   const socket = await driverWith('silence')
   const error = await failureOf(probed(socket, 200) as never)
   expect(error).toMatchObject({ codeName: 'DeadlineExceeded', origin: 'none' })
 })
 
-test('a driver that ends during the call has not answered', async () => {
+test('a call has the origin `none` if the driver ends during the call', async () => {
   const driver: ScriptedDriver = await scriptedDriver({ answers: {} })
   driver.answers['Probe'] = () => {
     driver.stop()
@@ -46,7 +46,7 @@ test('a driver that ends during the call has not answered', async () => {
   expect(await failureOf(probed(driver.socket) as never)).toMatchObject({ codeName: 'Unavailable', origin: 'none' })
 })
 
-test('a socket whose peer says nothing, as that of a stopped process, gives no connection', async () => {
+test('a peer that accepts and sends nothing, like a stopped process, causes a ConnectError', async () => {
   const server = createServer(() => {})
   const address = socketPath()
   await new Promise<void>((resolve) => server.listen(address, resolve))

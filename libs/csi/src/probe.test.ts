@@ -26,7 +26,7 @@ function probing(...replies: ((clock: FakeClock) => unknown)[]) {
   return { clock, stop, outcome, limits, lines, connection }
 }
 
-test.each([[{ ready: true }], [{ ready: undefined }], [{}]])('%j is ready', async (reply) => {
+test.each([[{ ready: true }], [{ ready: undefined }], [{}]])('a driver that answers %j is ready', async (reply) => {
   const { outcome, limits, lines, clock } = probing(() => reply)
   expect(await outcome).toBe('ready')
   expect(limits).toEqual([15_000])
@@ -34,7 +34,7 @@ test.each([[{ ready: true }], [{ ready: undefined }], [{}]])('%j is ready', asyn
   expect(clock.pending).toBe(0)
 })
 
-test('a driver that is not ready is asked once a second, however long each answer takes', async () => {
+test('probes a driver that is not ready once a second, even if its answers are slow', async () => {
   const slow = (clock: FakeClock) => clock.sleep(300).then(() => ({ ready: false }))
   const { clock, outcome, lines, connection } = probing(slow, slow, () => ({ ready: true }))
   await clock.advance(999)
@@ -46,7 +46,7 @@ test('a driver that is not ready is asked once a second, however long each answe
   expect(lines()).toEqual([PROBING, 'CSI driver is not ready', PROBING, 'CSI driver is not ready', PROBING])
 })
 
-test('a try that takes too long is followed by another at once', async () => {
+test('probes again at once after a time-out', async () => {
   const slow = (clock: FakeClock) => clock.sleep(15_000).then(() => Promise.reject(deadlineExceeded()))
   const { clock, outcome, lines } = probing(slow, () => ({}))
   await clock.advance(15_000)
@@ -54,14 +54,14 @@ test('a try that takes too long is followed by another at once', async () => {
   expect(lines()).toEqual([PROBING, 'CSI driver probe timed out', PROBING])
 })
 
-test('any other error ends the start', async () => {
+test('throws any error except a time-out', async () => {
   const { outcome } = probing(() => Promise.reject(new RpcError(CODES.Unimplemented, 'unknown service')))
   expect(await outcome).toEqual(
     new Error('CSI driver probe failed: rpc error: code = Unimplemented desc = unknown service'),
   )
 })
 
-test('a signal ends the wait with its reason', async () => {
+test('rejects with the reason of an aborted signal', async () => {
   const { clock, stop, outcome } = probing(() => ({ ready: false }))
   await clock.settle()
   const reason = new Error('stop')

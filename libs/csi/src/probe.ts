@@ -12,7 +12,7 @@ import type { Caller } from './connection.ts'
 import { CODES, RpcError } from './errors/rpc-error.ts'
 
 export interface ProbeOptions {
-  /** The time-out of each try. */
+  /** The time-out of each Probe call, in milliseconds. */
   readonly timeoutMs: number
   readonly clock: Clock
   readonly log: Logger
@@ -22,8 +22,8 @@ export interface ProbeOptions {
 const PERIOD_MS = 1_000
 
 /**
- * Asks until the driver is ready, once a second, however long it takes: a driver that is slow to start is no failure.
- * Throws when it answers with anything else than "not ready", or when the signal is aborted.
+ * Calls Probe once a second until the driver is ready, without a limit, because a driver may start slowly. Throws if a
+ * call fails for another reason than its time-out, or if the signal is aborted.
  */
 export async function probe(driver: Caller, { timeoutMs, clock, log, signal }: ProbeOptions): Promise<void> {
   for (;;) {
@@ -31,7 +31,7 @@ export async function probe(driver: Caller, { timeoutMs, clock, log, signal }: P
     log.info('Probing CSI driver for readiness')
     try {
       const { ready } = await driver.call(Probe, {}, { timeoutMs, signal })
-      // The specification has it that a driver that does not say is ready.
+      // The CSI specification says that a driver is ready if its answer does not contain `ready`.
       if (ready !== false) return
       log.info('CSI driver is not ready')
     } catch (error) {
@@ -46,14 +46,13 @@ export async function probe(driver: Caller, { timeoutMs, clock, log, signal }: P
 }
 
 export interface ProbeOnceOptions extends ConnectOptions {
-  /** The time limit of the connection and the call together. */
+  /** The time-out of the connection and the call together, in milliseconds. */
   readonly timeoutMs: number
 }
 
 /**
- * One Probe on a connection of its own, so that a busy or blocked connection does not decide its result. Returns
- * whether the driver is ready; a driver that does not say is. Throws ConnectError without a connection, RpcError for
- * any other failure.
+ * Calls Probe once on a new connection, so that a blocked connection does not affect the result. Returns whether the
+ * driver is ready. Throws ConnectError if the connection fails, and RpcError if the call fails.
  */
 export async function probeOnce(options: ProbeOnceOptions): Promise<boolean> {
   const { clock, timeoutMs } = options
@@ -69,13 +68,13 @@ export async function probeOnce(options: ProbeOnceOptions): Promise<boolean> {
   }
 }
 
-/** Who answered on a connection. */
+/** The name and the capabilities that a driver has reported. */
 export interface DriverIdentity {
   readonly name: string
   readonly capabilities: DriverCapabilities
 }
 
-/** Capabilities by which the app has chosen what to run. */
+/** The capabilities by which the app has chosen its controllers. */
 export interface Decisive {
   readonly plugin?: readonly PluginService[]
   readonly controller?: readonly ControllerRpc[]
@@ -83,8 +82,8 @@ export interface Decisive {
 }
 
 /**
- * Why the driver that came back cannot take the place of the one before; undefined when it can. A capability gained
- * counts as much as one lost: a driver that can attach now must not be served by the handler that only pretends to.
+ * Returns why a reconnected driver cannot replace the earlier driver, or undefined if it can. A new decisive capability
+ * is a reason, too, because the app has chosen its controllers without it.
  */
 export function whyIncompatible(
   before: DriverIdentity,
@@ -102,7 +101,7 @@ export function whyIncompatible(
 }
 
 interface Sets {
-  /** The owner of the capabilities. A controller and a node have some capabilities of the same name. */
+  /** The owner of the capabilities, because a controller and a node have some capabilities of the same name. */
   readonly of: 'plugin' | 'controller' | 'node'
   readonly names: Readonly<Record<string, number>>
   readonly had: ReadonlySet<number> | undefined

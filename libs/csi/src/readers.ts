@@ -1,3 +1,3 @@
 export { retryDelayMs } from './errors/rpc-error.ts'
 
-/** The readers of bytes from drivers, for fuzzing. */
+/** This module exports the functions that read bytes from drivers, for fuzz tests. */

@@ -62,7 +62,7 @@ async function start(socket: string, clock: FakeClock): Promise<Driver> {
   return driver
 }
 
-test('a driver that is killed with twenty calls in flight and comes back is asked who it is before it gets work', async () => {
+test('a driver that is killed during calls and comes back is identified before it gets new calls', async () => {
   const clock = new FakeClock()
   const first = await scriptedDriver({ answers: { ...answers(), ControllerUnpublishVolume: 'silence' } })
   const driver = await start(first.socket, clock)
@@ -83,7 +83,7 @@ test('a driver that is killed with twenty calls in flight and comes back is aske
   expect(second.calls.map(({ method }) => method)).toEqual([...HANDSHAKE, 'ControllerUnpublishVolume'])
 })
 
-test('another driver on the same socket is a failure', async () => {
+test('a driver with another name on the same socket has failed', async () => {
   const clock = new FakeClock()
   const first = await scriptedDriver({ answers: answers() })
   const driver = await start(first.socket, clock)
@@ -97,7 +97,7 @@ test('another driver on the same socket is a failure', async () => {
   expect(await driver.failure).toEqual(new Error(message))
 })
 
-test('for a driver with an in-tree ancestor a second connection takes the place of the first', async () => {
+test('connectMigrated replaces the first connection, and later calls have the label `migrated`', async () => {
   const clock = new FakeClock()
   const scripted = await scriptedDriver({ answers: answers('ebs.csi.aws.com') })
   const metrics = new Metrics()

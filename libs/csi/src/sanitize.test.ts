@@ -12,7 +12,7 @@ import { strippedJson } from './sanitize.ts'
 
 const shapeOf = (name: string): Shape => SHAPES[name]?.() ?? []
 
-/** A message with every field filled, of a oneof the chosen member; secrets and other values are recognizable. */
+/** Returns a message with all fields set, and one member of each oneof. Secrets contain `CANARY`. */
 function filled(shape: Shape, member: number): Record<string, unknown> {
   const message: Record<string, unknown> = {}
   const unions = new Map<string, Field[]>()
@@ -45,7 +45,7 @@ function content(field: Field, member: number): unknown {
   return field.many === 'map' ? { [canary]: one(), other: one() } : one()
 }
 
-test.each(Object.keys(SHAPES))('no secret of a %s is printed, and everything else is', (name) => {
+test.each(Object.keys(SHAPES))('prints all fields of a %s except its secrets', (name) => {
   const shape = shapeOf(name)
   for (const member of [0, 1]) {
     const text = strippedJson(shape, filled(shape, member))
@@ -58,7 +58,7 @@ test.each(Object.keys(SHAPES))('no secret of a %s is printed, and everything els
   }
 })
 
-test("a message is printed with the proto's names, sorted, without unset fields", () => {
+test('prints the set fields of a message, sorted by their names in the proto file', () => {
   const message = CreateVolumeRequest.create({
     name: 'test-volume',
     capacityRange: { requiredBytes: 2n ** 60n, limitBytes: 0n },
@@ -97,6 +97,6 @@ test.each([
     Snapshot.create({ snapshotId: 'a"<b>&\u2028\n' }),
     '{"snapshot_id":"a\\"\\u003cb\\u003e\\u0026\\u2028\\n"}',
   ],
-])('%s %# is printed as Go prints it', (name, message, text) => {
+])('prints %s (case %#) as Go does', (name, message, text) => {
   expect(strippedJson(shapeOf(name), message)).toBe(text)
 })

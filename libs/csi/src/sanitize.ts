@@ -2,13 +2,12 @@ import { unreachable } from '@csi-sidecars/base'
 import { type Field, type FieldType, type Shape, Timestamp } from '@csi-sidecars/csi-proto'
 import { STRIPPED_SECRET } from './secrets.ts'
 
-/** Replaces the content of every field that the proto marks as secret. */
+/** The text for each field that the proto file marks as secret. */
 const STRIPPED = JSON.stringify(STRIPPED_SECRET)
 
 /**
- * A message as one line of JSON that holds no secret: the proto's field names in alphabetical order, only fields that
- * are set, enum values by name, 64-bit numbers in full. Unknown fields were dropped when the message was decoded, so
- * no secret of a later specification slips through.
+ * Returns a message as one line of JSON without secrets: the set fields, sorted by their names in the proto file. The
+ * decoder drops unknown fields, so a secret of a later CSI version is not printed.
  */
 export function strippedJson(shape: Shape, message: object): string {
   const members: string[] = []
@@ -27,7 +26,7 @@ function contentOf(field: Field, message: object): unknown {
   return Reflect.get(union, '$case') === field.property ? Reflect.get(union, 'value') : undefined
 }
 
-/** proto3: a bare scalar is set when it is not zero, everything else when it is there at all. */
+/** Reports whether a field is set: in proto3 a plain scalar that is not zero, or another field that exists. */
 function isSet(field: Field, value: unknown): boolean {
   if (value === undefined || value === null) return false
   if (field.many === 'list') return Array.isArray(value) && value.length > 0
@@ -77,7 +76,7 @@ function timestampJson(value: object): string {
   return `{${members.join(',')}}`
 }
 
-/** Go's encoder also escapes characters that are dangerous in HTML. */
+/** Returns a text as JSON, in which characters that are dangerous in HTML are escaped, as in Go. */
 function textJson(text: string): string {
   return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escapeUnit)
 }

@@ -3,8 +3,8 @@ import { goQuote } from '@csi-sidecars/telemetry'
 import { CODES, RpcError } from './errors/rpc-error.ts'
 
 /**
- * Returns the `data` of a Secret as the map of a call. Throws the error of Go's gRPC if a value is not UTF-8, because
- * replaced bytes would be another secret.
+ * Decodes the `data` of a Secret for a CSI request. Throws the error of grpc-go if a value is not UTF-8, because a
+ * replaced byte would change the secret.
  */
 export function secretsFrom(data: Readonly<Record<string, string>> | undefined): Record<string, string> {
   return Object.fromEntries(Object.entries(data ?? {}).map(([key, value]) => [key, textOf(value)]))
@@ -18,15 +18,15 @@ function textOf(base64: string): string {
   return bytes.toString('utf8')
 }
 
-/** Replaces a secret. */
+/** The text that replaces a secret. */
 export const STRIPPED_SECRET = '***stripped***'
 
-/** A shorter value may be ordinary text: the driver's message may contain the same user name or mode. */
+/** The shortest secret that is removed from error messages, because a message may contain a shorter value by chance. */
 const SHORTEST_STRIPPED = 6
 
 /**
- * The error of a call, without the values of the request's secrets that the driver repeats in its message: messages
- * go into the status of objects, events, lines and traces.
+ * Returns the error of a call without the secrets of the request, which the error message of the driver may repeat.
+ * Error messages go into statuses, Events, logs and traces.
  */
 export function withoutSecrets(error: unknown, request: unknown): unknown {
   if (!(error instanceof RpcError)) return error
@@ -41,7 +41,7 @@ export function withoutSecrets(error: unknown, request: unknown): unknown {
   return new RpcError(code, details, { retryAfterMs, origin })
 }
 
-/** The rules of the API server for the names that templates resolve to. */
+/** The rules of the API server for the names of namespaces and Secrets. */
 const RULES = {
   namespace: { longest: 63, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/ },
   // bounded: a name of at most 253 characters
@@ -52,8 +52,8 @@ const RULES = {
 const TOKEN = /\$(?:\{([^}]*)\}|\{|([*#$@!?\-0-9]|[A-Za-z_][A-Za-z0-9_]*))/g
 
 /**
- * The name of a namespace or a Secret that a class gives as a template. Throws the error of the Go originals if a token is
- * unknown or the result is no name.
+ * Returns the name of a namespace or a Secret for a template in a class. Throws the error of the Go sidecars if a token
+ * is unknown or the result is not a valid name.
  */
 export function resolveTemplate(
   template: string,

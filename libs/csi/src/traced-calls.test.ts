@@ -36,7 +36,7 @@ afterEach(() => {
   driver.stop()
 })
 
-test('a call of a run is a span, which its headers carry to the driver, without secrets', async () => {
+test('a call of a run is a span without secrets, and its trace context reaches the driver', async () => {
   await controller.unpublish(UNPUBLISH, LIMITS)
   expect(tracer.spans).toEqual([
     {
@@ -49,7 +49,7 @@ test('a call of a run is a span, which its headers carry to the driver, without 
   expect(driver.calls[0]?.metadata['traceparent']).toBe(tracer.spans[0]?.traceparent)
 })
 
-test('a call that is not about a volume names none', async () => {
+test('the span of a call without a volume contains no volume ID', async () => {
   await getDriverName(connection, LIMITS)
   expect(Object.keys(tracer.spans[0]?.attributes ?? {})).toEqual([
     'rpc.system',

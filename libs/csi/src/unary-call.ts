@@ -4,23 +4,25 @@ import { type ChannelInterface, Metadata, type StatusObject } from '@grpc/grpc-j
 import { CODES, canceled, deadlineExceeded, RpcError, retryDelayMs, unavailable } from './errors/rpc-error.ts'
 
 export interface CallLimits {
-  /** Zero and less: the call fails at once, as with Go's expired context. Infinity: no limit, and none on the wire. */
+  /**
+   * The time-out in milliseconds. 0 or less: the call fails at once, as in Go. Infinity: the request contains no
+   * time-out.
+   */
   readonly timeoutMs: number
-  /** Gives the call up, at the driver too. */
+  /** Cancels the call, also in the driver. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** How much earlier a driver's clock may end a call than ours does, both rounding to milliseconds. */
+/** The milliseconds by which a driver may notice the time-out earlier than this client, because both round. */
 const CLOCKS_APART_MS = 2
 
-/** The text of `call.cancel()` of grpc-js; no caller sees it. */
+/** The text of `call.cancel()` of grpc-js. No caller sees it. */
 const CANCELLED_HERE = 'Cancelled on client'
 
 /**
- * One RPC, neither logged nor counted. Throws RpcError, with the message of grpc-go for what ended the call here.
- *
- * Speaks to the channel itself: the client in front of it adds interceptors, events and a stack trace for each call,
- * a tenth of its cost.
+ * Makes one call, without logs and metrics. Throws RpcError, with the message of grpc-go for a time-out or a
+ * cancellation. It uses the channel, because the client of grpc-js costs a tenth more: interceptors, events and stack
+ * traces.
  */
 export function unaryCall<Q, R>(
   channel: ChannelInterface,
@@ -78,8 +80,8 @@ export function unaryCall<Q, R>(
 }
 
 /**
- * The given clock enforces the time limit here, and this header carries it to the driver; grpc-js, asked to enforce it,
- * would go by the wall clock.
+ * Returns the headers, with the time-out for the driver. grpc-js does not get the time-out, because it would measure it
+ * by the wall clock.
  */
 function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata {
   const metadata = new Metadata()
@@ -120,26 +122,24 @@ function decoded<Q, R>(method: UnaryMethod<Q, R>, reply: Buffer | undefined): R 
 }
 
 /**
- * Statuses that grpc-js invents if a stream ends without a status of the driver. Some have the code Internal, but the
- * outcome of the operation is unknown.
+ * The texts of statuses that grpc-js invents if a stream ends without a status of the driver. The outcome of the
+ * operation is unknown then.
  */
 const MADE_UP = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
-/**
- * The start of an invented status if the whole session has failed: the driver sent invalid HTTP/2 or exceeded a limit.
- */
+/** The text in an invented status if the HTTP/2 session has failed. The reason follows it. */
 const SESSION_BROKEN = 'triggered by internal client error: '
-/** Answers of the driver that grpc-js could not read. grpc-js chooses the code of these statuses. */
+/** The texts of statuses for answers that grpc-js could not read. grpc-js has chosen their codes. */
 const UNREADABLE =
   /^(Failed to decompress |Received message (that decompresses to a size )?larger than |Received HTTP status code |No status information received$)/
 
 interface CallEnd {
   readonly overdue: boolean
-  /** The driver has sent headers before the status. */
+  /** True if the driver has sent headers before the status. */
   readonly hasHeaders: boolean
 }
 
 function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHeaders }: CallEnd): RpcError {
-  // Some servers end a call by themselves when its time is over, with another message. The time limit is ours.
+  // Some servers end a call with another message when its time-out is over. It still counts as our time-out.
   if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
   const lastLine = details.slice(details.lastIndexOf('\n') + 1)
   const broken = lastLine.indexOf(SESSION_BROKEN)
@@ -155,13 +155,13 @@ function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHea
   return new RpcError(code, details, { retryAfterMs, origin })
 }
 
-/** Node does not name the answer. An answer that is valid HTTP/2 can only have been too long. */
+/** Returns the error of a call on a broken session. The most likely cause is a too long error message of the driver. */
 function sessionBroken(why: string): RpcError {
   const text = `the connection broke while the call ran: ${why}; an error text of more than 64 KiB does that`
   return new RpcError(CODES.Unavailable, text, { origin: 'session' })
 }
 
-/** The texts of grpc-js for an answer with a missing or an unknown compression. */
+/** Returns the error of an answer with a missing or unknown compression, for which grpc-js sets no code. */
 function withoutCode(): RpcError {
   return new RpcError(CODES.Internal, 'the answer is compressed in a way that is not supported', { origin: 'client' })
 }

@@ -31,7 +31,7 @@ const occurrence = (message: string, change: Partial<Occurrence> = {}): Occurren
   ...change,
 })
 
-/** Correlates and, as the recorder does on success, notes that the event is stored. */
+/** Correlates an occurrence, and records its Event as stored, as the recorder does after a write. */
 function record(message: string, change: Partial<Occurrence> = {}): Correlated {
   const correlated = correlator.correlate(occurrence(message, change))
   if (correlated.do !== 'drop') correlator.stored(correlated.key, correlated.event)
@@ -44,7 +44,7 @@ const eventOf = (correlated: Correlated): Event => {
 }
 
 describe('a new event', () => {
-  it('gets a unique name, also among events of other writers in the same millisecond', () => {
+  it('an event has a unique name, even among events of other writers in the same millisecond', () => {
     const names = [0.25, 0.5].map((chance) => {
       random = chance
       const another = new Correlator({ component: 'another' }, clock)
@@ -54,14 +54,14 @@ describe('a new event', () => {
     expect(names).toEqual([250_000n, 500_000n].map((offset) => `c.${(start + offset).toString(16)}`))
   })
 
-  it('gets a name that the API server accepts, even for the longest name of an object', () => {
+  it('the name of an event is valid even for the longest name of an object', () => {
     const long = `${'a'.repeat(235)}-b.${'c'.repeat(14)}`
     const { name } = eventOf(record('boom', { target: { ...target, name: long } })).metadata
     expect(name).toBe(`${'a'.repeat(235)}.${(BigInt(NOW) * 1_000_000n).toString(16)}`)
     expect(name?.length).toBeLessThanOrEqual(253)
   })
 
-  it('contains all fields of an event', () => {
+  it('a new event contains all fields of an event', () => {
     expect(eventOf(record('boom'))).toEqual({
       apiVersion: 'v1',
       kind: 'Event',
@@ -79,7 +79,7 @@ describe('a new event', () => {
     })
   })
 
-  it('names the given host', () => {
+  it('a new event names the given host', () => {
     const there = new Correlator({ component: 'c', host: 'node-1' }, clock)
     expect(eventOf(there.correlate(occurrence('boom')))).toMatchObject({
       source: { component: 'c', host: 'node-1' },
@@ -88,19 +88,19 @@ describe('a new event', () => {
     })
   })
 
-  it('belongs to `default` for an object without a namespace', () => {
+  it('an event about an object without a namespace is in `default`', () => {
     const { namespace: _, ...clusterWide } = target
     expect(eventOf(record('boom', { target: clusterWide })).metadata.namespace).toBe('default')
   })
 
-  it('gets a unique name within the same millisecond', () => {
+  it('two events within the same millisecond have different names', () => {
     const names = ['a', 'b', 'c'].map((message) => eventOf(record(message)).metadata.name)
     expect(new Set(names).size).toBe(3)
   })
 })
 
 describe('the same event again', () => {
-  it('increments the count and updates the last time', async () => {
+  it('a repeated event increments the count and updates the last time', async () => {
     const first = eventOf(record('boom'))
     await clock.advance(61_000)
     const again = record('boom')
@@ -112,7 +112,7 @@ describe('the same event again', () => {
     expect(record('boom')).toMatchObject({ patch: { body: { count: 3 } } })
   })
 
-  it('counts as new while the first one is not stored', () => {
+  it('a repeated event is new while the first event is not stored', () => {
     correlator.correlate(occurrence('boom'))
     expect(correlator.correlate(occurrence('boom')).do).toBe('create')
   })
@@ -121,8 +121,8 @@ describe('the same event again', () => {
     ['another reason', { reason: 'Resizing' }],
     ['another type', { type: 'Normal' as const }],
     ['another object', { target: { ...target, name: 'd' } }],
-    ['another object of that name', { target: { ...target, uid: 'v' } }],
-  ])('counts as another event with %s', (_, change) => {
+    ['a recreated object', { target: { ...target, uid: 'v' } }],
+  ])('an event with %s is another event', (_, change) => {
     record('boom')
     expect(record('boom', change).do).toBe('create')
   })

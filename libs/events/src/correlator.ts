@@ -2,20 +2,20 @@ import { type Clock, TokenBucket } from '@csi-sidecars/base'
 import { type Event, type Patch, rfc3339 } from '@csi-sidecars/kube-types'
 import { type EventSource, namespaceOf, newEvent, type Occurrence, UniqueTimes } from './event.ts'
 
-/** The number of different messages from which on events of one object, type and reason are merged. */
+/** Events of one object, type and reason are merged once they have this many different messages. */
 const AGGREGATE_FROM = 10
 const AGGREGATE_WITHIN_MS = 10 * 60_000
 const AGGREGATE_PREFIX = '(combined from similar events): '
-/** The events of one object and type at once; then one every five minutes. */
+/** The number of events of one object and type that are written at once. Then one event follows every five minutes. */
 const SPAM_BURST = 25
 const SPAM_QPS = 1 / 300
-/** The number of objects and messages to remember. The oldest is forgotten first, and its next event is a new one. */
+/** The number of remembered objects and messages. Without its remembered message, a repeated event is a new event. */
 const REMEMBERED = 4096
 
-/** The action for an occurrence. */
+/** The action for an occurrence: create an Event, repeat an earlier Event, or drop the occurrence. */
 export type Correlated =
   | { readonly do: 'create'; readonly event: Event; readonly key: string }
-  /** `event` is the patched event. It is created again if the existing event has expired. */
+  /** `event`: the Event after the patch, which is created if the existing Event has expired. */
   | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
   | { readonly do: 'drop' }
 
@@ -24,7 +24,7 @@ interface Similar {
   last: number
 }
 
-/** Decides as client-go does which occurrences are new, which repeat an older one and which are too many. */
+/** Decides, as client-go does, which occurrences are new, which repeat an earlier Event and which are dropped. */
 export class Correlator {
   readonly #source: EventSource
   readonly #clock: Clock
@@ -58,7 +58,7 @@ export class Correlator {
     }
   }
 
-  /** The event is stored: the next one of its key repeats it. */
+  /** Records that the Event is stored, so that the next occurrence with the key repeats it. */
   stored(key: string, event: Event): void {
     this.#stored.set(key, event)
   }
@@ -89,7 +89,7 @@ export class Correlator {
   }
 }
 
-/** A map that drops the entries that were set longest ago. */
+/** A map of at most `REMEMBERED` entries. It drops the entries that were set longest ago. */
 class Remembered<V> {
   readonly #entries = new Map<string, V>()
 

@@ -12,7 +12,7 @@ export interface EventTarget {
   readonly resourceVersion?: string | undefined
 }
 
-/** The component that reports it, and its host. */
+/** The component that reports an event, and its host. */
 export interface EventSource {
   readonly component: string
   readonly host?: string | undefined
@@ -24,7 +24,7 @@ export interface EventText {
   readonly message: string
 }
 
-/** The report about an object, before correlation. */
+/** A report about an object, before it is merged with similar reports. */
 export interface Occurrence extends EventText {
   readonly target: EventTarget
 }
@@ -38,7 +38,7 @@ export function namespaceOf({ namespace }: EventTarget): string {
 
 const LONGEST_NAME = 253
 
-/** The object's name and a unique suffix; a name that leaves no room for the suffix is cut. */
+/** Returns the name of an Event: the name of its object, cut if it is too long, and a unique suffix. */
 function eventName(target: string, unique: string): string {
   const name = `${target}.${unique}`
   if (name.length <= LONGEST_NAME) return name
@@ -66,7 +66,7 @@ export class UniqueTimes {
   }
 }
 
-/** A new Event for the API. `nanoseconds` since 1970 make its name unique. */
+/** Returns a new Event for the API. `nanoseconds` since 1970 make its name unique. */
 export function newEvent(
   source: EventSource,
   { target, type, reason, message }: Occurrence,
@@ -99,8 +99,8 @@ export interface SeriesOptions {
 }
 
 /**
- * Events whose writer groups repetitions itself: one Event for a state that lasts, whose count and message are updated.
- * Each write has the lowest priority and is not repeated.
+ * Writes one Event for a lasting state, and updates its count and message later. The caller decides which reports
+ * belong together. Each write has the lowest priority and is not retried.
  */
 export class SeriesWriter {
   readonly #options: SeriesOptions
@@ -124,7 +124,7 @@ export class SeriesWriter {
       try {
         return await client.patch(EVENTS, { name, namespace }, { kind: 'strategic', body }, options)
       } catch (error) {
-        // Events live for an hour.
+        // The previous Event has expired: the API server deletes Events after an hour.
         if (!isNotFound(error)) throw error
       }
     }

@@ -42,7 +42,7 @@ const record = (message: string, name = 'claim'): void =>
   recorder.event(target(name), { type: 'Normal', reason: 'Resizing', message })
 
 describe('createRecorder', () => {
-  it('writes the events of one object in their order, and increments the count of a repeated one', async () => {
+  it('writes the events of one object in order, and increments the count of a repeated event', async () => {
     record('one')
     record('two')
     record('one')
@@ -50,7 +50,7 @@ describe('createRecorder', () => {
     expect(requests).toEqual(['create one', 'create two', 'patch one'])
   })
 
-  it('creates an event again that has expired since it was written', async () => {
+  it('creates a repeated event again if it has expired', async () => {
     record('one')
     await recorder.flush()
     answer = (verb) => (verb === 'patch' ? Promise.reject(apiError(404, 'NotFound')) : Promise.resolve())
@@ -71,7 +71,7 @@ describe('createRecorder', () => {
     await recorder.flush()
   })
 
-  it('writes a few at a time, so that many events do not delay work', async () => {
+  it('writes only a few events at a time', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     for (let i = 0; i < 100; i += 1) record('one', `claim-${i}`)
@@ -82,7 +82,7 @@ describe('createRecorder', () => {
     expect(requests).toHaveLength(100)
   })
 
-  it('does not block on events that wait for the server', async () => {
+  it('a pause for an unreachable server does not block other events', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     for (let i = 0; i < 20; i += 1) record('one', `claim-${i}`)
     await clock.settle()
@@ -115,7 +115,7 @@ describe('createRecorder', () => {
     expect(log.lines).toMatchObject([{ level: 'error', message: 'Server rejected event (will not retry!)' }])
   })
 
-  it('stops waiting when its signal is aborted', async () => {
+  it('the recorder stops waiting when its signal is aborted', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     record('one')
     await clock.settle()

@@ -14,24 +14,24 @@ export interface Recorder {
 
 export interface RecorderOptions {
   readonly client: KubeClient
-  /** The reporting component. */
+  /** The name of the reporting component. */
   readonly component: string
-  /** Its host. */
+  /** The host of the component. */
   readonly host?: string | undefined
   readonly clock: Clock
   readonly log: Logger
-  /** Ends every wait; events that are not written by then are dropped. */
+  /** Its abort ends every wait. Events that are not written by then are dropped. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Events in progress and waiting; more are dropped, because events must not block work. */
+/** The largest number of unwritten events. Further events are dropped, because events must not block work. */
 const QUEUED_AT_MOST = 10_000
 /** The number of simultaneous writes. More would delay work, because requests pass the flow control in order. */
 const WRITES_AT_ONCE = 8
 const TRIES = 12
 const PAUSE_MS = 10_000
 
-/** Writes events in the background: events of one object in their order, events of several objects in parallel. */
+/** Returns a recorder that writes in the background: the events of one object in order, several objects in parallel. */
 export function createRecorder(options: RecorderOptions): Recorder {
   return new QueueingRecorder(options)
 }
@@ -39,7 +39,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
 class QueueingRecorder implements Recorder {
   readonly #options: RecorderOptions
   readonly #correlator: Correlator
-  /** The last write of each object that has events in progress. */
+  /** The last write for each object with unwritten events. */
   readonly #last = new Map<string, Promise<void>>()
   readonly #refusals = new Set<string>()
   readonly #turns = new Turns(WRITES_AT_ONCE)
@@ -94,12 +94,12 @@ class QueueingRecorder implements Recorder {
     return await client.create(EVENTS, correlated.event, { signal })
   }
 
-  /** Retries while the API server is unreachable; a refusal is final. */
+  /** Retries while the API server is unreachable. A refusal is final. */
   async #persistently(write: () => Promise<Event>): Promise<Event> {
     const { clock, signal } = this.#options
     for (let tries = 1; ; tries += 1) {
       try {
-        // A turn is for one try: a pause for an unreachable server delays no other event.
+        // A turn lasts for one try, so that a pause for an unreachable server delays no other event.
         return await this.#turns.take(write)
       } catch (error) {
         if (!isUnreachable(error) || tries >= TRIES) throw error
@@ -109,7 +109,7 @@ class QueueingRecorder implements Recorder {
   }
 
   #refused(error: unknown, { reason, message }: Occurrence): void {
-    // Stored already, by a try whose answer was lost.
+    // An earlier try, whose answer was lost, has stored the event.
     if (isAbort(error) || isAlreadyExists(error)) return
     const { log } = this.#options
     const refusal = error instanceof Error ? error.message : String(error)
@@ -120,7 +120,7 @@ class QueueingRecorder implements Recorder {
   }
 }
 
-/** Runs a limited number at a time; the others wait in their order. */
+/** Runs at most `atOnce` functions at a time. Other callers wait in the order of their calls. */
 class Turns {
   #free: number
   readonly #waiting: (() => void)[] = []

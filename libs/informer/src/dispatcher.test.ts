@@ -22,7 +22,7 @@ test('every handler gets every event, in order and at once', () => {
   expect(heard).toEqual(['1 a', '2 a', '1 b', '2 b', '1 c'])
 })
 
-test('the same handler can listen twice', () => {
+test('a handler can subscribe twice, and the end of one subscription keeps the other', () => {
   let heard = 0
   const handler = (): void => {
     heard += 1
@@ -45,7 +45,7 @@ test('an error of a handler is reported, and all handlers continue', () => {
   expect(reported).toEqual(['a: Error: no'])
 })
 
-test('events that a handler emits follow the current ones', () => {
+test('events that a handler emits are delivered after the current events', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     heard.push(event)
@@ -56,7 +56,7 @@ test('events that a handler emits follow the current ones', () => {
   expect(heard).toEqual(['a', 'b', 'x', 'y', 'c'])
 })
 
-test('a slow event does not delay the next one', () => {
+test('`emit` delivers all events before it returns, even if handlers are slow', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     heard.push(event)

@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** How long handlers may run before timers and sockets get their turn. */
+/** The longest time that handlers run without a break for timers and sockets, in milliseconds. */
 const BATCH_MS = 10
 
 interface Pending<E> {
@@ -8,7 +8,10 @@ interface Pending<E> {
   readonly inBatches: boolean
 }
 
-/** Delivers every event to every handler, in order. A handler that throws is reported and gets the next events too. */
+/**
+ * Delivers every event of a cache to all its handlers, in order. An error of a handler is reported, and the handler
+ * still gets later events.
+ */
 export class Dispatcher<E> {
   readonly #clock: Clock
   readonly #report: (error: unknown, event: E) => void
@@ -29,17 +32,14 @@ export class Dispatcher<E> {
   }
 
   /**
-   * Delivers the few events of one change at once, however long the handlers take, unless others are being delivered:
-   * then they follow those. Otherwise a run could read a change of which the handlers hear only later.
+   * Delivers the events of one change before it returns, even if handlers are slow: a reader of the changed cache must
+   * not be ahead of the handlers. While other events are being delivered, it only queues these events.
    */
   emit(events: readonly E[]): void {
     void this.#deliver({ events: events.values(), inBatches: false })
   }
 
-  /**
-   * Delivers many events in batches. Returns once all are delivered, or a promise if it takes longer than one batch.
-   * Later events follow them.
-   */
+  /** Delivers many events in batches, before all later events. Returns a promise if one batch is not enough. */
   emitInBatches(events: Iterable<E>): void | Promise<void> {
     return this.#deliver({ events: events[Symbol.iterator](), inBatches: true })
   }
@@ -59,7 +59,7 @@ export class Dispatcher<E> {
     this.#draining = undefined
   }
 
-  /** Returns whether nothing is left. */
+  /** Delivers one batch of the queued events. Returns true if the queue is empty then. */
   #drainBatch(): boolean {
     const end = this.#clock.monotonic() + BATCH_MS
     for (let pending = this.#queue[0]; pending !== undefined; pending = this.#queue[0]) {

@@ -13,7 +13,7 @@ afterEach(async () => {
   expect(cache.clock.pending).toBe(0)
 })
 
-test('a list whose end is not marked is fetched in pages instead', async () => {
+test('a streaming list that falls silent without a final bookmark is replaced by a list in pages', async () => {
   const { list } = cache.server.client
   const next = (_: unknown, { signal }: { signal: AbortSignal }) => cache.clock.sleep(3_600_000, signal)
   const watch = (...args: [unknown, { signal: AbortSignal }]) => ({
@@ -28,7 +28,7 @@ test('a list whose end is not marked is fetched in pages instead', async () => {
   expect(cache.keys).toEqual(['a'])
 })
 
-test('a list whose end is never marked is fetched in pages after a minute, even if objects keep arriving', async () => {
+test('a streaming list without a final bookmark is replaced by pages after a minute, even if objects keep arriving', async () => {
   const { list } = cache.server.client
   const object = cache.server.put('a')
   const watch = (_: unknown, { signal, onActivity }: WatchOptions) => ({
@@ -48,7 +48,7 @@ test('a list whose end is never marked is fetched in pages after a minute, even 
   expect(cache.keys).toEqual(['a'])
 })
 
-test('a list of many objects may take longer than a minute', async () => {
+test('a streaming list of many objects may take longer than a minute', async () => {
   const { list } = cache.server.client
   const object = cache.server.put('a')
   const watch = async function* (_: unknown, { signal, onActivity, onChange }: WatchOptions) {
@@ -92,7 +92,7 @@ test('a Retry-After stops the cache for half a minute at most', async () => {
   expect(asked).toEqual([0, 30_000, 60_000, 90_000])
 })
 
-describe('an object that was read again after a write without an answer', () => {
+describe('an object that the client reads again after a write without an answer', () => {
   let listener: RereadListener<Thing>
   let listeners: number
   beforeEach(() => {
@@ -109,7 +109,7 @@ describe('an object that was read again after a write without an answer', () => 
   })
   const sendReread = (object: Thing): boolean => listener({ name: object.metadata.name }, object)
 
-  test('causes an event if the write was carried out, and none otherwise', async () => {
+  test('a read after a write without an answer causes an event only if the write was carried out', async () => {
     const before = cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -119,14 +119,14 @@ describe('an object that was read again after a write without an answer', () => 
     expect(cache.informer.store.get('a')).toEqual(project(after))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a'])
-    // The later event changes nothing.
+    // The watch event of the same write changes nothing.
     cache.server.mute = false
     cache.server.put('b')
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
   })
 
-  test('removes an object that does not exist', async () => {
+  test('removes a cached object that the read after a write no longer finds', async () => {
     cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -136,21 +136,21 @@ describe('an object that was read again after a write without an answer', () => 
     expect(cache.keys).toEqual([])
   })
 
-  test('accepts an object that is read again only while the cache runs', async () => {
+  test('listens only while it runs for objects that the client reads again', async () => {
     await cache.start()
     expect(listeners).toBe(1)
     await cache.end()
     expect(listeners).toBe(0)
   })
 
-  test('ignores an object of another namespace', async () => {
+  test('an informer with a field selector does not listen for objects that the client reads again', async () => {
     cache.create({ fieldSelector: 'metadata.name=x' })
     await cache.start()
     expect(listeners).toBe(0)
   })
 })
 
-test('a stopped informer can be started again, and reports the changes in between', async () => {
+test('a stopped informer can be started again, and reports the changes that it has missed', async () => {
   cache.server.put('a')
   cache.server.put('b')
   await cache.start()
@@ -178,7 +178,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
     await cache.clock.advance(100)
   })
 
-  test('lists again, and continues from there', async () => {
+  test('`caughtUp` lists again, and the watch continues from that list', async () => {
     const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)
     await cache.clock.advance(0)
     await caughtUp
@@ -193,12 +193,12 @@ describe('catching up with a server whose watches have fallen silent', () => {
     expect(cache.keys).toEqual(['a', 'b', 'c'])
   })
 
-  test('does not list when the last list began late enough', async () => {
+  test('`caughtUp` does not list if the last list began after the given moment', async () => {
     await cache.informer.caughtUp(0, cache.stop.signal)
     expect(asked).toEqual(['watch'])
   })
 
-  test('lists once for all waiting callers', async () => {
+  test('`caughtUp` lists once for all waiting callers', async () => {
     const now = cache.clock.monotonic()
     const all = [now, now - 1, now].map((since) => cache.informer.caughtUp(since, cache.stop.signal))
     await cache.clock.advance(0)
@@ -206,7 +206,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
     expect(asked).toEqual(['watch', 'watch'])
   })
 
-  test('does not wait for the next attempt of a refused watch', async () => {
+  test('`caughtUp` ends the pause after a refused watch', async () => {
     cache.server.restart(100)
     await cache.clock.advance(200)
     const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)
@@ -215,7 +215,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
     expect(cache.keys).toEqual(['a', 'b'])
   })
 
-  test('ends with its signal', async () => {
+  test('`caughtUp` rejects when its signal is aborted', async () => {
     cache.server.restart(100)
     await cache.clock.advance(0)
     const waiting = expect(cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)).rejects.toThrow(
@@ -227,7 +227,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
   })
 })
 
-test('catching up before the first list waits for it', async () => {
+test('`caughtUp` waits for the first list', async () => {
   const caughtUp = cache.informer.caughtUp(Number.NEGATIVE_INFINITY, cache.stop.signal)
   cache.server.put('a')
   await cache.start()

@@ -15,7 +15,7 @@ afterEach(async () => {
 })
 
 describe('a first list that fails', () => {
-  /** A client that refuses everything, and when it was asked. */
+  /** Returns a client that refuses every request, and adds the time of each request to `asked`. */
   const refusing = (error: ApiError, asked: number[]): KubeClient => {
     const refuse = (): never => {
       asked.push(cache.clock.monotonic())
@@ -29,7 +29,7 @@ describe('a first list that fails', () => {
     [403, 0],
     [503, 900_000],
     [0, 900_000],
-  ])('after refusals with %d the silence is %d ms after a quarter of an hour', async (code, silentMs) => {
+  ])('after 15 minutes of refusals with code %d the last activity is %d ms ago', async (code, silentMs) => {
     cache.create({ client: refusing(new ApiError({ code, reason: '', message: 'no' }), []) })
     await cache.start()
     await cache.clock.advance(900_000)
@@ -51,7 +51,7 @@ describe('a first list that fails', () => {
     expect(cache.informer.store.synced).toBe(false)
   })
 
-  test('waits as long as the server has asked for', async () => {
+  test('waits as long as the Retry-After of the server says', async () => {
     const asked: number[] = []
     const throttled = { code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs: 7000 }
     cache.create({ client: refusing(new ApiError(throttled), asked) })
@@ -60,7 +60,7 @@ describe('a first list that fails', () => {
     expect(asked).toEqual([0, 7000, 14_000])
   })
 
-  test('adds no line to the line of the client if the list is forbidden', async () => {
+  test('logs nothing if the list is forbidden, because the client logs it', async () => {
     const message = 'things.example.com is forbidden'
     cache.create({ client: refusing(new ApiError({ code: 403, reason: 'Forbidden', message }), []) })
     await cache.start()
@@ -68,7 +68,7 @@ describe('a first list that fails', () => {
   })
 })
 
-test('failures after two quiet minutes start with short waits again', async () => {
+test('the back-off begins with short waits again after two minutes without a failure', async () => {
   await cache.start()
   const asked: number[] = []
   const watch = cache.server.client.watch.bind(cache.server.client)
@@ -88,7 +88,7 @@ test('failures after two quiet minutes start with short waits again', async () =
   expect(asked.slice(first)).toEqual([180_000, 181_200])
 })
 
-describe('objects that are not as they should be', () => {
+describe('invalid objects', () => {
   test('logs invalid objects once and leaves them out, and keeps all other objects', async () => {
     cache.create({
       project: (thing) => {
@@ -119,7 +119,7 @@ describe('objects that are not as they should be', () => {
   })
 })
 
-test('an object that the projection rejects is not kept, and is removed when it is rejected later', async () => {
+test('an object is not cached if the projection rejects it, and is removed if the projection rejects it later', async () => {
   const foreign = new Set(['b'])
   cache.create({ project: (thing) => (foreign.has(thing.metadata.name) ? undefined : project(thing)) })
   cache.server.put('a')
@@ -137,7 +137,7 @@ test('an object that the projection rejects is not kept, and is removed when it 
   expect(cache.heard).toEqual(['added a', 'deleted a', 'added b', 'added a'])
 })
 
-test('all objects of a cache are projected with one interner', async () => {
+test('all calls of a projection get the same interner', async () => {
   const interners = new Set<Interner>()
   cache.create({
     project: (thing, intern) => {
@@ -154,8 +154,8 @@ test('all objects of a cache are projected with one interner', async () => {
   expect(cache.keys).toEqual(['a', 'b', 'c'])
 })
 
-describe('an own result', () => {
-  test('puts an own result into the store at once, and its later event changes nothing', async () => {
+describe('the answer to an own write', () => {
+  test('puts the answer to an own write into the store at once, and the later event changes nothing', async () => {
     cache.server.put('a')
     await cache.start()
     const result = cache.server.put('a')
@@ -165,7 +165,7 @@ describe('an own result', () => {
     expect(cache.heard).toEqual(['added a', 'own a'])
   })
 
-  test('ignores an own result that is older than the store, and returns the newer state', async () => {
+  test('`learn` ignores an answer that is older than the store, and returns the newer state', async () => {
     const old = cache.server.put('a')
     const fresh = cache.server.put('a')
     await cache.start()
@@ -173,7 +173,7 @@ describe('an own result', () => {
     expect(cache.heard).toEqual(['added a'])
   })
 
-  test('treats the removal of the last finalizer of a deleted object as its deletion, in spite of the old version', async () => {
+  test('treats the removal of the last finalizer as the deletion of the object, in spite of the old version', async () => {
     const { metadata, ...rest } = cache.server.put('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }
@@ -184,7 +184,7 @@ describe('an own result', () => {
     expect(cache.heard).toEqual(['added a', 'deleted a'])
   })
 
-  test('does not bring a deleted object back by an own result', async () => {
+  test('a late answer to an own write does not restore a deleted object', async () => {
     const result = cache.server.put('a')
     await cache.start()
     cache.server.delete('a')
@@ -195,7 +195,7 @@ describe('an own result', () => {
 })
 
 describe('resync', () => {
-  test('reports every object as updated at each interval, not before the first list', async () => {
+  test('reports every object as updated at each resync interval, but not before the first list', async () => {
     cache.create({ resyncMs: 60_000 })
     cache.server.restart(70_000)
     cache.server.put('a')
@@ -207,7 +207,7 @@ describe('resync', () => {
     expect(cache.heard).toEqual(['resync a', 'resync b'])
   })
 
-  test('reports every object as updated on request', async () => {
+  test('`resync` reports every object as updated', async () => {
     cache.server.put('a')
     await cache.start()
     cache.informer.resync()
@@ -215,7 +215,7 @@ describe('resync', () => {
   })
 })
 
-test('an error of a handler is reported with the object, and the handler gets the next event', async () => {
+test('an error of a handler is logged with the object, and the handler gets the next event', async () => {
   cache.informer.subscribe(({ type }) => {
     if (type === 'added') throw new Error('no')
   })

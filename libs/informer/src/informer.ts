@@ -10,38 +10,37 @@ import { StoreWriter } from './store.ts'
 import { type Replica, Watcher } from './watcher.ts'
 
 /**
- * A cache of one resource that follows the server.
+ * A cache of the objects of one resource, kept up to date by a list and a watch.
  *
  * Guarantees: handlers get the changes of an object in order, and the store contains a change before its handlers run.
  * A state never goes back: neither a list nor a late answer restores an older state or a deleted object. After a lost
- * connection the informer resumes, or lists again.
+ * connection the informer resumes the watch, or lists again.
  *
  * Caveats: the store may be behind the server. Call `caughtUp` before a decision that an earlier leader may have made
- * already. Handlers run at once and must not wait.
+ * already. Handlers run synchronously and must be short.
  *
- * Errors: an error of a handler or of the projection is logged and stops nothing. `run` rejects only for a bug.
+ * Errors: an error of a handler or of the projection is logged, and the informer continues. `run` rejects only for a
+ * bug.
  */
 export interface Informer<T, W = unknown> {
   readonly store: Reader<T>
-  /**
-   * Calls `handler` for every later change; existing objects are in the store. Returns a function that unsubscribes.
-   */
+  /** Calls `handler` for every later change, not for cached objects. Returns the function that unsubscribes. */
   subscribe(handler: (event: InformerEvent<T>) => void): () => void
-  /** Follows the server until the signal is aborted, then resolves. The store keeps its objects. */
+  /** Keeps the store up to date until the signal is aborted, then resolves. The store keeps its objects. */
   run(signal: AbortSignal): Promise<void>
   /**
-   * Resolves when the store holds nothing older than the server's state at `since`, in the clock's monotonic
-   * milliseconds: at once if the last list began later, else after another list.
+   * Resolves when the store is at least as new as the server was at `since`, in monotonic milliseconds of the clock.
+   * Lists again if the last list was requested before `since`.
    */
   caughtUp(since: number, signal: AbortSignal): Promise<void>
   /**
-   * Puts the result of our own write into the store before its event arrives. Returns what the store holds now: that
-   * result, or something newer; undefined when the projection rejects it or the object is deleted already.
+   * Puts the answer to our own write into the store, before the watch delivers it. Returns the stored object, which may
+   * be newer, or undefined if the projection rejects it or the object is deleted.
    */
   learn(object: W): T | undefined
-  /** Emits an `updated` event for every object, without a change. */
+  /** Emits an `updated` event for every cached object, although nothing has changed. */
   resync(): void
-  /** The moment of the last message from the server, in the clock's monotonic milliseconds. */
+  /** The time of the last message from the API server, in monotonic milliseconds of the clock. */
   readonly lastActivity: number
 }
 
@@ -49,20 +48,20 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly client: KubeClient
   readonly resource: Resource<W>
   /**
-   * Returns the fields to keep of an object, always the same ones, or undefined to keep nothing. `intern` shares values
-   * that many objects repeat. An object for which it throws is reported once and left out.
+   * Returns the fields of an object to cache, the same fields for all objects, or undefined to leave the object out.
+   * `intern` shares values that many objects repeat. If `project` throws, the object is logged once and left out.
    */
   project(object: W, intern: Interner): T | undefined
-  /** Reads the fields of `project` from protobuf. Default: objects come as JSON. */
+  /** Decodes the fields that `project` reads from protobuf. Default: objects are requested as JSON. */
   readonly message?: MessageReader<W> | undefined
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>> | undefined
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly labelSelector?: string | undefined
-  /** Milliseconds between two resyncs. 0: never. */
+  /** The milliseconds between two calls of `resync`. 0: never. */
   readonly resyncMs: number
   readonly pageSize?: number | undefined
-  /** A list and a watch that fill other caches of the kind, too. Default: a separate list and watch. */
+  /** A list and a watch shared with other caches of the same kind. Default: a separate list and watch. */
   readonly watch?: SharedWatch<W> | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -135,7 +134,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     return this.store.get(projected.key)
   }
 
-  /** Adds objects to the cache that the client reads again after a write without an answer. */
+  /** Updates the cache with objects that the client has read again because a write got no answer. */
   #listenForRereads(): () => void {
     const { client, resource, namespace, fieldSelector, labelSelector } = this.#options
     const all = fieldSelector === undefined && labelSelector === undefined
@@ -202,7 +201,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     this.#writer.reached(resourceVersion)
   }
 
-  /** Reuses the cached object for the same state, so that a list does not double the memory. */
+  /** Returns the cached object if it is the same version, so that a list does not double the memory. */
   #known(projected: T): T {
     const present = this.store.get(projected.key)
     const same = present?.uid === projected.uid && present.resourceVersion === projected.resourceVersion
@@ -223,15 +222,15 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
 }
 
 /**
- * Reports whether the answer to a write is the end of its object. If a write removes the last finalizer of a deleted
- * object, the server answers with the version before the write.
+ * Reports whether the answer to a write shows that the object is deleted. A write that removes the last finalizer
+ * deletes the object, but the answer of the API server has the version before that write.
  */
 function isGone({ metadata }: KubeObject): boolean {
   const { deletionTimestamp, finalizers, deletionGracePeriodSeconds } = metadata ?? {}
   return deletionTimestamp != null && (finalizers ?? []).length === 0 && !deletionGracePeriodSeconds
 }
 
-/** Events are delivered in batches; each carries the newest object, and deleted objects have none. */
+/** Creates each event when it is delivered, with the newest state. Objects deleted before that moment get no event. */
 function* resyncEvents<T extends Cached>(store: Reader<T>): Generator<InformerEvent<T>> {
   for (const { key } of [...store.values()]) {
     const object = store.get(key)

@@ -4,7 +4,7 @@ import { Interner } from './projector.ts'
 describe('an interner', () => {
   const interner = new Interner()
 
-  it('returns the given text, and undefined for undefined', () => {
+  it('returns equal texts, lists and maps, and undefined for null and undefined', () => {
     expect(interner.text('a')).toBe('a')
     expect(interner.list(['a', 'b'])).toEqual(['a', 'b'])
     expect(interner.map({ a: 'b' })).toEqual({ a: 'b' })
@@ -18,12 +18,12 @@ describe('an interner', () => {
     expect(interner.map({ a: 'b', c: 'd' })).toBe(interner.map({ a: 'b', c: 'd' }))
   })
 
-  it('never returns the list of a caller, which may grow', () => {
+  it('never returns the list of a caller, because the caller may change it', () => {
     const list = ['own']
     expect(interner.list(list)).not.toBe(list)
   })
 
-  it('distinguishes lists and maps whose texts only end at different places', () => {
+  it('does not confuse lists or maps whose texts contain quotes and commas', () => {
     expect(interner.list(['a","b'])).toEqual(['a","b'])
     expect(interner.list(['a', 'b'])).toEqual(['a', 'b'])
     expect(interner.map({ a: '1', b: '2' })).toEqual({ a: '1', b: '2' })

@@ -9,10 +9,10 @@ export interface ProjectorOptions<W, T> {
   readonly log: Logger
 }
 
-/** Limits the log if a whole cluster has invalid objects. */
+/** The largest number of invalid objects that are logged: all objects of a cluster may be invalid. */
 const MAX_REPORTED = 1000
 
-/** Applies a projection to all objects of the API. An invalid object causes one log line and affects no other object. */
+/** Applies the projection of a cache. An invalid object causes one log line and affects no other object. */
 export class Projector<W extends KubeObject, T extends Cached> {
   readonly #options: ProjectorOptions<W, T>
   readonly #reported = new Set<string>()
@@ -21,7 +21,7 @@ export class Projector<W extends KubeObject, T extends Cached> {
     this.#options = options
   }
 
-  /** Undefined for an object that is not kept or cannot be read. */
+  /** Returns the fields to cache, or undefined if the projection rejects the object or throws. */
   project(object: W): T | undefined {
     try {
       return this.#options.project(object, this.#options.intern)
@@ -31,7 +31,7 @@ export class Projector<W extends KubeObject, T extends Cached> {
     }
   }
 
-  /** Undefined, and reported, for something without a name: it is not even an object. */
+  /** Returns undefined, and logs it once, if the object has no name or no version. */
   identify(object: W): ObjectIdentity | undefined {
     const identity = identityOf(object)
     if (identity === undefined) this.#reportOnce(new Error('the object has no name or no resourceVersion'), object)
@@ -59,19 +59,19 @@ function identityOf(object: KubeObject): ObjectIdentity | undefined {
 type Texts = readonly string[]
 type TextMap = Readonly<Record<string, string>>
 
-/** About as many texts as one cluster has nodes, drivers and classes; more are not worth the table. */
+/** Enough for the names of all nodes, drivers and classes of a cluster. Further texts are not shared. */
 const MOST_TEXTS = 20_000
-/** The limit for first texts of lists, and that for maps. */
+/** The largest number of maps, and of lists with different first texts, that an `Interner` shares. */
 const MOST_GROUPS = 1000
 const MOST_LISTS_PER_FIRST_TEXT = 10
 
 /**
- * Keeps one copy of the texts, lists and maps that many objects repeat. Without it each object has its own copy of the
- * names of its node, driver and class, and lists with spare capacity. Not for values that differ in each object.
+ * Keeps one copy of texts, lists and maps that many objects repeat, for example the names of nodes and drivers. Do not
+ * use it for values that differ in each object: they would fill its tables.
  */
 export class Interner {
   readonly #texts = new Map<string, string>()
-  /** The lists by their first text: one look-up is faster than a key of all texts. */
+  /** The shared lists by their first text, because this look-up is faster than a key of all texts. */
   readonly #lists = new Map<string, Texts[]>()
   readonly #maps = new Map<string, TextMap>()
 

@@ -4,16 +4,16 @@ import type { KubeObject, MessageReader, Resource } from '@csi-sidecars/kube-typ
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Replica, Watcher } from './watcher.ts'
 
-/** The source of one cache. */
+/** The list and watch that fill one cache. */
 export type Feed = Pick<Watcher<KubeObject>, 'run' | 'caughtUp'>
 
-/** A cache that takes part, and its callback for signs of life of the server. */
+/** A cache that a shared watch fills. `onActivity` is called whenever the server sends something. */
 interface Subscriber<W> {
   readonly replica: Replica<W>
   readonly onActivity: () => void
 }
 
-/** One list and one watch of a kind for any number of caches, each with its own projection. */
+/** One list and one watch that fill several caches of the same kind. Each cache has its own projection. */
 export class SharedWatch<W extends KubeObject> implements Replica<W> {
   readonly #watcher: Watcher<W>
   readonly #subscribers: Subscriber<W>[] = []
@@ -22,7 +22,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
   constructor(options: {
     readonly client: KubeClient
     readonly resource: Resource<W>
-    /** Reads the fields of all projections. */
+    /** Decodes the fields that the projections read from protobuf. Default: objects are requested as JSON. */
     readonly message?: MessageReader<W> | undefined
     readonly clock: Clock
     readonly log: Logger
@@ -33,7 +33,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
     this.#watcher = new Watcher({ ...options, replica: this, onActivity })
   }
 
-  /** Adds a cache. All must be added before the first one runs: a later one would miss the list. */
+  /** Adds a cache. Add all caches before the first one runs, because a later cache would miss the list. */
   subscribe(subscriber: Subscriber<W>): Feed {
     invariant(this.#running === undefined, 'a cache that comes after the list')
     this.#subscribers.push(subscriber)

@@ -1,6 +1,6 @@
 export type Indexes<T> = Readonly<Record<string, IndexFunction<T>>>
 
-/** Objects by key, with their indexes: one consistent state, or the state that a list builds up. */
+/** Objects by key, with indexes. Each list fills a new snapshot, which then replaces the current snapshot. */
 export class StoreSnapshot<T extends Cached> {
   readonly objects = new Map<string, T>()
   readonly #tables: ReadonlyMap<string, IndexTable<T>>
@@ -21,7 +21,7 @@ export class StoreSnapshot<T extends Cached> {
     for (const table of this.#tables.values()) table.update(key, before, undefined)
   }
 
-  /** Throws for an index that does not exist. */
+  /** Returns the objects under a value of the index. Throws if the index does not exist. */
   byIndex(index: string, value: string): T[] {
     const table = this.#tables.get(index)
     if (table === undefined) throw new Error(`there is no index "${index}"`)
@@ -34,7 +34,7 @@ export class StoreSnapshot<T extends Cached> {
   }
 }
 
-/** Keys by the values of one index function. A value with a single key, the usual case, needs no set. */
+/** The keys of objects by the values of one index function. A single key is stored without a set, to save memory. */
 class IndexTable<T> {
   readonly #valuesOf: IndexFunction<T>
   readonly #keys = new Map<string, string | Set<string>>()
@@ -51,7 +51,7 @@ class IndexTable<T> {
     for (const value of fresh) if (!old.includes(value)) this.#add(value, key)
   }
 
-  /** The keys in the order of their arrival. */
+  /** Returns the keys under a value, in the order in which they were added. */
   keys(value: string): Iterable<string> {
     const keys = this.#keys.get(value)
     if (keys === undefined) return []
@@ -74,38 +74,39 @@ class IndexTable<T> {
   }
 }
 
-/** The fields that a cache needs of each object. Projections are flat: always the same fields in one order. */
+/** The fields of every cached object. Projections add other fields, always the same ones in the same order. */
 export interface Cached {
-  /** `name`, or `namespace/name`. */
+  /** The key of the object: `name`, or `namespace/name`. */
   readonly key: string
   readonly resourceVersion: string
   readonly uid: string
-  /** The annotation of that name. Kept if runs are traced and the object has it, absent otherwise. */
+  /** The annotation `traceparent`, if the object has it and runs are traced. */
   readonly traceparent?: string
 }
 
-/** Identifies one object, and one state of it. */
+/** The identity of an object, and the version of one of its states. */
 export type ObjectIdentity = Pick<Cached, 'key' | 'uid' | 'resourceVersion'>
 
-/** A change of one key in the cache. */
+/** A change of one object in a cache. */
 export type InformerEvent<T> =
   | { readonly type: 'added'; readonly object: T }
   | {
       readonly type: 'updated'
       readonly before: T
       readonly after: T
-      /** `own`: the result of our own write, before its event. `resync`: nothing has changed. */
+      /** `own`: the answer to our own write, before its watch event. `resync`: nothing has changed. */
       readonly cause: 'watch' | 'own' | 'resync'
     }
-  /** `object` is the last known state. `version`: the object did not exist at this version. Undefined: unknown. */
+  /** `object`: the last cached state. `version`: a version at which the object no longer existed, if known. */
   | { readonly type: 'deleted'; readonly object: T; readonly version?: string }
 
 /**
- * The cache as its readers see it.
+ * A read-only view of a cache.
  *
- * Guarantees: it shows one state of the objects, never a mix of two. No older state replaces a newer one.
+ * Guarantees: a list replaces all objects in one step, so no reader sees a part of it. No older state replaces a newer
+ * one.
  *
- * Caveats: its content may be older than the server's.
+ * Caveats: the cached objects may be older than the server's objects.
  *
  * Errors: `byIndex` throws for an unknown index. `whenSynced` rejects with the reason of its signal.
  */
@@ -113,12 +114,12 @@ export interface Reader<T> {
   get(key: string): T | undefined
   values(): IterableIterator<T>
   readonly size: number
-  /** The objects for which the index function named `value`. */
+  /** Returns the objects for which the index function returned `value`. */
   byIndex(index: string, value: string): readonly T[]
   /** True once the first list is complete. It stays true. */
   readonly synced: boolean
   whenSynced(signal?: AbortSignal): Promise<void>
 }
 
-/** Returns the values under which an object can be found. */
+/** Returns the values under which an index finds the object. */
 export type IndexFunction<T> = (object: T) => readonly string[]

@@ -22,7 +22,7 @@ interface Kept extends Cached {
   readonly value: number
 }
 
-/** A small seeded generator: the seed reproduces a run that fails. */
+/** Returns a random number generator. The seed of a failed run reproduces it. */
 function generator(seed: number): () => number {
   let state = seed
   return () => {
@@ -33,7 +33,7 @@ function generator(seed: number): () => number {
   }
 }
 
-/** The state as its events describe it: each event must fit the ones before. */
+/** Rebuilds the state from the events, and checks that each event fits the earlier events. */
 class Listener {
   readonly known = new Map<string, Kept>()
 
@@ -106,7 +106,7 @@ async function soak(seed: number): Promise<void> {
     const what = random()
     if (what < 0.45) {
       const result = server.put(name)
-      // Our own write: its answer may come long before its event, or long after the deletion of the object.
+      // The answer to our own write may come long before its watch event, or long after the deletion of the object.
       if (random() < 0.5) clock.schedule(random() * 200, () => informer.learn(result))
     } else if (what < 0.7) server.delete(name)
     else if (what < 0.78) server.compact()

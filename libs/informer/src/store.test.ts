@@ -21,7 +21,7 @@ beforeEach(() => {
   writer = new StoreWriter({ owner: ({ owner }) => (owner === '' ? [] : owner.split(',')) })
 })
 
-/** A whole list, as of `version`. */
+/** Replaces the state by a complete list of the given version, and returns the events. */
 function replace(version: number, ...things: Thing[]): InformerEvent<Thing>[] {
   const snapshot = writer.begin()
   for (const each of things) snapshot.set(each)
@@ -38,13 +38,13 @@ const versions = (): Record<string, string> =>
 
 describe('a state of an object', () => {
   test.each<[string, (number | string)[], string[]]>([
-    ['that is new is added', [5], ['added a 5']],
-    ['that is newer replaces the older', [5, 6], ['added a 5', 'a 5->6 watch']],
-    ['that is older is ignored', [6, 5], ['added a 6']],
-    ['that is known is ignored', [5, 5], ['added a 5']],
-    ['is newer by number, not by letters', [9, 10, 9], ['added a 9', 'a 9->10 watch']],
-    ['whose version is no number is newer when it comes later', ['x', 'y', 'y'], ['added a x', 'a x->y watch']],
-  ])('%s', (_, states, words) => {
+    ['adds an unknown object', [5], ['added a 5']],
+    ['replaces an older state by a newer state', [5, 6], ['added a 5', 'a 5->6 watch']],
+    ['ignores an older state', [6, 5], ['added a 6']],
+    ['ignores the state that it already has', [5, 5], ['added a 5']],
+    ['compares versions as numbers, not as texts', [9, 10, 9], ['added a 9', 'a 9->10 watch']],
+    ['treats a later state as newer if versions are not numbers', ['x', 'y', 'y'], ['added a x', 'a x->y watch']],
+  ])('`put` %s', (_, states, words) => {
     expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(words)
   })
 
@@ -67,7 +67,7 @@ describe('a state of an object', () => {
 })
 
 describe('a deletion', () => {
-  test('reports the last known state', () => {
+  test('the event of a deletion contains the last cached state', () => {
     writer.put(thing('a', 5), 'watch')
     expect(inWords(writer.remove(thing('a', 6)))).toEqual(['deleted a 5'])
     expect(versions()).toEqual({})
@@ -77,7 +77,7 @@ describe('a deletion', () => {
     expect(inWords(writer.remove(thing('a', 6)))).toEqual([])
   })
 
-  test('a deletion counts for its object even if an own result is newer, and for no other object of the name', () => {
+  test('a deletion removes its object despite a newer own write, but not a recreated object of the same name', () => {
     writer.put(thing('a', 9), 'own')
     expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
     writer.put(thing('b', 9, { uid: 'second' }), 'watch')
@@ -92,7 +92,7 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), cause))).toEqual(['added a 12'])
   })
 
-  test('a late own result cannot undo a deletion between two lists', () => {
+  test('the late answer to an own write cannot undo a deletion between two lists', () => {
     replace(20)
     expect(inWords(writer.put(thing('a', 15), 'own'))).toEqual([])
     writer.reached('30')
@@ -100,13 +100,13 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('c', 31), 'own'))).toEqual(['added c 31'])
   })
 
-  test('an object that the projection rejects can return', () => {
+  test('an object that the projection has rejected can return with a newer version', () => {
     writer.put(thing('a', 5), 'watch')
     writer.remove(thing('a', 6))
     expect(inWords(writer.put(thing('a', 7), 'watch'))).toEqual(['added a 7'])
   })
 
-  test('deletions are remembered for a while only', () => {
+  test('remembers the newest of many deletions and forgets the oldest', () => {
     for (let at = 0; at < 5000; at += 1) writer.remove(thing(`gone-${at}`, 6))
     expect(inWords(writer.put(thing('gone-4999', 5), 'watch'))).toEqual([])
     expect(inWords(writer.put(thing('gone-0', 5), 'watch'))).toEqual(['added gone-0 5'])
@@ -114,7 +114,7 @@ describe('a deletion', () => {
 })
 
 describe('a list', () => {
-  test('replaces the state, and reports the differences', () => {
+  test('a list replaces the state, and reports the differences as events', () => {
     replace(5, thing('stays', 1), thing('changes', 2), thing('goes', 3), thing('is replaced', 4, { uid: 'first' }))
     const events = replace(
       9,
@@ -132,7 +132,7 @@ describe('a list', () => {
     ])
   })
 
-  test('becomes visible as a whole or not at all', () => {
+  test('a list becomes visible as a whole, once it is complete', () => {
     replace(5, thing('a', 1))
     const snapshot = writer.begin()
     snapshot.set(thing('b', 6))
@@ -142,7 +142,7 @@ describe('a list', () => {
     expect(inWords(events)).toEqual(['deleted a 1', 'added b 6'])
   })
 
-  test('keeps a newer single read that happened during the list', () => {
+  test('a list does not replace a newer state that was read while the list was running', () => {
     replace(5, thing('a', 5))
     const snapshot = writer.begin()
     expect(inWords(writer.put(thing('a', 12), 'read'))).toEqual(['a 5->12 watch'])
@@ -151,7 +151,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ a: '12' })
   })
 
-  test('keeps only own results that are newer than the list', () => {
+  test('a list replaces the results of own writes, unless they are newer than the list', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
     const snapshot = writer.begin()
     writer.put(thing('a', 12), 'own')
@@ -163,7 +163,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ a: '12', b: '9' })
   })
 
-  test('does not bring back an object whose deletion an own write has completed since its request', () => {
+  test('a list does not restore an object that our own write deleted while the list was running', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('c', 5))
     const snapshot = writer.begin()
     writer.remove(thing('a', 6))
@@ -185,13 +185,13 @@ describe('a list', () => {
     expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
   })
 
-  test('a list of a restored server counts, although all its versions are older', () => {
+  test('a list of a restored server replaces the state, although all its versions are older', () => {
     replace(500, thing('a', 400), thing('b', 500))
     expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])
     expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 watch'])
   })
 
-  test('makes the store synced, and it stays synced', async () => {
+  test('the first list makes the store synced, and the store stays synced', async () => {
     const ready = writer.reader.whenSynced()
     expect(writer.reader.synced).toBe(false)
     replace(5)
@@ -201,7 +201,7 @@ describe('a list', () => {
     expect(writer.reader.synced).toBe(true)
   })
 
-  test('the wait for a missing list ends with the signal', async () => {
+  test('`whenSynced` rejects when its signal is aborted', async () => {
     const stop = new AbortController()
     const ready = writer.reader.whenSynced(stop.signal)
     stop.abort(new Error('enough'))
@@ -212,7 +212,7 @@ describe('a list', () => {
 describe('an index', () => {
   const owned = (owner: string): string[] => writer.reader.byIndex('owner', owner).map(({ key }) => key)
 
-  test('finds objects by their current values', () => {
+  test('an index finds objects by their current values', () => {
     replace(5, thing('a', 1, { owner: 'x' }), thing('b', 2, { owner: 'x,y' }), thing('c', 3, { owner: '' }))
     expect([owned('x'), owned('y'), owned('z')]).toEqual([['a', 'b'], ['b'], []])
     writer.put(thing('a', 6, { owner: 'y' }), 'watch')
@@ -221,7 +221,7 @@ describe('an index', () => {
     expect(writer.reader.byIndex('owner', 'y')).toEqual([thing('a', 6, { owner: 'y' })])
   })
 
-  test('holds each object once, even if it names a value twice', () => {
+  test('an index returns an object once, even if the index function returns a value twice', () => {
     replace(5, thing('a', 1, { owner: 'x,x' }))
     expect(owned('x')).toEqual(['a'])
     writer.put(thing('a', 6, { owner: 'y' }), 'watch')

@@ -10,9 +10,9 @@ import {
 } from './snapshot.ts'
 
 /**
- * The only writer of the cache.
+ * The only writer of a cache.
  *
- * Guarantees: no older state replaces an object, and no deleted object returns, from any source.
+ * Guarantees: no state from any source replaces a newer state or restores a deleted object.
  */
 export class StoreWriter<T extends Cached> {
   readonly reader: Reader<T>
@@ -21,11 +21,11 @@ export class StoreWriter<T extends Cached> {
   readonly #synced = Promise.withResolvers<void>()
   #isSynced = false
   #current: StoreSnapshot<T>
-  /** The store has seen every change up to this version. */
+  /** The store contains every change up to this version. */
   #completeTo = ''
-  /** Own results and single reads during a list: the list may be older than they are. */
+  /** The keys that own writes or single reads have updated while a list runs: the list may be older than they are. */
   #learned: Set<string> | undefined
-  /** Deletions by own writes during a list: the list may still show these objects. */
+  /** The objects that were deleted while a list runs: the list may still contain them. */
   #ended: ObjectIdentity[] = []
 
   constructor(indexes: Indexes<T>) {
@@ -35,20 +35,20 @@ export class StoreWriter<T extends Cached> {
   }
 
   /**
-   * Takes a state of an object: from the watch, from an own write, or from a single read.
-   * Returns the changes. None if a newer state is known already.
+   * Stores a state of an object from the watch, from our own write or from a single read. Returns the events, and none
+   * if the state is outdated.
    */
   put(after: T, cause: 'watch' | 'own' | 'read'): readonly InformerEvent<T>[] {
     if (this.#tombstones.covers(after)) return []
     const before = this.#current.objects.get(after.key)
-    // The answer to an own write may arrive after the deletion of the object, unseen between two lists.
+    // An object that was created and deleted between two lists has no tombstone. A late answer must not add it.
     if (before === undefined && cause !== 'watch' && !isNewer(after, { resourceVersion: this.#completeTo })) return []
     if (before !== undefined && !isNewer(after, before)) return []
     this.#current.set(after)
     if (cause !== 'watch') this.#learned?.add(after.key)
     if (before === undefined) return [{ type: 'added', object: after }]
     if (before.uid === after.uid) return [{ type: 'updated', before, after, cause: cause === 'own' ? 'own' : 'watch' }]
-    // Deleted and created again under the same name: two objects.
+    // The object was deleted and recreated under the same name.
     this.#tombstones.add(before)
     return [
       { type: 'deleted', object: before },
@@ -56,7 +56,7 @@ export class StoreWriter<T extends Cached> {
     ]
   }
 
-  /** Removes a deleted object, or an object that the projection rejects now. A newer object of the same name stays. */
+  /** Removes an object that was deleted or that the projection now rejects. A newer object of the same name stays. */
   remove(gone: ObjectIdentity): readonly InformerEvent<T>[] {
     const before = this.#current.objects.get(gone.key)
     if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []
@@ -68,12 +68,12 @@ export class StoreWriter<T extends Cached> {
     return [{ type: 'deleted', object: before, ...version }]
   }
 
-  /** Every change up to this version is in the store. */
+  /** Records that the store contains every change up to this version. */
   reached(resourceVersion: string): void {
     this.#completeTo = resourceVersion
   }
 
-  /** An empty snapshot for a list that is about to be requested; `replace` makes it the current one. */
+  /** Returns an empty snapshot for a list that is about to be requested. `replace` makes it the current state. */
   begin(): StoreSnapshot<T> {
     this.#learned = new Set()
     this.#ended = []
@@ -81,12 +81,12 @@ export class StoreWriter<T extends Cached> {
   }
 
   /**
-   * Makes a complete list the current state, at once for all readers. The returned changes are computed lazily, so that
-   * thousands of them can be delivered in batches; only own results may come in between.
+   * Makes a complete list the current state in one step. The returned events are created lazily, so that thousands of
+   * them can be delivered in batches. Only answers to own writes may change the store between the batches.
    */
   replace(next: StoreSnapshot<T>, resourceVersion: string): Iterable<InformerEvent<T>> {
     const old = this.#current.objects
-    // Only these deletions, not all tombstones: a restored server may hold deleted objects again.
+    // Older tombstones do not count here: a server that was restored from a backup has deleted objects again.
     for (const gone of this.#ended) {
       const listed = next.objects.get(gone.key)
       if (listed?.uid === gone.uid && !isNewer(listed, gone)) next.delete(gone.key)
@@ -141,20 +141,20 @@ interface Versioned {
   readonly resourceVersion: string
 }
 
-/** Compares two versions. Versions that are no numbers cannot be compared: then the later news is newer. */
+/** Reports whether `news` has a newer version. If the versions are not numbers, `news` is newer if they differ. */
 export function isNewer(news: Versioned, known: Versioned): boolean {
   const order = compareResourceVersions(news.resourceVersion, known.resourceVersion)
   return order > 0 || (order === 0 && news.resourceVersion !== known.resourceVersion)
 }
 
-/** States that arrive after their deletion are late by seconds at most, so this many deletions are enough. */
+/** The number of recorded deletions. Enough, because outdated states arrive at most seconds after a deletion. */
 const REMEMBERED = 2000
 
-/** The recently deleted objects, so that no older state brings them back. Bounded: the oldest are forgotten first. */
+/** The last `REMEMBERED` deleted objects, so that a late older state does not restore them. */
 export class Tombstones {
   readonly #byKey = new Map<string, ObjectIdentity>()
 
-  /** Ignores all states of the object up to this version from now on. */
+  /** Records a deletion: states of the object up to this version are outdated from now on. */
   add({ key, uid, resourceVersion }: ObjectIdentity): void {
     this.#byKey.delete(key)
     this.#byKey.set(key, { key, uid, resourceVersion })
@@ -163,7 +163,7 @@ export class Tombstones {
     if (oldest !== undefined) this.#byKey.delete(oldest)
   }
 
-  /** Reports whether the news are too late. Another object of the same name, or a later state, is not. */
+  /** Reports whether a state is outdated by a deletion. A later state and a recreated object are not outdated. */
   covers(news: ObjectIdentity): boolean {
     const ended = this.#byKey.get(news.key)
     return ended !== undefined && ended.uid === news.uid && !isNewer(news, ended)

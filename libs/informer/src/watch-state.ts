@@ -1,13 +1,13 @@
 import { unreachable } from '@csi-sidecars/base'
 import { ApiError, isGone, isTooManyRequests } from '@csi-sidecars/kube-client'
 
-/** The next step of a watcher. */
+/** The request that a watcher sends next, or the watch that it continues. */
 export type WatchState =
-  /** A streaming list: a watch that begins with all existing objects, and then continues. */
+  /** A streaming list: a watch that begins with all existing objects, and continues with changes. */
   | { readonly at: 'streamList'; readonly failures: number }
-  /** A list in pages, or in one piece once a page token has expired. */
+  /** A list in pages, or in one response after a page token has expired. */
   | { readonly at: 'pageList'; readonly paged: boolean; readonly streamable: boolean }
-  /** Changes after a version up to which the store is complete. `fresh`: none has come since the list. */
+  /** A watch from the version `from`. `fresh`: it has delivered no event since the list. */
   | {
       readonly at: 'watch'
       readonly from: string
@@ -16,37 +16,37 @@ export type WatchState =
       readonly fresh: boolean
     }
 
-/** The result of a step. */
+/** The result of a request, or a frame of its stream. */
 export type WatchReply =
-  /** All objects have been seen, as of a version. */
+  /** The list is complete, as of this version. */
   | { readonly kind: 'listed'; readonly resourceVersion: string }
-  /** A change or a bookmark: everything up to a version has been seen. */
+  /** The watch has delivered a change or a bookmark. The store contains all changes up to this version. */
   | { readonly kind: 'seen'; readonly resourceVersion: string }
-  /** The stream is over. `brief`: it ended soon without a frame, so another stream at once would be useless. */
+  /** The stream has ended. `brief`: it ended soon and without a frame, so another stream at once would be useless. */
   | { readonly kind: 'ended'; readonly why: EndCause; readonly error: unknown; readonly brief: boolean }
-  /** The request was refused or not answered. */
+  /** The request was refused or got no answer. */
   | { readonly kind: 'refused'; readonly error: unknown }
 
 /**
- * `unmarked`: a streaming list without a bookmark at its end, as from a server that does not know the option.
- * `outdated`: ended by us, because a caller needs a list that begins now.
+ * `unmarked`: the streaming list had no final bookmark, probably because the server does not support streaming lists.
+ * `outdated`: the watcher ended the stream, because a caller needs a newer list.
  */
 export type EndCause = 'closed' | 'broken' | 'silent' | 'badFrame' | 'error' | 'unmarked' | 'outdated'
 
 export interface WatchStep {
   readonly state: WatchState
-  /** True if the next step waits. The back-off says how long. */
+  /** True if the next request waits for the back-off. */
   readonly wait: boolean
 }
 
 export const START: WatchState = { at: 'streamList', failures: 0 }
 
-/** Consecutive failures after which another kind of request is tried. */
+/** After this number of consecutive failures the watcher sends another kind of request. */
 const MAX_FAILURES = 5
 
 /**
- * The whole policy of a watcher. Pure. The watcher resumes from a version if possible, because a list is expensive. It
- * lists if it may have missed a change.
+ * Returns the next request of a watcher. Pure. The watcher resumes from a version if possible, because a list is
+ * expensive. It lists if it may have missed a change.
  */
 export function next(state: WatchState, reply: WatchReply): WatchStep {
   switch (reply.kind) {
@@ -88,10 +88,11 @@ function afterRefusal(state: WatchState, error: unknown): WatchStep {
       if (!isPassing(error)) return go(PAGE_LIST)
       return isServersFault(error) ? afterFailedList(state) : wait(state)
     case 'pageList':
-      // A token expires when the list takes longer than the server's history. A list in one piece has no token.
+      // A page token expires if a list takes longer than the server keeps its history. A list in one response has no
+      // token.
       return isGone(error) ? { state: { ...state, paged: false }, wait: !state.paged } : wait({ ...state, paged: true })
     case 'watch':
-      // A list whose version expires before its watch must not be repeated without a pause.
+      // Without this pause, a list whose version expires before its first event would repeat at once.
       if (isGone(error)) return { state: list(state), wait: state.fresh }
       if (!isPassing(error) || isAhead(error)) return wait(list(state))
       if (!isServersFault(error)) return wait(state)
@@ -101,13 +102,13 @@ function afterRefusal(state: WatchState, error: unknown): WatchStep {
   }
 }
 
-/** A streaming list that fails repeatedly may be too large for a proxy in between: pages are smaller. */
+/** Switches to pages after repeated failures: a streaming list may be too large for a proxy. */
 function afterFailedList(state: WatchState): WatchStep {
   if (state.at !== 'streamList') return wait(state)
   return state.failures === MAX_FAILURES ? wait(PAGE_LIST) : wait({ ...state, failures: state.failures + 1 })
 }
 
-/** After a server has refused to stream a list, lists are paged. */
+/** A list in pages. Later lists are paged too, because streaming has failed. */
 const PAGE_LIST: WatchState = { at: 'pageList', paged: true, streamable: false }
 
 function list(state: WatchState): WatchState {
@@ -126,17 +127,17 @@ function wait(state: WatchState): WatchStep {
   return { state, wait: true }
 }
 
-/** The same request may succeed later: no answer, too many requests, an internal error of the server. */
+/** Reports whether the same request may succeed later: no answer, too many requests, or an error inside the server. */
 function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 0 || isTooManyRequests(error) || error.code >= 500)
 }
 
-/** An internal error of the server: this request may cause it. */
+/** Reports whether the server failed internally. The request itself may be the cause. */
 function isServersFault(error: unknown): boolean {
   return error instanceof ApiError && error.code >= 500
 }
 
-/** We are ahead of the server, as after its restore from a backup. */
+/** Reports whether our version is newer than the server, for example after its restore from a backup. */
 function isAhead(error: unknown): boolean {
   const causes = error instanceof ApiError ? error.details?.causes : undefined
   return causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false

@@ -12,17 +12,17 @@ import type { MessageReader, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
 
-/** The copy that a watcher keeps up to date. */
+/** The copy of the objects that a watcher keeps up to date. */
 export interface Replica<W> {
-  /** A list begins; its objects are collected separately. */
+  /** Called when a list begins. Its objects are collected apart from the current state. */
   begin(): void
-  /** An object of the list, or a change during a streaming list. */
+  /** Called for each object of a list, and for each change during a streaming list. */
   collect(frame: ChangeFrame<W>): void
-  /** The list is complete: the collected objects are the current state. */
+  /** Called when the list is complete. The collected objects become the current state. */
   commit(resourceVersion: string): void | Promise<void>
-  /** A change of the current state. Returns its version, undefined when the object has none. */
+  /** Applies a change to the current state. Returns its version, or undefined if the object has none. */
   apply(frame: ChangeFrame<W>): string | undefined
-  /** There were no other changes up to this version. */
+  /** Called when all changes up to this version have been delivered. */
   reached(resourceVersion: string): void
 }
 
@@ -41,35 +41,35 @@ export interface WatcherOptions<W> {
   onActivity(): void
 }
 
-/** A stream that brought nothing within its first second is not opened again at once. */
+/** A stream that ends within this time without a frame is opened again only after a pause. */
 const BRIEF_MS = 1000
-/** A server that streams a list sends without pause and marks the end; one that falls silent does not support it. */
+/** A streaming list is given up after this time without a frame: the server probably does not support it. */
 const UNMARKED_MS = 10_000
-/** No list takes longer than this, and this for each object of it: a busy server streams them faster. */
+/** A streaming list is given up after 60 s plus 0.2 ms for each object. Even a busy server is faster. */
 const LONGEST_LIST_MS = 60_000
 const LONGEST_OBJECT_MS = 0.2
 const FIRST_WAIT_MS = 800
 const LONGEST_WAIT_MS = 30_000
-/** Requests are no load for an unreachable server, and its return must be noticed soon. */
+/** The longest wait while the server is unreachable. It is short, so that its return is noticed soon. */
 const LONGEST_WAIT_UNREACHABLE_MS = 5_000
-/** A failure after this time without one resets the back-off. */
+/** After this time without a failure the back-off begins with short waits again. */
 const QUIET_MS = 120_000
 
-/** Keeps a replica up to date until the signal is aborted: performs what `watch-state` decides. Retries without limit. */
+/** Keeps a replica up to date with the requests that `next` chooses. Retries without limit. */
 export class Watcher<W> {
   readonly #options: WatcherOptions<W>
   readonly #backoff: Backoff
   #waitedAt = Number.NEGATIVE_INFINITY
   #state: WatchState = START
-  /** The times of the requests for the replica's list and for the running list. */
+  /** The times when the current list of the replica and the running list were requested. */
   #listedSince = Number.NEGATIVE_INFINITY
   #listBegan = Number.NEGATIVE_INFINITY
-  /** The newest `since` of `caughtUp`. */
+  /** The newest `since` that a caller has passed to `caughtUp`. */
   #wantedSince = Number.NEGATIVE_INFINITY
   #listed = Promise.withResolvers<void>()
-  /** Frames of the stream so far. */
+  /** The number of frames that the current stream has delivered. */
   #frames = 0
-  /** Ends the current stream or pause. */
+  /** Aborting this scope ends the current stream or pause. */
   #interrupt: Scope | undefined
 
   constructor(options: WatcherOptions<W>) {
@@ -83,7 +83,7 @@ export class Watcher<W> {
     })
   }
 
-  /** Rejects with the signal's reason. */
+  /** Runs until the signal is aborted, then rejects with its reason. */
   async run(signal: AbortSignal): Promise<never> {
     this.#state = START
     for (;;) {
@@ -106,7 +106,7 @@ export class Watcher<W> {
     }
   }
 
-  /** The watch follows a list that is too old for a caller. */
+  /** True if a caller of `caughtUp` needs a newer list than the list before the current watch. */
   get #outdated(): boolean {
     return this.#state.at === 'watch' && this.#listedSince < this.#wantedSince
   }
@@ -218,7 +218,7 @@ export class Watcher<W> {
     const longest = isUnreachable(error) ? LONGEST_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
     using pause = scope(signal)
     this.#interrupt = pause
-    // A Retry-After must not stop a cache for an hour.
+    // A long `Retry-After` must not stop a cache for an hour.
     const askedMs = Math.min(error?.retryAfterMs ?? 0, LONGEST_WAIT_MS)
     const ms = Math.max(askedMs, Math.min(this.#backoff.next(), longest))
     await clock.sleep(ms, pause.signal).catch((reason: unknown) => {
@@ -231,7 +231,7 @@ export class Watcher<W> {
     const { log, resource } = this.#options
     const pairs = { resource: resource.plural, at: this.#state.at }
     if (reply.kind === 'refused') {
-      // The client logs the missing permission.
+      // The client has already logged the missing permission.
       if (isForbidden(reply.error)) return
       if (this.#state.at === 'watch') log.v(2)?.info('Watch failed, backing off', { ...pairs, err: reply.error })
       else if (this.#state.at === 'pageList') log.error(reply.error, 'Failed to list', { resource: resource.plural })
@@ -244,7 +244,7 @@ export class Watcher<W> {
   }
 }
 
-/** Ends a streaming list that falls silent before its end is marked, or whose end comes too late. */
+/** Aborts a streaming list that is silent or takes too long before the bookmark that marks its end. */
 class MarkGuard {
   readonly #clock: Clock
   readonly #own: Scope
@@ -267,7 +267,7 @@ class MarkGuard {
     this.#heardAt = this.#clock.monotonic()
   }
 
-  /** The end is marked, or the stream is no list. */
+  /** Stops the guard: the final bookmark has arrived, or the stream is not a list. */
   done(): void {
     this.#cancel()
   }
@@ -285,7 +285,7 @@ class MarkGuard {
   }
 }
 
-/** A refusal is an answer: the server is reachable. */
+/** Reports whether the server answered with a refusal, which proves that it is reachable. */
 function isAnswered(reply: WatchReply): boolean {
   return (
     reply.kind === 'refused' && reply.error instanceof ApiError && reply.error.code >= 400 && reply.error.code < 500

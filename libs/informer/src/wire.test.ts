@@ -66,7 +66,7 @@ const label = (name: string): void => {
 }
 
 describe('a server that streams lists', () => {
-  test('gets one request, and its stream is followed', async () => {
+  test('a server that streams lists gets one request for the list and the watch', async () => {
     cluster.add(pv('a'), pv('b'))
     start()
     await informer.store.whenSynced()
@@ -80,7 +80,7 @@ describe('a server that streams lists', () => {
   })
 
   test.each(['close', 'cut'] as const)(
-    'whose stream ends (%s) is resumed without a list; nothing is lost',
+    'a stream that ends (%s) is resumed without a list, and no change is lost',
     async (how) => {
       cluster.add(pv('a'))
       start()
@@ -135,7 +135,7 @@ describe('a server that does not stream lists', () => {
     cluster.api.faults.add({ match: { verb: 'watch' }, times: 1, action })
   }
 
-  test('gets requests for pages, and a watch from their version', async () => {
+  test('a server without streaming lists gets requests for pages, and a watch from their version', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     refuse()
     start({ pageSize: 3 })
@@ -146,7 +146,7 @@ describe('a server that does not stream lists', () => {
     await until(() => keys().length === 8)
   })
 
-  test('a server whose pages expire gets a request for the list in one piece', async () => {
+  test('a server whose pages expire gets a request for the whole list in one response', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     refuse()
     cluster.api.faults.add({

@@ -1,4 +1,4 @@
-/** mantissa x 10^scale, exact at any size. */
+/** The number `mantissa` x 10^`scale`, exact at any size. */
 export interface Amount {
   readonly mantissa: bigint
   readonly scale: number
@@ -7,7 +7,7 @@ export interface Amount {
 export function compareAmounts(a: Amount, b: Amount): number {
   const bySign = signOf(a) - signOf(b)
   if (bySign !== 0 || a.mantissa === 0n) return Math.sign(bySign)
-  // The place of the first digit decides without writing out 1e2000000000.
+  // The number of digits before the point decides first, so that 1e2000000000 is never written out.
   const byLength = lengthOf(a) - lengthOf(b)
   if (byLength !== 0) return Math.sign(byLength) * signOf(a)
   const scale = Math.min(a.scale, b.scale)
@@ -26,7 +26,7 @@ export function signOf(amount: Amount): -1 | 0 | 1 {
 export function roundedUp(amount: Amount, scale: number): Amount {
   const dropped = scale - amount.scale
   if (dropped <= 0 || amount.mantissa === 0n) return amount
-  // Everything is dropped: do not compute the power.
+  // All digits are dropped. The power could be huge, so it is not computed.
   if (dropped > digitsOf(amount.mantissa)) return { mantissa: BigInt(signOf(amount)), scale }
   const divisor = 10n ** BigInt(dropped)
   const whole = amount.mantissa / divisor
@@ -34,7 +34,7 @@ export function roundedUp(amount: Amount, scale: number): Amount {
   return { mantissa: exact ? whole : whole + BigInt(signOf(amount)), scale }
 }
 
-/** The same amount with the power of ten as large as it can be. */
+/** Returns the same amount with the largest possible scale. */
 export function reduced(amount: Amount): Amount {
   if (amount.mantissa === 0n) return { mantissa: 0n, scale: 0 }
   const text = amount.mantissa.toString()
@@ -43,12 +43,12 @@ export function reduced(amount: Amount): Amount {
   return { mantissa: BigInt(text.slice(0, length)), scale: amount.scale + text.length - length }
 }
 
-/** The mantissa at a scale that is not above the amount's own. */
+/** Returns the mantissa for another scale, which must not be above the scale of the amount. */
 export function mantissaAt(amount: Amount, scale: number): bigint {
   return amount.mantissa * 10n ** BigInt(amount.scale - scale)
 }
 
-/** Digits in front of the decimal point; negative for zeros behind it. */
+/** Returns the number of digits before the decimal point. It is negative if zeros follow the point. */
 export function lengthOf(amount: Amount): number {
   return digitsOf(amount.mantissa) + amount.scale
 }

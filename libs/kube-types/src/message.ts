@@ -1,8 +1,8 @@
 import type { ProtobufReader } from './protobuf.ts'
 
 /**
- * Reads an object from the message at the position of the reader, with the fields that proto/kube names, as JSON has
- * them. Throws a `ProtobufError`.
+ * Reads the message from the position of the reader to `end`. Returns the fields in proto/kube in the form that JSON
+ * has. Throws a `ProtobufError`.
  */
 export type MessageReader<T> = (reader: ProtobufReader, end: number) => T
 
@@ -10,7 +10,7 @@ const FIRST_TEXT = 10
 const SECOND_TEXT = 18
 const FIRST_NUMBER = 8
 
-/** A Quantity is a message with its text. An empty message is zero. */
+/** Reads the text of a Quantity message. An empty message is zero. */
 export function quantity(reader: ProtobufReader, end: number): string {
   let text = '0'
   while (reader.at < end) {
@@ -20,7 +20,7 @@ export function quantity(reader: ProtobufReader, end: number): string {
   return text
 }
 
-/** A time is a message with its seconds. JSON has null for an empty message. */
+/** Reads the seconds of a Time message as a text. Returns null for an empty message, as JSON does. */
 export function time(reader: ProtobufReader, end: number): string | null {
   if (reader.at === end) return null
   let seconds = 0
@@ -34,7 +34,7 @@ export function time(reader: ProtobufReader, end: number): string | null {
 
 type Texts = Record<string, string>
 
-/** An entry of a map is a message of its key and its value. */
+/** Reads an entry of a map, which is a message with a key and a value, into `map`. */
 export function addText(map: Texts | undefined, reader: ProtobufReader, end: number): Texts {
   let key = ''
   let value = ''

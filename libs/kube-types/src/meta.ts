@@ -12,25 +12,25 @@ export interface KubeObject {
   readonly metadata?: ObjectMeta | undefined
 }
 
-/** Names one object of a resource; the namespace is absent for a cluster's own. */
+/** The name of one object of a resource. `namespace` is undefined for objects without a namespace. */
 export interface ObjectRef {
   readonly name: string
   readonly namespace?: string | undefined
 }
 
-/** RFC 3339 in whole seconds, as every timestamp of an object but a Lease's. */
+/** Returns a time as RFC 3339 in whole seconds, as in all objects except Leases. */
 export function rfc3339(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** RFC 3339 with six fraction digits, as in Leases: the API server refuses three. */
+/** Returns a time as RFC 3339 with six fraction digits, as in Leases. The API server refuses three digits there. */
 export function rfc3339Micro(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z')
 }
 
 const MAX_INT32 = 2 ** 31 - 1
 
-/** A number that comes from outside, such as seconds or a count: undefined unless it is whole, not negative and an int32. */
+/** Returns an untrusted value if it is a whole number from 0 to the largest int32, and undefined otherwise. */
 export function wholeNumberOf(value: unknown): number | undefined {
   return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_INT32 ? Number(value) : undefined
 }
@@ -38,8 +38,8 @@ export function wholeNumberOf(value: unknown): number | undefined {
 const DECIMAL = /^(?:0|[1-9][0-9]*)$/
 
 /**
- * Orders two resource versions of one resource: negative when `a` is the older.
- * They are whole numbers of any length; any other text is older than all of them.
+ * Compares two versions of one resource. Negative if `a` is older. Versions are whole numbers of any length. All other
+ * texts are older than any number.
  */
 export function compareResourceVersions(a: string, b: string): number {
   const aIs = DECIMAL.test(a)
@@ -50,19 +50,19 @@ export function compareResourceVersions(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
-/** A JSON object, fields as they come. `undefined` counts as absent everywhere, since JSON drops it. */
+/** A JSON object. Fields that are `undefined` count as absent, because JSON drops them. */
 export type JsonObject = { readonly [key: string]: unknown }
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The field, only if it is the object's own: keys such as `constructor` are ordinary names here. */
+/** Returns a field of the object, and never an inherited property such as `constructor`. */
 export function fieldOf(object: JsonObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
-/** Equal as JSON: the order of keys does not matter, that of items does. */
+/** Reports whether two values are equal as JSON: the order of keys does not matter, but the order of items does. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -75,7 +75,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   return true
 }
 
-/** The keys of both objects, each once: the keys of the first in their order, then the other keys of the second. */
+/** Returns the keys of both objects, each once: the keys of `a` in their order, then the other keys of `b`. */
 export function keysOf(a: JsonObject, b: JsonObject): Set<string> {
   return new Set([...Object.keys(a), ...Object.keys(b)])
 }

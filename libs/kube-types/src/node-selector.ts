@@ -6,10 +6,10 @@ export interface SelectableNode {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** The only field that selectors may name. */
+/** The only field of a node that selectors may name. */
 export const NAME_FIELD = 'metadata.name'
 
-/** Whether a term admits the node, as the scheduler decides it: all requirements hold, and a term without any holds nowhere. */
+/** Reports whether the term selects the node, as in the scheduler: all its requirements match, at least one. */
 export function matchesTerm({ matchExpressions, matchFields }: NodeSelectorTerm, node: SelectableNode): boolean {
   const expressions = matchExpressions ?? []
   const fields = matchFields ?? []
@@ -38,7 +38,7 @@ function holds({ operator, values }: NodeSelectorRequirement, value: string | un
     case 'Lt':
       return compares(operator, value, values ?? [])
     default:
-      // The scheduler refuses a selector that it does not understand.
+      // The scheduler refuses a selector with an unknown operator.
       return false
   }
 }

@@ -5,9 +5,9 @@ import { addFinalizerPatch, mergePatchOf, removeFinalizerPatch } from './patch.t
 
 describe('mergePatchOf', () => {
   it.each<[what: string, before: object, after: object, patch: object]>([
-    ['nothing differs', { a: 1, b: { c: [1] } }, { b: { c: [1] }, a: 1 }, {}],
-    ['a field is new', {}, { status: { attached: true } }, { status: { attached: true } }],
-    ['only the deepest change travels', { a: { b: 1, c: 2 }, d: 3 }, { a: { b: 1, c: 4 }, d: 3 }, { a: { c: 4 } }],
+    ['equal objects need no change', { a: 1, b: { c: [1] } }, { b: { c: [1] }, a: 1 }, {}],
+    ['a new field is added', {}, { status: { attached: true } }, { status: { attached: true } }],
+    ['only the deepest change is sent', { a: { b: 1, c: 2 }, d: 3 }, { a: { b: 1, c: 4 }, d: 3 }, { a: { c: 4 } }],
     [
       'a removed field is null',
       { status: { attachError: { message: 'x' } } },
@@ -23,13 +23,13 @@ describe('mergePatchOf', () => {
       { attachmentMetadata: { old: null, new: '3' } },
     ],
     ['a list is written whole', { finalizers: ['a'] }, { finalizers: ['a', 'b'] }, { finalizers: ['a', 'b'] }],
-    ['a list becomes a map', { a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
+    ['a map replaces a list', { a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
     ['false and empty text are values', { a: true, b: 'x' }, { a: false, b: '' }, { a: false, b: '' }],
-  ])('%s', (_what, before, after, patch) => {
+  ])('mergePatchOf: %s', (_what, before, after, patch) => {
     expect(mergePatchOf(before, after)).toStrictEqual(patch)
   })
 
-  it('takes names of JavaScript for ordinary keys', () => {
+  it('treats names such as `__proto__` as ordinary keys', () => {
     const before = JSON.parse('{"annotations":{"__proto__":"x","constructor":"y"}}')
     const after = JSON.parse('{"annotations":{"__proto__":"z"}}')
     const patch = mergePatchOf(before, after)
@@ -49,7 +49,7 @@ describe('mergePatchOf', () => {
     object: fc.dictionary(fc.string(), tie('any'), { noNullPrototype: true }),
   }))
 
-  it('leads from any object to any other when applied', () => {
+  it('the patch turns any object into any other object', () => {
     fc.assert(
       fc.property(value.object, value.object, (before, after) => {
         const kept = structuredClone(before)
@@ -60,7 +60,7 @@ describe('mergePatchOf', () => {
   })
 })
 
-/** RFC 7396, as short as its text. */
+/** Applies a merge patch by the rules of RFC 7396. */
 function applied(target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch
   const result = new Map(isJsonObject(target) ? Object.entries(target) : [])
@@ -76,7 +76,7 @@ const MINE = 'external-attacher/csi-example-com'
 describe('addFinalizerPatch', () => {
   it.each<[what: string, finalizers: readonly string[] | undefined, body: object[]]>([
     [
-      'no list',
+      'an absent list',
       undefined,
       [
         { op: 'test', path: '/metadata/finalizers', value: null },
@@ -91,14 +91,14 @@ describe('addFinalizerPatch', () => {
         { op: 'replace', path: '/metadata/finalizers', value: [MINE] },
       ],
     ],
-    ["others' entries", ['kubernetes.io/pv-protection'], [{ op: 'add', path: '/metadata/finalizers/-', value: MINE }]],
-  ])('with %s', (_what, finalizers, body) => {
+    ['other finalizers', ['kubernetes.io/pv-protection'], [{ op: 'add', path: '/metadata/finalizers/-', value: MINE }]],
+  ])('adds a finalizer to %s', (_what, finalizers, body) => {
     expect(addFinalizerPatch(finalizers, MINE)).toStrictEqual({ kind: 'json', body })
   })
 })
 
 describe('removeFinalizerPatch', () => {
-  it('removes the entry at the index of the cache, if it is still there', () => {
+  it('removes the finalizer at its index in the cache, if it is still there', () => {
     expect(removeFinalizerPatch(['a', MINE, 'b'], MINE)).toStrictEqual({
       kind: 'json',
       body: [
@@ -108,17 +108,17 @@ describe('removeFinalizerPatch', () => {
     })
   })
 
-  it.each([[undefined], [[]], [['other']]])('returns undefined for %j', (finalizers) => {
+  it.each([[undefined], [[]], [['other']]])('returns undefined for the finalizers %j', (finalizers) => {
     expect(removeFinalizerPatch(finalizers, MINE)).toBeUndefined()
   })
 })
 
 it.each([
-  ['adding to no list', addFinalizerPatch(undefined, MINE, 'u'), addFinalizerPatch(undefined, MINE)],
+  ['adding to an absent list', addFinalizerPatch(undefined, MINE, 'u'), addFinalizerPatch(undefined, MINE)],
   ['adding to an empty list', addFinalizerPatch([], MINE, 'u'), addFinalizerPatch([], MINE)],
-  ["adding to others' entries", addFinalizerPatch(['a'], MINE, 'u'), addFinalizerPatch(['a'], MINE)],
+  ['adding to other finalizers', addFinalizerPatch(['a'], MINE, 'u'), addFinalizerPatch(['a'], MINE)],
   ['removing', removeFinalizerPatch([MINE], MINE, 'u'), removeFinalizerPatch([MINE], MINE)],
-])('%s is refused by another object of the name, when the uid is given', (_what, guarded, plain) => {
+])('a patch with a UID tests the UID first: %s', (_what, guarded, plain) => {
   const rest = plain?.body as object[]
   expect(guarded).toStrictEqual({ kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: 'u' }, ...rest] })
 })

@@ -1,6 +1,6 @@
 import { fieldOf, isJsonObject, type JsonObject, jsonEqual, keysOf } from './meta.ts'
 
-/** A change to one object, as the API server takes it. */
+/** A change to one object, in a form that the API server accepts. */
 export interface Patch {
   readonly kind: 'merge' | 'json' | 'strategic'
   readonly body: unknown
@@ -13,8 +13,8 @@ export const PATCH_CONTENT_TYPES: Readonly<Record<Patch['kind'], string>> = {
 }
 
 /**
- * The smallest RFC 7396 patch that turns `before` into `after`; `{}` when nothing differs.
- * Lists are replaced whole. A null in `after` means an absent field.
+ * Returns the smallest RFC 7396 patch that turns `before` into `after`. Lists are replaced as a whole. A null in
+ * `after` counts as an absent field.
  */
 export function mergePatchOf(before: object, after: object): JsonObject {
   return difference(before as JsonObject, after as JsonObject)
@@ -40,10 +40,10 @@ const FINALIZERS = '/metadata/finalizers'
 const UID = '/metadata/uid'
 
 /**
- * Adds one finalizer without touching others.
+ * Returns a patch that adds one finalizer and keeps all others.
  *
- * Guarantees: the patch never restores a finalizer that another client has removed. With `uid` the server refuses it for
- * a recreated object.
+ * Guarantees: the patch never restores a finalizer that another client has removed. With `uid` the server refuses it
+ * for a recreated object.
  *
  * Errors: if `finalizers` from the cache is absent and the object has a list by now, the `test` operation fails.
  */
@@ -63,8 +63,8 @@ export function addFinalizerPatch(finalizers: readonly string[] | undefined, nam
 }
 
 /**
- * Removes one finalizer at the position in the cache. Undefined if the cached object does not have it. `uid` guards the
- * patch as in `addFinalizerPatch`.
+ * Returns a patch that removes one finalizer at its cached index, or undefined if the cache does not have it. With
+ * `uid` the server refuses the patch for a recreated object.
  */
 export function removeFinalizerPatch(
   finalizers: readonly string[] | undefined,

@@ -18,7 +18,7 @@ const read = <T>(message: MessageReader<T>, bytes: Buffer): T => message(new Pro
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe('an object', () => {
-  test('reads the named fields as JSON has them, and skips all others', () => {
+  test('reads the known fields in the form of JSON, and skips all other fields', () => {
     const metadata = field(
       1,
       field(1, 'pv'),
@@ -35,7 +35,7 @@ describe('an object', () => {
     })
   })
 
-  test('puts the fields of an inner message where JSON has them', () => {
+  test('moves the fields of an inner message to the outer object, as JSON does', () => {
     const csi = field(22, field(1, 'driver'), field(2, ''), int(3, 0n), field(4, ''))
     expect(json(read(PERSISTENT_VOLUME_MESSAGE, field(2, field(2, csi))))).toEqual({
       spec: { csi: { driver: 'driver', volumeHandle: '' } },
@@ -50,7 +50,7 @@ describe('an object', () => {
     })
   })
 
-  test('accepts any text as a key', () => {
+  test('accepts any text as a key of a map', () => {
     const labels = field(11, field(1, '__proto__'), field(2, 'b'))
     const { metadata } = read(PERSISTENT_VOLUME_MESSAGE, field(1, labels))
     expect(Object.entries(metadata?.labels ?? {})).toEqual([['__proto__', 'b']])
@@ -58,10 +58,10 @@ describe('an object', () => {
 
   test.each<[string, Buffer, string | null]>([
     ['seconds', field(9, int(1, 1_700_000_000n), int(2, 5n)), '2023-11-14T22:13:20Z'],
-    ['a moment before 1970', field(9, int(1, -1n)), '1969-12-31T23:59:59Z'],
-    ['nothing', field(9), null],
-    ['a moment that there is not', field(9, int(1, 2n ** 60n)), null],
-  ])('reads a moment of %s', (_, bytes, text) => {
+    ['seconds before 1970', field(9, int(1, -1n)), '1969-12-31T23:59:59Z'],
+    ['an empty message', field(9), null],
+    ['an impossible number of seconds', field(9, int(1, 2n ** 60n)), null],
+  ])('reads a time of %s', (_, bytes, text) => {
     expect(read(PERSISTENT_VOLUME_MESSAGE, field(1, bytes)).metadata?.deletionTimestamp).toBe(text)
   })
 
@@ -75,7 +75,7 @@ describe('bytes', () => {
     ['that end in a number', [0x08, 0x80], 'unexpected EOF'],
     ['that end before a number', [0x30], 'unexpected EOF'],
     ['that end in a text', [0x0a, 0x05, 0x41], 'unexpected EOF'],
-    ['that end in what is passed over', [0x39, 0x01], 'unexpected EOF'],
+    ['that end in a skipped field', [0x39, 0x01], 'unexpected EOF'],
     ['of a group', [0x0b], 'proto: illegal wireType 3'],
     ['of a number without end', [0x30, ...Array(11).fill(0x80), 0x01], 'proto: integer overflow'],
     [
@@ -83,11 +83,11 @@ describe('bytes', () => {
       [0x0a, 0x02, 0x0a, 0x05, 0x41, 0x41, 0x41, 0x41, 0x41],
       'unexpected EOF',
     ],
-  ])('%s are refused', (_, bytes, message) => {
+  ])('refuses bytes %s', (_, bytes, message) => {
     expect(() => read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))).toThrow(new ProtobufError(message))
   })
 
-  test('reads or refuses any bytes', () => {
+  test('reads random bytes or throws a ProtobufError', () => {
     const property = fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
         read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))

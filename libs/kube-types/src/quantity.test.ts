@@ -6,7 +6,7 @@ const MAX = 9223372036854775807n
 
 describe('Quantity', () => {
   it.each<[text: string, canonical: string, bytes: bigint]>([
-    // Families are kept.
+    // The family of suffixes is kept.
     ['1Gi', '1Gi', 1073741824n],
     ['1024Mi', '1Gi', 1073741824n],
     ['1536Mi', '1536Mi', 1610612736n],
@@ -23,12 +23,12 @@ describe('Quantity', () => {
     ['1500', '1500', 1500n],
     ['-5Gi', '-5Gi', -5368709120n],
     ['12Ei', '9223372036854775807', MAX],
-    // Small or broken binary amounts are written in tens.
+    // Binary amounts below 1024 or with a fraction are written in decimal form.
     ['0.5Ki', '512', 512n],
     ['1.1Ki', '1126400m', 1127n],
     ['0.0001Ki', '102400u', 1n],
     ['1Ki', '1Ki', 1024n],
-    // Nothing finer than a billionth, rounded up; whole bytes likewise.
+    // Amounts are rounded up to billionths, and sizes to whole bytes.
     ['0.1n', '1n', 1n],
     ['1.0000000001', '1000000001n', 2n],
     ['1e-100', '1e-9', 1n],
@@ -36,19 +36,19 @@ describe('Quantity', () => {
     ['0.1', '100m', 1n],
     ['1.5', '1500m', 2n],
     ['-1.5', '-1500m', -2n],
-    // Zero has no family.
+    // Zero has no suffix.
     ['0', '0', 0n],
     ['0Gi', '0', 0n],
     ['-0', '0', 0n],
     ['0e5', '0', 0n],
-    // A number that does not fit into an int64.
+    // These numbers do not fit into an int64.
     ['8Ei', '9223372036854775807', MAX],
     ['-8Ei', '-9223372036854775807', -MAX],
     ['10E', '10E', MAX],
     ['1e30', '1e30', MAX],
     ['1000E', '1000E', MAX],
     ['1e2000000000', '100e1999999998', MAX],
-    // Texts that upstream takes for canonical stay as they were written.
+    // Upstream considers these texts canonical, so they are kept.
     ['1.500', '1.500', 2n],
     ['1.500k', '1.500k', 1500n],
     ['+1Gi', '+1Gi', 1073741824n],
@@ -57,35 +57,35 @@ describe('Quantity', () => {
     ['1E3', '1E3', 1000n],
     ['1e03', '1e03', 1000n],
     ['1.', '1.', 1n],
-    // Upstream's scanner accepts missing digits if it computes in an int64.
+    // Upstream accepts missing digits if it computes in an int64.
     ['.', '0', 0n],
     ['+', '0', 0n],
     ['Gi', '0', 0n],
     ['.5', '500m', 1n],
-  ])('%s is %s, %s bytes', (text, canonical, bytes) => {
+  ])('%s is written as %s and has %s bytes', (text, canonical, bytes) => {
     const quantity = Quantity.parse(text)
     expect(quantity.toString()).toBe(canonical)
     expect(quantity.bytes()).toBe(bytes)
   })
 
-  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('%j does not match', (text) => {
+  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('refuses the form of %j', (text) => {
     expect(() => Quantity.parse(text)).toThrow(
       new QuantityError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
     )
   })
 
   it.each(['1ki', '1K', '1mi', '1Kii', '1e', '1kk', '1m5', '1-5', '--1', '1e99999999999999999999'])(
-    '%j has no suffix',
+    'refuses the suffix of %j',
     (text) => {
       expect(() => Quantity.parse(text)).toThrow(new QuantityError("unable to parse quantity's suffix"))
     },
   )
 
-  it.each(['Ei', '.Pi', '+.Ei', 'e-20'])('%j has no number', (text) => {
+  it.each(['Ei', '.Pi', '+.Ei', 'e-20'])('refuses the missing number in %j', (text) => {
     expect(() => Quantity.parse(text)).toThrow(new QuantityError('unable to parse numeric part of quantity'))
   })
 
-  it('recognizes a text that is no quantity without throwing', () => {
+  it('tryParse returns undefined for a text that is not a quantity', () => {
     expect(Quantity.tryParse('ten')).toBeUndefined()
     expect(Quantity.tryParse('10')?.bytes()).toBe(10n)
   })
@@ -98,7 +98,7 @@ describe('Quantity', () => {
     [500n, '500'],
     [1000n, '1k'],
     [0n, '0'],
-  ])('%s bytes from a driver are %s', (bytes, text) => {
+  ])('writes a size of %s bytes as %s', (bytes, text) => {
     expect(Quantity.ofBytes(bytes).toString()).toBe(text)
   })
 
@@ -113,13 +113,13 @@ describe('Quantity', () => {
     ['9223372036854775808', '9223372036854775807', 1],
     ['1e2000000000', '9e1999999999', 1],
     ['-1e2000000000', '-9e1999999999', -1],
-  ])('%s compared with %s gives %s', (a, b, order) => {
+  ])('compares %s with %s as %s', (a, b, order) => {
     expect(Quantity.parse(a).compare(Quantity.parse(b))).toBe(order)
     expect(Quantity.parse(b).compare(Quantity.parse(a))).toBe(order === 0 ? 0 : -order)
     expect(Quantity.parse(a).equals(Quantity.parse(b))).toBe(order === 0)
   })
 
-  it('a quantity becomes its text in a body', () => {
+  it('JSON contains a quantity as its text', () => {
     expect(JSON.stringify({ storage: Quantity.parse('1024Mi') })).toBe('{"storage":"1Gi"}')
   })
 
@@ -145,7 +145,7 @@ describe('Quantity', () => {
   const number = fc.stringMatching(/^[+-]?[0-9]{1,17}(\.[0-9]{1,12})?$/)
   const quantity = fc.tuple(number, suffix).map(([digits, unit]) => digits + unit)
 
-  it('loses nothing when its text is read again', () => {
+  it('the text of a quantity is parsed to the same quantity', () => {
     fc.assert(
       fc.property(quantity, (text) => {
         const once = Quantity.parse(text)
@@ -156,7 +156,7 @@ describe('Quantity', () => {
     )
   })
 
-  it('reads back every size that a driver can report', () => {
+  it('the text of any size in bytes is parsed to the same size', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: MAX }), (bytes) => {
         expect(Quantity.parse(Quantity.ofBytes(bytes).toString()).bytes()).toBe(bytes)
@@ -164,7 +164,7 @@ describe('Quantity', () => {
     )
   })
 
-  it('orders as the sizes in bytes do', () => {
+  it('quantities have the order of their sizes in bytes', () => {
     const whole = fc.bigInt({ min: -MAX, max: MAX })
     fc.assert(
       fc.property(whole, whole, (a, b) => {
@@ -174,7 +174,7 @@ describe('Quantity', () => {
     )
   })
 
-  it('never throws anything but a QuantityError', () => {
+  it('random texts cause no error except a QuantityError', () => {
     const noise = fc.string({ unit: fc.constantFrom(...'0123456789.+-eEinumkKMGTP ') })
     fc.assert(
       fc.property(noise, (text) => {

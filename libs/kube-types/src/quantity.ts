@@ -1,6 +1,6 @@
 import { type Amount, compareAmounts, lengthOf, mantissaAt, reduced, roundedUp, signOf } from './amount.ts'
 
-/** A text that is no quantity; the message is the API server's own. */
+/** The error for a text that is not a quantity. Its message is the message of the API server. */
 export class QuantityError extends Error {
   override readonly name = 'QuantityError'
 }
@@ -8,21 +8,17 @@ export class QuantityError extends Error {
 const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 const NUMBER_WRONG = 'unable to parse numeric part of quantity'
 const SUFFIX_WRONG = "unable to parse quantity's suffix"
-/**
- * The scanner of upstream accepts more than the expression in the message: all digits may be missing, and only one
- * point is read.
- */
+/** The form of a quantity in upstream. The expression in the error message does not allow missing digits. */
 const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
-/** The finest step that is kept. */
+/** The scale of the smallest step of a quantity. */
 const NANO = -9
 const MAX_INT64 = 2n ** 63n - 1n
 const INT64_DIGITS = 19
 
 /**
- * An amount as the API writes it: `10Gi`, `500M`, `1e3`, `250m`. Exact at any size, never changed.
- * Its text is the canonical form in the family of suffixes it was written in, as upstream writes it; a text that
- * upstream takes for canonical already is kept as it was.
+ * An amount in the API, such as `10Gi`, `500M`, `1e3` or `250m`. It is exact at any size and never changes. Its text is
+ * the canonical form of upstream in the same family of suffixes. A text that upstream considers canonical is kept.
  */
 export class Quantity {
   readonly #amount: Amount
@@ -35,7 +31,7 @@ export class Quantity {
     this.#text = text
   }
 
-  /** Throws a QuantityError with the API server's message. */
+  /** Parses a quantity. Throws a QuantityError with the message of the API server. */
   static parse(text: string): Quantity {
     const written = scan(text)
     const amount = amountOf(written)
@@ -58,7 +54,7 @@ export class Quantity {
     }
   }
 
-  /** A size that a driver reported: `2Gi` where 1024 divides it, plain digits otherwise. */
+  /** Returns the quantity of a size in bytes, for example `2Gi` if 1024 divides it. */
   static ofBytes(bytes: bigint): Quantity {
     return new Quantity({ mantissa: bytes, scale: 0 }, 'BinarySI')
   }
@@ -67,7 +63,7 @@ export class Quantity {
     return compareAmounts(this.#amount, other.#amount)
   }
 
-  /** Equal in amount; `1Gi` equals `1024Mi`. */
+  /** Reports whether the amounts are equal. `1Gi` equals `1024Mi`. */
   equals(other: Quantity): boolean {
     return this.compare(other) === 0
   }
@@ -80,7 +76,7 @@ export class Quantity {
     return signOf(this.#amount)
   }
 
-  /** Whole bytes, fractions away from zero, at most what an int64 holds. */
+  /** Returns the whole bytes, rounded away from zero and limited to an int64. */
   bytes(): bigint {
     if (lengthOf(this.#amount) > INT64_DIGITS) return BigInt(this.sign()) * MAX_INT64
     return clamped(mantissaAt(roundedUp(this.#amount, 0), 0))
@@ -91,7 +87,7 @@ export class Quantity {
     return this.#text
   }
 
-  /** Writes a quantity into a JSON body. */
+  /** Returns the text of the quantity for JSON. */
   toJSON(): string {
     return this.toString()
   }
@@ -100,11 +96,11 @@ export class Quantity {
 const ONE: Amount = { mantissa: 1n, scale: 0 }
 const KIBI: Amount = { mantissa: 1024n, scale: 0 }
 
-/** A quantity's text, taken apart. */
+/** The parts of the text of a quantity. */
 interface Written {
   readonly negative: boolean
   readonly hasDigits: boolean
-  /** The digits without leading zeros, at least `0`. */
+  /** The digits before the point without leading zeros, at least `0`. */
   readonly whole: string
   readonly fraction: string
   readonly suffix: Suffix
@@ -133,22 +129,22 @@ function amountOf({ negative, whole, fraction, suffix }: Written): Amount {
 }
 
 /**
- * Reports whether upstream computes this text in an int64, which accepts texts without digits and keeps some texts as
- * they were written.
+ * Reports whether upstream parses the text with an int64. Then it accepts texts without digits, and keeps some texts
+ * unchanged.
  */
 function isShort({ whole, fraction, suffix }: Written): boolean {
   if (suffix.family === 'BinarySI') return fraction === '' && whole.length <= 14 - (suffix.exponent / 10) * 3
   return whole.length + fraction.length <= 18 && suffix.exponent - fraction.length >= NANO
 }
 
-/** Reports whether upstream takes a short text for canonical: a quick look that lets `1.500` and `+1Gi` pass. */
+/** Reports whether upstream considers a short text canonical. Its quick check also accepts `1.500` and `+1Gi`. */
 function staysAsWritten({ whole, fraction, suffix }: Written): boolean {
   const digits = whole + fraction
   if (suffix.family === 'BinarySI') return (BigInt(digits) & 7n) !== 0n
   return (suffix.exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
 }
 
-/** Within what a quantity may hold: nothing finer than a billionth, and no binary size above an int64. */
+/** Returns the amount within the limits of a quantity: no step below a billionth, no binary size above an int64. */
 function limited(amount: Amount, family: SuffixFamily): Amount {
   const kept = roundedUp(amount, NANO)
   const tooLong = family === 'BinarySI' && compareAmounts(magnitude(kept), { mantissa: MAX_INT64, scale: 0 }) > 0
@@ -161,7 +157,7 @@ function canonicalText(amount: Amount, family: SuffixFamily): string {
   return decimalText(amount, family)
 }
 
-/** Undefined for what BinarySI does not write: less than 1024, or not whole. */
+/** Returns undefined for amounts that upstream does not write as BinarySI: below 1024, or not whole. */
 function binaryText(amount: Amount): string | undefined {
   const whole = roundedUp(amount, 0)
   if (compareAmounts(magnitude(amount), KIBI) < 0 || compareAmounts(whole, amount) !== 0) return undefined
@@ -171,7 +167,9 @@ function binaryText(amount: Amount): string | undefined {
   return `${mantissa}${suffixText('BinarySI', power) ?? ''}`
 }
 
-/** The largest power of a thousand that leaves no fraction. Upstream loses suffixes above E; here E counts them. */
+/**
+ * Writes the largest power of a thousand that leaves no fraction. Upstream loses suffixes above E, which E counts here.
+ */
 function decimalText(amount: Amount, family: 'DecimalSI' | 'DecimalExponent'): string {
   const { mantissa, scale } = reduced(amount)
   const thousands = Math.floor(scale / 3) * 3
@@ -193,7 +191,7 @@ export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
 export interface Suffix {
   readonly family: SuffixFamily
-  /** The base of the exponent: two in BinarySI, ten otherwise. */
+  /** The exponent of two in BinarySI, and of ten otherwise. */
   readonly exponent: number
 }
 
@@ -217,7 +215,7 @@ const INT64 = 2n ** 63n
 /** The exponent of the largest decimal suffix. */
 export const EXA = 18
 
-/** Returns the meaning of a suffix, and undefined for other texts. `1E` is an exa, `1E0` an exponent. */
+/** Returns the meaning of a suffix, or undefined for another text. `E` means exa, and `E0` is an exponent. */
 export function suffixOf(text: string): Suffix | undefined {
   const decimal = DECIMAL.get(text)
   if (decimal !== undefined) return { family: 'DecimalSI', exponent: decimal }
@@ -231,7 +229,7 @@ export function suffixOf(text: string): Suffix | undefined {
   return { family: 'DecimalExponent', exponent: Number(BigInt.asIntN(32, exponent)) }
 }
 
-/** The text for a power of 1024, or of ten in steps of three; undefined beyond the largest suffix. */
+/** Returns the suffix for a power of 1024 or ten, or undefined if there is no such suffix. */
 export function suffixText(family: SuffixFamily, exponent: number): string | undefined {
   switch (family) {
     case 'BinarySI':

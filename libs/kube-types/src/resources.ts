@@ -28,17 +28,17 @@ import type {
 } from './objects.ts'
 
 /**
- * The address of the objects of one kind. `type` never exists at run time: it carries the object's type to the verbs.
+ * The address of the objects of one kind. `type` is never set: it only gives client methods the type of the objects.
  */
 export interface Resource<T> {
-  /** Empty for the core group. */
+  /** The API group. Empty for the core group. */
   readonly group: string
   readonly version: string
   readonly plural: string
   readonly kind: string
   readonly namespaced: boolean
   readonly subresources: readonly string[]
-  /** False: a review, which is answered and not kept. It has a status and no name. */
+  /** False for a review, which the API server answers without storing it. It has a status and no name. */
   readonly kept?: false
   readonly type?: T
 }
@@ -205,7 +205,7 @@ export const ROLE_BINDINGS: Resource<RoleBinding> = {
   kind: 'RoleBinding',
 }
 
-/** Every resource of this table, for programs that serve them all. */
+/** All resources of this file, for programs that serve all of them. */
 export const RESOURCES: readonly Resource<unknown>[] = [
   CONFIG_MAPS,
   EVENTS,
@@ -232,12 +232,12 @@ export const RESOURCES: readonly Resource<unknown>[] = [
   ROLE_BINDINGS,
 ]
 
-/** `v1` or `group/version`, as objects carry it. */
+/** Returns the `apiVersion` of the objects of a resource: `v1` or `group/version`. */
 export function apiVersionOf(resource: Resource<unknown>): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`
 }
 
-/** The part of a resource that a request is about: all of it, one namespace's, one object, a part of one. */
+/** The target of a request: all objects of a resource or of a namespace, one object, or a subresource. */
 export interface PathRef {
   readonly namespace?: string | undefined
   readonly name?: string | undefined
@@ -245,8 +245,8 @@ export interface PathRef {
 }
 
 /**
- * The URL path of a request.
- * Throws on a name that would make it the path of something else: an empty one turns one object into the whole list.
+ * Returns the URL path of a request. Throws for a name that would lead to another path: an empty name, for example,
+ * would lead to the list of all objects.
  */
 export function resourcePath(resource: Resource<unknown>, ref: PathRef): string {
   const parts = [resource.group === '' ? 'api' : 'apis', apiVersionOf(resource)]

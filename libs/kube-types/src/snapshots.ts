@@ -5,7 +5,7 @@ import type { Wire } from './wire.ts'
 /** The fate of the snapshot in the storage system when its content is deleted. */
 export type DeletionPolicy = 'Delete' | 'Retain'
 
-/** The last failure of a snapshot, as its status shows it. */
+/** The last failure of a snapshot, in its status. */
 export interface SnapshotError {
   readonly time?: string | undefined
   readonly message?: string | undefined
@@ -20,7 +20,7 @@ export interface VolumeSnapshotClass extends KubeObject {
 
 export interface VolumeSnapshot extends KubeObject {
   readonly spec: {
-    /** Exactly one of the fields is set. */
+    /** The source of the snapshot: exactly one of the fields is set. */
     readonly source: {
       readonly persistentVolumeClaimName?: string | undefined
       readonly volumeSnapshotContentName?: string | undefined
@@ -34,7 +34,7 @@ export interface VolumeSnapshotStatus {
   readonly boundVolumeSnapshotContentName?: string | undefined
   readonly creationTime?: string | undefined
   readonly readyToUse?: boolean | undefined
-  /** A quantity. */
+  /** The size of the snapshot as a quantity. */
   readonly restoreSize?: string | undefined
   readonly error?: SnapshotError | undefined
   readonly volumeGroupSnapshotName?: string | undefined
@@ -55,9 +55,9 @@ export interface VolumeSnapshotContent extends KubeObject {
 
 export interface VolumeSnapshotContentStatus {
   readonly snapshotHandle?: string | undefined
-  /** Nanoseconds since 1970. JSON numbers of this size lose their last two or three digits. */
+  /** The time of the snapshot in nanoseconds since 1970. JSON numbers of this size lose two or three digits. */
   readonly creationTime?: number | undefined
-  /** Bytes. */
+  /** The size of the snapshot in bytes. */
   readonly restoreSize?: number | undefined
   readonly readyToUse?: boolean | undefined
   readonly error?: SnapshotError | undefined
@@ -66,7 +66,7 @@ export interface VolumeSnapshotContentStatus {
 
 export interface VolumeGroupSnapshot extends KubeObject {
   readonly spec: {
-    /** Exactly one of the fields is set. */
+    /** The source of the group snapshot: exactly one of the fields is set. */
     readonly source: {
       readonly selector?: Wire<V1LabelSelector> | undefined
       readonly volumeGroupSnapshotContentName?: string | undefined

@@ -17,7 +17,7 @@ describe('a Status', () => {
     expect(statusOf({ ...status, apiVersion: 'v1', metadata: {} })).toEqual(status)
   })
 
-  it.each([undefined, null, 'Status', [], {}, { kind: 'Pod' }])('cannot be %j', (answer) => {
+  it.each([undefined, null, 'Status', [], {}, { kind: 'Pod' }])('statusOf returns undefined for %j', (answer) => {
     expect(statusOf(answer)).toBeUndefined()
   })
 
@@ -29,7 +29,7 @@ describe('a Status', () => {
 })
 
 test.each(['3', '', null, undefined, -1, 1.5, Number.NaN, 1e300, 2 ** 31, true, [3], {}])(
-  '%j is no whole number',
+  'wholeNumberOf refuses %j',
   (value) => {
     expect(wholeNumberOf(value)).toBeUndefined()
     expect(
@@ -38,6 +38,6 @@ test.each(['3', '', null, undefined, -1, 1.5, Number.NaN, 1e300, 2 ** 31, true, 
   },
 )
 
-test.each([0, 1, 2 ** 31 - 1])('%j is a whole number', (value) => {
+test.each([0, 1, 2 ** 31 - 1])('wholeNumberOf accepts %j', (value) => {
   expect(wholeNumberOf(value)).toBe(value)
 })

@@ -1,6 +1,6 @@
 import { fieldOf, isJsonObject, type JsonObject, wholeNumberOf } from './meta.ts'
 
-/** The API server's own account of a request that it did not answer with an object. */
+/** The answer of the API server to a request if it is not an object, for example a refusal. */
 export interface Status {
   readonly kind: 'Status'
   /** The HTTP status code. */
@@ -28,8 +28,8 @@ export interface StatusCause {
 }
 
 /**
- * A decoded answer as a Status; undefined when it is the object that was asked for. Fields of another type are left out:
- * what answers may be a proxy, and a wait that is a text must not become NaN.
+ * Returns a decoded answer as a Status, or undefined if it is another object. Fields of a wrong type are left out,
+ * because the answer may come from a proxy.
  */
 export function statusOf(answer: unknown): Status | undefined {
   if (!isJsonObject(answer) || fieldOf(answer, 'kind') !== 'Status') return undefined

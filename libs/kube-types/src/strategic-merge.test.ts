@@ -30,7 +30,7 @@ describe('claimStatusPatch', () => {
       },
     ],
     [
-      'a condition with another time beside one that stays',
+      'a new time in one of two conditions',
       { status: { conditions: [resizing, foreign] } },
       { status: { conditions: [{ ...resizing, lastTransitionTime: NOW }, foreign] } },
       {
@@ -41,7 +41,7 @@ describe('claimStatusPatch', () => {
       },
     ],
     [
-      'a field that leaves a condition',
+      'a field removed from a condition',
       { status: { conditions: [{ ...failed, message: 'no', reason: 'Because' }] } },
       { status: { conditions: [{ ...failed, message: 'still no' }] } },
       {
@@ -52,7 +52,7 @@ describe('claimStatusPatch', () => {
       },
     ],
     [
-      'one condition new, one removed, one kept',
+      'a new, a removed and an unchanged condition',
       { status: { conditions: [failed, foreign] } },
       { status: { conditions: [foreign, resizing] } },
       {
@@ -63,7 +63,7 @@ describe('claimStatusPatch', () => {
       },
     ],
     [
-      'another order alone',
+      'a new order of conditions',
       { status: { conditions: [failed, foreign] } },
       { status: { conditions: [foreign, failed] } },
       {
@@ -99,13 +99,13 @@ describe('claimStatusPatch', () => {
       },
     ],
     [
-      "a key of ours that leaves a map with others' keys",
+      'a key removed from a map with other keys',
       { status: { allocatedResourceStatuses: { storage: 'NodeResizePending', 'example.com/x': 'NodeResizePending' } } },
       { status: { allocatedResourceStatuses: { 'example.com/x': 'NodeResizePending' } } },
       { status: { allocatedResourceStatuses: { storage: null } } },
     ],
     [
-      'the last annotation removed',
+      'the removal of the last annotation',
       { metadata: { annotations: { a: '1' } } },
       { metadata: {} },
       { metadata: { annotations: { a: null } } },
@@ -122,22 +122,22 @@ describe('claimStatusPatch', () => {
       { status: { modifyVolumeStatus: { status: 'Infeasible', targetVolumeAttributesClassName: 'gold' } } },
       { status: { modifyVolumeStatus: { status: 'Infeasible' } } },
     ],
-    ['nothing', { status: { conditions: [resizing] } }, { status: { conditions: [resizing] } }, {}],
-  ])('%s', (_what, before, after, body) => {
+    ['no change', { status: { conditions: [resizing] } }, { status: { conditions: [resizing] } }, {}],
+  ])('the patch describes %s', (_what, before, after, body) => {
     expect(claimStatusPatch(before, after)).toStrictEqual({ kind: 'strategic', body })
   })
 
-  it('carries the version that it is based on', () => {
+  it('the patch contains the version that it is based on', () => {
     const body = { metadata: { resourceVersion: '42' }, status: { phase: 'Bound' } }
     expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { resourceVersion: '42' }).body).toStrictEqual(body)
   })
 
-  it('carries the uid of the claim that it is meant for', () => {
+  it('the patch contains the UID of the claim', () => {
     const body = { metadata: { uid: 'u1' }, status: { phase: 'Bound' } }
     expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { uid: 'u1' }).body).toStrictEqual(body)
   })
 
-  it('keeps all fields except annotations and status', () => {
+  it('the patch changes only annotations and status', () => {
     const before = { metadata: { annotations: {}, labels: { a: '1' } }, spec: { volumeName: 'pv1' }, status: {} }
     const after = { metadata: { annotations: {}, labels: { a: '2' } }, spec: { volumeName: 'pv2' }, status: {} }
     expect(claimStatusPatch(before, after).body).toStrictEqual({})
@@ -147,7 +147,7 @@ describe('claimStatusPatch', () => {
 describe('volumePatch', () => {
   it.each<[what: string, before: VolumePatchParts, after: VolumePatchParts, body: object]>([
     [
-      'a new capacity and the size before it',
+      'a new capacity and an annotation of the old size',
       { spec: { capacity: { storage: '1Gi' } } },
       {
         metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } },
@@ -159,7 +159,7 @@ describe('volumePatch', () => {
       },
     ],
     [
-      'the size before it removed',
+      'the removal of the annotation of the old size',
       { metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi', other: 'x' } } },
       { metadata: { annotations: { other: 'x' } } },
       { metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': null } } },
@@ -170,12 +170,12 @@ describe('volumePatch', () => {
       { spec: { volumeAttributesClassName: 'gold' } },
       { spec: { volumeAttributesClassName: 'gold' } },
     ],
-    ['nothing', { spec: { capacity: { storage: '1Gi' } } }, { spec: { capacity: { storage: '1Gi' } } }, {}],
-  ])('%s', (_what, before, after, body) => {
+    ['no change', { spec: { capacity: { storage: '1Gi' } } }, { spec: { capacity: { storage: '1Gi' } } }, {}],
+  ])('the patch describes %s', (_what, before, after, body) => {
     expect(volumePatch(before, after)).toStrictEqual({ kind: 'strategic', body })
   })
 
-  it('carries the uid of the volume that it is meant for', () => {
+  it('the patch contains the UID of the volume', () => {
     const body = { metadata: { uid: 'u1' }, spec: { capacity: { storage: '2Gi' } } }
     expect(volumePatch({}, { spec: { capacity: { storage: '2Gi' } } }, { uid: 'u1' }).body).toStrictEqual(body)
   })

@@ -4,30 +4,29 @@ import { mergePatchOf, type Patch } from './patch.ts'
 
 type Annotations = { readonly [key: string]: string }
 
-/** The fields that a status patch of a claim may change. A whole claim fits. */
+/** The fields of a PersistentVolumeClaim that a status patch may change. */
 export interface ClaimPatchParts {
   readonly metadata?: { readonly annotations?: Annotations | undefined } | undefined
   readonly status?: PersistentVolumeClaimStatus | undefined
 }
 
-/** The fields that a sidecar changes in a volume. A whole volume fits. */
+/** The fields of a PersistentVolume that a sidecar may change. */
 export interface VolumePatchParts {
   readonly metadata?: { readonly annotations?: Annotations | undefined } | undefined
   readonly spec?: Pick<PersistentVolumeSpec, 'capacity' | 'volumeAttributesClassName'> | undefined
 }
 
-/** Which object a patch is meant for: the server refuses it for any other. */
+/** The object that a patch is meant for. The API server refuses the patch for other objects. */
 export interface PatchGuard {
-  /** An object of another uid was recreated under the same name. */
+  /** Refuses an object that was recreated under the same name. */
   readonly uid?: string | undefined
   /** Refuses an object that has changed since this version. */
   readonly resourceVersion?: string | undefined
 }
 
 /**
- * Turns `before` into `after`: annotations and status, by the API's rules for the kind.
- * Keys leave maps one by one and conditions leave by their type, never with the whole map or list: others may have added
- * theirs since `before` was read.
+ * Returns a patch that changes the annotations and the status of a claim from `before` to `after`. It removes map
+ * entries and conditions one by one, because other clients may have added entries since `before` was read.
  */
 export function claimStatusPatch(before: ClaimPatchParts, after: ClaimPatchParts, guard: PatchGuard = {}): Patch {
   const metadata = { ...guardFields(guard), ...annotationChanges(before, after) }
@@ -40,7 +39,7 @@ export function claimStatusPatch(before: ClaimPatchParts, after: ClaimPatchParts
   return { kind: 'strategic', body: withoutEmpty({ metadata, status }) }
 }
 
-/** Turns `before` into `after`: annotations, capacity and class, nothing else. */
+/** Returns a patch that changes the annotations, the capacity and the class of a volume, and nothing else. */
 export function volumePatch(before: VolumePatchParts, after: VolumePatchParts, guard: PatchGuard = {}): Patch {
   const metadata = { ...guardFields(guard), ...annotationChanges(before, after) }
   const spec = mergePatchOf(changeable(before), changeable(after))
@@ -56,7 +55,7 @@ function changeable({ spec }: VolumePatchParts): JsonObject {
   return { capacity: capacity ?? {}, volumeAttributesClassName }
 }
 
-/** An absent map counts as empty, so entries are removed key by key. */
+/** Returns the status with empty maps for absent maps, so that a patch removes entries one by one. */
 function withMaps(status: Omit<PersistentVolumeClaimStatus, 'conditions'>): JsonObject {
   const { capacity, allocatedResources, allocatedResourceStatuses, ...others } = status
   return {

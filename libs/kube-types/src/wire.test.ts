@@ -9,13 +9,13 @@ import type { Wire } from './wire.ts'
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 const same = <A, B>(equal: Same<A, B>): void => expect(equal).toBe(true)
 
-it('turns dates into text', () => {
+it('`Wire` turns dates into texts', () => {
   same<NonNullable<PersistentVolume['metadata']>['creationTimestamp'], string | undefined>(true)
   same<NonNullable<Lease['spec']>['renewTime'], string | undefined>(true)
   same<Event['eventTime'], string | null | undefined>(true)
 })
 
-it('keeps maps, lists and numbers that may be text', () => {
+it('`Wire` keeps maps, lists, and numbers that may be texts', () => {
   same<NonNullable<PersistentVolume['spec']>['capacity'], { readonly [key: string]: string } | undefined>(true)
   same<NonNullable<PersistentVolume['spec']>['accessModes'], readonly string[] | undefined>(true)
   const port: NonNullable<NonNullable<NonNullable<Wire<V1Pod>['spec']>['containers']>[number]['livenessProbe']> = {
@@ -24,18 +24,18 @@ it('keeps maps, lists and numbers that may be text', () => {
   expect(port.httpGet?.port).toBe('http')
 })
 
-it('allows null for lists and times that the server always writes', () => {
+it('`Wire` allows null for lists and times that the server always writes', () => {
   same<CSINode['spec']['drivers'], readonly CSINodeDriver[] | null>(true)
   same<CSINodeDriver['topologyKeys'], readonly string[] | null | undefined>(true)
   same<PersistentVolumeClaimCondition['lastProbeTime'], string | null | undefined>(true)
 })
 
-it('drops the underscore before reserved words', () => {
+it('`Wire` drops the underscore before reserved words', () => {
   same<Wire<V1ListMeta>['continue'], string | undefined>(true)
   same<Wire<V1JSONSchemaProps>['enum'], readonly unknown[] | undefined>(true)
 })
 
-it('loads nothing of client-node', async () => {
+it('the package does not load client-node', async () => {
   const script = `
     import { registerHooks } from 'node:module'
     const loaded = []

@@ -1,7 +1,7 @@
 /**
- * A model of client-node as on the wire: dates are text, arrays and maps are read-only, and the
- * underscore that the generator puts before TypeScript's reserved words (`_continue`, `_default`) is gone.
- * What may be absent may also be `undefined`: JSON drops it.
+ * The JSON form of a type of client-node. Dates are texts, and lists and maps are read-only. Names lose the underscore
+ * that the generator puts before reserved words (`_continue`, `_default`). Optional fields may be `undefined`, because
+ * JSON drops them.
  */
 export type Wire<T> = 0 extends 1 & T
   ? unknown
@@ -15,7 +15,7 @@ export type Wire<T> = 0 extends 1 & T
 
 type WireObject<T> = { readonly [Key in keyof T as WireName<Key>]: WireField<T, Key> }
 
-/** A list that is always written is null when it is empty, and so is a time that is not set. */
+/** The type of a field. A list that JSON always contains is null if it is empty, and so is a time that is not set. */
 type WireField<T, Key extends keyof T> = undefined extends T[Key]
   ?
       | Wire<T[Key]>
@@ -31,7 +31,7 @@ type WireField<T, Key extends keyof T> = undefined extends T[Key]
 /** Times that JSON omits if they are not set. */
 type LeftOut = 'creationTimestamp' | 'deletionTimestamp' | 'acquireTime' | 'renewTime'
 
-/** Lists that are always written, though client-node says that they may be left out. */
+/** Lists that JSON always contains, although client-node calls them optional. */
 type WrittenEmpty = 'topologyKeys'
 
 type WireName<Key> = Key extends `_${infer Reserved}` ? Reserved : Key

@@ -1,5 +1,5 @@
-// Writes src/gen/readers.ts from the descriptors of proto/kube, given as JSON on standard input: for each message a
-// function that reads it from its bytes into the object that JSON would have.
+// Writes src/gen/readers.ts from the descriptors of proto/kube, which it reads as JSON from standard input. The output
+// has a function for each message, which decodes its bytes into the form that JSON has.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 const FOLDER = 'kube/'
@@ -10,20 +10,20 @@ const protos = JSON.parse(readFileSync(0, 'utf8')).file.filter(({ name }) => nam
 if (protos.length === 0) throw new Error(`no descriptors of proto/${FOLDER} on standard input`)
 const prefix = '.kube.'
 
-/** Messages that are texts in JSON, and what reads them. */
+/** The messages that are texts in JSON, and the functions that read them. */
 const TEXTS = { [`${prefix}Quantity`]: 'quantity', [`${prefix}Time`]: 'time' }
 const SCALARS = { TYPE_STRING: 'text', TYPE_BOOL: 'bool', TYPE_INT32: 'int', TYPE_INT64: 'int' }
 const TYPES = { text: 'string', bool: 'boolean', int: 'number', quantity: 'string', time: 'string | null' }
 const BYTES = 2
 
-/** `.kube.PersistentVolume.Metadata` is read by `readPersistentVolumeMetadata`. */
+/** Returns the name of a reader: `readPersistentVolumeMetadata` for `.kube.PersistentVolume.Metadata`. */
 const readerName = (full) => `read${full.slice(prefix.length).replaceAll('.', '')}`
 
 const messages = new Map()
 for (const { messageType } of protos) collect(messageType, prefix)
 const texts = [...messages].filter(([full, message]) => !(full in TEXTS) && !isMapEntry(message))
 const inner = new Set(texts.flatMap(([, { field }]) => field.map(({ typeName }) => typeName)))
-/** Messages that exist alone on the wire, and have the names of their types. */
+/** The messages that are not part of other messages. They have the names of their types. */
 const whole = texts.filter(([full]) => !inner.has(full)).map(([, { name }]) => name)
 
 const functions = texts.map(([full, message]) => readerText(full, message))
@@ -81,7 +81,7 @@ function readerText(full, message) {
   ].join('\n')
 }
 
-/** The code that reads a field: its variables, and a statement. A variable has the field's number, because names may be keywords. */
+/** Returns the variables and the statement that read a field. Numbers name variables: names may be keywords. */
 function fieldOf(field) {
   const { name, number, type: form, typeName } = field
   const tag = number * 8 + (form === 'TYPE_STRING' || form === 'TYPE_MESSAGE' ? BYTES : 0)
@@ -113,7 +113,7 @@ function partOf({ name, type, typeName }) {
   return { type: `ReturnType<typeof ${read}>`, value: `${read}(reader, reader.end(end))` }
 }
 
-/** The fields of the message inside become fields of the object around it. */
+/** Returns the code for a message whose fields become fields of the outer object. */
 function inlined({ number, typeName }, tag) {
   const variables = messages.get(typeName).field.map((field) => {
     return { name: field.name, local: `field${number}_${field.number}`, type: partOf(field).type }

@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('leading', () => {
-  it('renews every retry period by one PUT', async () => {
+  it('a leader renews the lease by one PUT in every retry period', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -20,7 +20,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['replace', 'replace', 'replace', 'replace', 'replace', 'replace'])
   })
 
-  it('survives failing renewals until the renew deadline, not beyond', async () => {
+  it('a leader survives failing renewals only until the renew deadline', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -36,7 +36,7 @@ describe('leading', () => {
     )
   })
 
-  it('loses the lease when another process has it', async () => {
+  it('a leader stops leading when another process has the lease', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -56,7 +56,7 @@ describe('leading', () => {
     expect(await a.metrics.text()).toContain('leader_election_slowpath_total{name=""} 1')
   })
 
-  it('ends during a request that hangs as after one that fails', async () => {
+  it('a leader stops at the renew deadline if a request hangs', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -65,7 +65,7 @@ describe('leading', () => {
     expect(a.outcome).toBe('lost')
   })
 
-  it('survives a short failure of the server', async () => {
+  it('a leader survives a short failure of the server', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -78,7 +78,7 @@ describe('leading', () => {
     expect(a.announced).toEqual(['a became leader'])
   })
 
-  it('waits for a renewal that is slow', async () => {
+  it('a leader waits for a slow renewal', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -88,7 +88,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace'])
   })
 
-  it('keeps the lease for as long as every request takes 4.5 s', async () => {
+  it('a leader keeps the lease if every request takes 4.5 s', async () => {
     const a = new Candidate(server, clock, 'a')
     server.slowly = () => clock.sleep(4_500)
     void a.run()
@@ -98,7 +98,7 @@ describe('leading', () => {
     expect(a.announced).toEqual(['a became leader'])
   })
 
-  it('counts the pause between two renewals from when the first is sent', async () => {
+  it('the pause between two renewals begins when the first is sent', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -109,7 +109,7 @@ describe('leading', () => {
     expect(sent).toEqual([5_000, 10_000, 15_000, 20_000])
   })
 
-  it('uses the answer of the first PUT if it arrives while the lease is read', async () => {
+  it('a leader uses the answer to a slow PUT that arrives while the lease is read', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -119,7 +119,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection'])
   })
 
-  it('ends at the renew deadline, to the millisecond, when no answer comes', async () => {
+  it('a term ends exactly at the renew deadline if no answer comes', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -136,7 +136,7 @@ describe('leading', () => {
   it.each([
     { asked: 4_000, next: [5_000, 5_000, 8_500] },
     { asked: 3_600_000, next: [5_000, 5_000, 8_500, 8_500, 9_250, 9_250] },
-  ])('waits $asked ms longer because the server asks for it, as far as the term allows', async ({ asked, next }) => {
+  ])('waits $asked ms because the server asks for it, as far as the term allows', async ({ asked, next }) => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -151,7 +151,7 @@ describe('leading', () => {
     expect(a.leads).toBe(true)
   })
 
-  it('survives one renewal that hangs, by another within the same term', async () => {
+  it('a leader survives a hanging renewal by another renewal in the same term', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -163,7 +163,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection', 'replace'])
   })
 
-  it('announces the leader on the current lease', async () => {
+  it('announces the start and the end of leading on the current lease', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

@@ -10,8 +10,8 @@ beforeEach(() => {
   server = new LeaseServer()
 })
 
-describe('what earlier leaders have done', () => {
-  it('happened before the look that found the lease free', async () => {
+describe('the writes of earlier leaders', () => {
+  it('`soleSince` is the time when the lease was found to be free', async () => {
     server.hold('gone', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -20,9 +20,9 @@ describe('what earlier leaders have done', () => {
   })
 
   it.each([
-    { how: 'can be read once the lease was looked at', failing: false },
-    { how: 'is read in any case when the lease cannot be', failing: true },
-  ])('$how', async ({ failing }) => {
+    { how: 'after the lease was read', failing: false },
+    { how: 'after the lease could not be read', failing: true },
+  ])('`looked` resolves $how', async ({ failing }) => {
     server.hold('other', 15)
     server.failing = failing
     const b = new Candidate(server, clock, 'b')
@@ -39,7 +39,7 @@ describe('what earlier leaders have done', () => {
 })
 
 describe('acquiring', () => {
-  it('creates the lease and leads', async () => {
+  it('the first process creates the lease and leads', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -49,7 +49,7 @@ describe('acquiring', () => {
     expect(await a.metrics.text()).toContain('leader_election_master_status{name=""} 1')
   })
 
-  it('takes an expired lease when it expires, not a retry period later', async () => {
+  it('a standby takes a lease when it expires, and not a retry period later', async () => {
     server.hold('gone', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -60,7 +60,7 @@ describe('acquiring', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(1)
   })
 
-  it('sees a release at once if it may watch', async () => {
+  it('a standby takes a released lease at once if it may watch leases', async () => {
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -70,7 +70,7 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('sees a release at its next poll if it may not watch', async () => {
+  it('a standby that may not watch takes a released lease at its next poll', async () => {
     server.watchForbidden = true
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')
@@ -83,7 +83,7 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('keeps no listener after a poll', async () => {
+  it('a standby keeps no listener after a poll', async () => {
     server.watchForbidden = true
     server.hold('other', 1_000_000)
     const b = new Candidate(server, clock, 'b')
@@ -95,7 +95,7 @@ describe('acquiring', () => {
     expect(b.waiting).toBe(before)
   })
 
-  it('takes its own lease over at once after a restart', async () => {
+  it('a restarted process takes over its own lease at once', async () => {
     server.hold('a', 15)
     const a = new Candidate(server, clock, 'a')
     void a.run()
@@ -104,7 +104,7 @@ describe('acquiring', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(0)
   })
 
-  it('keeps trying while the API server refuses', async () => {
+  it('a process keeps trying while the API server refuses', async () => {
     server.failing = true
     const a = new Candidate(server, clock, 'a')
     void a.run()
@@ -129,7 +129,7 @@ describe('acquiring', () => {
     },
   )
 
-  it('does not take part before it is eligible, and ends at once when stopped', async () => {
+  it('a process does not take part before it is eligible, and ends at once when stopped', async () => {
     const a = new Candidate(server, clock, 'a')
     const ended = a.run(
       (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -144,7 +144,7 @@ describe('acquiring', () => {
 })
 
 describe('handing over', () => {
-  it('renews while running work drains, then releases, and the standby leads at once', async () => {
+  it('a stopped leader renews while its work ends, then releases, and the standby leads at once', async () => {
     const a = new Candidate(server, clock, 'a')
     const b = new Candidate(server, clock, 'b')
     void a.run()
@@ -183,7 +183,7 @@ describe('handing over', () => {
     },
   )
 
-  it('never has two leaders, even if a process is frozen for any time', async () => {
+  it('two processes never lead at once, even if the leader cannot renew', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

@@ -19,7 +19,7 @@ export interface LeaseTimings {
 }
 
 export interface ElectorOptions {
-  /** A separate client: requests for the lease never wait behind others. */
+  /** A client for the Lease only, so that its requests never wait behind other requests. */
   readonly client: KubeClient
   readonly lease: {
     readonly namespace: string
@@ -33,38 +33,38 @@ export interface ElectorOptions {
   readonly metrics: Metrics
   /** The name of the lease in metrics, if a process has several. Default: empty, as in the Go originals. */
   readonly metricName?: string
-  /** Records an event on the Lease as last seen: `<identity> became leader`. Must not throw. */
+  /** Records an event about the Lease, for example `<identity> became leader`. Must not throw. */
   readonly announce: (message: string, lease: Lease | undefined) => void
 }
 
 export interface Election {
-  /** Leads until it resolves; then a held lease is released. It must end soon after `term.signal` is aborted. */
+  /** Does the work of the leader. The Lease is released when it resolves, soon after an abort of `term.signal`. */
   readonly lead: (term: LeaderTerm) => Promise<void>
   /** Resolves once this process may take part in the election. */
   readonly eligible: (signal: AbortSignal) => Promise<void>
-  /** Ends the election. The lease of a leader is renewed until `lead` has resolved. */
+  /** Ends the election. A leader renews its Lease until `lead` has resolved. */
   readonly stop: AbortSignal
 }
 
-/** The moment when the winning request was sent, and the earlier moment when the lease was seen to be free. */
+/** The time when the winning request was sent, and the earlier time when the Lease was found to be free. */
 interface Win {
   readonly sentAt: number
   readonly soleSince: number
 }
 
-/** A try to acquire waits 1 to 2.2 retry periods, so that standbys do not try in step. */
+/** A standby waits 1 to 2.2 retry periods between its tries, so that standbys do not all try at once. */
 const ACQUIRE_JITTER = 1.2
-/** How long after its expiry an unrenewed lease fails the health check. */
+/** A leader is unhealthy if its Lease has expired for longer than this time. */
 const UNHEALTHY_AFTER_EXPIRY_MS = 20_000
 
 /**
- * Leads while it holds the Lease, and is a standby otherwise. Compatible on the wire with client-go's leader election.
+ * Leads while this process holds the Lease, and is a standby otherwise. Compatible with client-go's leader election.
  *
- * Guarantees: two processes never lead at once. A term ends at its renew deadline, and other processes take the lease
- * only after its duration, which is longer.
+ * Guarantees: two processes never lead at once. A leader stops at its renew deadline, and other processes take the
+ * Lease only after the lease duration, which is longer.
  *
- * Caveats: the clocks of two machines may differ, but must run at about the same speed. A frozen process notices the
- * end of its term only by `Term.assertHeld`.
+ * Caveats: the clocks of two machines may differ, but must run at about the same speed. A frozen process notices only
+ * by `LeaderTerm.assertHeld` that it no longer leads.
  *
  * Errors: failed requests are logged and repeated. An error of `lead` rejects `run`, and the lease expires instead of
  * being released.
@@ -93,12 +93,12 @@ export class Elector {
     this.#status.set(this.#labels, 0)
   }
 
-  /** Resolves when the lease has been read for the first time, or that has failed. */
+  /** Resolves after the first try to read the Lease, even if it has failed. */
   get looked(): Promise<void> {
     return this.#looked.promise
   }
 
-  /** The reason of an unhealthy leader: it has not renewed the lease for far too long. */
+  /** The reason why a leader is unhealthy: it has not renewed the Lease for far too long. */
   get unhealthyReason(): string | undefined {
     const { clock, timings } = this.#options
     if (this.#term === undefined) return undefined
@@ -106,7 +106,7 @@ export class Elector {
     return late > UNHEALTHY_AFTER_EXPIRY_MS ? 'failed election to renew leadership on lease ' : undefined
   }
 
-  /** Takes part in the election until it is stopped or a term is lost. Returns which of the two happened. */
+  /** Takes part in the election. Returns `lost` if this process loses the Lease, and `stopped` otherwise. */
   async run(election: Election): Promise<'stopped' | 'lost'> {
     const { log } = this.#options
     for (;;) {
@@ -155,7 +155,7 @@ export class Elector {
     }
   }
 
-  /** Waits for the lease. Undefined: stopped before. */
+  /** Waits until this process has the Lease. Returns undefined if `stop` is aborted before. */
   async #acquire({ eligible, stop }: Election): Promise<Win | undefined> {
     const { log } = this.#options
     try {
@@ -186,7 +186,7 @@ export class Elector {
     }
   }
 
-  /** Reads the lease once. If it is free, tries once to write it. */
+  /** Reads the Lease once. If it is free, tries once to write it. */
   async #try(stop: AbortSignal): Promise<Win | undefined> {
     const { log, clock } = this.#options
     try {
@@ -201,14 +201,14 @@ export class Elector {
       return { sentAt, soleSince }
     } catch (error) {
       stop.throwIfAborted()
-      // The client logs a missing permission.
+      // The client has logged a missing permission.
       if (!isForbidden(error)) log.error(error, 'Error retrieving or updating lease lock', this.#describe)
       this.#looked.resolve()
       return undefined
     }
   }
 
-  /** Waits for the next poll, the expiry of the lease or a change of it, whichever comes first. */
+  /** Waits for the next poll, for the expiry of the Lease or for a change of it, whichever comes first. */
   async #pause(change: Promise<void>, stop: AbortSignal): Promise<void> {
     const { clock, timings } = this.#options
     const poll = timings.retryPeriodMs * (1 + ACQUIRE_JITTER * clock.random())
@@ -219,13 +219,13 @@ export class Elector {
       stop.throwIfAborted()
       if (!isAbort(error) && !pause.signal.aborted) throw error
     })
-    // A race on `stop` itself would leave a listener for each pause.
+    // `pause` has its own signal, because a race on `stop` would leave a listener for each pause.
     await Promise.race([slept, abortable(change, pause.signal)])
     pause.abort(new Error('the lease changed'))
     await slept
   }
 
-  /** Calls `changed` at every change of the lease, if this process may watch leases. Polling continues in any case. */
+  /** Calls `changed` at every change of the Lease, if this process may watch it. Polling continues in any case. */
   async #watch(signal: AbortSignal, changed: () => void): Promise<void> {
     const { client, lease, clock, log, timings } = this.#options
     while (!signal.aborted) {
@@ -246,7 +246,7 @@ export class Elector {
     }
   }
 
-  /** Renews until leading ends or the term is over. */
+  /** Renews the Lease until `leading` is aborted or the term is over. */
   async #renew(term: LeaderTerm, leading: AbortSignal): Promise<void> {
     const { clock, timings, log } = this.#options
     const why = await renewWhileLeading(term, leading, {

@@ -12,16 +12,16 @@ import {
   sameRecord,
 } from './lease.ts'
 
-/** The lease after our write, and when that write was sent. */
+/** The answer to a write of the Lease, and the time when the write was sent. */
 export interface LeasePut {
   readonly lease: Lease
   readonly sentAt: number
 }
 
-/** The longest wait that the server may ask for: all other candidates wait for the lease. */
+/** The pause after a 429. The server may ask for more, but all other candidates wait for the Lease. */
 const RELEASE_PAUSE_MS = 1000
 
-/** Reads and writes the Lease, and remembers since when it is unchanged. */
+/** Reads and writes the Lease, and remembers since when it has not changed. */
 export class LeaseHolder {
   readonly identity: LeaseIdentity
   readonly #client: KubeClient
@@ -36,17 +36,17 @@ export class LeaseHolder {
     this.#timeoutMs = options.timeoutMs
   }
 
-  /** Who holds the lease as far as we know; undefined before the first look and when there is none. */
+  /** The last known holder of the Lease. Undefined before the first read, and if there is no Lease. */
   get holder(): string | undefined {
     return this.#seen && recordOf(this.#seen.lease).holder
   }
 
-  /** The lease as last seen. */
+  /** The last known state of the Lease. */
   get lease(): Lease | undefined {
     return this.#seen?.lease
   }
 
-  /** Takes a new state of the lease, from any source. */
+  /** Remembers a new state of the Lease, from any source. */
   observe(lease: Lease | undefined): void {
     const before = this.#seen
     if (lease === undefined) this.#seen = undefined
@@ -62,7 +62,7 @@ export class LeaseHolder {
     })
   }
 
-  /** Reads the lease. A kept connection may be dead unnoticed; a new one is not. */
+  /** Reads the Lease. `newConnection` helps if an existing connection is broken without an error. */
   async look(signal: AbortSignal, options: { newConnection?: boolean } = {}): Promise<void> {
     const ref = { namespace: this.identity.namespace, name: this.identity.name }
     const lease = await this.#withTimeLimit(signal, (inner) =>
@@ -75,7 +75,7 @@ export class LeaseHolder {
     this.observe(lease)
   }
 
-  /** Writes our identity, guarded by the version last seen. Returns when the request was sent: the lease is ours from then on. */
+  /** Makes this process the holder, if the Lease is unchanged. Returns when the request was sent. */
   async write(signal: AbortSignal): Promise<number> {
     return this.written(await this.put(signal))
   }
@@ -94,13 +94,13 @@ export class LeaseHolder {
     return { lease: await this.#withTimeLimit(signal, request, timeoutMs), sentAt }
   }
 
-  /** Takes the result of `put`. */
+  /** Remembers the result of `put`. Returns when its request was sent. */
   written({ lease, sentAt }: LeasePut): number {
     this.observe(lease)
     return sentAt
   }
 
-  /** Releases the lease, if it is still ours. After a conflict or a 429 it reads the lease and tries again. */
+  /** Releases the Lease, if this process holds it. After a conflict or a 429 it reads the Lease and tries again. */
   async release(signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
@@ -119,7 +119,7 @@ export class LeaseHolder {
     }
   }
 
-  /** One request that hangs must not use up the time of all tries. */
+  /** Runs one request with a time-out, so that a hanging request leaves time for other tries. */
   async #withTimeLimit<T>(
     signal: AbortSignal,
     request: (inner: AbortSignal) => Promise<T>,

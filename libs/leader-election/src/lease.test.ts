@@ -24,7 +24,7 @@ const stored = (spec: Lease['spec'], labels?: Record<string, string>): Lease => 
 })
 
 describe('newLease', () => {
-  it('starts without a transition, with whole seconds and six fraction digits', () => {
+  it('a new lease has no transitions, whole seconds and times with six fraction digits', () => {
     expect(newLease({ ...identity, labels: { app: 'x' } }, NOW)).toEqual({
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
@@ -42,7 +42,7 @@ describe('heldLease', () => {
     expect(spec).toMatchObject({ acquireTime: before.acquireTime, renewTime: TIME, leaseTransitions: 3 })
   })
 
-  it.each(['other', ''])('counts a transition when it was held by "%s"', (holderIdentity) => {
+  it.each(['other', ''])('counts a transition if the holder was "%s"', (holderIdentity) => {
     const { spec } = heldLease(stored({ ...before, holderIdentity, leaseTransitions: 3 }), identity, NOW)
     expect(spec).toMatchObject({ holderIdentity: 'me', acquireTime: TIME, renewTime: TIME, leaseTransitions: 4 })
   })
@@ -66,7 +66,7 @@ describe('heldLease', () => {
     })
   })
 
-  it('adds its labels, keeps foreign ones and the version that guards the write', () => {
+  it('adds its labels, and keeps other labels and the resource version', () => {
     const lease = heldLease(
       stored({ holderIdentity: 'me' }, { foreign: '1', app: 'old' }),
       { ...identity, labels: { app: 'x' } },
@@ -80,14 +80,14 @@ describe('heldLease', () => {
     })
   })
 
-  it('keeps fields of the spec that it does not know', () => {
+  it('keeps unknown fields of the spec', () => {
     const { spec } = heldLease(stored({ holderIdentity: 'me', strategy: 'OldestEmulationVersion' }), identity, NOW)
     expect(spec).toMatchObject({ strategy: 'OldestEmulationVersion' })
   })
 })
 
 describe('releasedLease', () => {
-  it('names no holder, lasts a second and keeps the count of transitions', () => {
+  it('a released lease has no holder, lasts a second and keeps its transitions', () => {
     const lease = releasedLease(stored({ holderIdentity: 'me', leaseTransitions: 3 }), identity, NOW)
     expect(lease.spec).toEqual({
       holderIdentity: '',
@@ -108,7 +108,7 @@ describe('sameRecord', () => {
     leaseDurationSeconds: 15,
   })
 
-  it('does not look at the metadata', () => {
+  it('ignores the metadata', () => {
     expect(sameRecord(lease, { ...lease, metadata: { name: 'lease', resourceVersion: '8' } })).toBe(true)
   })
 
@@ -118,7 +118,7 @@ describe('sameRecord', () => {
     ['acquire time', { acquireTime: '2' }],
     ['transitions', { leaseTransitions: 2 }],
     ['duration', { leaseDurationSeconds: 1 }],
-  ])('notices another %s', (_, change) => {
+  ])('notices a change of the %s', (_, change) => {
     expect(sameRecord(lease, { ...lease, spec: { ...lease.spec, ...change } })).toBe(false)
   })
 })
@@ -127,35 +127,35 @@ const held = (holder: string, since: number): LeaseView['seen'] => ({ record: { 
 
 describe('decideLease', () => {
   const rows: { name: string; seen: LeaseView['seen']; now?: number; decision: LeaseDecision }[] = [
-    { name: 'creates a lease that is not there', seen: undefined, decision: { do: 'create' } },
-    { name: 'continues with its own', seen: held('me', 0), decision: { do: 'take', why: 'ours' } },
+    { name: 'creates a missing lease', seen: undefined, decision: { do: 'create' } },
+    { name: 'continues with its own lease', seen: held('me', 0), decision: { do: 'take', why: 'ours' } },
     {
-      name: 'continues with its own, at any age',
+      name: 'continues with its own expired lease',
       seen: held('me', 0),
       now: 60_000,
       decision: { do: 'take', why: 'ours' },
     },
-    { name: 'takes a released one at once', seen: held('', 0), now: 1, decision: { do: 'take', why: 'released' } },
+    { name: 'takes a released lease at once', seen: held('', 0), now: 1, decision: { do: 'take', why: 'released' } },
     {
-      name: "waits for another's",
+      name: 'waits for the lease of another process',
       seen: held('other', 1_000),
       now: 2_000,
       decision: { do: 'wait', holder: 'other', expiresInMs: 14_000 },
     },
     {
-      name: 'waits until the very end of the duration',
+      name: 'waits until the end of the lease duration',
       seen: held('other', 0),
       now: 14_999,
       decision: { do: 'wait', holder: 'other', expiresInMs: 1 },
     },
     {
-      name: "takes another's once it has not changed for its duration",
+      name: 'takes a lease that has not changed for its duration',
       seen: held('other', 0),
       now: 15_000,
       decision: { do: 'take', why: 'expired' },
     },
   ]
-  it.each(rows)('$name', ({ seen, now = 0, decision }) => {
+  it.each(rows)('decideLease $name', ({ seen, now = 0, decision }) => {
     expect(decideLease({ me: 'me', now, seen })).toEqual(decision)
   })
 })

@@ -1,12 +1,12 @@
 import { type Lease, rfc3339Micro, wholeNumberOf } from '@csi-sidecars/kube-types'
 
-/** The holder of a lease and the values that it writes. */
+/** The name of a Lease, its holder, and the values that the holder writes. */
 export interface LeaseIdentity {
   readonly namespace: string
   readonly name: string
   readonly holder: string
   readonly durationMs: number
-  /** Written on every update; labels of others are kept. */
+  /** The labels that every write sets. Other labels are kept. */
   readonly labels: Readonly<Record<string, string>>
 }
 
@@ -15,7 +15,7 @@ export function recordOf(lease: Lease): LeaseRecord {
   return { holder: lease.spec?.holderIdentity ?? '', durationMs: seconds * 1000 }
 }
 
-/** Reports whether the lease is unchanged: a write restarts the count of its age. */
+/** Reports whether the Lease is unchanged. Any change starts its lease duration again. */
 export function sameRecord(a: Lease, b: Lease): boolean {
   return (
     a.spec?.holderIdentity === b.spec?.holderIdentity &&
@@ -35,9 +35,9 @@ export function newLease(identity: LeaseIdentity, now: number): Lease {
   return heldLease(base, identity, now)
 }
 
-/** The lease with us as holder. Our own lease keeps its acquire time and its count of transitions. */
+/** Returns the Lease with this process as the holder. If it already was, acquire time and transitions stay. */
 export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): Lease {
-  // A Lease that was written by hand may say `spec: null`.
+  // A Lease that was written by hand may contain `spec: null`.
   const spec = lease.spec ?? {}
   const isOurs = spec.holderIdentity === identity.holder
   const transitions = wholeNumberOf(spec.leaseTransitions) ?? 0
@@ -55,7 +55,7 @@ export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): L
   }
 }
 
-/** The lease after its release: free at once. */
+/** Returns the Lease without a holder, so that another process can take it at once. */
 export function releasedLease(lease: Lease, identity: LeaseIdentity, now: number): Lease {
   return {
     ...lease,
@@ -78,31 +78,31 @@ function withLabels(metadata: Lease['metadata'], labels: Readonly<Record<string,
   return Object.keys(labels).length === 0 ? metadata : { ...metadata, labels: { ...metadata?.labels, ...labels } }
 }
 
-/** The holder of a Lease, as the decision needs it. */
+/** The fields of a Lease that the decision depends on. */
 export interface LeaseRecord {
-  /** Empty when the lease was released. */
+  /** The holder. Empty if the Lease was released. */
   readonly holder: string
   readonly durationMs: number
 }
 
 export interface LeaseView {
   readonly me: string
-  /** This process's monotonic time. */
+  /** The monotonic time of this process. */
   readonly now: number
   /**
-   * The record as last seen and when this process first saw it like that; undefined when there is no Lease.
-   * Ages are counted by this clock alone: the times in the Lease are another machine's and are never compared.
+   * The last known record, and when this process saw it first. Undefined if there is no Lease. Only the clock of this
+   * process counts, because the times in the Lease are from another machine.
    */
   readonly seen: { readonly record: LeaseRecord; readonly since: number } | undefined
 }
 
 export type LeaseDecision =
   | { readonly do: 'create' }
-  /** Write our identity. A lease that already names us continues: same acquire time, no transition. */
+  /** Make this process the holder. A Lease of this process continues, with its acquire time and its transitions. */
   | { readonly do: 'take'; readonly why: 'ours' | 'released' | 'expired' }
   | { readonly do: 'wait'; readonly holder: string; readonly expiresInMs: number }
 
-/** The next step of a candidate. Pure. */
+/** Returns the next step of a process that wants to hold the Lease. Pure. */
 export function decideLease({ me, now, seen }: LeaseView): LeaseDecision {
   if (seen === undefined) return { do: 'create' }
   const { record, since } = seen

@@ -7,20 +7,20 @@ export interface RenewalOptions {
   readonly holder: LeaseHolder
   readonly clock: Clock
   readonly retryPeriodMs: number
-  /** A PUT had no answer, or a bad one: the lease is looked at now. */
+  /** Called if the first PUT fails or gets no answer in time, before the Lease is read. */
   onSlowPath(why: string): void
-  /** The lease was looked at. */
+  /** Called after the Lease was read. */
   onLook(): void
 }
 
-/** Enough for a new connection and two requests to a healthy server. */
+/** The time that a new connection and two requests to a healthy server need. */
 const FALLBACK_MS = 1500
 /** The shortest pause between two renewals. */
 const SHORTEST_PAUSE_MS = 200
 
 /**
- * Renews once each retry period, counted from one sending to the next, until `leading` is aborted or the term is over: a
- * slow answer takes nothing from the term. Returns why the term is over, undefined when leading has ended.
+ * Renews the Lease until `leading` is aborted or the term is over. The retry period counts from request to request, so
+ * that a slow answer delays nothing. Returns why the term is over, or undefined if it is not.
  */
 export async function renewWhileLeading(
   term: LeaderTerm,
@@ -46,15 +46,15 @@ export async function renewWhileLeading(
       if (!either.signal.aborted) failure = error
       nextAt = clock.monotonic() + pauseAfter(failure, term.heldUntil - clock.monotonic(), retryPeriodMs)
     }
-    // A term that is over ends leading at once; leading that is over leaves the term as it is.
+    // The end of the term also aborts `leading`, so the term is checked first.
     if (term.signal.aborted) return failure ?? term.signal.reason
     if (leading.aborted) return undefined
   }
 }
 
 /**
- * The pause after a failure is shorter: a term has room for about one retry period more, and a server that fails for a
- * moment must not cost the lease. A server that asks for a delay gets as much as the term can spare.
+ * Returns the pause after a failed renewal. It is short, because a short failure of the server must not cost the Lease.
+ * If the server asks for a longer pause, it gets as much as the term allows.
  */
 function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): number {
   const soonMs = Math.min(leftMs / 2, retryPeriodMs)
@@ -63,9 +63,9 @@ function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): nu
 }
 
 /**
- * Sends a PUT based on our last write. If that fails, it reads the lease and sends a PUT based on the answer. A slow PUT
- * continues until the end of the term while the lease is read on another connection; the first answer counts. Undefined:
- * another process has the lease.
+ * Sends a PUT based on our last write. If that fails, it reads the Lease and sends a PUT based on the answer. A slow
+ * PUT continues while the Lease is read on another connection; the first answer counts. Returns undefined if another
+ * process has the Lease.
  */
 async function renewOnce(term: LeaderTerm, signal: AbortSignal, options: RenewalOptions): Promise<number | undefined> {
   const { clock, holder } = options

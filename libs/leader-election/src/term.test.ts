@@ -8,7 +8,7 @@ const start = (): { clock: FakeClock; term: LeaderTerm } => {
 }
 
 describe('Term', () => {
-  it('ends by itself at the renew deadline', async () => {
+  it('a term ends by itself at the renew deadline', async () => {
     const { clock, term } = start()
     await clock.advance(9_999)
     expect(term.held()).toBe(true)
@@ -17,7 +17,7 @@ describe('Term', () => {
     expect(term.signal.aborted).toBe(true)
   })
 
-  it('counts the deadline from when the renewal was sent, not from when it was answered', async () => {
+  it('the renew deadline counts from when the renewal was sent, not from its answer', async () => {
     const { clock, term } = start()
     const sentAt = clock.monotonic()
     await clock.advance(4_000)
@@ -26,7 +26,7 @@ describe('Term', () => {
     expect(term.held()).toBe(false)
   })
 
-  it('lasts longer with each renewal', async () => {
+  it('a term lasts longer with each renewal', async () => {
     const { clock, term } = start()
     for (let i = 0; i < 10; i += 1) {
       await clock.advance(5_000)
@@ -36,7 +36,7 @@ describe('Term', () => {
     expect(clock.pending).toBe(1)
   })
 
-  it('ends for a stopped process before any timer can fire', () => {
+  it('`assertHeld` ends the term of a frozen process before any timer fires', () => {
     const { clock, term } = start()
     const frozen = clock.freeze(40_000)
     expect(() => term.assertHeld()).toThrow('the lease was not renewed in time')
@@ -44,7 +44,7 @@ describe('Term', () => {
     return frozen
   })
 
-  it('cannot be renewed once it is over', async () => {
+  it('a renewal does not extend a term that is over', async () => {
     const { clock, term } = start()
     term.end('lost')
     term.renewed(clock.monotonic())

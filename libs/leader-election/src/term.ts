@@ -1,7 +1,7 @@
 import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
 
 /**
- * One term as leader.
+ * The time in which this process leads, from winning the Lease until its loss or release.
  *
  * Guarantees: it ends at the renew deadline, counted from the moment when the last successful renewal was sent. Other
  * processes may take the lease only later.
@@ -10,7 +10,7 @@ import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
  * depend on a timer.
  */
 export class LeaderTerm {
-  /** The monotonic time since which no other process leads. A later read misses no write of earlier leaders. */
+  /** The monotonic time since which no other process leads. A later read contains all writes of earlier leaders. */
   readonly soleSince: number
   readonly #clock: Clock
   readonly #renewDeadlineMs: number
@@ -26,17 +26,17 @@ export class LeaderTerm {
     this.renewed(options.sentAt)
   }
 
-  /** Aborted when the lease is lost, released or past its renew deadline. */
+  /** Aborted when the Lease is lost or released, or the renew deadline is over. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** When the term ends unless it is renewed, in monotonic time. */
+  /** The monotonic time when the term ends unless it is renewed. */
   get heldUntil(): number {
     return this.#heldUntil
   }
 
-  /** When the last successful renewal was sent, in monotonic time. */
+  /** The monotonic time when the last successful renewal was sent. */
   get renewedAt(): number {
     return this.#renewedAt
   }
@@ -45,14 +45,14 @@ export class LeaderTerm {
     return !this.signal.aborted && this.#clock.monotonic() < this.#heldUntil
   }
 
-  /** Call right before anything that only the leader may start. */
+  /** Throws if the term is over. Call it right before each action that only the leader may start. */
   assertHeld(): void {
     if (this.held()) return
     this.end('the lease was not renewed in time')
     throw this.signal.reason
   }
 
-  /** A renewal that was sent at `sentAt` has succeeded. */
+  /** Extends the term after a successful renewal that was sent at `sentAt`. */
   renewed(sentAt: number): void {
     if (this.signal.aborted) return
     this.#renewedAt = sentAt

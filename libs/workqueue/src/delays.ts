@@ -6,20 +6,19 @@ interface Waiting extends HeapItem {
 }
 
 /**
- * Keys that are due later; each is passed to `due` when its time has come.
- * A key waits once; of two times the earlier wins. One timer, however many keys. Each takes a token of `pace`, so when
- * very many are due at once the last of them are late.
+ * Passes each key to `due` when its delay is over, with one timer for all keys. If a key is added twice, the earlier
+ * time counts. Each key takes a token of `pace`, so if very many keys are due at once, some of them are late.
  */
 export class Delays {
   readonly #clock: Clock
   readonly #due: (key: string) => void
   readonly #pace: Pick<TokenBucket, 'reserve' | 'refund'> | undefined
-  /** When the next token is there. */
+  /** The time when the next token is free. */
   #notBefore = Number.NEGATIVE_INFINITY
   readonly #byKey = new Map<string, Waiting>()
   readonly #heap = new Heap<Waiting>((a, b) => a.due < b.due)
   #cancel: Cancel | undefined
-  /** The time the timer is set to; Infinity while there is none. */
+  /** The time for which the timer is set. Infinity if no timer is set. */
   #armedFor = Number.POSITIVE_INFINITY
 
   constructor(options: { clock: Clock; due: (key: string) => void; pace?: TokenBucket | undefined }) {
@@ -50,7 +49,7 @@ export class Delays {
     this.#arm()
   }
 
-  /** Milliseconds until the key is due; undefined when it does not wait. */
+  /** Returns the milliseconds until the key is due, or undefined if it does not wait. */
   dueIn(key: string): number | undefined {
     const waiting = this.#byKey.get(key)
     return waiting && Math.max(0, waiting.due - this.#clock.monotonic())
@@ -93,7 +92,7 @@ export class Delays {
     this.#arm()
   }
 
-  /** Takes a token if one is free. A key that is added early needs no token. */
+  /** Takes a token, or returns false if none is free. A key that is added early needs no token. */
   #mayGo(now: number): boolean {
     const waitMs = this.#pace?.reserve() ?? 0
     if (waitMs === 0) return true

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { FifoOrder, reservedFor } from './fifo-order.ts'
 
-test('keys leave in the order in which they came', () => {
+test('keys start in the order in which they were pushed', () => {
   const order = new FifoOrder()
   for (const key of ['b', 'a']) order.push(key)
   order.touch('a')
@@ -16,7 +16,7 @@ test('normal keys come before retries, except for every fourth pick', () => {
   expect(Array.from({ length: 8 }, () => order.take()).join(' ')).toBe('a b c l0 d l1 l2 l3')
 })
 
-test('a retry becomes a normal key when something happens to it', () => {
+test('a retry becomes a normal key when it is touched', () => {
   const order = new FifoOrder()
   for (const key of ['l0', 'l1']) order.push(key, 'retry')
   order.push('a')
@@ -50,7 +50,7 @@ test('preferred keys come next, in the order of their preference', () => {
   expect([order.length, takeAll(order)]).toEqual([4, ['d', 'b', 'a', 'c']])
 })
 
-test('a preferred retry keeps its position when something happens to it', () => {
+test('a preferred retry keeps its position when it is touched', () => {
   const order = filled('a')
   order.push('l0', 'retry')
   order.prefer('l0')
@@ -58,14 +58,14 @@ test('a preferred retry keeps its position when something happens to it', () => 
   expect(takeAll(order)).toEqual(['l0', 'a'])
 })
 
-test('a key that does not wait is not preferred later either', () => {
+test('preferring a key that does not wait has no effect', () => {
   const order = filled('a')
   order.prefer('b')
   order.push('b')
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a key that was preferred and is pushed again has its new position only', () => {
+test('a preferred key that was taken loses its preference when it is pushed again', () => {
   const order = filled('a', 'b')
   order.prefer('b')
   expect(order.take()).toBe('b')
@@ -83,7 +83,7 @@ test('only normal keys start beyond the workers while retries occupy all of them
   expect(takeAll(order)).toEqual(['a', 'b'])
   order.release('a')
   expect(takeAll(order)).toEqual(['c'])
-  // A key that ends gives no additional room.
+  // The end of one retry makes no room for another key.
   order.release('l0')
   order.release('l1')
   expect(takeAll(order)).toEqual([])
@@ -112,11 +112,11 @@ test.each([
   [2, 1],
   [5, 2],
   [10, 4],
-])('`reservedFor` %i workers is %i', (workers, reserved) => {
+])('`reservedFor` returns for %i workers %i', (workers, reserved) => {
   expect(reservedFor(workers)).toBe(reserved)
 })
 
-test('without workers nothing starts', () => {
+test('no key starts without workers', () => {
   const order = new FifoOrder({ workers: 0, reserved: 0 })
   order.push('a')
   expect([order.capacity, order.take()]).toEqual([0, undefined])
@@ -156,7 +156,7 @@ test('every pushed key is taken once, and never more keys than the capacity are 
   )
 })
 
-test('no key is lost or reordered, however many are pushed and taken', () => {
+test('no key is lost or reordered, however many keys are pushed and taken', () => {
   const burst = fc.record({ come: fc.nat(3000), go: fc.nat(3000) })
   fc.assert(
     fc.property(fc.array(burst, { maxLength: 12 }), (bursts) => {

@@ -1,27 +1,27 @@
-/** How many taken tickets are kept before their room is reclaimed. */
+/** The number of taken tickets that a queue keeps before it frees their memory. */
 const SLACK = 1024
 
 interface Ticket {
   readonly key: string
   readonly priority: KeyPriority
   readonly among: Tickets
-  /** It has left the order by another way than `take`. */
+  /** True if the key has another ticket now, so this ticket does not count. */
   withdrawn: boolean
 }
 
 export interface FifoOptions {
-  /** Default: no limit. */
+  /** The number of keys that may be in work. Default: no limit. */
   readonly workers?: number
-  /** How many normal keys start though retries occupy all workers. */
+  /** The number of normal keys that start in addition while retries occupy all workers. Default: 0. */
   readonly reserved?: number
 }
 
 /**
- * First come, first served, except that preferred keys go first and retries go last. Retries that hang starve no normal
- * key: while they occupy all workers, as many normal keys as are reserved start beyond them. Amortised O(1).
+ * First come, first served, but preferred keys go first and retries last. While retries occupy all workers, up to
+ * `reserved` normal keys still start, so hanging retries starve no normal key. Amortised O(1).
  */
 export class FifoOrder implements KeyOrder {
-  /** The most keys that can be in work at once. */
+  /** The largest number of keys in work at the same time. */
   readonly capacity: number
   readonly #workers: number
   readonly #reserved: number
@@ -50,7 +50,7 @@ export class FifoOrder implements KeyOrder {
     if (ticket?.priority === 'retry') this.#move(ticket, { priority: 'normal' })
   }
 
-  /** Moves a waiting key to the front, behind the keys that were preferred earlier. */
+  /** Moves a waiting key to the front, behind keys that were preferred earlier. */
   prefer(key: string): void {
     const ticket = this.#waiting.get(key)
     if (ticket === undefined || ticket.among === this.#preferred) return
@@ -86,7 +86,7 @@ export class FifoOrder implements KeyOrder {
   }
 }
 
-/** Tickets of both priorities, each in the order in which they came. */
+/** The tickets of waiting keys, for each priority in the order of their arrival. */
 class Tickets {
   readonly #queues: Readonly<Record<KeyPriority, TicketQueue>> = { normal: new TicketQueue(), retry: new TicketQueue() }
   #picks = 0
@@ -106,9 +106,9 @@ class Tickets {
   }
 }
 
-/** The tickets of one priority. */
+/** The tickets of one priority, in the order of their arrival. */
 class TicketQueue {
-  /** Those before `#head` are taken. */
+  /** The tickets before `#head` are taken already. */
   #tickets: Ticket[] = []
   #head = 0
 
@@ -130,7 +130,7 @@ class TicketQueue {
   }
 }
 
-/** The priority of an added key. `retry`: the key is back without an event, so other keys go first. */
+/** The priority of an added key. `retry`: no event has added the key, so other keys go first. */
 export type KeyPriority = 'normal' | 'retry'
 
 /**
@@ -143,26 +143,24 @@ export type KeyPriority = 'normal' | 'retry'
 export interface KeyOrder {
   /** The number of waiting keys, including keys that cannot start yet. */
   readonly length: number
-  /** Adds a key. Normal keys go before retries; while both wait, every fourth pick is a retry. */
+  /** Adds a key. Normal keys go before retries. While both wait, every fourth started key is a retry. */
   push(key: string, priority: KeyPriority): void
-  /** Reports an event for a waiting key: its position may have to change. */
+  /** Called when a waiting key is added again, because its position may have to change. */
   touch(key: string): void
   /** Takes the next key that can start. Undefined: no key waits, or no waiting key can start. */
   take(): string | undefined
-  /** Reports the end of the work on a taken key. Other keys may wait for that. */
+  /** Ends the work on a taken key, which may allow other keys to start. */
   release(key: string): void
-  /** The full group that a key waits for. Undefined: the key waits for its turn only. */
+  /** Returns the group whose limit keeps a key waiting. Undefined if the key only waits for its turn. */
   blockedBy?(key: string): string | undefined
 }
 
-/** While normal keys wait, one of this many picks is a retry. */
+/** While normal keys wait, one of this many started keys is a retry. */
 export const FAIRNESS_INTERVAL = 4
 
 const RESERVED_SHARE = 0.4
 
-/**
- * The number of keys that start beyond the workers while retries occupy all of them. With one worker nothing overlaps.
- */
+/** Returns how many normal keys start in addition while retries occupy all workers. With one worker it is 0. */
 export function reservedFor(workers: number): number {
   return workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_SHARE))
 }

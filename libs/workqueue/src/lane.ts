@@ -3,11 +3,11 @@ import { FAIRNESS_INTERVAL, type KeyPriority } from './fifo-order.ts'
 
 /**
  * The limit of a key in a group: the key starts if fewer than `max` keys of the group are in work, and fewer than the
- * limit of each of them. A key with 1 has the group for itself; keys with infinity share it.
+ * limit of each of them. A key with 1 has the group for itself, and keys with Infinity share it.
  */
 export interface GroupLimit {
   readonly group: string
-  /** 1 or more. */
+  /** The limit: 1 or more. */
   readonly max: number
 }
 
@@ -15,11 +15,11 @@ export interface GroupLimit {
 export interface Placement {
   /** The index of the lane. A lower index is preferred. */
   readonly lane: number
-  /** The groups of the key, each once. */
+  /** The groups of the key with its limits. Each group occurs once. */
   readonly limits: readonly GroupLimit[]
   /**
-   * While this key waits or runs, keys limited by this group do not start. This key does not wait for them. Must be
-   * none of the key's limits, and no group whose keys others of that group wait for.
+   * While this key waits or runs, keys limited by this group do not start, but this key does not wait for them. A key
+   * that blocks a group must not be limited by it, because blocking keys would wait for each other.
    */
   readonly blocks?: string | undefined
 }
@@ -31,23 +31,23 @@ export interface KeyLaneOptions {
 
 export interface LaneEntry extends HeapItem {
   readonly key: string
-  /** The turn of the key, by the clock of its lane. A key that waits for a group keeps its turn. */
+  /** The position of the key in its lane: lower turns start first. A key that waits for a group keeps its turn. */
   readonly turn: number
-  /** Orders keys of the same turn: lower ones came earlier. */
+  /** The order of keys with the same turn: lower numbers came earlier. */
   readonly arrival: number
   readonly priority: KeyPriority
   readonly lane: KeyLane
-  /** The heap in which the key waits: of its lane or of a group. Undefined while the key is in work. */
+  /** The heap in which the key waits: of its lane, or of a group. Undefined while the key is in work. */
   heap: Heap<LaneEntry> | undefined
-  /** The group that the key waits for, or that has returned it to its lane. */
+  /** The group that the key waits for, or that has let it return to its lane. */
   group: string | undefined
-  /** The limits that the running key counts against. */
+  /** The limits of the groups in which the running key counts. */
   limits: readonly GroupLimit[]
-  /** The group that the key blocks now, waiting or in work. */
+  /** The group that the key blocks, while it waits or runs. */
   blocks: string | undefined
 }
 
-/** Keys of one lane and priority that wait for one group with the same limit. */
+/** The keys of one lane and priority that wait for one group with the same limit. */
 interface BlockedKeys {
   readonly lane: KeyLane
   readonly priority: KeyPriority
@@ -56,17 +56,17 @@ interface BlockedKeys {
 }
 
 /**
- * A group exists while a key counts in it or waits for it. While the group has room for blocked keys, the earliest
- * blocked key is back in its lane. When that key leaves, the next blocked key follows.
+ * A group exists while a key counts in it or waits for it. If the group has room, its earliest waiting key returns to
+ * its lane. The next waiting key follows when this key has left the lane.
  */
 export interface Group {
   readonly name: string
-  /** The limits of the running and the blocking keys, one entry each. */
+  /** The limits of the keys that count in the group: its running keys, and the keys that block it. */
   readonly counted: number[]
   readonly blocked: BlockedKeys[]
 }
 
-/** A group that has no room for keys of this limit. */
+/** A group at its limit, for keys with the limit `max`. */
 export interface FullGroup {
   readonly group: Group
   readonly max: number
@@ -77,15 +77,15 @@ export interface KeyLane {
   inWork: number
   /** The number of retries among the keys in work. */
   retriesInWork: number
-  /** The clock of the lane: the turn of the last key that started. */
+  /** The highest turn of a key that has started. The lane gives no lower turn to new keys. */
   now: number
-  /** The turn of the next key of each priority, if it comes before `now` reaches it. */
+  /** The next turn of each priority, unless `now` is higher. */
   readonly next: Record<KeyPriority, number>
-  /** The keys that can start. Whether their groups have room is checked at their turn. */
+  /** The keys whose turn may come. The limits of their groups are checked when it comes. */
   readonly ready: Ready
 }
 
-/** The two priorities are apart, because there may be room for normal keys only. */
+/** The keys by priority, because there may be room for normal keys only. */
 export type Ready = Readonly<Record<KeyPriority, Heap<LaneEntry>>>
 
 export function emptyLane({ reserved }: KeyLaneOptions): KeyLane {
@@ -118,8 +118,8 @@ function byTurn(): Heap<LaneEntry> {
 }
 
 /**
- * Each priority has its own turns; a retry takes one turn while normal keys take three. So the first key of a priority
- * is next, however many keys of the other priority wait.
+ * Returns the turn of a new key. Normal keys get every turn, and retries every third, so that neither priority starves,
+ * however many keys of the other priority wait.
  */
 export function nextTurn({ now, next }: KeyLane, priority: KeyPriority): number {
   const turn = Math.max(now, next[priority])
@@ -127,7 +127,7 @@ export function nextTurn({ now, next }: KeyLane, priority: KeyPriority): number 
   return turn
 }
 
-/** Returns the heap of keys that wait for the full group. */
+/** Returns the heap of keys that wait for the group at its limit. */
 export function heapBlockedBy(
   { group, max }: FullGroup,
   { lane, priority }: Pick<LaneEntry, 'lane' | 'priority'>,

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { Lanes } from './lanes.ts'
 
-test('`blockedBy` names the group that a key waits for, and no group for a key that waits for its turn or is in work', () => {
+test('`blockedBy` returns a group only for a key that waits because of the limit of the group', () => {
   const group = { group: 'volume a', max: 1 }
   const lanes = new Lanes({
     workers: 2,

@@ -4,7 +4,7 @@ import { Lanes } from './lanes.ts'
 import { ATTACH, DETACH, lanesOf, one } from './testing/lanes-setup.ts'
 
 describe('a key whose placement changes', () => {
-  test('goes to the end of its new lane when it is touched', () => {
+  test('a touched key goes to the end of its new lane', () => {
     const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
     push('a0', 'a1', 'd0')
     place('a0', DETACH)
@@ -13,7 +13,7 @@ describe('a key whose placement changes', () => {
     expect(takeAll()).toEqual(['a1', 'd0', 'a0'])
   })
 
-  test('goes before keys that came into its new lane after its touch', () => {
+  test('a touched key goes before keys that come into its new lane later', () => {
     const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
     push('a0', 'd0')
     place('a0', DETACH)
@@ -22,14 +22,14 @@ describe('a key whose placement changes', () => {
     expect(takeAll()).toEqual(['d0', 'a0', 'd1'])
   })
 
-  test('starts at once in a lane that was already passed by', () => {
+  test('a key starts at once even if its new lane was already checked', () => {
     const { place, push, takeAll } = lanesOf(4, [0, 0])
     push('d0')
     place('d0', ATTACH)
     expect(takeAll()).toEqual(['d0'])
   })
 
-  test('lets the next key of the group follow', () => {
+  test('the next key of a group starts if the key before it has changed its lane', () => {
     const { place, push, lanes, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')
@@ -42,7 +42,7 @@ describe('a key whose placement changes', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('starts at once when it leaves the full group that it waited for', () => {
+  test('a key starts at once when it leaves the group that it waited for', () => {
     const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1']) place(key, ATTACH, one('volume'))
     push('a0', 'a1')
@@ -52,7 +52,7 @@ describe('a key whose placement changes', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('leaves the room in its former group to the keys that wait there', () => {
+  test('a key that leaves a group makes room for the next key of the group', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')
@@ -69,7 +69,7 @@ describe('a key whose placement changes', () => {
     ['its limit', { lane: ATTACH, limits: [{ group: 'volume', max: 2 }] }, false],
     ['the number of its groups', { lane: ATTACH, limits: [] }, false],
     ['the group that it blocks', { lane: ATTACH, limits: [one('volume')], blocks: 'other' }, false],
-  ])('`placementUnchanged` compares a key in work: %s', (_, placement, unchanged) => {
+  ])('`placementUnchanged` notices that a running key has changed %s', (_, placement, unchanged) => {
     let now: Placement = { lane: ATTACH, limits: [one('volume')] }
     const lanes = new Lanes({ workers: 1, lanes: [{ reserved: 0 }, { reserved: 0 }], placementOf: () => now })
     expect(lanes.placementUnchanged('a0')).toBe(false)
@@ -80,7 +80,7 @@ describe('a key whose placement changes', () => {
     expect(lanes.placementUnchanged('a0')).toBe(unchanged)
   })
 
-  test('counts in its old groups until it is released', () => {
+  test('a running key counts in its old lane until it is released', () => {
     const { place, push, lanes, takeAll, release } = lanesOf(1, [1, 0])
     push('d0')
     expect(takeAll()).toEqual(['d0'])

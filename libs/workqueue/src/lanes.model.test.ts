@@ -10,7 +10,7 @@ const LIMITS = [
   { group: 'node-1', max: 2 },
   { group: 'node-2', max: 3 },
 ]
-/** A group that keys need alone or share, and that other keys block. */
+/** A group that some keys need alone, some keys share and some keys block. */
 const SHARED = [
   { group: 'shared', max: 1 },
   { group: 'shared', max: Number.POSITIVE_INFINITY },
@@ -20,14 +20,14 @@ type LaneClock = Record<KeyPriority | 'now', number>
 
 const NOWHERE: Placement = { lane: 0, limits: [] }
 
-/** A plain model of `Lanes`: it checks every waiting key and starts the earliest that may start. */
+/** A simple model of `Lanes`: it checks every waiting key and starts the earliest key that may start. */
 class PlainLanes {
   readonly #workers: number
   readonly #reserved: readonly number[]
   readonly #placements: ReadonlyMap<string, Placement>
   /** The keys in the order of their arrival in their lane. */
   waiting: { key: string; lane: number; blocks: string | undefined; priority: KeyPriority; turn: number }[] = []
-  /** The turns by lane: of the last started key, and of the next key of each priority. */
+  /** The turns by lane: of the last started key, and the next turn of each priority. */
   readonly #clocks = new Map<number, LaneClock>()
   readonly working = new Map<string, Placement & { readonly priority: KeyPriority }>()
   #picks = 0
@@ -74,7 +74,7 @@ class PlainLanes {
       .length
   }
 
-  /** The limits of the running and the blocking keys of the group. */
+  /** Returns the limits of the keys that count in a group: its running keys, and the keys that block it. */
   counted(group: string): number[] {
     const working = [...this.working.values()]
     const blocking = [...working, ...this.waiting].filter(({ blocks }) => blocks === group)
@@ -164,7 +164,7 @@ function build(drawn: typeof sequence extends fc.Arbitrary<infer Drawn> ? Drawn 
 }
 
 describe('lanes', () => {
-  test('start the keys that a plain search would start', () => {
+  test('lanes start the same keys as a simple search', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { workers, placements, lanes } = build(drawn)
@@ -205,7 +205,7 @@ describe('lanes', () => {
     )
   })
 
-  test('lose no key and let none wait for ever, even when no touch reports that a placement has changed', () => {
+  test('lanes start every key in the end, even if no touch reports a changed placement', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { placements, lanes } = build(drawn)

@@ -6,7 +6,7 @@ function pushRetries({ lanes }: Pick<LanesSetup, 'lanes'>, ...keys: readonly str
 }
 
 describe('a lane', () => {
-  test('takes normal keys before retries, however many retries wait', () => {
+  test('a lane starts normal keys before retries, however many retries wait', () => {
     const { push, lanes, takeAll, release } = lanesOf(1, [0, 0])
     for (const key of numbered('a', 1000)) lanes.push(key, 'retry')
     expect(takeAll()).toEqual(['a0'])
@@ -15,7 +15,7 @@ describe('a lane', () => {
     expect(takeAll()).toEqual(['a-new'])
   })
 
-  test('gives retries every fourth pick', () => {
+  test('every fourth key that a lane starts is a retry', () => {
     const { push, lanes, release } = lanesOf(1, [0, 0])
     for (const key of ['a-l0', 'a-l1', 'a-l2']) lanes.push(key, 'retry')
     push(...numbered('a', 6))
@@ -27,7 +27,7 @@ describe('a lane', () => {
     expect(picks.join(' ')).toBe('a-l0 a0 a1 a2 a-l1 a3 a4 a5 a-l2')
   })
 
-  test('turns a retry into a normal key when something happens to it', () => {
+  test('a retry becomes a normal key when it is touched', () => {
     const { push, lanes, takeAll } = lanesOf(4, [0, 0])
     for (const key of ['a-l0', 'a-l1', 'a-l2']) lanes.push(key, 'retry')
     push('a0')
@@ -35,7 +35,7 @@ describe('a lane', () => {
     expect([lanes.length, takeAll()]).toEqual([4, ['a-l0', 'a0', 'a-l2', 'a-l1']])
   })
 
-  test('starts only normal keys beyond the workers while retries occupy all of them', () => {
+  test('a lane starts only normal keys beyond the workers while retries occupy all of them', () => {
     const setup = lanesOf(10, [4, 0])
     pushRetries(setup, ...numbered('a-l', 20))
     expect(setup.takeAll()).toEqual(numbered('a-l', 10))
@@ -43,7 +43,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(numbered('a', 4))
     setup.release('a1')
     expect(setup.takeAll()).toEqual(['a4'])
-    // A key that ends gives no additional room.
+    // The end of one retry makes no room for another key.
     setup.release('a-l0')
     expect(setup.takeAll()).toEqual([])
     setup.release('a-l1', 'a-l2', 'a-l3')
@@ -52,7 +52,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toHaveLength(1)
   })
 
-  test('does not use the reserve of another lane beyond the workers', () => {
+  test('a lane does not use the reserve of another lane beyond the workers', () => {
     const setup = lanesOf(2, [2, 2, 0])
     for (const key of ['e0', 'e1']) setup.place(key, 2)
     setup.push('e0', 'e1')
@@ -67,7 +67,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(['d0'])
   })
 
-  test('lets normal keys of a group pass retries that have no room', () => {
+  test('normal keys of a group pass retries that have no room', () => {
     const setup = lanesOf(4, [2, 0])
     for (const key of ['a-in', 'a-l-in', 'a-new']) setup.place(key, ATTACH, one('node'))
     setup.push('a-in')

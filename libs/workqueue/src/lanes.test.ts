@@ -4,14 +4,14 @@ import type { GroupLimit } from './lane.ts'
 import { ATTACH, DETACH, type LanesSetup, lanesOf, numbered, one } from './testing/lanes-setup.ts'
 
 describe('a lane', () => {
-  test('can use every worker while no other lane waits', () => {
+  test('a lane can use every worker while no other lane has keys', () => {
     const { lanes, push, takeAll } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     expect(takeAll()).toEqual(numbered('d', 10))
     expect(lanes.length).toBe(10)
   })
 
-  test('starts as many keys as it has reserved while other lanes occupy all workers', () => {
+  test('a lane starts as many keys as it has reserved while other lanes occupy all workers', () => {
     const { lanes, push, takeAll, release } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     takeAll()
@@ -26,13 +26,13 @@ describe('a lane', () => {
     expect(takeAll()).toHaveLength(1)
   })
 
-  test('never uses its reserve beyond the workers while no other lane has keys', () => {
+  test('a lane never uses its reserve beyond the workers while no other lane has keys', () => {
     const { push, takeAll } = lanesOf(10, [4, 0])
     push(...numbered('a', 20))
     expect(takeAll()).toEqual(numbered('a', 10))
   })
 
-  test('does not use the reserve of another lane while that lane has waiting keys', () => {
+  test('a lane does not use the reserve of another lane that has waiting keys', () => {
     const { push, takeAll, release } = lanesOf(4, [2, 0])
     push('d0', 'd1', 'd2', 'a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8')
     expect(takeAll()).toEqual(['a0', 'a1', 'a2', 'd0'])
@@ -44,7 +44,7 @@ describe('a lane', () => {
     expect(takeAll()).toEqual(['a8', 'd2'])
   })
 
-  test('does not starve the preferred lane while it hangs: twenty attaches pass a thousand detaches', () => {
+  test('a hanging lane does not starve the preferred lane: twenty attaches pass a thousand detaches', () => {
     const { push, lanes, takeAll, release } = lanesOf(10, [3, 0])
     push(...numbered('d', 1000))
     expect(takeAll()).toHaveLength(10)
@@ -58,7 +58,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(990)
   })
 
-  test('gets every fourth pick without preference while both lanes wait', () => {
+  test('every fourth started key is of the lane without preference while both lanes have keys', () => {
     const { push, lanes, release } = lanesOf(1, [0, 0])
     push(...numbered('d', 10), ...numbered('a', 10))
     const picks: string[] = []
@@ -70,13 +70,13 @@ describe('a lane', () => {
     expect(picks.join(' ')).toBe('a0 a1 a2 d0 a3 a4 a5 d1 a6 a7 a8 d2')
   })
 
-  test('hands out its keys in the order of their arrival', () => {
+  test('a lane starts its keys in the order of their arrival', () => {
     const { push, takeAll } = lanesOf(10, [0, 0])
     push('d2', 'd0', 'd1')
     expect(takeAll()).toEqual(['d2', 'd0', 'd1'])
   })
 
-  test('works with any number of other lanes', () => {
+  test('three lanes share the workers like two lanes', () => {
     const { place, push, takeAll } = lanesOf(5, [1, 1, 1])
     for (const [lane, letter] of ['a', 'd', 'x'].entries()) {
       for (const key of numbered(letter, 9)) place(key, lane)
@@ -87,7 +87,7 @@ describe('a lane', () => {
     expect(takeAll().sort()).toEqual(['a0', 'd0'])
   })
 
-  test('hands out no key without workers', () => {
+  test('no key starts without workers', () => {
     const { push, lanes, takeAll } = lanesOf(0, [1, 0])
     push('a0', 'd0')
     expect([takeAll(), lanes.length]).toEqual([[], 2])
@@ -95,7 +95,7 @@ describe('a lane', () => {
 })
 
 describe('a group', () => {
-  test('never has more keys in work than its limit, and does not block other keys', () => {
+  test('a group never has more keys in work than its limit, and does not block other keys', () => {
     const { place, push, takeAll, lanes } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, { group: 'node-1', max: 2 })
     push('a0', 'a1', 'a2', 'a3', 'd0')
@@ -103,7 +103,7 @@ describe('a group', () => {
     expect(lanes.length).toBe(1)
   })
 
-  test('starts its waiting keys in the order of their arrival, before new keys', () => {
+  test('a group starts its waiting keys in the order of their arrival, before new keys', () => {
     const { place, push, takeAll, release, lanes } = lanesOf(2, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')
@@ -116,7 +116,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('can be one of several groups of a key, which waits until all have room', () => {
+  test('a key of several groups waits until all of them have room', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -129,7 +129,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('starts the next key if the first has another reason to wait', () => {
+  test('a group starts its next key if the first key also waits for another group', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -141,7 +141,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a3'])
   })
 
-  test('lets a key of the preferred lane pass a key of a lane without a worker', () => {
+  test('a key of the preferred lane passes a key of the group whose lane has no worker', () => {
     const { place, push, takeAll, release } = lanesOf(2, [1, 0])
     for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
     push('d0', 'd1')
@@ -156,7 +156,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['d2'])
   })
 
-  test('disappears with its limit when its last key leaves', () => {
+  test('a group can have another limit after its last key has left', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1']) place(key, ATTACH, one('node'))
     push('a0', 'a1')
@@ -174,7 +174,7 @@ describe('limits of one group', () => {
   const alone = (group: string): GroupLimit => ({ group, max: 1 })
   const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
 
-  test('can differ: a key that needs the group alone waits for the keys that share it, and they wait for this key', () => {
+  test('a key that needs a group alone and keys that share the group wait for each other', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a3']) place(key, ATTACH, shared('volume'))
     place('a2', ATTACH, alone('volume'))
@@ -192,7 +192,7 @@ describe('limits of one group', () => {
 })
 
 describe('a key that blocks others of a group', () => {
-  /** d0 blocks the keys that need the volume for themselves. */
+  /** Returns lanes in which `d0` blocks `a0` and `a1`, which need the volume alone. */
   const setup = (workers = 10): LanesSetup => {
     const made = lanesOf(workers, [0, 0])
     for (const key of ['a0', 'a1']) made.place(key, ATTACH, one('volume'))
@@ -200,7 +200,7 @@ describe('a key that blocks others of a group', () => {
     return made
   }
 
-  test('goes first, even if the keys of the preferred lane came earlier', () => {
+  test('a blocking key goes first, even if keys of the preferred lane came earlier', () => {
     const { push, takeAll, release } = setup(1)
     push('a0', 'd0')
     expect(takeAll()).toEqual(['d0'])
@@ -208,7 +208,7 @@ describe('a key that blocks others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('blocks the keys of the group until its work has ended', () => {
+  test('a blocking key blocks the keys of the group until its work has ended', () => {
     const { push, takeAll, release } = setup()
     push('d0')
     expect(takeAll()).toEqual(['d0'])
@@ -218,7 +218,7 @@ describe('a key that blocks others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('does not wait for a key in work, or for the keys that wait for it', () => {
+  test('a blocking key does not wait for running or waiting keys of the group', () => {
     const { push, takeAll, release } = setup()
     push('a0')
     expect(takeAll()).toEqual(['a0'])
@@ -230,7 +230,7 @@ describe('a key that blocks others of a group', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('stops blocking when its placement has changed', () => {
+  test('a key stops blocking when its placement has changed', () => {
     const { push, precede, lanes, takeAll } = setup(1)
     push('a0', 'd0')
     precede('d0', 'other')
@@ -238,7 +238,7 @@ describe('a key that blocks others of a group', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('stops blocking after a move to a lane in which it does not block', () => {
+  test('a key stops blocking when it moves to a lane in which it does not block', () => {
     const { push, place, takeAll, release, lanes } = setup(1)
     place('a2', ATTACH)
     push('a2', 'a0', 'd0')
@@ -259,7 +259,7 @@ test('`release` throws for a key that is not in work, and `touch` accepts an unk
   expect(lanes.length).toBe(1)
 })
 
-test('an unknown lane throws', () => {
+test('`push` throws for an unknown lane', () => {
   const { lanes, place } = lanesOf(1, [0, 0])
   place('a0', 2)
   expect(() => lanes.push('a0')).toThrow(InvariantError)

@@ -20,19 +20,19 @@ import {
 const NO_LIMITS: readonly GroupLimit[] = []
 
 /**
- * A key order with several lanes for `workers` workers.
+ * A key order whose lanes, for example one for attaches and one for detaches, share `workers` workers.
  *
  * Guarantees:
  * - No worker is idle while a key could start: one lane may occupy all workers.
  * - If other lanes occupy all workers, a lane still starts as many keys as it has reserved. So no lane starves another,
  *   however long its work hangs, and at most `capacity` keys are in work.
- * - The reserve of a lane is for normal keys first: retries that hang again and again starve no new work.
- * - The preferred lane comes first. Every fourth pick goes to another waiting lane, unless it would occupy a reserve.
- * - A group never has more keys in work than its limit, and a full group blocks no key of other groups.
- * - Keys of a lane leave in the order of their arrival, except retries and keys of full groups.
+ * - The reserve of a lane is for normal keys first, so that hanging retries never starve new work.
+ * - The first lane is preferred. Every fourth started key is of another lane, unless it would occupy a reserve.
+ * - A group never has more keys in work than its limit. A full group, which is at its limit, blocks only its keys.
+ * - Keys of a lane start in the order of their arrival, except retries and keys of full groups.
  */
 export class Lanes implements KeyOrder {
-  /** The most keys that can be in work at once: the workers and all reserves. */
+  /** The largest number of keys in work at the same time: the workers and all reserves. */
   readonly capacity: number
   readonly #workers: number
   readonly #lanes: readonly KeyLane[]
@@ -44,8 +44,8 @@ export class Lanes implements KeyOrder {
   #picks = 0
 
   /**
-   * `placementOf` is called when a key is added and at its turn, so it must be cheap and must not throw. Call `touch`
-   * if its answer changes for a waiting key.
+   * `placementOf` is called when a key is added and when its turn comes, so it must be cheap and must not throw. Call
+   * `touch` if its result changes for a waiting key.
    */
   constructor(options: { workers: number; lanes: readonly KeyLaneOptions[]; placementOf: (key: string) => Placement }) {
     const { workers, lanes, placementOf } = options
@@ -65,7 +65,7 @@ export class Lanes implements KeyOrder {
 
   /**
    * Moves a waiting key whose placement has changed. A key with another lane goes to the end of that lane, and a retry
-   * becomes a normal key. A key that has left its full group returns to its lane.
+   * becomes a normal key. A key that no longer belongs to the group that it waits for returns to its lane.
    */
   touch(key: string): void {
     const entry = this.#entries.get(key)
@@ -97,7 +97,7 @@ export class Lanes implements KeyOrder {
     return entry?.heap === undefined || entry.heap === readyHeap(entry) ? undefined : entry.group
   }
 
-  /** Reports whether a key in work would start in the same lane and groups now. Its placement may have changed. */
+  /** Reports whether `placementOf` still returns the lane and the groups with which a running key has started. */
   placementUnchanged(key: string): boolean {
     const entry = this.#entries.get(key)
     if (entry === undefined || entry.heap !== undefined) return false
@@ -169,7 +169,7 @@ export class Lanes implements KeyOrder {
     this.#admitWaiting(group)
   }
 
-  /** The preferred lane comes first, except at every fourth pick. */
+  /** Returns the lanes in the order of preference, which changes at every fourth started key. */
   #lanesInTurn(): readonly KeyLane[] {
     if (this.#picks % FAIRNESS_INTERVAL !== FAIRNESS_INTERVAL - 1) return this.#lanes
     const first = this.#lanes.slice(1).filter((lane) => lane.inWork < this.#workers - this.#reservedBesides(lane))
@@ -180,7 +180,7 @@ export class Lanes implements KeyOrder {
     return this.capacity - this.#workers - lane.reserved
   }
 
-  /** Reports whether a worker is free, or the reserve of the lane has room. */
+  /** Reports whether a worker is free, or the lane has not used up its reserve. */
   #hasRoom(lane: KeyLane, inWork: number): boolean {
     return (
       this.#inWork < this.#workers ||
@@ -188,7 +188,7 @@ export class Lanes implements KeyOrder {
     )
   }
 
-  /** The number of keys that other lanes may still start beyond the workers. */
+  /** Returns the number of keys that other lanes may still start in addition to the workers. */
   #reservedByOthers(lane: KeyLane): number {
     return this.#lanes.reduce(
       (sum, other) => (other === lane ? sum : sum + Math.max(0, other.reserved - other.inWork)),
@@ -197,8 +197,7 @@ export class Lanes implements KeyOrder {
   }
 
   /**
-   * Returns the first key of the lane that has room in the lane and in all its groups. Keys before it wait for their
-   * groups.
+   * Returns the first key of the lane for which the lane and all its groups have room. Keys before it wait for a group.
    */
   #next(lane: KeyLane): LaneEntry | undefined {
     if (!this.#hasRoom(lane, lane.inWork - lane.retriesInWork)) return undefined
@@ -252,7 +251,7 @@ export class Lanes implements KeyOrder {
     if (group !== undefined) this.#admitWaiting(group)
   }
 
-  /** Returns the next blocked keys to their lanes if the group has room for them; forgets a group without keys. */
+  /** Returns the next waiting key to its lane if the group has room. Forgets a group without keys. */
   #admitWaiting(group: Group): void {
     for (const { max, entries } of group.blocked) {
       if (entries.size === 0 || isFull(group, max)) continue

@@ -13,15 +13,15 @@ import {
   WORKQUEUE_WORK_DURATION_SECONDS,
 } from '@csi-sidecars/telemetry'
 
-/** Observes what happens to the keys of one queue. */
+/** Receives the steps of the keys of one queue. */
 export interface QueueObserver {
   added(key: string): void
   started(key: string): void
   ended(key: string): void
-  /** A key in work that was added again needs no other run. */
+  /** Called if a running key that was added again needs no other run. */
   dropped(key: string): void
   retried(): void
-  /** The queue is shut and no key is in work: no worker takes its remaining keys. Can be reported more than once. */
+  /** Called when the queue is shut down and no key is in work, possibly several times. Waiting keys never run then. */
   retired(): void
 }
 
@@ -36,15 +36,15 @@ export const unobserved: QueueObserver = {
 
 type Label = (typeof WORKQUEUE_DEPTH.labels)[number]
 
-/** The keys of one queue with their start times. A key in work that was added again is in both maps. */
+/** The times since when keys wait and run. A running key that was added again is in both maps. */
 interface Track {
   readonly waitingSince: Map<string, number>
   readonly workingSince: Map<string, number>
 }
 
 /**
- * The `workqueue_*` families. Created once a process; each queue gets its observer from `observe`.
- * Two queues may share a name: their numbers add up in one series.
+ * The `workqueue_*` metrics of a process. Each queue gets its observer from `observe`. Queues with the same name share
+ * their series, which show the sums.
  */
 export class QueueMetrics {
   readonly #clock: Clock
@@ -69,12 +69,12 @@ export class QueueMetrics {
     metrics.onCollect(() => this.#collect())
   }
 
-  /** Shows the series of queues that are created later, by a standby only when it leads. */
+  /** Shows the series of queues that do not exist yet: a standby creates its queues only when it leads. */
   declare(...names: readonly string[]): void {
     for (const name of names) this.#tracksOf(name)
   }
 
-  /** An observer for one queue of that name. */
+  /** Returns the observer for one queue of that name. */
   observe(name: string): QueueObserver {
     const track: Track = { waitingSince: new Map(), workingSince: new Map() }
     const tracks = this.#tracksOf(name).add(track)
@@ -96,7 +96,7 @@ export class QueueMetrics {
     }
   }
 
-  /** The queues of a name; its series exist from the first mention on. */
+  /** Returns the queues with the name. Its series exist from the first call on. */
   #tracksOf(name: string): Set<Track> {
     const present = this.#tracks.get(name)
     if (present !== undefined) return present
@@ -110,7 +110,7 @@ export class QueueMetrics {
     return tracks
   }
 
-  /** The series of a name whose queues have all ended stay, at 0. */
+  /** Updates the gauges. The series of a name stay at 0 after its last queue has ended. */
   #collect(): void {
     const now = this.#clock.monotonic()
     for (const [name, tracks] of this.#tracks) {
@@ -132,7 +132,7 @@ export class QueueMetrics {
   }
 }
 
-/** The seconds for which the key has been in the map, which it leaves. */
+/** Removes the key from the map, and returns for how many seconds it was there. */
 function takeSeconds(sinceByKey: Map<string, number>, key: string, now: number): number {
   const since = sinceByKey.get(key) ?? now
   sinceByKey.delete(key)

@@ -9,7 +9,7 @@ import { Queue } from './queue.ts'
 const reason = new Error('shutting down')
 const settle = (): Promise<void> => new FakeClock().settle()
 
-/** Takes all keys that the queue hands out now. A last undefined means that the queue is shut down. */
+/** Takes all keys that the queue hands out now. The last item is undefined if the queue is shut down. */
 async function takeAll(queue: Queue): Promise<(string | undefined)[]> {
   const taken: (string | undefined)[] = []
   for (;;) {
@@ -81,7 +81,7 @@ describe('a queue', () => {
     expect(await Promise.all(gets)).toEqual(['a', 'b', 'c'])
   })
 
-  test('throws for the end of work that never began', () => {
+  test('`done` throws for a key that is not in work', () => {
     const queue = new Queue()
     queue.add('a')
     expect(() => queue.done('a')).toThrow(InvariantError)
@@ -136,7 +136,7 @@ describe('a queue', () => {
 })
 
 describe('a paused queue', () => {
-  test('takes keys but hands out none until it is resumed', async () => {
+  test('a paused queue accepts keys but hands out no key until it is resumed', async () => {
     const queue = new Queue()
     const waiting = queue.get()
     queue.pause()
@@ -149,7 +149,7 @@ describe('a paused queue', () => {
     expect(await takeAll(queue)).toEqual(['b'])
   })
 
-  test('lets keys in work end', async () => {
+  test('a paused queue lets keys in work end', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)
@@ -159,7 +159,7 @@ describe('a paused queue', () => {
     expect([queue.length, queue.inWork, await takeAll(queue)]).toEqual([1, 0, []])
   })
 
-  test('can still be shut down, and is not opened again by a late resume or pause', async () => {
+  test('a paused queue can be shut down, and a late resume does not open it again', async () => {
     const queue = new Queue()
     queue.add('a')
     queue.pause()
@@ -172,7 +172,7 @@ describe('a paused queue', () => {
 })
 
 describe('a get that is aborted', () => {
-  test('rejects with the reason and loses no key', async () => {
+  test('an aborted `get` rejects with the reason and loses no key', async () => {
     const queue = new Queue()
     const controller = new AbortController()
     const aborted = queue.get(controller.signal)
@@ -184,14 +184,14 @@ describe('a get that is aborted', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
   })
 
-  test('takes nothing when it was aborted before', async () => {
+  test('a `get` with an aborted signal takes no key', async () => {
     const queue = new Queue()
     queue.add('a')
     await expect(queue.get(AbortSignal.abort(reason))).rejects.toBe(reason)
     expect([queue.length, queue.inWork]).toEqual([1, 0])
   })
 
-  test('leaves no listener when a key came first', async () => {
+  test('`get` leaves no listener if a key came before the abort', async () => {
     const queue = new Queue()
     const controller = new AbortController()
     const got = queue.get(controller.signal)
@@ -203,7 +203,7 @@ describe('a get that is aborted', () => {
 })
 
 describe('shutdown', () => {
-  test('hands out the waiting keys, accepts no others, and then ends the workers', async () => {
+  test('`shutDown` hands out waiting keys, accepts no other keys, and then ends the workers', async () => {
     const queue = new Queue()
     queue.add('a')
     expect(queue.isShut).toBe(false)
@@ -213,7 +213,7 @@ describe('shutdown', () => {
     expect(await takeAll(queue)).toEqual(['a', undefined])
   })
 
-  test('ends the waits of all workers', async () => {
+  test('`shutDown` ends the waits of all workers', async () => {
     const queue = new Queue()
     const { signal } = new AbortController()
     const gets = [queue.get(signal), queue.get()]
@@ -222,7 +222,7 @@ describe('shutdown', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('still hands out a key that became dirty before', async () => {
+  test('`shutDown` still hands out a running key that was added again before', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)
@@ -233,7 +233,7 @@ describe('shutdown', () => {
   })
 })
 
-test('whatever the order of adds, gets and ends: no key is in two workers and every add is seen by a run', async () => {
+test('no key is in two workers and a run sees every addition, in any order of calls', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c', 'd') }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('get' as const) }) },

@@ -19,7 +19,7 @@ interface Waiter {
 export class Queue {
   /** The keys that need a run. A key in work is here, too, if it was added again. */
   readonly #dirty = new Set<string>()
-  /** The keys that workers hold, from `get` to `done`. A dirty key in work is not in the order. */
+  /** The keys in work, from `get` to `done`. If such a key needs another run, `done` adds it to the order. */
   readonly #processing = new Set<string>()
   readonly #order: KeyOrder
   readonly #observer: QueueObserver
@@ -44,7 +44,7 @@ export class Queue {
     return this.#processing.has(key)
   }
 
-  /** The full group that the key waits for, even if workers are free. */
+  /** Returns the group whose limit keeps the key waiting, even if workers are free. */
   blockedBy(key: string): string | undefined {
     return this.#order.blockedBy?.(key)
   }
@@ -54,7 +54,7 @@ export class Queue {
     return this.#processing.has(key) || this.#dirty.has(key)
   }
 
-  /** True once `shutDown` was called: no key is added. */
+  /** True after `shutDown`: no key is added any longer. */
   get isShut(): boolean {
     return this.#state === 'shut'
   }
@@ -74,16 +74,15 @@ export class Queue {
   }
 
   /**
-   * Marks the additions so far as seen by the run over a key in work: they need no other run. Such a run would not wait
-   * for the back-off of the current run.
+   * Records that the running key has seen all additions so far, so that they cause no other run. Such a run would not
+   * wait for the back-off.
    */
   markSeen(key: string): void {
     if (this.#processing.has(key) && this.#dirty.delete(key)) this.#observer.dropped(key)
   }
 
   /**
-   * Returns the next key, or undefined once the queue is shut down and empty. The caller gives every key back by
-   * `done`.
+   * Returns the next key, or undefined if the queue is shut down and empty. The caller must call `done` with every key.
    */
   get(signal?: AbortSignal): Promise<string | undefined> {
     if (signal?.aborted) return Promise.reject(signal.reason)
@@ -99,7 +98,7 @@ export class Queue {
     })
   }
 
-  /** Gives a key back, whatever the result of its run. */
+  /** Ends the work on a key, whatever its result. */
   done(key: string): void {
     invariant(this.#processing.delete(key), `done of ${key}, which is not in work`)
     this.#order.release(key)
@@ -109,7 +108,7 @@ export class Queue {
     this.#retireWhenIdle()
   }
 
-  /** Hands out no key until `resume`. Keys in work continue, and keys can still be added. */
+  /** Hands out no key until `resume`. Keys in work continue, and keys can be added. */
   pause(): void {
     if (this.#state === 'open') this.#state = 'paused'
   }

@@ -11,7 +11,7 @@ function make(observer?: QueueObserver): { clock: FakeClock; queue: WorkQueue } 
   return { clock, queue: new WorkQueue({ clock, limiter, ...(observer && { observer }) }) }
 }
 
-/** Fails the key as a worker does: takes it, plans it again, gives it back. */
+/** Fails a key as a worker does: gets it, plans its next run, and calls `done`. */
 async function fail(queue: WorkQueue): Promise<string | undefined> {
   const key = await queue.get()
   if (key !== undefined) {
@@ -22,7 +22,7 @@ async function fail(queue: WorkQueue): Promise<string | undefined> {
 }
 
 describe('a work queue', () => {
-  test('adds a key later', async () => {
+  test('adds a key after its delay', async () => {
     const { clock, queue } = make()
     queue.addAfter('a', 300)
     await clock.advance(299)
@@ -63,7 +63,7 @@ describe('a work queue', () => {
     expect(queue.dueIn('a')).toBe(1000)
   })
 
-  test('runs an added key without waiting, and neither forgets nor repeats its planned run', async () => {
+  test('runs an added key at once, and does not repeat its planned run', async () => {
     const { clock, queue } = make()
     queue.add('a')
     await fail(queue)
@@ -99,7 +99,7 @@ describe('a work queue', () => {
     expect(await served).toBe('a')
   })
 
-  test('keeps keys that fall due while it is paused', async () => {
+  test('keeps keys whose delay ends while it is paused', async () => {
     const { clock, queue } = make()
     queue.pause()
     const got = queue.get()
@@ -155,13 +155,13 @@ describe('the exponential limiter', () => {
     expect([1, 2, 3, 4, 5].map(() => limiter.when('a'))).toEqual([1000, 2000, 4000, 5000, 5000])
   })
 
-  test('counts each key by itself', () => {
+  test('counts the failures of each key separately', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     limiter.when('a')
     expect([limiter.when('b'), limiter.when('a'), limiter.when('c')]).toEqual([1000, 2000, 1000])
   })
 
-  test('starts again once a key has succeeded', () => {
+  test('starts with the shortest wait again once a key has succeeded', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     limiter.when('a')
     limiter.when('a')

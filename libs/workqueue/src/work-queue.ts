@@ -9,7 +9,7 @@ export interface WorkQueueOptions {
   readonly limiter: RateLimiter
   readonly order?: KeyOrder
   readonly observer?: QueueObserver
-  /** The tokens for keys whose delay is over: each of them takes one. Default: no limit. */
+  /** A key whose delay is over takes one token. Default: no limit. */
   readonly pace?: TokenBucket
 }
 
@@ -56,17 +56,17 @@ export class WorkQueue {
     return this.#queue.isPending(key)
   }
 
-  /** The full group that the key waits for, even if workers are free. */
+  /** Returns the group whose limit keeps the key waiting, even if workers are free. */
   blockedBy(key: string): string | undefined {
     return this.#queue.blockedBy(key)
   }
 
-  /** The keys that are planned for later. */
+  /** Returns the keys that are planned for later. */
   planned(): Iterable<string> {
     return this.#delays.keys()
   }
 
-  /** The keys that have failed since their last success. */
+  /** Returns the keys that have failed since their last success. */
   failed(): Iterable<string> {
     return this.#limiter.failed()
   }
@@ -75,7 +75,7 @@ export class WorkQueue {
     this.#queue.add(key, priority)
   }
 
-  /** Adds the key after `ms`, unless it runs earlier: that run decides again. */
+  /** Adds the key after `ms` milliseconds, unless it runs before. That run then plans the next one. */
   addAfter(key: string, ms: number): void {
     if (this.#queue.isShut) return
     this.#observer?.retried()
@@ -83,17 +83,17 @@ export class WorkQueue {
     else this.#delays.add(key, ms)
   }
 
-  /** Counts a failure of the key and adds it after the wait that follows from its failures. */
+  /** Counts a failure of the key, and adds the key after a wait that grows with its failures. */
   addRateLimited(key: string): void {
     this.addAfter(key, this.#limiter.when(key))
   }
 
-  /** Forgets the failures of the key: its next failure waits as the first one does. */
+  /** Forgets the failures of the key, so that its next wait is as short as the first. */
   forget(key: string): void {
     this.#limiter.forget(key)
   }
 
-  /** Milliseconds until the key is added. Undefined: nothing is planned. */
+  /** Returns the milliseconds until the key is added, or undefined if it is not planned. */
   dueIn(key: string): number | undefined {
     return this.#delays.dueIn(key)
   }
@@ -104,7 +104,7 @@ export class WorkQueue {
     return key
   }
 
-  /** Marks the additions so far as seen by the run over the key: they need no other run. */
+  /** Records that the running key has seen all additions so far, so that they cause no other run. */
   markSeen(key: string): void {
     this.#queue.markSeen(key)
   }
@@ -121,7 +121,7 @@ export class WorkQueue {
     this.#queue.resume()
   }
 
-  /** Drops the planned keys and refuses further keys. Waiting keys are still handed out. */
+  /** Drops planned keys and refuses further keys. Waiting keys are still handed out. */
   shutDown(): void {
     this.#delays.clear()
     this.#queue.shutDown()
@@ -130,15 +130,15 @@ export class WorkQueue {
 
 /** The back-off of failing keys. */
 export interface RateLimiter {
-  /** Counts a failure of the key. Returns the wait before the next try, in milliseconds. */
+  /** Counts a failure of the key. Returns the milliseconds to wait before the next try. */
   when(key: string): number
   /** Forgets the failures of a key that has succeeded. */
   forget(key: string): void
-  /** The keys that have failed since their last success. */
+  /** Returns the keys that have failed since their last success. */
   failed(): Iterable<string>
 }
 
-/** A wait of `baseMs` x 2^failures for each key, at most `maxMs`. Remembers only keys that have failed. */
+/** Returns a limiter with a wait of `baseMs` x 2^failures for each key, at most `maxMs`. Stores only failed keys. */
 export function perKeyExponential({ baseMs, maxMs }: { baseMs: number; maxMs: number }): RateLimiter {
   const growth = { initialMs: baseMs, maxMs }
   const failures = new Map<string, number>()

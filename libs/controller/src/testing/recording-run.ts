@@ -1,9 +1,9 @@
 import type { Run } from '../controller.ts'
 import type { Cause } from '../waiting.ts'
 
-/** A run for a reconcile that is tested without its controller. */
+/** A `Run` for tests that call `reconcile` without a controller. */
 export interface RecordingRun extends Run {
-  /** The causes that the run has set. Undefined: the run has set none. */
+  /** The causes of the last call of `waitFor`. Undefined if it was not called. */
   readonly causes: readonly Cause[] | undefined
 }
 

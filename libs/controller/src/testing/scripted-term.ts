@@ -9,7 +9,7 @@ export const shutdown = new CancelledError('shutting down')
 export const busy = new Error('busy')
 export const RETRY = { kind: 'retry', cause: busy } satisfies Outcome
 
-/** A driver that the test loses and brings back. */
+/** A driver that the test disconnects and reconnects. */
 class ScriptedDriver {
   state: 'ready' | 'lost' = 'ready'
   readonly #listeners = new Set<(event: DriverEvent) => void>()
@@ -36,7 +36,7 @@ class ScriptedDriver {
 
 export type Reconcile = Controller['reconcile']
 
-/** A term of one controller with a scripted `reconcile`. */
+/** Runs one controller with a scripted `reconcile` until the test aborts `stop`. */
 export class Term {
   readonly clock = new FakeClock()
   readonly driver = new ScriptedDriver()
@@ -93,7 +93,7 @@ export class Term {
     return this.#queue
   }
 
-  /** Adds keys, and waits until only the clock could cause more. */
+  /** Adds keys, and waits until all work that needs no timer is done. */
   async add(...keys: readonly string[]): Promise<void> {
     for (const key of keys) this.queue.add(key)
     await this.clock.settle()
@@ -106,12 +106,12 @@ export class Term {
 
 const terms: Term[] = []
 
-/** Forgets the last term, which has ended by itself. */
+/** Excludes the last term from `endTerms`, because the term has ended by itself. */
 export function forgetLastTerm(): void {
   terms.pop()
 }
 
-/** Ends all terms. Returns the listeners at the driver and the timers that each term has left. */
+/** Ends all terms. Returns how many driver listeners and timers each term has left behind. */
 export async function endTerms(): Promise<readonly { listeners: number; timers: number }[]> {
   const ended = terms.splice(0)
   for (const { stop, cut } of ended) {
@@ -122,7 +122,7 @@ export async function endTerms(): Promise<readonly { listeners: number; timers: 
   return ended.map(({ driver, clock }) => ({ listeners: driver.listeners, timers: clock.pending }))
 }
 
-/** A `reconcile` that hangs until the test gives its outcome. */
+/** Returns a `reconcile` that hangs until the test calls `answer` with its outcome. */
 export function hanging(): { reconcile: Reconcile; answer(outcome: Outcome): void } {
   const answers: ((outcome: Outcome) => void)[] = []
   return {

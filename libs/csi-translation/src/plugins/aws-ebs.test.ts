@@ -14,7 +14,7 @@ describe('ebsVolumeId', () => {
     ['aws://z/vol%2D1', 'vol-1'],
     ['aws://z/vol-1?x#y', 'vol-1'],
     ['aws://z/vol-', 'vol-'],
-  ])('returns for %j the ID %j', (volumeId, id) => {
+  ])('translates the volume ID %j to %j', (volumeId, id) => {
     expect(ebsVolumeId(volumeId)).toBe(id)
   })
 
@@ -28,7 +28,7 @@ describe('ebsVolumeId', () => {
     'aws://z/vol-%2F1',
     `aws://z/${'/'.repeat(200_000)}x`,
     `aws://z/vol-1${'/'.repeat(200_000)}x`,
-  ])('refuses %j', (volumeId) => {
+  ])('refuses the volume ID %j', (volumeId) => {
     expect(() => ebsVolumeId(volumeId)).toThrow(
       expect.objectContaining({
         code: 'AWS_BAD_VOLUME_ID',
@@ -38,7 +38,7 @@ describe('ebsVolumeId', () => {
   })
 })
 
-it('an error names the failed step and its reason', () => {
+it('the error for a volume ID contains the failed step and the reason', () => {
   const pv = { spec: { awsElasticBlockStore: { volumeID: 'aws://z z/vol-1' } } }
   expect(() => translateInTreePVToCSI(pv)).toThrow(
     expect.objectContaining({

@@ -31,10 +31,7 @@ function csiOf({ volumeID = '', fsType, partition, readOnly }: VolumeSource<'aws
   return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
 }
 
-/**
- * Returns the volume ID. A bare ID is not checked. Of `aws://zone/id` only the ID counts, because labels contain the
- * zone.
- */
+/** Returns the EBS volume ID of an in-tree `volumeID`: a plain ID as it is, or the checked ID in `aws://zone/id`. */
 export function ebsVolumeId(volumeId: string): string {
   if (!volumeId.startsWith('aws://')) return volumeId
   const id = withoutSlashes(pathOf(volumeId))
@@ -42,7 +39,7 @@ export function ebsVolumeId(volumeId: string): string {
   throw new TranslationError('AWS_BAD_VOLUME_ID', `Invalid format for AWS volume (${volumeId})`)
 }
 
-/** Removes the slashes in linear time. An expression for both ends would begin its search again at each slash. */
+/** Removes the slashes at both ends in linear time. One regular expression for both ends would take longer. */
 function withoutSlashes(path: string): string {
   let end = path.length
   while (path[end - 1] === '/') end -= 1
@@ -63,8 +60,8 @@ export function awsRegionFromZones(zones: readonly string[]): string {
 }
 
 /**
- * Matches zones such as `us-west-2a`, `us-gov-east-1a`, `us-west-2-lax-1a` (local) or `us-east-1-wl1-bos-wlz-1`
- * (wavelength).
+ * Returns the region of a zone such as `us-west-2a`, `us-gov-east-1a`, `us-west-2-lax-1a` (local) or
+ * `us-east-1-wl1-bos-wlz-1` (wavelength).
  */
 function regionOf(zone: string): string {
   const parts = zone.split('-')
@@ -76,6 +73,6 @@ function regionOf(zone: string): string {
   throw new TranslationError('AWS_ZONE_FORMAT', `Unexpected zone format: ${zone} is not a valid AWS zone`)
 }
 
-/** The in-tree plugin raised IOPS to the minimum of EBS. The driver does so only with this parameter. */
+/** The driver raises IOPS to the minimum of EBS, as the in-tree plugin did, only with the added parameter. */
 const parameterToCsi: ParameterRule = (key, parameter) =>
   key === 'iopspergb' ? [parameter, ['allowautoiopspergbincrease', 'true']] : renameFsType(key, parameter)

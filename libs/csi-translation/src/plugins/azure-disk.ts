@@ -8,7 +8,7 @@ import { TranslationError } from '../rules/translation-error.ts'
 const DRIVER = 'disk.csi.azure.com'
 const ZONE_KEY = 'topology.disk.csi.azure.com/zone'
 const MANAGED = 'Managed'
-/** The formats are Go's expressions, because its messages contain them. */
+/** The forms of disk URIs. `format` is the regular expression of upstream, which error messages contain. */
 const MANAGED_URI = {
   format: '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)',
   marks: ['/subscriptions/', '/resourceGroups/'],
@@ -28,7 +28,7 @@ export const azureDisk = createPlugin({
   field: 'azureDisk',
   volumeToCsi: (source) => ({ csi: csiOf(source, source.cachingMode ?? undefined) }),
   inlineToCsi: (source) => {
-    // An empty caching mode of a volume in a pod counts as absent. The mode of a PersistentVolume is passed on.
+    // An empty caching mode is dropped for a volume in a pod, but passed on for a PersistentVolume.
     const csi = csiOf(source, source.cachingMode || undefined)
     return { name: csi.volumeHandle, csi }
   },
@@ -67,7 +67,7 @@ function sourceOf({ volumeHandle, fsType = '', readOnly = false, volumeAttribute
   }
 }
 
-/** Drops empty values. */
+/** Returns the attributes that are not empty, with keys in lower case. */
 function lowerCased(attributes: TextMap | undefined): TextMap {
   const given = entriesByKey(attributes).filter(([, value]) => value !== '')
   return Object.fromEntries(given.map(([key, value]) => [key.toLowerCase(), value]))
@@ -85,8 +85,8 @@ export function isManagedDisk(uri: string): boolean {
 }
 
 /**
- * Returns the zone of the driver. Regions without zones number their fault domains, and the driver calls all of them by
- * the empty zone.
+ * Replaces each numeric zone by the empty zone. In regions without zones, the number is a fault domain, for which the
+ * driver uses the empty zone.
  */
 function withUnzonedRegions(storageClass: StorageClass): StorageClass {
   return mapTopologies(storageClass, (expression) =>

@@ -16,15 +16,15 @@ describe('a share', () => {
       'claim',
       '#a-secret#x#pv#claim',
     ],
-  ])('gets a handle of %s', (_what, azureFile, namespace, handle) => {
+  ])('the handle of a share contains %s', (_what, azureFile, namespace, handle) => {
     const spec = { azureFile, claimRef: { namespace } }
     expect(translateInTreePVToCSI({ metadata: { name: 'pv' }, spec }).spec?.csi?.volumeHandle).toBe(handle)
   })
 
   it.each<[what: string, source: Source, namespace: string | undefined]>([
     ['no namespace', { secretName: 's', shareName: 'x' }, undefined],
-    ['an empty one, which hides that of the claim', { secretName: 's', shareName: 'x', secretNamespace: '' }, 'claim'],
-  ])('gets no handle with %s', (_what, azureFile, namespace) => {
+    ['an empty namespace, even with a claim', { secretName: 's', shareName: 'x', secretNamespace: '' }, 'claim'],
+  ])('a share has no handle with %s', (_what, azureFile, namespace) => {
     expect(() => translateInTreePVToCSI({ spec: { azureFile, claimRef: { namespace } } })).toThrow(
       expect.objectContaining({
         code: 'AZURE_FILE_NO_SECRET_NAMESPACE',
@@ -33,7 +33,7 @@ describe('a share', () => {
     )
   })
 
-  it('keeps its resource group', () => {
+  it('the handle of a share contains its resource group', () => {
     const azureFile = { secretName: 's', shareName: 'x', secretNamespace: 'ns' }
     const pv = { metadata: { name: 'pv', annotations: { [GROUP]: 'rg' } }, spec: { azureFile } }
     expect(translateInTreePVToCSI(pv).spec?.csi?.volumeHandle).toBe('rg#s#x#pv#ns')
@@ -44,14 +44,14 @@ describe('the translation of a share back', () => {
   const back = (csi: object) =>
     translateCSIPVToInTree({ spec: { csi: { driver: 'file.csi.azure.com', volumeHandle: 'rg#a#share', ...csi } } })
 
-  it('uses the secret of the nodes', () => {
+  it('the Secret for nodes wins over the Secret in the attributes', () => {
     const volumeAttributes = { shareName: 'x', secretName: 'other', secretNamespace: 'other' }
     const pv = back({ volumeAttributes, nodeStageSecretRef: { name: 's', namespace: 'ns' } })
     expect(pv.spec?.azureFile).toEqual({ shareName: 'x', secretName: 's', secretNamespace: 'ns' })
     expect(pv.metadata?.annotations).toBeUndefined()
   })
 
-  it('ignores a secret without a name', () => {
+  it('ignores a Secret reference without a name', () => {
     const pv = back({ volumeAttributes: { sharename: 'x' }, nodeStageSecretRef: { namespace: 'ns' } })
     expect(pv.spec?.azureFile).toEqual({
       shareName: 'x',
@@ -61,7 +61,7 @@ describe('the translation of a share back', () => {
     expect(pv.metadata?.annotations).toEqual({ [GROUP]: 'rg' })
   })
 
-  it('needs a handle if names are missing', () => {
+  it('refuses an invalid handle if attributes are missing', () => {
     expect(() => back({ volumeHandle: 'a"b#c' })).toThrow(
       expect.objectContaining({
         code: 'AZURE_FILE_HANDLE',
@@ -71,13 +71,13 @@ describe('the translation of a share back', () => {
   })
 })
 
-it('splits a handle', () => {
+it('splits the handle of a share', () => {
   const info = { resourceGroup: 'rg', accountName: 'a', shareName: 's' }
   expect(azureFileShareInfo('rg#a#s')).toEqual({ ...info, diskName: '' })
   expect(azureFileShareInfo('rg#a#s#d#more')).toEqual({ ...info, diskName: 'd' })
 })
 
-it('finds an account only by the name of its secret', () => {
+it('finds the account in the name of its Secret', () => {
   expect(azureFileAccountName('x-azure-storage-account-a-secret-y')).toBe('a')
   expect(() => azureFileAccountName('azure-storage-account--secret')).toThrow(
     expect.objectContaining({

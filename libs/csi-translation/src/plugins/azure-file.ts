@@ -55,7 +55,7 @@ function csiOf(
   }
 }
 
-/** Returns the namespace of the secret. An empty namespace counts as given. */
+/** Returns the namespace of the Secret: `secretNamespace` even if it is empty, else the namespace of the claim. */
 function secretNamespaceOf(source: VolumeSource<'azureFile'>, pv: PersistentVolume): string {
   const namespace = source.secretNamespace ?? pv.spec?.claimRef?.namespace ?? ''
   if (namespace !== '') return namespace
@@ -89,7 +89,7 @@ function attributesOf({ volumeAttributes }: CSIPersistentVolumeSource): Named {
   return Object.fromEntries(entriesByKey(volumeAttributes).map(([key, value]) => [key.toLowerCase(), value]))
 }
 
-/** Returns the secret that nodes use, if it has a name. */
+/** Returns the name and the namespace of the Secret for NodeStageVolume, if it has a name. */
 function stageSecretOf({ nodeStageSecretRef: secret }: CSIPersistentVolumeSource): Named {
   return secret?.name ? { secretname: secret.name, secretnamespace: secret.namespace ?? '' } : {}
 }
@@ -101,7 +101,7 @@ export interface ShareInfo {
   readonly diskName: string
 }
 
-/** Splits `group#account#share[#disk]`. */
+/** Splits a volume handle `group#account#share[#disk]`. */
 export function azureFileShareInfo(handle: string): ShareInfo {
   const [resourceGroup = '', accountName = '', shareName, diskName = ''] = handle.split('#')
   if (shareName !== undefined) return { resourceGroup, accountName, shareName, diskName }

@@ -14,7 +14,7 @@ export const cinder = createPlugin({
   inlineToCsi: (source) => ({ csi: csiOf(source) }),
   volumeToInTree: (csi, pv) => {
     const source = { volumeID: csi.volumeHandle, ...fsTypeAndReadOnly(csi) }
-    // The zone of Cinder does not contain its region.
+    // The name of a Cinder zone does not contain the region, so the volume gets no region.
     return { source, ...topologyToInTree(pv, ZONE_KEY) }
   },
   classToCsi: (storageClass) => withTopologyKey(withParameters(storageClass, renameFsType), ZONE_KEY),

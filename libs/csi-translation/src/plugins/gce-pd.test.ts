@@ -14,7 +14,7 @@ it.each<[labels: TopologyLabels, handle: string]>([
   [{ [GA.zone]: 'ga', [BETA.zone]: 'beta' }, 'projects/UNSPECIFIED/zones/beta/disks/disk'],
   [{ [GA.zone]: 'ga', [BETA.zone]: '' }, 'projects/UNSPECIFIED/zones/ga/disks/disk'],
   [{ [GA.zone]: 'us-east1-b__us-east1-a' }, 'projects/UNSPECIFIED/regions/us-east1/disks/disk'],
-])('labels %j make the handle %s', (labels, handle) => {
+])('a disk with the labels %j has the handle %s', (labels, handle) => {
   expect(translateInTreePVToCSI(volume(labels)).spec?.csi?.volumeHandle).toBe(handle)
 })
 
@@ -29,7 +29,7 @@ it.each<[zones: string, code: string, message: string]>([
     'REGION_NOT_UNIQUE',
     'failed to get region from zones: multiple or no regions gotten from zones, got: map[eu-west1:{} us-east1:{}]',
   ],
-])('a disk in %s has no handle', (zones, code, message) => {
+])('refuses a disk in the zones %s', (zones, code, message) => {
   expect(() => translateInTreePVToCSI(volume({ [GA.zone]: zones }))).toThrow(expect.objectContaining({ code, message }))
 })
 
@@ -44,7 +44,7 @@ it.each<[before: string[] | undefined, after: string[] | undefined]>([
   [['ReadOnlyMany', 'ReadWriteOncePod'], ['ReadOnlyMany']],
   [['ReadWriteOncePod'], ['ReadWriteOnce']],
   [['Odd'], ['ReadWriteOnce']],
-])('access modes %j become %j', (before, after) => {
+])('translates the access modes %j to %j', (before, after) => {
   expect(translateInTreePVToCSI(volume({}, before)).spec?.accessModes).toEqual(after)
 })
 
@@ -56,7 +56,7 @@ it.each<[handle: string, nodeId: string, repaired: string]>([
   ['projects/UNSPECIFIED/regions/r/disks/d', NODE, 'projects/p/regions/r/disks/d'],
   ['a/UNSPECIFIED/zones/z/b/d/lost', NODE, 'projects/p/zones/z/disks/d'],
   ['projects/own/zones/UNSPECIFIED/disks/d', 'no node', 'projects/own/zones/UNSPECIFIED/disks/d'],
-])('%s on %s is %s', (handle, nodeId, repaired) => {
+])('repairs %s for the node %s to %s', (handle, nodeId, repaired) => {
   expect(repairVolumeHandle(DRIVER, handle, nodeId)).toBe(repaired)
 })
 
@@ -80,7 +80,7 @@ it.each<[handle: string, nodeId: string, code: string, message: string]>([
     'GCE_ZONE_FORMAT',
     'failed to get region from zone z: zone in unexpected format, expected: {locale}-{region}-{zone}, got: z',
   ],
-])('%s on %s cannot be repaired', (handle, nodeId, code, message) => {
+])('cannot repair %s for the node %s', (handle, nodeId, code, message) => {
   expect(() => repairVolumeHandle(DRIVER, handle, nodeId)).toThrow(expect.objectContaining({ code, message }))
 })
 

@@ -8,11 +8,10 @@ import { explaining, TranslationError } from '../rules/translation-error.ts'
 
 const DRIVER = 'pd.csi.storage.gke.io'
 const ZONE_KEY = 'topology.gke.io/zone'
-/** The placeholder in a handle for parts that the in-tree source lacks. */
+/** The placeholder in a volume handle for parts that the in-tree source lacks. */
 const UNSPECIFIED = 'UNSPECIFIED'
 /**
- * The form `projects/{project}/zones/{zone}/disks/{name}`, or the same with regions. The ID of a node has the same
- * form.
+ * The number of elements in `projects/{project}/zones/{zone}/disks/{name}`. Regional disks and node IDs have as many.
  */
 const ELEMENTS = 6
 
@@ -44,15 +43,14 @@ export const gcePd = createPlugin({
   repairHandle,
 })
 
-/** An absent partition is an empty text here, and `0` for EBS. */
+/** Returns the CSI source. A missing partition becomes an empty text, unlike `0` for EBS. */
 function csiOf({ fsType, partition, readOnly }: VolumeSource<'gcePersistentDisk'>, volumeHandle: string) {
   const volumeAttributes = { partition: partition ? String(partition) : '' }
   return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
 }
 
 /**
- * Returns the zones in the labels, which alone determine the location of the disk. The beta label comes first here,
- * unlike in topologies.
+ * Returns the volume handle for a disk. Its location comes from the zone labels, and here the beta label comes first.
  */
 function handleOf(name: string, pv: PersistentVolume): string {
   const labels = pv.metadata?.labels ?? {}
@@ -71,8 +69,8 @@ function regionalHandle(project: string, region: string, name: string): string {
 }
 
 /**
- * Returns access modes that the driver accepts. The in-tree plugin accepted all modes for one writer, but the driver
- * refuses ReadWriteMany. No plugin accepts ReadOnlyMany with ReadWriteOnce.
+ * Returns access modes that the driver accepts: ReadOnlyMany for a volume that is never written, else ReadWriteOnce.
+ * The driver refuses ReadWriteMany, which the in-tree plugin accepted.
  */
 function supportedAccessModes(modes: readonly string[] | undefined): readonly string[] | undefined {
   if (modes === undefined) return undefined
@@ -80,7 +78,7 @@ function supportedAccessModes(modes: readonly string[] | undefined): readonly st
   return [modes.includes('ReadOnlyMany') && !writable ? 'ReadOnlyMany' : 'ReadWriteOnce']
 }
 
-/** Adds the project of the node, and its location if needed, to a handle that lacks them. */
+/** Adds the project of the node to a volume handle without a project, and its location if the handle lacks it, too. */
 function repairHandle(handle: string, nodeId: string): string {
   const parts = handle.split('/')
   if (parts.length < ELEMENTS) throw tooShort('GCE_HANDLE_ELEMENTS', 'volume', parts)

@@ -8,11 +8,11 @@ const csi = { driver: 'pxd.portworx.com', volumeHandle: 'id' }
 const csiOf = (annotations: { [key: string]: string }) =>
   translateInTreePVToCSI({ metadata: { annotations }, spec: { portworxVolume } }).spec?.csi
 
-it.each([[{}], [{ [NAME]: 's' }], [{ [NAMESPACE]: 'ns' }]])('annotations %j name no secret', (annotations) => {
+it.each([[{}], [{ [NAME]: 's' }], [{ [NAMESPACE]: 'ns' }]])('%j adds no Secret reference', (annotations) => {
   expect(csiOf(annotations)).toEqual(csi)
 })
 
-it('all calls use one secret', () => {
+it('adds the Secret in the annotations to all calls', () => {
   const secret = { name: 's', namespace: 'ns' }
   expect(csiOf({ [NAME]: 's', [NAMESPACE]: 'ns' })).toEqual({
     ...csi,
@@ -24,11 +24,11 @@ it('all calls use one secret', () => {
   })
 })
 
-it('a secret named by empty texts is still referenced', () => {
+it('adds an empty Secret reference for empty annotations', () => {
   expect(csiOf({ [NAME]: '', [NAMESPACE]: '' })?.controllerPublishSecretRef).toEqual({})
 })
 
-it("the access mode makes a pod's volume read-only", () => {
+it('a read-only volume of a pod has the access mode ReadOnlyMany', () => {
   expect(translateInTreeInlineVolumeToCSI({ name: 'v', portworxVolume }, '').spec).toEqual({
     csi,
     accessModes: ['ReadOnlyMany'],

@@ -25,12 +25,12 @@ export const portworxVolume = createPlugin({
   classToCsi: (storageClass) => ({ ...withParameters(storageClass, parameterToCsi), provisioner: DRIVER }),
 })
 
-/** Read-only is not passed on, because the access mode contains it. */
+/** Returns the CSI source without `readOnly`, because the access mode contains it. */
 function csiOf({ volumeID, fsType }: VolumeSource<'portworxVolume'>) {
   return csiSource({ driver: DRIVER, volumeHandle: volumeID, fsType })
 }
 
-/** Returns the references of the secret that all calls use, if the volume names it completely. */
+/** Returns the Secret references for all calls, if the annotations of the volume have a name and a namespace. */
 function secretsOf(pv: PersistentVolume) {
   const annotations = pv.metadata?.annotations ?? {}
   if (!Object.hasOwn(annotations, SECRET_NAME) || !Object.hasOwn(annotations, SECRET_NAMESPACE)) return {}

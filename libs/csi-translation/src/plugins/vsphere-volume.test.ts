@@ -12,9 +12,9 @@ const affinity = (...matchExpressions: NodeSelectorRequirement[]) => ({
 })
 
 it.each<[what: string, labels: TopologyLabels, expressions: NodeSelectorRequirement[]]>([
-  ['zone before region', { [GA.region]: 'r', [GA.zone]: 'z' }, [within(ZONE, 'z'), within(REGION, 'r')]],
-  ['one zone of any form', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
-  ['beta alike', { [BETA.zone]: 'z', [BETA.region]: 'r' }, [within(ZONE, 'z'), within(REGION, 'r')]],
+  ['the zone before the region', { [GA.region]: 'r', [GA.zone]: 'z' }, [within(ZONE, 'z'), within(REGION, 'r')]],
+  ['one zone, even with `__` in it', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
+  ['beta labels, too', { [BETA.zone]: 'z', [BETA.region]: 'r' }, [within(ZONE, 'z'), within(REGION, 'r')]],
   ['the zone chooses the generation', { [BETA.zone]: 'z', [GA.region]: 'r' }, [within(ZONE, 'z')]],
 ])('translates labels: %s', (_what, labels, expressions) => {
   const pv = translateInTreePVToCSI({ metadata: { labels }, spec: { vsphereVolume } })
@@ -26,13 +26,13 @@ it('ignores blank labels', () => {
   expect(translateInTreePVToCSI({ metadata: { labels }, spec: { vsphereVolume } }).spec?.nodeAffinity).toBeUndefined()
 })
 
-it('renames both keys of an affinity', () => {
+it('renames the zone key and the region key of an affinity', () => {
   const nodeAffinity = affinity(within(BETA.region, 'r'), within(BETA.zone, 'z'))
   const { spec } = translateInTreePVToCSI({ spec: { vsphereVolume, nodeAffinity } })
   expect(spec?.nodeAffinity).toEqual(affinity(within(REGION, 'r'), within(ZONE, 'z')))
 })
 
-it('translates back by the path, with the first zone and region as labels', () => {
+it('translates a path back, with the first zone and region as labels', () => {
   const pv = translateCSIPVToInTree({
     spec: {
       csi: { driver: 'csi.vsphere.vmware.com', volumeHandle: 'uid', volumeAttributes: { initialvolumefilepath: 'p' } },
@@ -48,8 +48,8 @@ it('translates back by the path, with the first zone and region as labels', () =
   })
 })
 
-// Upstream crashes on such a pod.
-it("passes on the policy of a pod's volume", () => {
+// Upstream crashes on a pod with a storage policy.
+it('passes on the storage policy of a volume in a pod', () => {
   const volume = { name: 'v', vsphereVolume: { ...vsphereVolume, storagePolicyName: 'gold' } }
   expect(translateInTreeInlineVolumeToCSI(volume, '').spec?.csi?.volumeAttributes).toEqual({
     storagepolicyname: 'gold',

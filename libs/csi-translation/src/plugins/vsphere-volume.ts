@@ -8,7 +8,7 @@ const DRIVER = 'csi.vsphere.vmware.com'
 const ZONE_KEY = 'topology.csi.vmware.com/zone'
 const REGION_KEY = 'topology.csi.vmware.com/region'
 const POLICY = 'storagepolicyname'
-/** The driver accepts these parameters only with a suffix that marks them as parameters of an in-tree class. */
+/** The parameters of in-tree classes that the driver accepts only with the suffix `-migrationparam`. */
 const MIGRATED_PARAMETERS = new Set([
   'datastore',
   'diskformat',
@@ -35,7 +35,7 @@ export const vsphereVolume = createPlugin({
   },
   classToCsi: (storageClass) => {
     const translated = withTopologyKey(withParameters(storageClass, parameterToCsi), ZONE_KEY)
-    // The attribute makes the driver report the path of a volume, which is the only ID of the in-tree plugin.
+    // `csimigration` makes the driver report the path of a volume, which is the only ID of the in-tree plugin.
     return { ...translated, parameters: { ...translated.parameters, csimigration: 'true' } }
   },
 })
@@ -45,7 +45,7 @@ function csiOf({ volumePath, fsType, storagePolicyName }: VolumeSource<'vsphereV
   return csiSource({ driver: DRIVER, volumeHandle: volumePath, fsType, volumeAttributes })
 }
 
-/** The driver has a key for regions too. A label names one zone or one region, never several. */
+/** Returns the affinity with the keys of the driver. A label contains one zone or one region, never several. */
 function affinityOf(pv: PersistentVolume): Affinity | undefined {
   const { zone, region } = familyOf(pv)
   const partsOf = (label: string): string[] => [label]

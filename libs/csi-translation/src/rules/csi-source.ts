@@ -1,6 +1,6 @@
 import type { CSIPersistentVolumeSource, SecretReference } from '@csi-sidecars/kube-types'
 
-/** Returns a CSI source as the API writes it: without false and empty fields, except the handle. */
+/** Returns a CSI source in the form of the API: without false and empty fields, except the volume handle. */
 export function csiSource(source: {
   readonly driver: string
   readonly volumeHandle: string | undefined
@@ -17,7 +17,7 @@ export function csiSource(source: {
   }
 }
 
-/** Returns the common fields of both kinds of sources, without false and empty ones. */
+/** Returns the fields that in-tree and CSI sources have in common, without false and empty values. */
 export function fsTypeAndReadOnly({ fsType, readOnly }: FsTypeAndReadOnly): FsTypeAndReadOnly {
   return { ...(readOnly && { readOnly }), ...(fsType && { fsType }) }
 }

@@ -15,10 +15,10 @@ it.each<[text: string, inQuotes: string]>([
   expect(quoted(text)).toBe(inQuotes)
 })
 
-/** Texts of few characters, so that the marks occur often. */
+/** Texts of only a few characters, so that the marks of a search occur often. */
 const texts = fc.string({ unit: fc.constantFrom('a', 'b', '/', '\n', 'x'), maxLength: 30 })
 
-test('the searches find the same texts as the expressions of Go', () => {
+test('`textBehind` and `textBetween` find the same texts as the regular expressions of Go', () => {
   fc.assert(
     fc.property(texts, (text) => {
       const last = { at: /(?=\/b)/g, length: 2 }

@@ -27,7 +27,7 @@ function escaped(character: string): string {
 
 const INT64 = 2n ** 63n
 
-/** Returns the partition number in a text. `verb` begins the message: two plugins of upstream spell it differently. */
+/** Parses a partition number. `verb` begins the error message, because two plugins of upstream spell it differently. */
 export function partitionOf(text: string, verb: 'failed' | 'Failed'): number {
   const number = /^[+-]?[0-9]+$/.test(text) ? BigInt(text.replace('+', '')) : undefined
   if (number === undefined) throw badPartition(text, verb, 'invalid syntax')
@@ -42,14 +42,14 @@ function badPartition(text: string, verb: string, reason: string): TranslationEr
   )
 }
 
-/** A mark at the end of a search. It begins where `at` matches, without width, and has `length` characters. */
+/** The last mark for `textBehind`. It begins at a match of `at`, which has no width, and has `length` characters. */
 export interface LastMark {
   readonly at: RegExp
   readonly length: number
 }
 
 /**
- * Returns the text behind the last mark in the first line that has all marks in this order, as Go's
+ * Returns the text behind the last of the marks, in the first line that has all marks in this order, as Go's
  * `mark.*mark.*last(.+)` does. Undefined if no line has them. It takes linear time, because users write these texts.
  */
 export function textBehind(text: string, marks: readonly string[], last: LastMark): string | undefined {
@@ -66,7 +66,7 @@ export function textBehind(text: string, marks: readonly string[], last: LastMar
   return undefined
 }
 
-/** Returns the end of the last mark. Undefined if a mark is missing. */
+/** Returns the position after the last of the marks, or undefined if a mark is missing. */
 function endOf(line: string, marks: readonly string[]): number | undefined {
   let from = 0
   for (const mark of marks) {

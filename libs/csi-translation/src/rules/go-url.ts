@@ -11,7 +11,7 @@ const HOST = /[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/
 const ESCAPE = /^%[0-9a-fA-F]{2}$/
 const USER_INFO = /^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/
 const PORT = /^(?::[0-9]*)?$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
 const CONTROL = /[\x00-\x1f\x7f]/
 
 /**
@@ -78,7 +78,7 @@ function checkPort(port: string): void {
   if (!PORT.test(port)) throw new UrlError(`invalid port ${quoted(port)} after host`)
 }
 
-/** Decodes a host, in which only bytes above ASCII and the percent sign may be escaped. */
+/** Throws if a host is invalid. Only bytes above ASCII and the percent sign may be escaped in it. */
 function checkHostText(host: string): void {
   for (let at = 0; at < host.length; at += 1) {
     const character = host.charAt(at)

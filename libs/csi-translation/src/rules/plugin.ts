@@ -7,7 +7,7 @@ import type {
 } from '@csi-sidecars/kube-types'
 import type { Affinity, TopologyLabels } from './topology.ts'
 
-/** The fields of volumes and pods that contain the source of an in-tree plugin. */
+/** The fields of PersistentVolumes and of volumes in pods that contain the source of an in-tree plugin. */
 export type SourceField =
   | 'awsElasticBlockStore'
   | 'azureDisk'
@@ -20,7 +20,7 @@ export type SourceField =
 export type VolumeSource<Field extends SourceField> = NonNullable<PersistentVolumeSpec[Field]>
 export type InlineSource<Field extends SourceField> = NonNullable<Volume[Field]>
 
-/** The rules of one in-tree plugin. Sources may lack any field, also required ones: an empty object is a source too. */
+/** The rules of one in-tree plugin. A source may lack any field, even a required field. */
 export interface PluginRules<Field extends SourceField> {
   readonly inTreeName: string
   readonly driverName: string
@@ -34,7 +34,7 @@ export interface PluginRules<Field extends SourceField> {
   readonly repairHandle?: (handle: string, nodeId: string) => string
 }
 
-/** The fields of a volume's spec that translation changes. Undefined fields stay as they are. */
+/** The fields of the spec of a PersistentVolume that a translation changes. Undefined fields stay as they are. */
 export interface CsiSpec {
   readonly csi: CSIPersistentVolumeSource
   readonly nodeAffinity?: Affinity | undefined
@@ -44,11 +44,11 @@ export interface CsiSpec {
 export interface InlineVolume {
   /**
    * The name of the PersistentVolume for a volume in a pod. It must be unique for each disk, because the staging path
-   * contains it. By default it consists of the driver's name and the handle.
+   * contains it. Default: the name of the driver and the volume handle.
    */
   readonly name?: string
   readonly csi: CSIPersistentVolumeSource
-  /** The access modes of a volume in a pod. By default they are ReadWriteOnce. */
+  /** The access mode. Default: ReadWriteOnce. */
   readonly accessMode?: string
 }
 
@@ -59,13 +59,13 @@ export interface InTreeSource<Field extends SourceField> {
   readonly annotations?: TopologyLabels | undefined
 }
 
-/** A plugin of any kind. It never changes its input. Results share their unchanged parts with the input. */
+/** An in-tree plugin. Its functions never change their input. Results share unchanged parts with the input. */
 export interface InTreePlugin {
   readonly inTreeName: string
   readonly driverName: string
   ownsVolume(pv: PersistentVolume): boolean
   ownsInline(volume: Volume): boolean
-  /** Undefined for a volume of another plugin. */
+  /** Returns undefined for a volume of another plugin. */
   volumeToCsi(pv: PersistentVolume): PersistentVolume | undefined
   inlineToCsi(volume: Volume, podNamespace: string): PersistentVolume | undefined
   volumeToInTree(csi: CSIPersistentVolumeSource, pv: PersistentVolume): PersistentVolume
@@ -90,7 +90,7 @@ export function createPlugin<Field extends SourceField>(rules: PluginRules<Field
       if (source === undefined) return undefined
       const { csi, accessMode = 'ReadWriteOnce', ...given } = rules.inlineToCsi(source, volume, podNamespace)
       const { name = `${driverName}-${csi.volumeHandle}` } = given
-      // A volume in a pod is never a block device, and nothing sets a default mode later.
+      // A volume in a pod is never a block device. No API server adds the default volume mode to this object.
       return {
         metadata: name === '' ? {} : { name },
         spec: { csi, accessModes: [accessMode], volumeMode: 'Filesystem' },

@@ -34,13 +34,13 @@ describe('parameters', () => {
       },
     ],
     ['gce-pd', {}, undefined],
-  ])('become for %s with %j the parameters of the driver', (plugin, before, after) => {
+  ])('translates the class of %s with %j', (plugin, before, after) => {
     expect(translated(plugin, { parameters: before })).toEqual(
       classOf(plugin, after === undefined ? {} : { parameters: after }),
     )
   })
 
-  it('name the secrets of Portworx for each call, with another provisioner', () => {
+  it('a class of Portworx names the Secret of each call, and another provisioner', () => {
     const { provisioner, parameters } = translated('portworx-volume', {
       parameters: { 'OpenStorage.io/auth-secret-name': 's', repl: '2' },
     })
@@ -61,7 +61,7 @@ describe('topologies', () => {
   it.each<[what: string, plugin: string, before: Partial<StorageClass>, after: Partial<StorageClass>]>([
     ['a zone', 'aws-ebs', { parameters: { zone: 'a,b' } }, { allowedTopologies: topology(EBS, 'a,b') }],
     [
-      'zones are split, not trimmed',
+      'zones, which it splits but does not trim',
       'aws-ebs',
       { parameters: { Zones: 'a, b' } },
       { allowedTopologies: topology(EBS, 'a', ' b') },
@@ -74,29 +74,29 @@ describe('topologies', () => {
       { allowedTopologies: topology(EBS, 'a') },
     ],
     [
-      'other keys',
+      'other keys, which it keeps',
       'aws-ebs',
       { allowedTopologies: topology(GA.region, 'r') },
       { allowedTopologies: topology(GA.region, 'r') },
     ],
     [
-      'numbered zones of Azure',
+      'numeric zones',
       'azure-disk',
       { allowedTopologies: [...topology(GA.zone, '0', 'eastus-1', '12'), ...topology('other', '0')] },
       { allowedTopologies: [...topology(AZURE, '', 'eastus-1', ''), ...topology('other', '0')] },
     ],
     [
-      'numbered zones of Azure as parameters',
+      'numeric zones in parameters',
       'azure-disk',
       { parameters: { zones: '1,2' } },
       { allowedTopologies: topology(AZURE, '', '') },
     ],
-    ['zone parameters of Cinder are kept', 'cinder', { parameters: { zone: 'a' } }, { parameters: { zone: 'a' } }],
-  ])('%s', (_what, plugin, before, after) => {
+    ['a zone of Cinder, kept', 'cinder', { parameters: { zone: 'a' } }, { parameters: { zone: 'a' } }],
+  ])('translates %s', (_what, plugin, before, after) => {
     expect(translated(plugin, before)).toEqual(classOf(plugin, after))
   })
 
-  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('exclude zone parameters for %s', (plugin) => {
+  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('refuses topologies together with zone parameters for %s', (plugin) => {
     const both = { parameters: { zone: 'a' }, allowedTopologies: topology(GA.zone, 'a') }
     expect(() => translated(plugin, both)).toThrow(
       expect.objectContaining({

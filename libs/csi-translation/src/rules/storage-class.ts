@@ -4,19 +4,19 @@ import { TranslationError } from './translation-error.ts'
 
 export type TextMap = { readonly [key: string]: string }
 
-/** Returns the entries in the order of their keys. So the same spelling of a name always comes last, and wins. */
+/** Returns the entries sorted by key, so that always the same spelling of a name comes last and wins. */
 export function entriesByKey(map: TextMap | null | undefined): [key: string, value: string][] {
   return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
 type Parameter = readonly [key: string, value: string]
 
-/** The translation of one parameter. Its key is compared in lower case. */
+/** Returns the translation of one parameter. `lowerKey` is its key in lower case. */
 export type ParameterRule = (lowerKey: string, parameter: Parameter) => readonly Parameter[]
 
 export const keep: ParameterRule = (_key, parameter) => [parameter]
 
-/** The prefix of parameters that the provisioner removes before the driver sees them. */
+/** Adds the prefix to `fstype` that makes the provisioner use the parameter and hide it from the driver. */
 export const renameFsType: ParameterRule = (key, parameter) =>
   key === 'fstype' ? [['csi.storage.k8s.io/fstype', parameter[1]]] : [parameter]
 

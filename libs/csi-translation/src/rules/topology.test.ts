@@ -18,38 +18,38 @@ const volume = (labels?: TopologyLabels, terms?: Terms): PersistentVolume => ({
 
 describe('affinityToCsi', () => {
   it.each<[what: string, labels: TopologyLabels | undefined, before: Terms | undefined, after: Terms | undefined]>([
-    ['nothing is known', undefined, undefined, undefined],
-    ['a GA label', { [GA.zone]: 'a' }, undefined, [[within(KEY, 'a')]]],
+    ['adds no affinity without labels', undefined, undefined, undefined],
+    ['translates a GA label', { [GA.zone]: 'a' }, undefined, [[within(KEY, 'a')]]],
     [
-      'a label of many zones is trimmed, sorted, without doubles',
+      'trims and sorts several zones of a label, without duplicates',
       { [GA.zone]: ' b __a____b' },
       undefined,
       [[within(KEY, 'a', 'b')]],
     ],
-    ['a label without a valid zone', { [GA.zone]: ' __ ' }, undefined, undefined],
-    ['both labels: GA wins', { [GA.zone]: 'a', [BETA.zone]: 'b' }, undefined, [[within(KEY, 'a')]]],
-    ['an empty GA label still hides the beta one', { [GA.zone]: '', [BETA.zone]: 'b' }, undefined, undefined],
-    ['affinity wins over labels', { [GA.zone]: 'a' }, [[within(BETA.zone, 'b')]], [[within(KEY, 'b')]]],
+    ['ignores a label without a valid zone', { [GA.zone]: ' __ ' }, undefined, undefined],
+    ['prefers the GA label to the beta label', { [GA.zone]: 'a', [BETA.zone]: 'b' }, undefined, [[within(KEY, 'a')]]],
+    ['ignores the beta label even if the GA label is empty', { [GA.zone]: '', [BETA.zone]: 'b' }, undefined, undefined],
+    ['prefers affinity to labels', { [GA.zone]: 'a' }, [[within(BETA.zone, 'b')]], [[within(KEY, 'b')]]],
     [
-      'every expression of every term is renamed, values as they are',
+      'renames the key in every expression of every term, and keeps the values',
       undefined,
       [[within(GA.zone, 'b', 'a', 'b')], [within('other', 'x'), within(GA.zone, 'c')]],
       [[within(KEY, 'b', 'a', 'b')], [within('other', 'x'), within(KEY, 'c')]],
     ],
     [
-      'an operator without values is not renamed, so the label counts',
+      'does not rename an operator without values, and uses the label',
       { [GA.zone]: 'a' },
       [[exists(GA.zone)]],
       [[exists(GA.zone), within(KEY, 'a')]],
     ],
     [
-      'an expression without values is renamed beside one with',
+      'renames an expression without values next to an expression with values',
       undefined,
       [[exists(GA.zone)], [within(GA.zone, 'a')]],
       [[exists(KEY)], [within(KEY, 'a')]],
     ],
     [
-      "the driver's own key gets a second expression from a label",
+      'adds an expression for a label next to the key of the driver',
       { [GA.zone]: 'b' },
       [[within(KEY, 'a')], [within('other', 'x')]],
       [
@@ -58,31 +58,31 @@ describe('affinityToCsi', () => {
       ],
     ],
     [
-      'both generations in one affinity: only GA is renamed',
+      'renames only GA keys if both generations are present',
       undefined,
       [[within(GA.zone, 'a'), within(BETA.zone, 'b'), within(BETA.region, 'r')]],
       [[within(KEY, 'a'), within(BETA.zone, 'b'), within(BETA.region, 'r')]],
     ],
     [
-      'a beta volume has its region renamed to GA',
+      'renames the region key of a beta volume to GA',
       undefined,
       [[within(BETA.zone, 'a'), within(BETA.region, 'r')]],
       [[within(KEY, 'a'), within(GA.region, 'r')]],
     ],
-    ['a lone beta region stays', undefined, [[within(BETA.region, 'r')]], [[within(BETA.region, 'r')]]],
+    ['keeps a beta region without a zone', undefined, [[within(BETA.region, 'r')]], [[within(BETA.region, 'r')]]],
     [
-      'a beta label alone makes it a beta volume',
+      'uses the beta generation for a volume with only a beta label',
       { [BETA.zone]: 'a' },
       [[within(BETA.region, 'r')]],
       [[within(GA.region, 'r'), within(KEY, 'a')]],
     ],
-    ['no terms: one is made', { [GA.zone]: 'a' }, [], [[within(KEY, 'a')]]],
-    ['region labels never matter', { [BETA.region]: 'r', [GA.region]: 'r' }, undefined, undefined],
-  ])('%s', (_what, labels, before, after) => {
+    ['adds a term if there are no terms', { [GA.zone]: 'a' }, [], [[within(KEY, 'a')]]],
+    ['ignores region labels', { [BETA.region]: 'r', [GA.region]: 'r' }, undefined, undefined],
+  ])('affinityToCsi %s', (_what, labels, before, after) => {
     expect(affinityToCsi(volume(labels, before), KEY)).toEqual(after && affinity(after))
   })
 
-  it('ignores match fields', () => {
+  it('ignores the match fields of a term', () => {
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchFields: [within(BETA.zone, 'b')] }] } }
     const pv = { metadata: { labels: { [GA.zone]: 'a' } }, spec: { nodeAffinity } }
     expect(affinityToCsi(pv, KEY)).toEqual({
@@ -100,21 +100,21 @@ describe('topologyToInTree', () => {
   }
 
   it.each<[what: string, before: PersistentVolume, labels: TopologyLabels | undefined, terms: Terms | undefined]>([
-    ['no affinity', volume({ a: 'b' }), { a: 'b' }, undefined],
+    ['keeps the labels of a volume without affinity', volume({ a: 'b' }), { a: 'b' }, undefined],
     [
-      'zone and region come back as affinity and labels',
+      'returns zone and region as affinity and as labels',
       volume(undefined, [[within(KEY, 'us-b', 'us-a')]]),
       { [GA.zone]: 'us-a__us-b', [GA.region]: 'us+us' },
       [[within(GA.zone, 'us-b', 'us-a'), within(GA.region, 'us+us')]],
     ],
     [
-      'labels that are there win, and choose the generation',
+      'keeps existing labels, which determine the generation',
       volume({ [BETA.zone]: 'mine', [BETA.region]: 'mine too' }, [[within(KEY, 'us-a')]]),
       { [BETA.zone]: 'mine', [BETA.region]: 'mine too' },
       [[within(BETA.zone, 'us-a'), within(BETA.region, 'us')]],
     ],
     [
-      'a term that has a region keeps it; two regions make no label',
+      'keeps the region of a term, and adds no label for two regions',
       volume(undefined, [[within(KEY, 'us-a'), within(GA.region, 'eu')], [within(KEY, 'us-a')]]),
       { [GA.zone]: 'us-a' },
       [
@@ -122,19 +122,19 @@ describe('topologyToInTree', () => {
         [within(GA.zone, 'us-a'), within(GA.region, 'us')],
       ],
     ],
-  ])('%s', (_what, before, labels, terms) => {
+  ])('topologyToInTree %s', (_what, before, labels, terms) => {
     const topology = topologyToInTree(before, KEY, regionOf)
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('adds no region if the volume has none', () => {
+  it('adds no region without a function that returns it', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),
     })
   })
 
-  it('fails on a term without zones, and names the volume', () => {
+  it('refuses a term without zones, with the volume in the error message', () => {
     const pv = volume(undefined, [[within('other', 'x')]])
     expect(() => topologyToInTree(pv, KEY, regionOf)).toThrow(
       expect.objectContaining({
@@ -145,7 +145,7 @@ describe('topologyToInTree', () => {
   })
 })
 
-it('addTopology refuses zones that are all blank', () => {
+it('addTopology refuses blank zones', () => {
   expect(() => addTopology({}, KEY, ['', ' '])).toThrow(
     new TranslationError('NO_VALID_ZONES', 'there are no valid zones to add to pv'),
   )

@@ -9,7 +9,7 @@ import { explaining, TranslationError } from './translation-error.ts'
 export type Affinity = NonNullable<PersistentVolumeSpec['nodeAffinity']>
 export type TopologyLabels = { readonly [key: string]: string }
 
-/** The two generations of well-known keys, for labels and for affinity. */
+/** One generation of the well-known topology keys, for labels and for node affinity: `GA` or `BETA`. */
 export interface TopologyFamily {
   readonly zone: string
   readonly region: string
@@ -23,7 +23,7 @@ export const BETA: TopologyFamily = {
 /** The separator of several zones in the zone label of a volume. */
 export const ZONE_DELIMITER = '__'
 
-/** Returns the generation that a volume uses. Only zone keys count, and affinity comes before labels. */
+/** Returns the generation of keys that a volume uses. Only zone keys count, in the affinity before the labels. */
 export function familyOf(pv: PersistentVolume): TopologyFamily {
   const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
   if (keys.has(GA.zone)) return GA
@@ -32,11 +32,11 @@ export function familyOf(pv: PersistentVolume): TopologyFamily {
   return !Object.hasOwn(labels, GA.zone) && Object.hasOwn(labels, BETA.zone) ? BETA : GA
 }
 
-/** Returns the affinity of the volume with the driver's zone key. It uses the labels, and never changes them. */
+/** Returns the affinity of the volume with the zone key of the driver. Missing zones come from the labels. */
 export function affinityToCsi(pv: PersistentVolume, driverKey: string): Affinity | undefined {
   const family = familyOf(pv)
   const zoned = keyToCsi(pv, { from: family.zone, to: driverKey, partsOf: (label) => label.split(ZONE_DELIMITER) })
-  // Current nodes have the GA region label only.
+  // Nodes of current clusters have only the GA region label.
   return family === BETA && valuesOf(zoned, BETA.region).length > 0 ? renamed(zoned, BETA.region, GA.region) : zoned
 }
 
@@ -47,7 +47,7 @@ interface KeyChange {
   readonly affinity?: Affinity | undefined
 }
 
-/** Renames a key that the affinity has values for. Otherwise it requires the value of the label of that name. */
+/** Renames a key in the affinity. Without values for the key, adds the value of the label as a requirement. */
 export function keyToCsi(pv: PersistentVolume, change: KeyChange): Affinity | undefined {
   const { from, to, partsOf, affinity = pv.spec?.nodeAffinity ?? undefined } = change
   if (valuesOf(affinity, from).length > 0) return renamed(affinity, from, to)
@@ -57,7 +57,7 @@ export function keyToCsi(pv: PersistentVolume, change: KeyChange): Affinity | un
   return values.length > 0 ? required(affinity, to, values) : affinity
 }
 
-/** Returns the affinity with one more requirement in each term. */
+/** Returns the volume with one more requirement in each term of its affinity. */
 export function addTopology(pv: PersistentVolume, driverKey: string, zones: readonly string[]): PersistentVolume {
   const values = validValues(zones)
   if (values.length === 0) throw new TranslationError('NO_VALID_ZONES', 'there are no valid zones to add to pv')
@@ -69,7 +69,7 @@ export interface InTreeTopology {
   readonly labels: TopologyLabels | undefined
 }
 
-/** Translates back: the driver's key becomes the zone key, and labels repeat the requirements of the affinity. */
+/** Translates back: the key of the driver becomes the zone key, and labels repeat the zones and regions. */
 export function topologyToInTree(
   pv: PersistentVolume,
   driverKey: string,
@@ -92,7 +92,7 @@ export function topologyToInTree(
   return { nodeAffinity, labels }
 }
 
-/** Returns the region of all zones. */
+/** Returns the region that all zones have in common. Throws if there are several regions. */
 export function commonRegion(zones: readonly string[], regionOf: (zone: string) => string): string {
   if (zones.length === 0) throw new TranslationError('NO_ZONES', 'no zones specified')
   const regions = [...new Set(zones.map(regionOf))].sort()
@@ -123,7 +123,7 @@ export function renamed(affinity: Affinity | undefined, from: string, to: string
   }))
 }
 
-/** Adds the region of its zones to each term without a region. */
+/** Adds the region of the zones in a term to each term without a region. */
 function withRegions(
   affinity: Affinity | undefined,
   family: TopologyFamily,

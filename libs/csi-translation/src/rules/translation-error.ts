@@ -1,4 +1,4 @@
-/** The code of a failed translation, for programs. Documents and tables use these codes. */
+/** The code of a failed translation, for programs. The migration cases use these codes. */
 export type TranslationErrorCode =
   | 'NIL_OBJECT'
   | 'NO_TRANSLATION_LOGIC'
@@ -21,10 +21,7 @@ export type TranslationErrorCode =
   | 'BAD_PARTITION'
   | 'SC_ZONE_AND_TOPOLOGY'
 
-/**
- * The error of a volume, class or handle without a translation. The message is upstream's, as users see it in objects
- * and events.
- */
+/** The error of a translation. Its message is the message of upstream, because users see it in objects and Events. */
 export class TranslationError extends Error {
   override readonly name = 'TranslationError'
   readonly code: TranslationErrorCode
@@ -35,7 +32,7 @@ export class TranslationError extends Error {
   }
 }
 
-/** Runs `translate`. An error keeps its code, and upstream's description of the operation begins the message. */
+/** Runs `translate`, and adds `prefix` to the message of its error, as upstream does. The code stays. */
 export function explaining<T>(prefix: string, translate: () => T): T {
   try {
     return translate()

@@ -2,11 +2,11 @@ import { expect, test } from '@jest/globals'
 import { classify } from './classify.ts'
 import { CODES, codeNameOf, RpcError } from './rpc-error.ts'
 
-// The codes on which tests of users and of upstream rely.
+// Tests of upstream and of users rely on these codes.
 const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable'])
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
-test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('%s keeps its class', (name, code) => {
+test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('the code %s keeps its verdict', (name, code) => {
   const verdict = classify(new RpcError(code, 'x'))
   expect(verdict).toMatchObject({
     final: !NON_FINAL.has(name),
@@ -16,7 +16,7 @@ test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('%s keeps its
   expect(verdict.why).not.toBe('')
 })
 
-test('a code that gRPC does not define is final and nothing else', () => {
+test('a code that gRPC does not define is final, but not infeasible', () => {
   expect(classify(new RpcError(99, 'x'))).toMatchObject({
     final: true,
     infeasible: { expand: false, modify: false },
@@ -25,13 +25,13 @@ test('a code that gRPC does not define is final and nothing else', () => {
 })
 
 test.each([[new Error('secrets "creds" not found')], ['text'], [undefined]])(
-  '%s is no gRPC status: the operation may run',
+  '%s is not a gRPC status, so the operation may still run',
   (error) => {
     expect(classify(error)).toMatchObject({ final: false, infeasible: { expand: false, modify: false }, inUse: false })
   },
 )
 
-test('only the error itself counts, not what caused it', () => {
+test('only the error itself counts, and not its causes', () => {
   expect(classify(new Error('x', { cause: new RpcError(CODES.Internal, 'x') })).final).toBe(false)
 })
 

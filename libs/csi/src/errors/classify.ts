@@ -1,13 +1,13 @@
 import { CODES, type CodeName, RpcError } from './rpc-error.ts'
 
 export interface CallVerdict {
-  /** The driver has ended the operation: it has failed, and does not continue unseen. */
+  /** True: the operation has failed, and the driver does not continue it. */
   readonly final: boolean
-  /** The request itself cannot be met, however often it is repeated. Implies `final`. */
+  /** True: the same request can never succeed. Implies `final`. */
   readonly infeasible: { readonly expand: boolean; readonly modify: boolean }
-  /** The driver refuses to expand a volume that is in use. Implies `final`. */
+  /** True: the driver refuses to expand a volume that is in use. Implies `final`. */
   readonly inUse: boolean
-  /** The reason, for people and logs. */
+  /** The reason for the verdict, as a text for people. */
   readonly why: string
 }
 
@@ -16,8 +16,8 @@ const uncertain = (why: string): CallVerdict => ({ final: false, infeasible: FEA
 const failed = (why: string): CallVerdict => ({ final: true, infeasible: FEASIBLE, inUse: false, why })
 
 /**
- * The meaning of each code for the operation. A code is final only if the specification guarantees that the driver has
- * stopped. A running operation that counts as failed could attach a volume twice.
+ * The verdict about the operation for each gRPC code. A code is final only if the CSI specification guarantees that the
+ * driver has stopped. If a running operation counted as failed, a volume could be attached twice.
  */
 const VERDICTS: Readonly<Record<CodeName, CallVerdict>> = {
   OK: failed('the driver called a success an error'),
@@ -47,7 +47,7 @@ const OTHER_CODE = failed('the driver answered with a code that gRPC does not de
 const NO_ANSWER = uncertain('the answer could not be read; the driver may have done anything')
 const NO_STATUS = uncertain('the call failed without a gRPC status; it may have reached the driver')
 
-/** Returns the meaning of a failed call for its operation. Reads the error only, not its causes. */
+/** Returns the verdict about the operation of a failed call. It depends on the error only, not on its causes. */
 export function classify(error: unknown): CallVerdict {
   if (!(error instanceof RpcError)) return NO_STATUS
   const unread = error.origin === 'client' || error.origin === 'session'

@@ -16,17 +16,17 @@ const MINUS_ONE = bytes(8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 test.each([
   ['whole seconds', retryInfo(TWO_SECONDS), 2000],
   ['nanoseconds', retryInfo(HALF_A_SECOND), 500],
-  ['both', retryInfo(bytes(TWO_SECONDS, HALF_A_SECOND)), 2500],
-  ['nothing, which is zero', retryInfo(bytes()), 0],
-  ['a negative time, which is no wait', retryInfo(MINUS_ONE), 0],
-  ['code and message before it', bytes(8, 8, field(2, 'busy'), retryInfo(TWO_SECONDS)), 2000],
+  ['seconds and nanoseconds', retryInfo(bytes(TWO_SECONDS, HALF_A_SECOND)), 2500],
+  ['an empty duration as zero', retryInfo(bytes()), 0],
+  ['a negative duration as zero', retryInfo(MINUS_ONE), 0],
+  ['a status with code and message', bytes(8, 8, field(2, 'busy'), retryInfo(TWO_SECONDS)), 2000],
   [
-    'another detail before it',
+    'a status with another detail',
     bytes(any('type.googleapis.com/google.rpc.ErrorInfo', field(1, 'x')), retryInfo(TWO_SECONDS)),
     2000,
   ],
-  ['fixed numbers around it', bytes((9 << 3) | 1, '12345678', retryInfo(TWO_SECONDS), (9 << 3) | 5, '1234'), 2000],
-])('a wait is read from %s', (_, status, ms) => {
+  ['fixed-width fields', bytes((9 << 3) | 1, '12345678', retryInfo(TWO_SECONDS), (9 << 3) | 5, '1234'), 2000],
+])('reads the wait in %s', (_, status, ms) => {
   expect(retryDelayMs(status)).toBe(ms)
 })
 
@@ -39,11 +39,11 @@ test.each([
   ['a varint without end', bytes(8, ...Array<number>(12).fill(0xff))],
   ['a length beyond the end', bytes(26, 100, 'x')],
   ['a group', bytes((1 << 3) | 3)],
-])('no wait is read from %s', (_, status) => {
+])('reads no wait from %s', (_, status) => {
   expect(retryDelayMs(status)).toBeUndefined()
 })
 
-test('damaged bytes are never an exception', () => {
+test('damaged bytes never cause an exception', () => {
   const whole = retryInfo(bytes(TWO_SECONDS, HALF_A_SECOND))
   for (let length = 0; length < whole.length; length += 1) {
     for (let bit = 0; bit < 8; bit += 1) {

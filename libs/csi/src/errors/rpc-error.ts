@@ -33,9 +33,9 @@ export function codeNameOf(code: number): string {
 }
 
 /**
- * Who made the status. `driver`: it has answered, or must count as if it had. `client`: the answer could not be read,
- * so nothing is known about the operation, whatever the code says. `session`: an answer broke the connection of all
- * calls, possibly that to another call. `none`: no answer came.
+ * The origin of a gRPC status. `driver`: the driver has answered, or must count as if it had. `client`: this client
+ * could not read the answer, so the outcome is unknown. `session`: an answer to this or another call broke the
+ * connection. `none`: no answer came.
  */
 export type Origin = 'driver' | 'client' | 'session' | 'none'
 
@@ -50,9 +50,9 @@ export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number
   readonly codeName: string
-  /** The driver's error message. */
+  /** The error message of the status, usually from the driver. */
   readonly details: string
-  /** When the driver wants to be asked again (google.rpc.RetryInfo). */
+  /** The milliseconds that the driver asks to wait before a retry (google.rpc.RetryInfo). */
   readonly retryAfterMs?: number
   readonly origin: Origin
 
@@ -67,22 +67,22 @@ export class RpcError extends Error {
   }
 }
 
-/** The call's own time was over. */
+/** Returns the error of a call whose time-out is over. */
 export function deadlineExceeded(cause?: unknown): RpcError {
   return new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded', { cause, origin: 'none' })
 }
 
-/** The caller gave the call up. */
+/** Returns the error of a call that the caller has cancelled. */
 export function canceled(cause: unknown): RpcError {
   return new RpcError(CODES.Canceled, 'context canceled', { cause, origin: 'none' })
 }
 
-/** No answer came: the call may or may not have reached the driver. */
+/** Returns the error of a call without an answer, which may or may not have reached the driver. */
 export function unavailable(details: string): RpcError {
   return new RpcError(CODES.Unavailable, details, { origin: 'none' })
 }
 
-/** No connection within the time for it; the text is Go's. */
+/** The error if no connection was possible before the time-out. The message is copied from Go. */
 export class ConnectError extends Error {
   override readonly name = 'ConnectError'
   /** The key-value pairs of the log line that reports the error. */
@@ -94,7 +94,7 @@ export class ConnectError extends Error {
   }
 }
 
-/** The texts of Go for the error codes of Node. */
+/** The error messages of Go for the error codes of Node. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   EACCES: 'permission denied',
@@ -105,7 +105,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EAGAIN: 'resource temporarily unavailable',
 }
 
-/** Returns the reason why no connection to a socket is possible. grpc-js does not report the reason, so this function tries once more. */
+/** Returns why a socket refuses connections. Connects once more, because grpc-js does not report it. */
 export function whyUnreachable(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(path)
@@ -121,13 +121,13 @@ export function whyUnreachable(path: string): Promise<string> {
 }
 
 /**
- * The google.rpc.Status in the trailer grpc-status-details-bin of an error. Only RetryInfo is needed, so its few fields
- * are read here without generated code.
+ * The functions below read the google.rpc.Status in the trailer grpc-status-details-bin of an error. They need no
+ * generated code, because only RetryInfo is used.
  */
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
-/** The wait that the driver asks for. Undefined when it asks for none, and when the bytes are damaged. */
+/** Returns the wait in milliseconds that a google.rpc.Status asks for. Undefined without one, or for damaged bytes. */
 export function retryDelayMs(status: Uint8Array): number | undefined {
   const delays = valuesOf(status, 3)
     .filter((any) => textOf(lastOf(any, 1)) === RETRY_INFO)
@@ -136,7 +136,7 @@ export function retryDelayMs(status: Uint8Array): number | undefined {
   return delay && durationMs(delay)
 }
 
-/** google.protobuf.Duration; a negative one is no wait. */
+/** Returns the milliseconds of a google.protobuf.Duration, and 0 if it is negative. */
 function durationMs(duration: Uint8Array): number {
   const seconds = BigInt.asIntN(64, numberOf(lastOf(duration, 1)))
   const nanos = BigInt.asIntN(32, numberOf(lastOf(duration, 2)))
@@ -153,12 +153,12 @@ function valuesOf(message: Uint8Array, number: number): readonly Value[] {
   return [...entriesOf(message)].flatMap(([field, value]) => (field === number ? [value] : []))
 }
 
-/** Returns the last value of a field, which is the valid one in protobuf. */
+/** Returns the last value of a field, which is the valid value in protobuf. */
 function lastOf(message: Value | undefined, number: number): Value | undefined {
   return message instanceof Uint8Array ? valuesOf(message, number).at(-1) : undefined
 }
 
-/** The fields of a message in order: varints and byte strings; fixed ones are passed over. Ends where bytes make no sense. */
+/** Yields the varints and byte strings of a message with their field numbers, up to the first damaged field. */
 function* entriesOf(message: Uint8Array): Generator<readonly [number, Value]> {
   const reader = new BinaryReader(message)
   try {

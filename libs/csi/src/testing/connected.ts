@@ -11,12 +11,12 @@ import { type ScriptedDriver, scriptedDriver, socketPath } from './scripted-driv
 
 const cleanups: (() => void)[] = []
 
-/** Adds a resource that `closeAll` closes. */
+/** Registers a function that `closeAll` calls. */
 export function closeLater(close: () => void): void {
   cleanups.push(close)
 }
 
-/** Closes all connections, and the drivers behind them. */
+/** Closes all connections, drivers and servers of a test. */
 export function closeAll(): void {
   for (const cleanup of cleanups.splice(0)) cleanup()
 }
@@ -28,7 +28,7 @@ export async function connected(answers: ScriptedDriver['answers'], options: Par
   return { driver, connection, controller: controllerClient(connection) }
 }
 
-/** Connects to a driver, with a way to cut the socket between. */
+/** Connects to a driver through a proxy. `cut` destroys the sockets of the proxy. */
 export async function connectedThroughProxy(answers: ScriptedDriver['answers']) {
   const driver = await scriptedDriver({ answers })
   const sockets: Socket[] = []

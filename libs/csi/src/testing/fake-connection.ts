@@ -4,10 +4,10 @@ import { unavailable } from '../errors/rpc-error.ts'
 
 export type Reply = (options: CallOptions) => unknown
 
-/** A connection without a socket: answers from a table, and is lost on request. */
+/** A connection without a socket. It answers calls from `replies`, and `lose` ends it. */
 export class FakeConnection implements Connection {
   readonly address = 'unix:///fake.sock'
-  /** Names of the RPCs in the order in which they were called. */
+  /** The names of the RPCs in the order in which they were called. */
   readonly calls: string[] = []
   readonly #replies: Readonly<Record<string, Reply>>
   readonly #lost = new AbortController()

@@ -15,7 +15,7 @@ import {
 export interface SeenCall {
   readonly method: string
   readonly request: unknown
-  /** The time limit that the call carried; Infinity when it carried none. */
+  /** The time-out that the request contained, in milliseconds. Infinity if it contained none. */
   readonly timeoutMs: number
   readonly metadata: Readonly<Record<string, unknown>>
   cancelled: boolean
@@ -33,7 +33,7 @@ export interface ScriptedDriver {
   readonly calls: SeenCall[]
   /** The answers by the name of the RPC. An RPC without an answer returns Unimplemented. */
   readonly answers: Record<string, Answer | ((call: SeenCall) => Answer | Promise<Answer>)>
-  /** Lets calls finish and takes no new ones. */
+  /** Lets running calls finish, and accepts no new calls. */
   stopWithGrace(): void
   /** Ends the connections as a killed process does, and stops listening. */
   stop(): void
@@ -43,7 +43,7 @@ const folder = mkdtempSync(join(tmpdir(), 'csi-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 let sockets = 0
 
-/** A new path, at which no server listens. */
+/** Returns a new socket path, on which no server listens. */
 export function socketPath(): string {
   sockets += 1
   return join(folder, `${sockets}.sock`)

@@ -11,7 +11,7 @@ import {
 } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 
-/** An object of the imaginary resource. */
+/** An object of the only resource that `FaultyServer` serves. */
 export interface Thing extends KubeObject {
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string }
   readonly value: number
@@ -24,9 +24,9 @@ interface Change {
 
 export interface FaultyServerOptions {
   readonly clock: Clock
-  /** Uniform in [0, 1): decides every fault. */
+  /** Returns a number from 0 (included) to 1 (excluded). It decides every fault. */
   random(): number
-  /** True if it knows streaming lists. */
+  /** True if the server supports streaming lists. */
   readonly streams: boolean
 }
 
@@ -36,8 +36,8 @@ const refusal = (code: number, reason: string, retryAfterMs?: number): ApiError 
 const gone = (): ApiError => refusal(410, 'Expired')
 
 /**
- * An API server for one resource, in memory: versions, history, compaction, pages that expire, and every way in which
- * requests and streams fail. Its true state is `objects`. Its answers may be late, doubled or cut, never wrong.
+ * An in-memory API server for one resource, with compaction, expiring pages, and random failures of requests and
+ * streams. `objects` is the true state. Answers may be late, repeated or cut off, but never wrong.
  */
 export class FaultyServer {
   readonly objects = new Map<string, Thing>()
@@ -47,9 +47,9 @@ export class FaultyServer {
   #version = 100
   #compacted = 100
   #uids = 0
-  /** Faults happen only while it is true. */
+  /** Requests and streams fail at random while this is true. */
   faulty = true
-  /** Open watches bring no events while it is true, as if a proxy delayed them. */
+  /** Open watches deliver no events while this is true, as if a proxy delayed them. */
   mute = false
   #down = false
 
@@ -57,12 +57,12 @@ export class FaultyServer {
     this.#options = options
   }
 
-  /** That of the last change. */
+  /** The resource version of the last change. */
   get version(): number {
     return this.#version
   }
 
-  /** Creates or changes an object. Returns the answer that a writer gets. */
+  /** Creates or updates an object. Returns the object, as the answer to a write contains it. */
   put(name: string): Thing {
     const before = this.objects.get(name)
     this.#version += 1
@@ -83,18 +83,18 @@ export class FaultyServer {
     this.#record({ type: 'DELETED', object: { ...before, metadata } })
   }
 
-  /** Sends a frame to every watch that is no change of an object. */
+  /** Sends a frame to every watch without changing an object. */
   send(frame: ChangeFrame<Thing>): void {
     this.#version += 1
     this.#record(frame)
   }
 
-  /** Compacts the history: a client that has missed changes has to list. */
+  /** Discards the history, so that a client that has missed changes must list. */
   compact(): void {
     this.#compacted = this.#version
   }
 
-  /** Cuts every stream and answers no request for a while. */
+  /** Cuts every stream, and refuses all requests for `ms` milliseconds. */
   restart(ms: number): void {
     this.#down = true
     this.#options.clock.schedule(ms, () => {
@@ -155,7 +155,7 @@ export class FaultyServer {
     }
   }
 
-  /** A frame, maybe late, maybe twice. */
+  /** Yields a frame, sometimes late and sometimes twice. */
   async *#faults(frame: ChangeFrame<Thing>, { signal, onActivity }: WatchOptions): AsyncGenerator<WatchFrame<Thing>> {
     if (this.#chance(0.3)) await this.#delay(signal)
     onActivity?.()

@@ -20,7 +20,7 @@ export const project = ({ metadata: { name, uid, resourceVersion } }: Thing): Ca
   resourceVersion,
 })
 
-/** A cache of things, its server, and the events that its subscriber got. */
+/** An informer of `Thing` objects with its server, and the events that its subscriber has received. */
 export class ThingCache {
   readonly clock = new FakeClock({ random: () => 0.5 })
   readonly server = new FaultyServer({ clock: this.clock, random: () => 0.5, streams: true })
@@ -35,7 +35,7 @@ export class ThingCache {
     this.informer = this.create()
   }
 
-  /** Replaces the cache by a new one. */
+  /** Replaces the informer by a new one with other options. */
   create(options: Partial<InformerOptions<Thing, Cached>> = {}): Informer<Cached, Thing> {
     const { clock, log } = this
     const { client } = this.server
@@ -52,7 +52,7 @@ export class ThingCache {
     await this.clock.advance(0)
   }
 
-  /** Resolves when it has stopped following the server. */
+  /** Stops the informer, and resolves when it has ended. */
   async end(): Promise<void> {
     this.stop.abort(new Error('the test is over'))
     await this.clock.settle()

@@ -9,7 +9,7 @@ import type { LeaseServer } from './lease-server.ts'
 
 export const TIMINGS = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 5_000 }
 
-/** One process that takes part in the election: its actions, and how to stop it. */
+/** One process in an election, with a record of its terms and its announcements. */
 export class Candidate {
   readonly log = recordingLogger()
   readonly metrics = new Metrics()
@@ -37,7 +37,7 @@ export class Candidate {
     })
   }
 
-  /** How many wait for it to be stopped. */
+  /** The number of listeners that wait for `stop`. */
   get waiting(): number {
     return getEventListeners(this.#stop.signal, 'abort').length
   }
@@ -58,7 +58,7 @@ export class Candidate {
     })
   }
 
-  /** Running work has ended. */
+  /** Ends the running work of the leader. */
   drained(): void {
     this.#endLead.resolve()
   }

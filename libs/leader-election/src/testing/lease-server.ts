@@ -5,7 +5,7 @@ import type { Lease } from '@csi-sidecars/kube-types'
 const refuse = (code: number, reason: string, retryAfterMs?: number): ApiError =>
   new ApiError({ code, reason, message: reason, retryAfterMs })
 
-/** The part of an API server that serves one Lease. */
+/** An in-memory API server for one Lease. */
 export class LeaseServer {
   lease: Lease | undefined
   readonly history: Lease[] = []
@@ -15,20 +15,20 @@ export class LeaseServer {
   throttling = false
   retryAfterMs: number | undefined
   hanging = false
-  /** When set, each answer waits for it. */
+  /** Each answer waits for this function, if it is set. */
   slowly: (() => Promise<void>) | undefined
   watchForbidden = false
   onRequest: (() => void) | undefined
   #version = 0
   #watchers = new Set<(lease: Lease) => void>()
 
-  /** A write of another client. */
+  /** Makes another client the holder of the Lease. */
   hold(holderIdentity: string, leaseDurationSeconds: number): void {
     const spec = { holderIdentity, leaseDurationSeconds, leaseTransitions: 0, renewTime: String(this.#version) }
     this.#store({ metadata: { name: 'lease', namespace: 'ns' }, spec })
   }
 
-  /** A write of labels, as by an operator. */
+  /** Writes the Lease without a change of its spec, as a write of labels does. */
   touch(): void {
     if (this.lease !== undefined) this.#store(this.lease)
   }
@@ -43,7 +43,7 @@ export class LeaseServer {
       if (this.throttling) return Promise.reject(refuse(429, 'TooManyRequests', this.retryAfterMs))
       if (this.forbidden) return Promise.reject(refuse(403, 'Forbidden'))
       if (this.failing) return Promise.reject(refuse(500, 'InternalError', this.retryAfterMs))
-      // The verbs are generic over the resource; only Leases are served here.
+      // The methods are generic over the resource, but this server serves only Leases.
       if (this.slowly !== undefined) {
         return abortable(this.slowly(), signal).then(answer) as Promise<unknown> as Promise<T>
       }

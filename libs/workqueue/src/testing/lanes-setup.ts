@@ -6,12 +6,12 @@ export const DETACH = 1
 
 export interface LanesSetup {
   readonly lanes: Lanes
-  /** Places a key from now on. The first letter of an unplaced key names its lane, without groups. */
+  /** Sets the placement of a key. Default: ATTACH for keys that begin with `a`, and DETACH for other keys. */
   place(key: string, lane: number, ...limits: readonly GroupLimit[]): void
-  /** Lets the key block other keys of the group. Its first letter names its lane. */
+  /** Makes the key block other keys of the group. */
   precede(key: string, group: string): void
   push(...keys: readonly string[]): void
-  /** Starts as many keys as may be started. */
+  /** Starts all keys that can start, and returns them. */
   takeAll(): string[]
   release(...keys: readonly string[]): void
 }
