@@ -21,7 +21,7 @@ export interface BenchScene {
   run(bench: Bench): Promise<void>
 }
 
-/** Measures ours and the original in turn. The first side alternates, because the second finds a warm machine. */
+/** Measures our sidecar and the original in turn. The first side alternates, because the second has a warm machine. */
 export async function interleaved(
   { rounds, printLine }: Pick<Bench, 'rounds' | 'printLine'>,
   measure: (side: Side, round: number) => Promise<void>,

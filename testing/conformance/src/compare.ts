@@ -136,7 +136,7 @@ function unique(values: readonly unknown[]): readonly unknown[] {
   })
 }
 
-/** Compares two runs and returns one text per difference. */
+/** Compares the answers of two runs and returns one text per difference. */
 export function compare(expected: readonly RecordedAnswer[], actual: readonly RecordedAnswer[]): readonly string[] {
   const count = Math.max(expected.length, actual.length)
   return Array.from({ length: count }, (_, index) => differenceAt(expected[index], actual[index])).filter(

@@ -152,7 +152,7 @@ async function disturb({ attacher, driver }: AttacherScene, { going, tally }: So
     gate.rules.length = 0
     await pick(random, faults)?.()
     tally.faults += 1
-    // The requests and calls are dropped, because hours of them would fill the memory of this process.
+    // The recorded requests and calls are dropped, because hours of them would fill the memory of this process.
     gate.requests.length = 0
     driver.calls.length = 0
   }
