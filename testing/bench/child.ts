@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** A program of ours in a process of its own, which ends when it loses its parent, with messages to and from it. */
+/** A Node program in a child process that exchanges messages with this process. It ends when this process ends. */
 export class Child<Message> implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #exited: Promise<unknown>
@@ -15,7 +15,7 @@ export class Child<Message> implements AsyncDisposable {
     this.#child.send(message)
   }
 
-  /** Sends the question, if there is one, and returns the next message. */
+  /** Sends the question, if given, and returns the child's next message. */
   async next(question?: object | string): Promise<Message> {
     const gone = this.#exited.then((): never => {
       throw new Error(`${this.#child.spawnfile} ${this.#child.spawnargs[1]} has ended with ${this.#child.exitCode}`)

@@ -1,4 +1,4 @@
-// The tests, against the built binaries.
+// Runs the end-to-end tests against the built binaries.
 import { existsSync, globSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
@@ -66,7 +66,7 @@ async function main(): Promise<number> {
   )
   const pieces = each.reduce((sum, one) => sum + one.tests.length + one.checks.length, 0)
   const progress = new Progress(rounds * pieces, process.stdout, systemClock)
-  // A socket of a test may fail after the test. That fails the run and ends no other test.
+  // A socket of a test may fail after the test has ended. This fails the run, but the other tests continue.
   process.on('uncaughtException', (error) => {
     total.failed += 1
     total.failures.push(`outside a test: ${error.message}`)
@@ -107,7 +107,7 @@ function targets(): readonly Target[] {
   return values.target === 'both' ? ['emulator', 'real'] : [targetOf(values.target)]
 }
 
-/** Builds missing programs. Returns one line if that is not possible. */
+/** Builds missing programs. Returns a line with the remedy if a program is still missing. */
 function prepare(binaries: Binaries): string | undefined {
   if (targets().includes('real')) {
     const assets = controlPlaneBinaries(root)

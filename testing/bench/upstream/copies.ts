@@ -3,10 +3,10 @@ import type { Api } from '../../e2e/harness/api/api.ts'
 import { eventually } from '../../e2e/harness/waiting.ts'
 import { type Put, putAll } from './etcd.ts'
 
-/** The limit of writes in one transaction of etcd. */
+/** The number of writes in one etcd transaction. etcd allows at most 128. */
 const BATCH = 128
 
-/** An API server and its store. */
+/** An API server and the etcd that stores its objects. */
 export interface Server {
   readonly api: Api
   readonly cluster: { readonly etcdUrl: string }
@@ -19,18 +19,18 @@ export interface Original {
 }
 
 export interface Copies {
-  /** The copied objects. They are created through the API, so that the copies have all fields that a server adds. */
+  /** The objects to copy. The API server has created them, so the copies have all fields that it adds. */
   readonly originals: readonly Original[]
   readonly count: number
   /** The number of the first copy. Default: 0. */
   readonly from?: number
-  /** The key or the text of an original for the copy with this number. */
+  /** Returns the etcd key or the JSON text of an original, renamed for the copy with this number. */
   readonly rename: (text: string, number: number) => string
 }
 
 /**
- * Writes copies of existing objects directly into the server's store, because single requests would take minutes.
- * References by UID stay within one set of copies. Returns the written entries, set by set.
+ * Writes copies of existing objects directly into etcd, because single API requests would take minutes. If the
+ * originals refer to each other by UID, their copies do too. Returns the entries, grouped by copy number.
  */
 export async function makeCopies({ api, cluster }: Server, copies: Copies): Promise<readonly Put[]> {
   const { originals, count, from = 0, rename } = copies
@@ -45,7 +45,7 @@ export async function makeCopies({ api, cluster }: Server, copies: Copies): Prom
   return puts
 }
 
-/** An object as the server's store has it. */
+/** Returns the etcd key and the JSON text of an object. */
 export async function stored(api: Api, { resource, name, namespace }: Original) {
   const { metadata, ...rest } = await api.get<KubeObject>(resource, { name, namespace })
   const { resourceVersion: _, ...kept } = { ...metadata }
@@ -53,7 +53,7 @@ export async function stored(api: Api, { resource, name, namespace }: Original) 
   return { key, text: JSON.stringify({ ...rest, metadata: kept }), uid: kept.uid ?? '' }
 }
 
-/** The store has the objects of a CustomResourceDefinition in a folder of their group. */
+/** Returns the etcd prefix of a resource. For a CustomResourceDefinition it contains the API group. */
 export function registryOf({ group, plural }: Resource<unknown>): string {
   return group.includes('snapshot') ? `/registry/${group}/${plural}` : `/registry/${plural}`
 }
@@ -63,7 +63,7 @@ interface Page {
   readonly metadata: { readonly remainingItemCount?: number }
 }
 
-/** Waits until the server has this many objects. */
+/** Waits until the API server has `count` objects of the resource, or more if `atLeast` is true. */
 export async function mustHold(
   { api }: Pick<Server, 'api'>,
   resource: Resource<unknown>,
@@ -77,7 +77,7 @@ export async function mustHold(
   await eventually(`${count} ${resource.plural}`, look, { within: 60_000, every: 200 })
 }
 
-/** The uid with its first digits replaced. */
+/** Returns the UID with its first eight digits replaced by the number. */
 function numbered(uid: string, number: number): string {
   return number.toString(16).padStart(8, '0') + uid.slice(8)
 }

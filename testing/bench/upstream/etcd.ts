@@ -1,4 +1,4 @@
-/** One request to etcd, by its JSON gateway, for writes that would take minutes through the API server. */
+/** Sends a request to the JSON gateway of etcd. The same writes would take minutes through the API server. */
 export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body: object): Promise<void> {
   const answer = await fetch(`${etcdUrl}/v3/kv/${what}`, {
     method: 'POST',
@@ -9,7 +9,7 @@ export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body
   await answer.arrayBuffer()
 }
 
-/** Encodes a key or a value for the gateway. */
+/** Encodes a key or a value for the JSON gateway of etcd. */
 export function base64(text: string): string {
   return Buffer.from(text).toString('base64')
 }
@@ -19,7 +19,7 @@ export interface Put {
   readonly value: string
 }
 
-/** Writes objects in one transaction. */
+/** Writes objects in one etcd transaction. */
 export function putAll(etcdUrl: string, puts: readonly Put[]): Promise<void> {
   const success = puts.map(({ key, value }) => ({ requestPut: { key: base64(key), value: base64(value) } }))
   return askEtcd(etcdUrl, 'txn', { success })

@@ -3,7 +3,7 @@ import type { Role } from '../../e2e/harness/api/cluster.ts'
 import { median } from '../../e2e/harness/median.ts'
 import type { App, Executables as OfOurs } from '../../e2e/harness/subject.ts'
 
-/** The owner of the measured executable. */
+/** The measured implementation: the sidecars of this project, or the Go originals. */
 export type Side = 'ours' | 'original'
 
 export const SIDES: readonly Side[] = ['ours', 'original']
@@ -14,7 +14,7 @@ export interface Executables {
   readonly original: Readonly<Record<App, string>>
 }
 
-/** One line of a table: the figures of each round, by side. */
+/** One line of the table of results: the figures of each round for both implementations. */
 export interface Row {
   readonly app: Role
   readonly what: string
@@ -22,7 +22,7 @@ export interface Row {
   readonly original: readonly number[]
 }
 
-/** The figures of the rounds of one scene. Rows are in the order in which they were first noted. */
+/** Collects the figures of one bench scene. The rows keep the order in which they were first recorded. */
 export class Figures {
   readonly #rows = new Map<string, { app: Role; what: string; ours: number[]; original: number[] }>()
 
@@ -40,7 +40,7 @@ export class Figures {
   }
 }
 
-/** A table of Markdown: medians, with the range of the rounds behind them, and ours divided by the original's. */
+/** Returns a Markdown table with the medians and ranges of the rounds, and the ratio of ours to the original. */
 export function markdown(rows: readonly Row[]): string {
   const lines = rows.map(({ app, what, ours, original }) => {
     const cells = [app, what, spread(ours), spread(original), spread(ratios(ours, original))]
@@ -49,7 +49,7 @@ export function markdown(rows: readonly Row[]): string {
   return ['| sidecar | what | ours | Go original | ours / Go |', '|---|---|---|---|---|', ...lines].join('\n')
 }
 
-/** Returns the ratio of each round if the rounds are pairs. Otherwise returns the ratio of the medians. */
+/** Returns the ratio of each round if both sides ran equally often. Otherwise returns the ratio of the medians. */
 function ratios(ours: readonly number[], original: readonly number[]): number[] {
   const divided =
     ours.length === original.length
@@ -65,7 +65,7 @@ function spread(figures: readonly number[]): string {
   return least === most ? middle : `${middle} (${least} to ${most})`
 }
 
-/** Two or three digits that count: more than that no second run would confirm. */
+/** Formats a figure with two or three significant digits. A second run would not confirm more digits. */
 function readable(figure: number): string {
   const size = Math.abs(figure)
   if (size > 0 && size < 0.1) return figure.toPrecision(2)

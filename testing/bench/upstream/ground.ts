@@ -14,7 +14,7 @@ import type { Executables } from './figures.ts'
 import { Observer } from './observer.ts'
 import { AUDIT_POLICY, Subject, type SubjectOptions } from './subject.ts'
 
-/** Requests at a time when objects are made or removed: what saturates the server on two cores. */
+/** The number of concurrent requests that create or delete objects. It saturates an API server on two cores. */
 const HANDS = 16
 const CAPABILITIES: Capabilities['controller'] = [
   'PUBLISH_UNPUBLISH_VOLUME',
@@ -24,16 +24,16 @@ const CAPABILITIES: Capabilities['controller'] = [
 ]
 
 export interface GroundOptions {
-  /** The folder of etcd and kube-apiserver. */
+  /** The folder with the etcd and kube-apiserver binaries. */
   readonly binaries: string
   readonly executables: Executables
   /** The folder for the logs of all processes. */
   readonly logs: string
-  /** When given, ours run as bundles under Node, and leave a CPU profile there. */
+  /** If given, our sidecars run as bundles under Node and write CPU profiles to this folder. */
   readonly profiles?: string | undefined
 }
 
-/** An API server for one scene, and what runs against it. */
+/** The API server of one bench scene, with the drivers and the sidecars that run against it. */
 export class Ground implements AsyncDisposable {
   readonly cluster: ControlPlane
   readonly #folder = temporaryFolder('bench')
@@ -56,7 +56,8 @@ export class Ground implements AsyncDisposable {
       ...apiServer(),
       binaries,
       logs,
-      // The last of a kind counts. A log that is rotated would be read in part.
+      // These flags override earlier ones. The size limit prevents rotation, because the bench reads one audit log
+      // file.
       apiServerArgs: [`--audit-policy-file=${policy}`, '--audit-log-maxsize=4000', '--delete-collection-workers=8'],
     })
     const ground = new Ground(cluster, options)
@@ -73,7 +74,7 @@ export class Ground implements AsyncDisposable {
     return this.cluster.api
   }
 
-  /** A driver that does at once all that is asked for. Two of one name are two replicas of one driver. */
+  /** Starts a CSI driver that answers all calls at once. Two drivers with one name are replicas of the same driver. */
   async driver(name: string): Promise<Driver> {
     this.#count += 1
     const socket = join(this.#folder, `csi-${this.#count}.sock`)
@@ -83,7 +84,7 @@ export class Ground implements AsyncDisposable {
     return driver
   }
 
-  /** Starts an executable; does not wait for anything. */
+  /** Starts a sidecar without waiting until it is ready. */
   async start(options: SubjectOptions): Promise<Subject> {
     this.#count += 1
     const { executables, logs, profiles } = this.#options
@@ -103,12 +104,12 @@ export class Ground implements AsyncDisposable {
     return Observer.open(this.cluster, resource)
   }
 
-  /** `make` for each number below `count`, a few at a time. */
+  /** Calls `make` for each number below `count`, at most `HANDS` at a time. */
   async each(count: number, make: (index: number) => Promise<unknown>): Promise<void> {
     await inParallel(HANDS, Array(count).keys(), make)
   }
 
-  /** Removes all objects of these kinds from the store, whatever finalizers they have. For when no sidecar looks. */
+  /** Deletes all objects of these kinds from etcd, regardless of their finalizers. */
   async clear(...resources: readonly Resource<KubeObject>[]): Promise<void> {
     for (const resource of resources) {
       const folder = registryOf(resource)

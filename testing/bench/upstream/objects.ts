@@ -9,16 +9,14 @@ import { attachment, claim, csiNode, storageClass, volume } from '../../e2e/harn
 import { makeCopies, mustHold, type Original } from './copies.ts'
 import type { Ground } from './ground.ts'
 
-/** Objects as a cluster has them, made through the API as any client makes them. */
-
 const NODE_ID = 'csi.alpha.kubernetes.io/node-id'
 
-/** The finalizer of the attacher. */
+/** Returns the finalizer that the attacher sets for this driver. */
 export function finalizerOf(driver: string): string {
   return `external-attacher/${driver.replace(/[^A-Za-z0-9-]/gu, '-')}`
 }
 
-/** Each driver has nodes of its own, so that scenes and rounds do not meet. */
+/** Returns the name of a node that only this driver uses, so that scenes and rounds do not share nodes. */
 export function nodeOf(driver: string, index = 0): string {
   return `${driver}-${index}`
 }
@@ -30,7 +28,7 @@ export function nodes(ground: Ground, driver: string, count = 1): Promise<void> 
   })
 }
 
-/** Volumes `<prefix>-<number>` that are not in use. */
+/** Creates unused PersistentVolumes with the names `<prefix>-<number>`. */
 export function volumes(ground: Ground, driver: string, { count, prefix }: Many): Promise<void> {
   return ground.each(count, (index) => ground.api.create(PERSISTENT_VOLUMES, volume(`${prefix}-${index}`, driver)))
 }
@@ -40,12 +38,12 @@ export interface Many {
   readonly prefix: string
 }
 
-/** Writes thousands of copies into the store. `<prefix>-0` must exist. */
+/** Copies the PersistentVolume `<prefix>-0`, which must exist, until there are `count`. Writes to etcd directly. */
 export async function moreVolumes(ground: Ground, { count, prefix }: Many): Promise<void> {
   await copiesOfFirst(ground, { count, prefix }, [{ resource: PERSISTENT_VOLUMES, name: `${prefix}-0` }])
 }
 
-/** Bound claims with their volumes, in the same way. */
+/** Copies the bound claim `<prefix>-0` and its volume until there are `count` pairs. Writes to etcd directly. */
 export async function moreBound(ground: Ground, { count, prefix }: Many): Promise<void> {
   const name = `${prefix}-0`
   const originals = [
@@ -55,7 +53,7 @@ export async function moreBound(ground: Ground, { count, prefix }: Many): Promis
   await copiesOfFirst(ground, { count, prefix }, originals)
 }
 
-/** Creates copies of the originals, whose names contain `<prefix>-0`. */
+/** Copies objects whose names contain `<prefix>-0`, until there are `count` of each kind. */
 export async function copiesOfFirst(
   ground: Ground,
   { count, prefix }: Many,
@@ -66,12 +64,12 @@ export async function copiesOfFirst(
   for (const { resource } of originals) await mustHold(ground, resource, { count, atLeast: true })
 }
 
-/** Asks for one attachment of the volume with the same name. */
+/** Creates the VolumeAttachment `name` for the PersistentVolume of the same name. */
 export async function attach(ground: Ground, driver: string, { name, node }: { name: string; node: string }) {
   await ground.api.create(VOLUME_ATTACHMENTS, attachment(name, driver, { pv: name, node }))
 }
 
-/** An attachment that was done some time ago, to the volume with the same name. */
+/** Creates a VolumeAttachment that is already attached, for the PersistentVolume of the same name. */
 export async function attached(ground: Ground, driver: string, { name, node }: { name: string; node: string }) {
   const metadata = { finalizers: [finalizerOf(driver)], annotations: { [NODE_ID]: `${node}-id` } }
   await ground.api.create(VOLUME_ATTACHMENTS, attachment(name, driver, { pv: name, node, metadata }))
@@ -83,12 +81,12 @@ export function classOf(driver: string): string {
   return `class-${driver.replaceAll('.', '-')}`
 }
 
-/** A class whose claims may grow. */
+/** Creates a StorageClass that allows expansion. */
 export async function growing(ground: Ground, driver: string): Promise<void> {
   await ground.api.create(STORAGE_CLASSES, storageClass(classOf(driver), driver))
 }
 
-/** A claim of 1 GiB and its volume, bound, both of this name. */
+/** Creates a claim of 1 GiB that is bound to a PersistentVolume of the same name. */
 export async function bound(ground: Ground, driver: string, { name, pv = {} }: { name: string; pv?: object }) {
   const { api } = ground
   const storageClassName = classOf(driver)
@@ -103,7 +101,7 @@ export async function bound(ground: Ground, driver: string, { name, pv = {} }: {
   await api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name, subresource: 'status' }, { status })
 }
 
-/** Asks for 2 GiB. */
+/** Raises the requested size of a claim to 2 GiB. */
 export async function raise(ground: Ground, name: string): Promise<void> {
   const body = { spec: { resources: { requests: { storage: '2Gi' } } } }
   await ground.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name }, body)

@@ -12,7 +12,7 @@ interface List<T> {
   readonly metadata: { readonly resourceVersion: string }
 }
 
-/** The observer of a scene: one watch, much cheaper for the server than polling. */
+/** Follows the objects of one resource by a watch, which costs the API server much less than polling. */
 export class Observer<T extends KubeObject> implements Disposable {
   /** The current objects, by name. */
   readonly #objects = new Map<string, T>()
@@ -34,7 +34,7 @@ export class Observer<T extends KubeObject> implements Disposable {
     return observer
   }
 
-  /** Resolves as soon as `count` objects fit. Rejects with the number of fitting objects when the time is over. */
+  /** Resolves when `count` objects satisfy `holds`. Rejects with the number of such objects when the time is over. */
   async until(
     what: string,
     holds: (object: T) => boolean,
@@ -63,7 +63,7 @@ export class Observer<T extends KubeObject> implements Disposable {
     this.#request?.destroy()
   }
 
-  /** Lists, and watches from there. */
+  /** Lists the objects and watches from the resource version of the list. */
   async #look(): Promise<void> {
     const { items, metadata } = await this.#cluster.api.call<List<T>>('GET', this.#path)
     this.#objects.clear()
@@ -99,7 +99,7 @@ export class Observer<T extends KubeObject> implements Disposable {
     else if (type === 'DELETED') this.#objects.delete(nameOf(object))
   }
 
-  /** The server ends watches that do not keep up, which may happen to this busy program. */
+  /** Lists and watches again, because the API server ends the watch of a client that reads too slowly. */
   #again(): void {
     if (this.#closed) return
     this.#look().catch((error: unknown) => {

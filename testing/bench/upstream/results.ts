@@ -5,13 +5,13 @@ import type { App } from '../../e2e/harness/subject.ts'
 import { markdown, type Row, type Side } from './figures.ts'
 import type { BenchScene } from './scene.ts'
 
-/** The conditions that influence the figures and that a reader cannot know otherwise. */
+/** The machine and the versions of all executables, for the reader of the results. */
 interface Conditions {
   readonly machine: string
   readonly versions: string
 }
 
-/** When a scene begins or ends, and how busy the machine is then. */
+/** The date and the load of the machine when a bench scene begins or ends. */
 interface Moment {
   readonly date: string
   readonly load: string
@@ -41,7 +41,7 @@ export function conditionsOf(
   }
 }
 
-/** Runnable processes in the last 1, 5 and 15 minutes. */
+/** Returns the load averages of the last 1, 5 and 15 minutes. */
 function load(): string {
   return loadavg()
     .map((figure) => figure.toFixed(2))
@@ -55,11 +55,11 @@ export interface Outcome {
   readonly failure: string | undefined
 }
 
-/** Text below this line is written by hand; the program keeps it. */
+/** The heading in RESULTS.md from which on the text is written by hand. The bench keeps this text. */
 const KEPT = '## Where the time and the memory go'
 const SECTION = /^(?=### )/m
 
-/** The results of one scene, as Markdown. */
+/** Formats the results of one bench scene as a Markdown section. */
 export function section({ scene, rows, failure }: Outcome, measured: string): string {
   const parts = [`### ${scene.title}`, scene.conditions, measured]
   if (rows.length > 0) parts.push(markdown(rows))
@@ -67,7 +67,7 @@ export function section({ scene, rows, failure }: Outcome, measured: string): st
   return parts.join('\n\n')
 }
 
-/** Returns the line about the time and the machine of a scene that is over. */
+/** Returns the line that says when and on which machine a finished scene was measured. */
 export function measuredText({ machine, versions }: Conditions, begun: Moment, rounds: number): string {
   return `Measured on ${begun.date} UTC, ${rounds} rounds, ${machine}; load ${begun.load} before and ${moment().load} after; ${versions}.`
 }
@@ -89,7 +89,7 @@ and anonymous is the part of it that no file backs. Each section says when it wa
 | environment of ours | \`MALLOC_ARENA_MAX=1\`, as in the image |
 `
 
-/** Replaces the section of a scene. Keeps the sections of the other scenes, and the text that is written by hand. */
+/** Replaces the section of one scene in the results file. Keeps all other sections and the text written by hand. */
 export function writeSection(file: string, text: string, scenes: readonly BenchScene[]): void {
   const old = readFileSync(file, 'utf8')
   const hand = old.indexOf(KEPT)

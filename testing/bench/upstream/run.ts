@@ -48,22 +48,22 @@ export const SCENES: readonly BenchScene[] = [
 
 export interface RunOptions {
   readonly root: string
-  /** Names of scenes; all of them when there is none. */
+  /** The names of the scenes to run. If empty, all scenes run. */
   readonly only: readonly string[]
   readonly rounds: number
-  /** 0.1 for a rehearsal with a tenth of the objects, 5 for five times as many. */
+  /** The factor for the numbers of objects: 0.1 for a quick trial, 5 for five times as many objects. */
   readonly scale: number
-  /** The folder for CPU profiles of our processes. They then run as bundles, so the figures must not be kept. */
+  /** The folder for CPU profiles of our sidecars. If given, they run as bundles, so the figures are not kept. */
   readonly profiles: string | undefined
   readonly printLine: (line: string) => void
 }
 
-/** Figures of fewer rounds are not kept. */
+/** The number of rounds from which on the figures are written to RESULTS.md. */
 const LEAST_ROUNDS = 3
 
 /**
- * Runs the scenes in sequence and returns the exit code. A scene in full size renews its section of
- * testing/bench/RESULTS.md when it is over, so that an interrupted run keeps its results.
+ * Runs the scenes in sequence and returns the exit code. After each scene of full size it writes the scene's section of
+ * testing/bench/RESULTS.md, so that an interrupted run keeps its results.
  */
 export async function benchAgainstUpstream(options: RunOptions): Promise<number> {
   const { root, only, rounds, scale, profiles } = options

@@ -1,19 +1,19 @@
 import { type Figures, SIDES, type Side } from './figures.ts'
 import type { Ground } from './ground.ts'
 
-/** The tools that a scene receives. */
+/** The settings and the helpers that each bench scene receives. */
 export interface Bench {
   readonly rounds: number
   readonly figures: Figures
   readonly printLine: (line: string) => void
-  /** Adapts a number of objects to the size of the run. A rehearsal uses smaller numbers. */
+  /** Returns the number of objects multiplied by `--scale`, but at least 2. */
   sized(count: number): number
-  /** An API server with nothing in it; it is removed with the objects of the scene. */
+  /** Starts an empty API server for the scene. The caller disposes of it. */
   ground(): Promise<Ground>
 }
 
 export interface BenchScene {
-  /** The name for `--only`. */
+  /** The name of the scene for `--only`. */
   readonly name: string
   readonly title: string
   /** The facts that a reader needs to interpret the figures. */
@@ -21,7 +21,7 @@ export interface BenchScene {
   run(bench: Bench): Promise<void>
 }
 
-/** Both sides in turn, round by round; who is first alternates, so that neither has the warm machine always. */
+/** Measures our sidecar and the original in turn. The first side alternates, because the second has a warm machine. */
 export async function interleaved(
   { rounds, printLine }: Pick<Bench, 'rounds' | 'printLine'>,
   measure: (side: Side, round: number) => Promise<void>,

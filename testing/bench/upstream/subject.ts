@@ -18,23 +18,23 @@ export interface Cost extends Memory {
   readonly cpuSeconds: number
 }
 
-/** Reads the kernel's figures of a running process. */
+/** Reads the memory and the CPU time of a running process from /proc. */
 function costOf(pid: number): Cost {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return { ...memoryOf(pid), cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND }
 }
 
-/** One request as kube-apiserver noted it. */
+/** One request from the audit log of kube-apiserver. */
 export interface NotedRequest {
   readonly verb: string
   readonly resource: string
-  /** Wall time of its arrival, in milliseconds. */
+  /** The wall time of the request's arrival, in milliseconds. */
   readonly time: number
   readonly code: number
 }
 
-/** Metadata only: enough to count, and less work for the server than bodies. */
+/** The audit policy records only metadata. That is enough to count requests, and cheaper than bodies. */
 export const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -42,7 +42,7 @@ export const AUDIT_POLICY = {
   rules: [{ level: 'None', users: ['system:apiserver', 'admin'] }, { level: 'Metadata' }],
 }
 
-/** Reads lines of the audit log. A watch is noted when it ends, with the time at which it began. */
+/** Parses lines of the audit log. A watch is logged when it ends, with the time at which it began. */
 function notedRequests(lines: readonly string[]): NotedRequest[] {
   return lines.map((line) => {
     const { verb, objectRef, requestReceivedTimestamp, responseStatus } = JSON.parse(line) as AuditLine
@@ -56,7 +56,7 @@ function notedRequests(lines: readonly string[]): NotedRequest[] {
   })
 }
 
-/** Reports whether a request changes an object of the work. Leases and events are examined separately. */
+/** Reports whether a request writes an object other than a Lease or an event. */
 export function isWork({ verb, resource }: NotedRequest): boolean {
   return isWrite(verb) && resource !== 'leases' && resource !== 'events'
 }
@@ -72,7 +72,7 @@ interface AuditLine {
   readonly responseStatus?: { readonly code?: number }
 }
 
-/** `2026-01-02T03:04:05.678901Z` with its microseconds, which Date drops. */
+/** Parses a time such as `2026-01-02T03:04:05.678901Z` with its microseconds, which `Date.parse` drops. */
 function microtime(text: string): number {
   const [, micros = '0'] = /\.\d{3}(\d{1,3})/.exec(text) ?? []
   return Date.parse(text) + Number(micros.padEnd(3, '0')) / 1000
@@ -81,11 +81,11 @@ function microtime(text: string): number {
 export interface SubjectOptions {
   readonly side: Side
   readonly app: App
-  /** Several controllers in one process, which only ours can: attacher and resizer, or those of a whole pod. */
+  /** Runs several controllers in one process (ours only): attacher and resizer, or all controllers of a pod. */
   readonly together?: 'both' | 'pod' | undefined
   readonly driver: Driver
   readonly args?: readonly string[]
-  /** Replicas know each other by their host names. */
+  /** The host name, from which the replica derives its identity in the Lease. */
   readonly hostname?: string
   readonly leaseNamespace?: string
 }
@@ -98,12 +98,12 @@ interface Surroundings {
   readonly profiles: string | undefined
 }
 
-/** How long a sidecar may take to end by itself before it is killed. */
+/** The time after SIGTERM until a sidecar that is still running is killed. */
 const ENDING_MS = 3000
-/** The server notes a request after it has answered, and a watch after the connection is gone. */
+/** The delay before reading the audit log. The API server logs a request after its answer, a watch after its end. */
 const NOTED_MS = 500
 
-/** One sidecar under measurement, without anything between it and the API server. */
+/** A measured sidecar process. It connects to the API server directly, without a proxy. */
 export class Subject {
   readonly side: Side
   readonly app: App
@@ -144,7 +144,7 @@ export class Subject {
       binary,
       args: [...first, ...usual, ...args],
       port,
-      // The setting of the image: one heap for all threads of the C library.
+      // The image sets this variable, so that all threads of the C library share one heap.
       env: side === 'ours' ? { MALLOC_ARENA_MAX: '1' } : {},
       hostname,
     })
@@ -156,13 +156,13 @@ export class Subject {
     return costOf(this.sidecar.pid)
   }
 
-  /** All its requests that are answered by now. */
+  /** Returns all requests of the sidecar that the API server has answered so far. */
   async requests(): Promise<NotedRequest[]> {
     await pause(NOTED_MS)
     return notedRequests(this.#around.cluster.auditOf([this.#user]))
   }
 
-  /** Throws with its last lines when it has ended. */
+  /** Throws an error with the last log lines if the sidecar has ended. */
   mustRun(): void {
     const { exit } = this.sidecar
     if (exit !== undefined) throw this.#ended(exit)
@@ -177,7 +177,7 @@ export class Subject {
     return await Promise.race([seen, gone])
   }
 
-  /** Ends it as a rollout does, so that the lease is free and the profile is written. */
+  /** Ends the sidecar by SIGTERM, so that it releases its Lease and writes its CPU profile. */
   async stop(): Promise<void> {
     this.mustRun()
     this.sidecar.signal('SIGTERM')
@@ -204,7 +204,7 @@ export class Subject {
 
 function program({ executable, profiles }: Surroundings): { binary: string; first: readonly string[] } {
   if (profiles === undefined) return { binary: executable, first: [] }
-  // The bundle itself, with what its executable has built in.
+  // The bundle runs with the Node options that its executable has built in.
   const { execArgv } = JSON.parse(readFileSync(join(dirname(executable), 'sea.json'), 'utf8')) as { execArgv: string[] }
   const profiling = ['--cpu-prof', `--cpu-prof-dir=${profiles}`, '--cpu-prof-interval=250']
   return { binary: process.execPath, first: [...execArgv, ...profiling, executable] }

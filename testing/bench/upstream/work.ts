@@ -7,16 +7,14 @@ import type { Ground } from './ground.ts'
 import { attach, bound, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
 import type { Subject } from './subject.ts'
 
-/** One piece of work that ends in one call to the driver, for scenes in which it does not matter which. */
-
-/** At five requests a second, the bucket of ten is full again after the warm-up. */
+/** The wait after the warm-up, until the original's rate limiter (burst 10, 5 requests per second) is full again. */
 const BUCKET_FULL_MS = 2500
 
 export function workCalls(app: App, { calls }: Driver): readonly Call[] {
   return calls.filter(({ method }) => method === FACTS[app].call)
 }
 
-/** Creates the objects that the work of a driver shares. */
+/** Creates the CSINode or the StorageClass that all work for a driver shares. */
 export async function prepareWork(ground: Ground, app: App, driver: string): Promise<void> {
   if (app === 'attacher') await nodes(ground, driver)
   else await growing(ground, driver)
@@ -32,7 +30,7 @@ export async function giveWork(ground: Ground, { app, driver }: Pick<Subject, 'a
   }
 }
 
-/** Resolves when it leads, its caches are full and its first piece of work is done. */
+/** Gives the sidecar a first piece of work and waits for its end. The sidecar then leads, and its caches are full. */
 export async function warmUp(ground: Ground, subject: Subject): Promise<void> {
   const { app } = subject
   const name = `${subject.driver.name}-warm-up`

@@ -1,34 +1,29 @@
-/** One request. Exactly one of the bodies may be given; each sets its content type. */
+/** One request of a conformance case. At most one body may be given; its field sets the content type. */
 export interface CaseStep {
-  /** `POST /api/v1/persistentvolumes`. */
+  /** The method and the path, such as `POST /api/v1/persistentvolumes`. */
   readonly ask: string
-  /** JSON. */
+  /** The body as JSON. */
   readonly body?: unknown
   readonly merge?: unknown
   readonly strategic?: unknown
   readonly json?: unknown
-  /** Sent as it is, with `type`. */
+  /** A body that is sent unchanged, with `type` as its content type. */
   readonly text?: string
   readonly type?: string
   readonly accept?: string
-  /**
-   * The sender of the request: a user without rights, a wrong token, or no token. The administrator if it is absent.
-   */
+  /** The sender: a user without rights, a wrong token, or no token. Default: the administrator. */
   readonly as?: 'alice' | 'wrongToken' | 'anonymous'
-  /** The permission is new; a real server may need a moment to see it. */
+  /** True if the permission was just granted. A real API server may need a moment to apply it. */
   readonly granted?: boolean
-  /** The name under which later steps find the answer: `@name.metadata.uid` in any text. */
+  /** The name of the answer. Later steps refer to its fields in any text, for example by `@name.metadata.uid`. */
   readonly keep?: string
   /** The number of frames to read from a watch before it is closed. */
   readonly frames?: number
-  /** Compares only these parts of the answer, dotted; the rest is incidental. */
+  /** The dotted paths of the compared parts of the answer. Default: the whole answer. */
   readonly only?: readonly string[]
 }
 
-/**
- * Requests that belong together, by the names of cases. They run in order, and the runner then removes the created
- * objects.
- */
+/** The requests of each case, by its name. They run in order; then the runner removes the created objects. */
 export type Cases = Readonly<Record<string, readonly CaseStep[]>>
 
 /** The answer, without the parts that differ from run to run. */
@@ -62,7 +57,6 @@ export function remove(path: string, rest: Rest = {}): CaseStep {
   return { ask: `DELETE ${path}`, ...rest }
 }
 
-/** PATCH, in each of three forms. */
 export function merge(path: string, patch: unknown, rest: Rest = {}): CaseStep {
   return { ask: `PATCH ${path}`, merge: patch, ...rest }
 }
@@ -75,14 +69,13 @@ export function jsonPatch(path: string, patch: unknown, rest: Rest = {}): CaseSt
   return { ask: `PATCH ${path}`, json: patch, ...rest }
 }
 
-/** Bodies that the cases share. */
 export const DRIVER = 'csi.example.com'
 export const CORE = '/api/v1'
 export const STORAGE = '/apis/storage.k8s.io/v1'
 export const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 export const IN_DEFAULT = `${CORE}/namespaces/default`
 
-/** Accepts a table of objects. */
+/** The Accept header that asks for a table, as `kubectl get` does. */
 export const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1'
 
 export type BodyFields = Readonly<Record<string, unknown>>
@@ -129,5 +122,5 @@ export function configMap(name: string, rest: BodyFields = {}): BodyFields {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, ...rest }
 }
 
-/** Status of a bound claim of one gibibyte. */
+/** The status of a bound claim of 1 GiB. */
 export const BOUND = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }

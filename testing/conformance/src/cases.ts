@@ -9,7 +9,6 @@ import { SNAPSHOT_CASES } from './snapshots.ts'
 import { LIST_CASES, VERB_CASES } from './verbs.ts'
 import { VOLUME_CASES } from './volumes.ts'
 
-/** All cases. */
 export const CONFORMANCE_CASES: Cases = {
   ...CLAIM_CASES,
   ...VOLUME_CASES,

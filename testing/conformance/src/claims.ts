@@ -20,7 +20,7 @@ function made(name: string, spec: BodyFields = {}): CaseStep {
   return post(CLAIMS, claim(name, spec))
 }
 
-/** A claim that is bound, with a class that allows expansion unless another is named. */
+/** Returns the steps that create a bound claim. Its default class allows expansion. */
 function bound(name: string, className: string | undefined = 'c-expands', status: object = {}): readonly CaseStep[] {
   return [
     made(name, className === undefined ? { volumeName: 'pv-c' } : { storageClassName: className, volumeName: 'pv-c' }),

@@ -172,7 +172,7 @@ const OBJECTS: readonly { readonly name: string; readonly place: string; readonl
   { name: 'Pod', place: `${IN_DEFAULT}/pods`, body: pod('uid-a') },
 ]
 
-/** Every kind of patch that carries a uid, to the object or to its status. */
+/** Returns patches of every kind that set or test the UID of the object at this path. */
 function patches(path: string): readonly CaseStep[] {
   const ask = `PATCH ${path}`
   const annotations = { seen: 'yes' }

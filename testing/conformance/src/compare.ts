@@ -4,13 +4,13 @@ import type { CaseAnswer, CaseStep, RecordedAnswer } from './case.ts'
 
 const FILE = new URL('recorded.jsonl', import.meta.url)
 
-/** The answers of kube-apiserver v1.36.3 to the cases, one answer a line. */
+/** Reads the answers of kube-apiserver v1.36.3 to all cases from a file with one answer per line. */
 export function readRecorded(): readonly RecordedAnswer[] {
   const lines = readFileSync(FILE, 'utf8').split('\n')
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as RecordedAnswer)
 }
 
-/** Replaces the recorded answers. */
+/** Replaces the file of recorded answers. */
 export function writeRecorded(answers: readonly RecordedAnswer[]): void {
   writeFileSync(FILE, answers.map((each) => `${JSON.stringify(each)}\n`).join(''))
 }
@@ -24,7 +24,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 const AGE = /^(\d+[ydhms]){1,2}$/
 const LONGEST_TEXT = 400
 
-/** Removes the parts of an answer that differ from run to run, and the allowed differences. */
+/** Removes the allowed differences from an answer, and values that differ from run to run, such as UIDs. */
 export function normalised(answer: CaseAnswer, { only }: Pick<CaseStep, 'only'>): CaseAnswer {
   const body = plain(answer.body, '')
   if (only === undefined) return { ...answer, body }
@@ -36,7 +36,7 @@ function plain(given: unknown, key: string): unknown {
   if (key === 'continue') return '<token>'
   const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, given)
   if (typeof value === 'string') return plainText(value, key)
-  // Items of a list are checked under the list's name: the cells of a table may be ages.
+  // The items of `cells` get the key `cell`, because a cell of a table may be an age.
   if (Array.isArray(value)) return value.map((item) => plain(item, key === 'cells' ? 'cell' : ''))
   if (typeof value !== 'object' || value === null) return value
   const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -49,7 +49,7 @@ function plainText(text: string, key: string): string {
   return known.length > LONGEST_TEXT ? `${known.slice(0, LONGEST_TEXT)}<${known.length} characters>` : known
 }
 
-/** Follows a path; `name=x` finds the item of a list with that field, `~` means a dot in a key. */
+/** Returns the value at a dotted path. `name=x` selects the list item with this field; `~` is a dot in a key. */
 function partAt(value: unknown, path: string): unknown {
   let here = value
   for (const step of path.split('.').map((each) => each.replaceAll('~', '.'))) {
@@ -62,8 +62,8 @@ function partAt(value: unknown, path: string): unknown {
 }
 
 /**
- * The differences between this server and kube-apiserver v1.36.3, each with its reason, ten at most. `hide` removes a
- * difference from a value before the comparison. A difference without `hide` concerns requests that no case sends.
+ * An allowed difference between the emulator and kube-apiserver v1.36.3, with its reason. `hide` removes it from a
+ * value before the comparison. A difference without `hide` concerns requests that no case sends.
  */
 interface Difference {
   readonly what: string
@@ -136,7 +136,7 @@ function unique(values: readonly unknown[]): readonly unknown[] {
   })
 }
 
-/** The differences of two runs, one text each; none when they agree. */
+/** Compares the answers of two runs and returns one text per difference. */
 export function compare(expected: readonly RecordedAnswer[], actual: readonly RecordedAnswer[]): readonly string[] {
   const count = Math.max(expected.length, actual.length)
   return Array.from({ length: count }, (_, index) => differenceAt(expected[index], actual[index])).filter(
@@ -150,7 +150,7 @@ function differenceAt(expected: RecordedAnswer | undefined, actual: RecordedAnsw
   return parts.length === 0 ? undefined : [`${title}: ${asked}`, ...parts].join('\n')
 }
 
-/** Returns the answer as JSON keeps it: fields that are undefined are absent. */
+/** Returns the answer as parsed JSON, without undefined fields. */
 function asJson(answer: RecordedAnswer | undefined): unknown {
   return answer === undefined ? undefined : (JSON.parse(JSON.stringify(answer)) as unknown)
 }

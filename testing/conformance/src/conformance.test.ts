@@ -4,14 +4,14 @@ import { CONFORMANCE_CASES } from './cases.ts'
 import { compare, DIFFERENCES, readRecorded } from './compare.ts'
 import { runConformance } from './run.ts'
 
-test('this server answers every request as kube-apiserver did', async () => {
+test('the emulator answers every request as kube-apiserver did', async () => {
   const tokens = [{ token: 'alice', user: 'alice', uid: 'alice-uid' }]
   await using api = await startApiServer({ tls: true, adminToken: 'admin', tokens })
   const answers = await runConformance({ url: api.url, tokens: { admin: 'admin', alice: 'alice' } }, CONFORMANCE_CASES)
   expect(compare(readRecorded(), answers).join('\n')).toBe('')
 }, 60_000)
 
-test('there are at least 150 requests, and they use every patch type', () => {
+test('the cases contain at least 150 requests and every patch type', () => {
   const steps = Object.values(CONFORMANCE_CASES).flat()
   expect(steps.length).toBeGreaterThanOrEqual(150)
   for (const kind of ['merge', 'strategic', 'json'] as const) {
@@ -19,12 +19,12 @@ test('there are at least 150 requests, and they use every patch type', () => {
   }
 })
 
-test('at most ten differences are allowed, each for a reason', () => {
+test('at most ten differences from kube-apiserver are allowed, each with a reason', () => {
   expect(DIFFERENCES.length).toBeLessThanOrEqual(10)
   expect(DIFFERENCES.filter(({ why }) => why === '')).toEqual([])
 })
 
-test('an answer that differs is shown with its place', () => {
+test('a different answer is reported with the path of the difference', () => {
   const recorded = { title: 's', asked: 'GET /x', answer: { code: 200, body: { a: [1, 2] } } }
   const other = { ...recorded, answer: { code: 200, body: { a: [1, 3] } } }
   expect(compare([recorded], [recorded])).toEqual([])

@@ -14,7 +14,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { InProcessClient, pv, pvc, startCluster, va } from '@csi-sidecars/testkit'
 import { expect, test } from '@jest/globals'
 
-/** The result of a call: the answer, or the error as its callers classify it. */
+/** Returns the answer of a call, or the fields of its error that callers evaluate. */
 async function outcome(call: Promise<unknown>): Promise<unknown> {
   try {
     return await call
@@ -41,7 +41,7 @@ async function pages(client: KubeClient): Promise<unknown> {
   return seen
 }
 
-/** Calls of every verb, good ones and refused ones. */
+/** Sends accepted and refused requests of every verb, and returns all results. */
 async function conversation(client: KubeClient): Promise<readonly unknown[]> {
   const claim = { name: 'pvc-1', namespace: 'default' }
   const status = { status: { phase: 'Bound', conditions: [{ type: 'Resizing', status: 'True' }] } }
@@ -68,7 +68,7 @@ async function conversation(client: KubeClient): Promise<readonly unknown[]> {
   return outcomes
 }
 
-test('the in-process client and the one over HTTP return the same', async () => {
+test('the in-process client and the HTTP client return the same results', async () => {
   const time = new FakeClock()
   await using cluster = await startCluster({ api: { clock: time } })
   const parts = { clock: systemClock, log: silentLogger }

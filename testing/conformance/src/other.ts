@@ -32,7 +32,7 @@ const declares = (source: BodyFields): CaseStep => {
 }
 const LABELS = { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] }
 
-/** All that charts of CSI drivers say of their pods and that a server completes. */
+/** A pod with the fields that charts of CSI drivers use and for which the API server sets defaults. */
 const DRIVER_POD: BodyFields = {
   containers: [
     {

@@ -4,7 +4,7 @@ import { systemClock } from '@csi-sidecars/base'
 import type { CaseAnswer, CaseStep, Cases, RecordedAnswer } from './case.ts'
 import { normalised } from './compare.ts'
 
-/** A server to ask. Both users exist there; `alice` may do nothing. */
+/** The API server that answers the cases. It knows both users; `alice` has no permissions. */
 export interface ComparedServer {
   readonly url: string
   readonly tokens: { readonly admin: string; readonly alice: string }
@@ -25,7 +25,7 @@ export async function runConformance(server: ComparedServer, cases: Cases): Prom
 }
 
 const AGENT = new Agent({ keepAlive: true })
-/** The servers of tests sign for themselves. */
+/** The API servers under test have self-signed certificates. */
 const SECURE_AGENT = new SecureAgent({ keepAlive: true, rejectUnauthorized: false })
 
 const BODY_TYPES = {
@@ -38,7 +38,7 @@ const BODY_TYPES = {
 const GRANT_TRIES = 50
 const GRANT_PAUSE_MS = 100
 
-/** Recognizes a refusal, or a review that denies. */
+/** Reports whether an answer is a 403, or an access review that denies. */
 function isDenied({ code, body }: CaseAnswer): boolean {
   return code === 403 || Reflect.get(Object(Reflect.get(Object(body), 'status')), 'allowed') === false
 }
@@ -69,7 +69,7 @@ class CaseRunner {
     return answer
   }
 
-  /** Removes the objects of the case, newest first. */
+  /** Removes the objects that the case has created, newest first. */
   async clean(): Promise<void> {
     for (const path of this.#created.reverse()) {
       const finalizers = { text: '{"metadata":{"finalizers":null}}', contentType: BODY_TYPES.merge }
@@ -118,7 +118,7 @@ function send(server: ComparedServer, question: CaseRequest): Promise<CaseAnswer
     request.on('response', (response) => {
       read(response, frames)
         .then(resolve, reject)
-        // A watch is left in the middle; other connections serve the next request.
+        // A watch does not end by itself, so its connection is closed.
         .finally(() => (frames === undefined ? undefined : request.destroy()))
     })
     request.end(text)

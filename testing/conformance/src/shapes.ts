@@ -23,10 +23,10 @@ const PARTIALS = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
 
-/** A table of one object, without the descriptions of its columns. */
+/** Requests an object as a table, as `kubectl get` does. */
 const table = (path: string): CaseStep =>
   get(path, { accept: TABLE, only: ['kind', 'apiVersion', 'columnDefinitions', 'rows'] })
-/** Cells that are ages differ by the duration of the case. */
+/** Creates an object, and compares only the name in the answer. */
 const made = (ask: string, body: unknown): CaseStep => post(ask, body, { only: ['metadata.name'] })
 
 export const SHAPE_CASES: Cases = {

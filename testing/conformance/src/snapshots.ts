@@ -58,7 +58,7 @@ const groupSnapshot = (source: unknown, spec: BodyFields = {}): BodyFields =>
 const changed = (place: string, spec: unknown): CaseStep => merge(place, { spec })
 const status = (place: string, value: unknown): CaseStep => merge(`${place}/status`, { status: value })
 
-/** Needs the CRDs of external-snapshotter. */
+/** Cases for snapshot objects. A real API server needs the CRDs of external-snapshotter. */
 export const SNAPSHOT_CASES: Cases = {
   'the source of a VolumeSnapshotContent': [
     post(CONTENTS, content({ source: {} })),

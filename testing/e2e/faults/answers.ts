@@ -6,7 +6,7 @@ import type { App } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { type FaultCase, resourcesWith, survives, touch } from './case.ts'
 
-/** A request that the sidecar makes for its work. */
+/** A kind of request that a sidecar sends for its work, such as a PATCH of one resource. */
 interface Asked {
   readonly what: string
   readonly method: 'READ' | 'PATCH' | 'POST'
@@ -27,9 +27,9 @@ function requestsOf(app: App): readonly Asked[] {
 interface AnswerFault {
   readonly what: string
   readonly fault: () => Fault
-  /** The answer ends the work; only a change of the object starts it again. */
+  /** True if the sidecar gives up after this answer until the object changes. */
   readonly ends?: boolean
-  /** The answer causes the longest pause, so once is enough. */
+  /** True if the answer causes the longest pause, so that the fault is injected only once. */
   readonly once?: boolean
 }
 
@@ -120,7 +120,7 @@ const error = (code: number | undefined, reason: string, after?: number): string
     object: { kind: 'Status', status: 'Failure', code, reason, message: reason, details: { retryAfterSeconds: after } },
   })
 
-/** Faults in place of the first frames of a watch, a line each. */
+/** Texts that replace the first events of a watch, by name. */
 const FRAMES: Readonly<Record<string, string | Buffer>> = {
   'no JSON': 'hello\n',
   'half a frame': '{"type":"ADDED","object":{"metadata":{"na',
@@ -159,7 +159,7 @@ export const frameCases: readonly FaultCase[] = APPS.flatMap((app) =>
       what: `a watch of ${resource}: ${what}`,
       run: async (t, random) => {
         const gate = await t.gate()
-        // Each causes the longest pause.
+        // This frame causes the longest pause, so it is sent only once.
         const times = what.includes('for an hour') ? 1 : between(random, 1, 3)
         const ending = pick(random, ['end', 'cut'] as const)
         gate.inject(`WATCH ${resource}`, { kind: 'raw', code: 200, bytes, ending }, { times })

@@ -10,20 +10,20 @@ import * as work from '../tests/work.ts'
 
 export interface FaultCase {
   readonly app: App
-  /** `answers`, `frames`, ... */
+  /** The group of the case, such as `answers` or `frames`. */
   readonly kind: string
   readonly what: string
-  /** `random` is the same for the same seed and case. */
+  /** Runs the case. The same seed and case give the same `random`. */
   readonly run: (t: TestContext, random: Random) => Promise<void>
 }
 
-/** Short retry intervals. */
+/** Flags with short retry intervals. */
 export const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=1s', '--timeout=5s']
 export const CANARY = 'canary-password'
-/** A fault may cause a back-off of any part of the process, or the longest Retry-After that it accepts. */
+/** The time-out for the work. A fault may cause a long back-off, or the longest Retry-After that a sidecar accepts. */
 const SETTLED_WITHIN_MS = 60_000
 
-/** Read for few objects only, so not in these cases. */
+/** Resources that the sidecar reads only for some objects, so that the cases skip them. */
 const RARE: ReadonlySet<string> = new Set(['leases', 'pods', 'volumeattributesclasses'])
 
 /** Returns the resources that the sidecar uses with this verb for its work. */
@@ -32,19 +32,18 @@ export function resourcesWith(app: App, verb: string): readonly string[] {
   return resources.filter((resource) => !RARE.has(resource))
 }
 
-/** Creates the work of the sidecar, with a Secret for the driver's calls whose content may appear nowhere. */
+/** Creates the work of the sidecar, with a Secret whose content must not appear in the log. */
 export async function begin(t: TestContext): Promise<void> {
   await work.begin(t, { secret: await t.createSecret({ password: CANARY }) })
 }
 
-/** Waits until the work is done. */
 export async function done(t: TestContext): Promise<void> {
   await work.done(t, { within: SETTLED_WITHIN_MS })
 }
 
 /**
- * Checks that the sidecar completes the work although the fault applies from the start. The callback runs before the
- * end of the work.
+ * Starts a sidecar with a fault in place, and checks that it completes its work. `meanwhile` runs before the end of the
+ * work.
  */
 export async function survives(
   t: TestContext,
@@ -59,7 +58,7 @@ export async function survives(
   return at
 }
 
-/** Changes the object a little: the sidecar checks again what an answer reported as deleted or impossible. */
+/** Annotates the object, so that the sidecar retries work that an injected answer has ended. */
 export async function touch(t: TestContext): Promise<void> {
   const body = { metadata: { annotations: { touched: 'yes' } } }
   if (t.app === 'attacher') await t.api.merge(VOLUME_ATTACHMENTS, { name: t.name('va') }, body)
@@ -67,11 +66,11 @@ export async function touch(t: TestContext): Promise<void> {
 }
 
 const KLOG = /^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\] /
-/** Texts of unintended output. */
+/** Texts that only a programming error writes into the log, such as stack traces. */
 const FOREIGN =
   /^\s+at .*:\d+:\d+|Node\.js v\d|Unexpected failure|\b(Type|Reference|Range)Error\b|\[object Object\]|=undefined\b|desc = undefined/
 
-/** The process runs, answers its probes, writes well-formed log lines, and has logged no secret. */
+/** Checks that the process runs, answers its probes, writes well-formed log lines, and logs no secret. */
 export async function sound(sidecar: RunningSidecar): Promise<void> {
   equal(sidecar.exit, undefined)
   await eventually('readiness', async () => (await sidecar.http('/readyz')).code === 200)
@@ -83,7 +82,7 @@ export async function sound(sidecar: RunningSidecar): Promise<void> {
 export function soundLines(sidecar: RunningSidecar): void {
   const foreign = sidecar.lines.filter((line) => FOREIGN.test(line))
   equal(foreign, [])
-  // A value with line breaks continues in indented lines.
+  // A log value with line breaks continues in indented lines.
   const loose = sidecar.lines.filter((line) => !KLOG.test(line) && !/^[\s>]/.test(line))
   equal(loose, [])
   equal(sidecar.linesWith(CANARY), [])

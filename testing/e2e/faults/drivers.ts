@@ -10,7 +10,7 @@ import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/drive
 import { surroundings } from '../tests/work.ts'
 import { begin, done, type FaultCase, QUICK, sound } from './case.ts'
 
-/** Faults in place of the driver's answer. */
+/** A fault that replaces the driver's answer to a call. */
 type Misdeed = (stream: ServerHttp2Stream, driver: RawDriver) => void
 
 const latin = (text: string): string => Buffer.from(text).toString('latin1')

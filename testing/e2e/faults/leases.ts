@@ -16,7 +16,7 @@ const TIMES = [
   '--leader-election-retry-period=500ms',
 ]
 
-/** Leases that exist before the start; each is free or becomes free. */
+/** Specs of Leases that exist before the sidecar starts. Each Lease is free, or expires soon. */
 const LEFT: Readonly<Record<string, Lease['spec']>> = {
   'an empty spec': {},
   'a holder who never renewed': { holderIdentity: 'other', leaseDurationSeconds: 1 },
@@ -34,7 +34,7 @@ function spec(change: NonNullable<Lease['spec']>): Lease['spec'] {
 
 const raw = (code: number, bytes: string): Fault => ({ kind: 'raw', code, bytes })
 
-/** Faults of requests for the lease, each a few times. */
+/** Faults that are injected into requests for the Lease, by name. */
 const ANSWERS: Readonly<Record<string, () => Fault>> = {
   'refused with 403': () => refusal(403, 'Forbidden', 'no'),
   'refused with 404': () => refusal(404, 'NotFound', 'no'),
@@ -82,7 +82,7 @@ export const leaseCases: readonly FaultCase[] = APPS.flatMap((app) => [
   ),
 ])
 
-/** The sidecar leads and does the work; it makes no call and no write before. */
+/** Checks that the sidecar becomes the leader and does the work, without a call or a write before. */
 async function leads(t: TestContext, gate: Gate): Promise<void> {
   const args = ['--leader-election', '--leader-election-namespace=default', ...TIMES]
   const { driver } = await survives(t, { gate, args })

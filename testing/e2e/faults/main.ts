@@ -1,5 +1,5 @@
-// Built executables under faults. Every case is a row of a table; the seed determines how often a fault occurs and in
-// which order the cases run.
+// Runs the built executables under injected faults. The seed determines how often a fault occurs, and the order of the
+// cases.
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'

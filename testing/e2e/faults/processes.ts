@@ -7,7 +7,7 @@ import { pause } from '../harness/waiting.ts'
 import { scene } from '../tests/work.ts'
 import { begin, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
 
-/** Disturbances that the process survives. */
+/** Disturbances that a running sidecar must survive, by name. */
 const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> | void>> = {
   ...Object.fromEntries(
     (['SIGUSR1', 'SIGPIPE', 'SIGWINCH', 'SIGCONT', 'SIGURG'] as const).map((signal) => [
@@ -48,7 +48,7 @@ async function clients(sidecar: RunningSidecar, bytes: string, count = 200): Pro
   ok(during - before < MOST_GROWTH_MIB, `from ${before} to ${during} MiB`)
 }
 
-/** Ends the process from outside; the next one completes the work. */
+/** Signals that end the process, with the expected exit codes. The next process must complete the work. */
 const ENDS: readonly (readonly ['SIGTERM' | 'SIGINT' | 'SIGKILL', number | null])[] = [
   ['SIGTERM', 0],
   ['SIGINT', 0],

@@ -1,5 +1,5 @@
-// The attacher under a steady load, with a fault every few seconds. Watched are
-// memory, descriptors, the delay of the event loop, and that no work is lost. One line a minute, and a verdict.
+// Runs the attacher under a steady load, with a fault every few seconds. Prints one line a minute. Fails if work is
+// lost, or if memory or the number of descriptors grows.
 
 import { join, resolve } from 'node:path'
 import { NUMBER, readArguments } from '@csi-sidecars/command'
@@ -22,13 +22,13 @@ const { values } = readArguments(
   { hours: NUMBER, seed: NUMBER },
 )
 
-/** Volumes on their way at one time. */
+/** The number of volumes that are attached and detached concurrently. */
 const AT_WORK = 8
 const FAULT_EVERY_MS = 5_000
 const SAMPLE_EVERY_MS = 60_000
-/** A volume that is not attached, or not detached, by then is lost work. */
+/** The time after which a volume that is not attached or not detached counts as lost. */
 const LIMIT_MS = 90_000
-/** How much more of anything the last quarter may hold than the second one. */
+/** The allowed growth of memory and descriptors from the second to the last quarter of the run. */
 const GROWTH = 1.15
 
 interface Sample {
@@ -68,7 +68,7 @@ async function soak(ms: number): Promise<number> {
   const workers = Array.from({ length: AT_WORK }, (_, worker) => work(at, worker, { going, tally }))
   await Promise.all([...workers, disturb(at, { going, tally }), watch(at, { going, tally }, samples)])
   const quarter = Math.floor(samples.length / 4)
-  // Fewer than four samples show no trend.
+  // Growth is checked only if there are at least four samples.
   const typical = (what: keyof Sample, from: number, to?: number): number =>
     median(samples.slice(from, to).map((sample) => sample[what]))
   const grown = (['anonymousMiB', 'descriptors'] as const).filter(
@@ -91,7 +91,7 @@ interface Soak {
   readonly tally: Counts
 }
 
-/** Attaches a volume and detaches it, one after the other. */
+/** Attaches and detaches one volume after another until the run ends. */
 async function work(at: AttacherScene, worker: number, { going, tally }: Soak): Promise<void> {
   for (let nth = 0; going(); nth += 1) {
     const { pv, va } = await attach(context, at, { suffix: `-${worker}-${nth}` })
@@ -106,7 +106,7 @@ async function work(at: AttacherScene, worker: number, { going, tally }: Soak): 
   }
 }
 
-/** One fault after the other, as the seed has it. */
+/** Injects one random fault after another. The seed determines their order. */
 async function disturb({ attacher, driver }: AttacherScene, { going, tally }: Soak): Promise<void> {
   const { gate } = attacher
   const random = seeded(Number(values.seed), 'soak')
@@ -152,7 +152,7 @@ async function disturb({ attacher, driver }: AttacherScene, { going, tally }: So
     gate.rules.length = 0
     await pick(random, faults)?.()
     tally.faults += 1
-    // The requests and calls are dropped, because hours of them would fill the memory of this process.
+    // The recorded requests and calls are dropped, because hours of them would fill the memory of this process.
     gate.requests.length = 0
     driver.calls.length = 0
   }

@@ -6,7 +6,7 @@ import { selfSigned } from '../harness/api/certificate.ts'
 import { listen } from '../harness/listen.ts'
 import { type FaultCase, survives } from './case.ts'
 
-/** Faults of a connection between sidecar and server. */
+/** Handles a connection from the sidecar to the API server (port `upstream`), with a fault. */
 type Meddler = (socket: Socket, upstream: number) => void
 
 const answer =

@@ -18,15 +18,15 @@ export interface TestContextOptions {
   readonly executables: Executables
   readonly originals: Readonly<Record<App, string>>
   readonly cluster: Cluster
-  /** Sockets, kubeconfigs and other files of the test. */
+  /** The folder for sockets, kubeconfigs and other files of the test. */
   readonly folder: string
 }
 
 export interface SidecarSetup {
   readonly driver?: Driver | undefined
-  /** Follow the default arguments, so that they override them. */
+  /** Arguments after the default arguments, which they can override. */
   readonly args?: readonly string[]
-  /** Replace the default arguments. */
+  /** Arguments that replace the default arguments. */
   readonly bareArgs?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   readonly role?: Role
@@ -45,7 +45,7 @@ export interface Outcome extends Exit {
   readonly binary: string
 }
 
-/** A sidecar with its gate to the API server. */
+/** A running sidecar with its gate, the proxy to the API server. */
 export class RunningSidecar extends Sidecar {
   readonly gate: Gate
   readonly user: User
@@ -57,11 +57,11 @@ export class RunningSidecar extends Sidecar {
   }
 }
 
-/** The tools of one test; all of them end with the test. */
+/** Creates the drivers, sidecars, gates and objects of one test, and removes them when the test ends. */
 export class TestContext extends TestObjects {
   readonly app: App
   readonly target: Target
-  /** True unless the originals run; ours improve on them in places, by design. */
+  /** False if the Go originals run. Some expectations differ, because our sidecars improve on the originals. */
   readonly ours: boolean
   readonly folder: string
   readonly drivers: Driver[] = []
@@ -84,29 +84,29 @@ export class TestContext extends TestObjects {
     return this.#options.executables[app]
   }
 
-  /** The arguments that make the executable run this sidecar. */
+  /** Returns the `--controllers` argument if one executable contains all sidecars. */
   controllers(app: Subject = this.app): readonly string[] {
     return this.#options.binaries === 'one' && app !== 'both' ? [`--controllers=${app}`] : []
   }
 
-  /** The Go original of the binary under test. */
+  /** Returns the path of the Go original of this sidecar. */
   original(app: App = this.app): string {
     return this.#options.originals[app]
   }
 
-  /** A driver that listens. */
+  /** Starts a CSI driver. */
   async driver(options: Partial<DriverOptions> = {}): Promise<Driver> {
     const driver = this.idleDriver(options)
     await driver.start()
     return driver
   }
 
-  /** A driver that attaches and expands. */
+  /** Starts a CSI driver that can attach and expand volumes. */
   fullDriver(): Promise<Driver> {
     return this.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
   }
 
-  /** A driver that does not listen yet. */
+  /** Creates a CSI driver that does not listen yet. */
   idleDriver(options: Partial<DriverOptions> = {}): Driver {
     const socket = join(this.folder, `csi-${this.drivers.length}.sock`)
     const driver = new Driver({ socket, name: this.driverName, ...options })
@@ -118,7 +118,7 @@ export class TestContext extends TestObjects {
     return openGate(this.cluster, this.#gates)
   }
 
-  /** Starts the binary under test; does not wait for anything. */
+  /** Starts the binary under test without waiting until it is ready. */
   async sidecar(setup: SidecarSetup): Promise<RunningSidecar> {
     const app = setup.app ?? this.app
     const user = setup.user ?? this.cluster.user(setup.role ?? app)
@@ -138,8 +138,7 @@ export class TestContext extends TestObjects {
   }
 
   /**
-   * Starts the binary under test with a driver, and waits until it watches these resources. The default driver is a
-   * full driver.
+   * Starts the binary under test and waits until it watches these resources. The default driver can attach and expand.
    */
   async running(setup: SidecarSetup = {}, ...plurals: readonly string[]): Promise<RunningSidecar> {
     const sidecar = await this.sidecar({ ...setup, driver: setup.driver ?? (await this.fullDriver()) })
@@ -159,7 +158,7 @@ export class TestContext extends TestObjects {
     return { code, signal, stdout: sidecar.stdout, stderr: sidecar.stderr, lines: sidecar.lines, binary }
   }
 
-  /** Waits until the sidecar watches these resources; later changes reach it as events. */
+  /** Waits until the sidecar watches these resources, so that it receives later changes as events. */
   async watching(sidecar: RunningSidecar, ...plurals: readonly string[]): Promise<void> {
     this.requires(...plurals)
     for (const plural of plurals) {
@@ -178,7 +177,7 @@ export class TestContext extends TestObjects {
     return file
   }
 
-  /** Writes the files that explain a failure. */
+  /** Writes logs, requests and calls to the driver into a folder, to explain a failure. */
   report(folder: string, error: unknown): void {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'error.txt'), errorText(error))

@@ -4,7 +4,7 @@ export interface Listening extends Disposable {
   readonly port: number
 }
 
-/** Lets a server listen on a port of its own; it is closed with its connections at the end of the scope. */
+/** Lets a server listen on a free port. Disposing of the result closes the server and its connections. */
 export async function listen(server: Server & { closeAllConnections?(): void }): Promise<Listening> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
   const { port } = server.address() as AddressInfo

@@ -19,7 +19,7 @@ export interface RunOptions {
   readonly originals: Readonly<Record<App, string>>
   readonly cluster: Cluster
   readonly concurrency: number
-  /** True to also run tests that these binaries need not pass. Such tests show differences. */
+  /** True to also run tests that are meant for other binaries, which shows the differences. */
   readonly differences?: boolean
   /** The folder for the reports of failed tests. */
   readonly reports: string
@@ -31,24 +31,24 @@ export interface Tally {
   readonly failed: number
   /** The titles of the tests that failed. */
   readonly failures: readonly string[]
-  /** The number of tests that need a feature which this Kubernetes does not have. */
+  /** The number of tests that need a feature which this version of Kubernetes does not have. */
   readonly absent: number
 }
 
-/** A text describes the failure. */
+/** The description of a failure. Undefined if the test has passed. */
 type Failure = string | NotInThisRelease | undefined
 
 const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 
 const TEST_LIMIT_MS = 120_000
 
-/** Their moments count: more at a time would disturb each other on a small machine. */
+/** The number of concurrent checks. More checks would disturb each other's timing on a small machine. */
 const CHECKS_TOGETHER = 2
 
-/** Never reset between rounds: events of an earlier round still exist, under the names of their objects. */
+/** The number of tests so far, for object names. It is never reset, because events of an earlier round still exist. */
 let numbered = 0
 
-/** Runs the tests, several at a time, because most of them mostly wait. Tests with `alone` run last. */
+/** Runs the tests in parallel, because most tests mostly wait. Tests with `alone` run afterwards, one by one. */
 export async function run(options: RunOptions): Promise<Tally> {
   const folder = temporaryFolder('tests')
   const { tests: fitting, checks } = selectedFor(options)
@@ -85,9 +85,9 @@ export async function run(options: RunOptions): Promise<Tally> {
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>
 
-/** The tests and checks that run on this target with these binaries. */
+/** Returns the tests and checks that run on this target with these binaries. */
 export function selectedFor(options: Choice): Pick<RunOptions, 'tests' | 'checks'> {
-  // Checks start sidecars of their own.
+  // Checks start their own sidecars, so they do not run for the combined process.
   const checks = options.binaries === 'one' ? [] : options.checks.filter(({ target }) => target === options.target)
   return { tests: options.tests.filter((test) => fits(test, options)), checks }
 }

@@ -2,20 +2,20 @@ import { type AppName, PREVIEWS, type PreviewName, SIDECARS } from '@csi-sidecar
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 
 export type App = AppName | PreviewName
-/** A sidecar, or both in one process. */
+/** A sidecar, or attacher and resizer in one process. */
 export type Subject = App | 'both'
 export type Target = 'real' | 'emulator'
 /**
- * The executables under test. A run against the originals shows that a test describes them correctly; a run against
- * `one` shows that the combined process with one controller equals that sidecar alone.
+ * The executables under test. A run with `originals` shows that the tests describe the Go originals correctly. A run
+ * with `one` shows that the combined process with one controller behaves like the separate sidecar.
  */
 export type Binaries = 'ours' | 'one' | 'originals'
 export type Executables = Readonly<Record<Subject, string>>
 
-/** The sidecars with an executable. */
+/** All sidecars that have an executable. */
 export const SUBJECTS = [...SIDECARS, ...PREVIEWS]
 
-/** One entry for each of them. */
+/** Returns one entry for each sidecar. */
 export function bySubject<T>(make: (app: App) => T): Readonly<Record<App, T>> {
   return Object.fromEntries(SUBJECTS.map(({ app }) => [app, make(app)])) as Record<App, T>
 }

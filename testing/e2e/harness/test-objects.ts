@@ -12,7 +12,7 @@ import type { Cluster } from './api/cluster.ts'
 import { attachment, csiNode, secret, storageClass, type VolumeParts, volume } from './api/objects.ts'
 import { requireInRelease } from './release.ts'
 
-/** The objects of one test: their names contain its id, because tests share one API server, and they end with the test. */
+/** The objects of one test. Their names contain the ID of the test, because all tests share one API server. */
 export class TestObjects {
   readonly id: string
   readonly cluster: Cluster
@@ -28,12 +28,12 @@ export class TestObjects {
     this.driverName = `${id}.csi.example.com`
   }
 
-  /** `pv` -> `s12-pv`. */
+  /** Returns the name of an object of this test: `pv` becomes `s12-pv`. */
   name(what: string): string {
     return `${this.id}-${what}`
   }
 
-  /** Ends a test of kinds, by their plurals, or fields that this Kubernetes does not have. */
+  /** Ends the test if this version of Kubernetes does not have these resources, fields or query parameters. */
   requires(...names: readonly string[]): void {
     for (const name of names) requireInRelease(name, this.cluster.minor)
   }
@@ -47,18 +47,18 @@ export class TestObjects {
     return made
   }
 
-  /** The CSINode of a node with the driver, which knows the node by this id; returns its name. */
+  /** Creates a CSINode on which the driver has the node ID `id`. Returns the name of the node. */
   async createNode(what = 'node', { driver = this.driverName, id = `${this.name(what)}-id` } = {}): Promise<string> {
     await this.create(CSI_NODES, csiNode(this.name(what), { [driver]: id }))
     return this.name(what)
   }
 
-  /** The StorageClass of the test's claims. */
+  /** Creates the StorageClass for the claims of the test. */
   async createClass(): Promise<void> {
     await this.create(STORAGE_CLASSES, storageClass(this.name('class'), this.driverName))
   }
 
-  /** Returns the reference to it. */
+  /** Creates a Secret and returns a reference to it. */
   async createSecret(
     data: Readonly<Record<string, string | Buffer>>,
     what = 'secret',
@@ -68,7 +68,7 @@ export class TestObjects {
     return ref
   }
 
-  /** Returns its name. */
+  /** Creates a PersistentVolume and returns its name. */
   async createVolume(what: string, parts?: VolumeParts): Promise<string> {
     await this.create(PERSISTENT_VOLUMES, volume(this.name(what), this.driverName, parts))
     return this.name(what)
@@ -78,7 +78,7 @@ export class TestObjects {
     return this.create(VOLUME_ATTACHMENTS, attachment(this.name(what), this.driverName, parts))
   }
 
-  /** A person deletes an object and removes all finalizers by hand; it is gone then. */
+  /** Deletes an object and removes all its finalizers, as a person does by hand. Returns when the object is gone. */
   async strip(resource: Resource<unknown>, ref: Ref): Promise<void> {
     await refused(this.api.delete(resource, ref))
     // A sidecar may add its finalizer once more before it sees the deletion.

@@ -6,17 +6,17 @@ import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 export interface TestOptions {
   /** Runs only against these binaries (`ours` includes the combined process). A comment at the test gives the reason. */
   readonly only?: Exclude<Binaries, 'one'>
-  /** Does not run against the combined process: the test is about the executable of one sidecar. */
+  /** True for a test about the executable of one sidecar, which does not run with the combined process. */
   readonly notOne?: boolean
   readonly target?: Target
-  /** Nothing else runs at the same time: the test measures time or changes what all tests share. */
+  /** True if no other test may run at the same time, because the test measures time or changes shared objects. */
   readonly alone?: boolean
   readonly within?: number
-  /** Runs only with the long tests. A test with a target is long on this target only, because it mostly waits there. */
+  /** True for a test that runs only with the long tests. A target makes the test long on this target only. */
   readonly long?: boolean | Target
 }
 
-/** Options of tests that do not depend on the API server. */
+/** Options of tests that do not depend on the API server. They run with the emulator only. */
 export const WITHOUT_API = { target: 'emulator' } as const
 
 export interface EndToEndTest extends TestOptions {
@@ -28,8 +28,8 @@ export interface EndToEndTest extends TestOptions {
 const tests: EndToEndTest[] = []
 
 /**
- * A group of tests about one binary; each name is a sentence about it. Tests about both sidecars start the combined
- * process themselves. `common` holds for each of them.
+ * Returns a function that adds tests about one sidecar. Tests about `both` start the combined process themselves. The
+ * options `common` apply to each test of the group.
  */
 export function testsOf(subject: Subject, group: string, common: TestOptions = {}) {
   return (
@@ -55,12 +55,12 @@ export interface Ground {
   readonly executables: Executables
 }
 
-/** A test of the test environment and of the embedded cluster; nothing else runs at the same time, except by `together`. */
+/** A test of the test environment or of the embedded cluster. Checks run one by one unless `together` is true. */
 export interface Check {
   readonly title: string
   readonly target: Target
   readonly within?: number | undefined
-  /** Two of these run at a time: each takes minutes in which it mostly waits. */
+  /** True if the check may run in parallel with another check, because it mostly waits. */
   readonly together?: boolean
   readonly run: (ground: Ground) => Promise<void>
 }

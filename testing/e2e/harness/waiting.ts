@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 export { pause }
 
 /**
- * Objects of two kinds arrive by different watches. Work that starts before both have arrived fails and backs off, so a
- * test that creates both waits this long between them.
+ * The pause between the creation of objects of two kinds. Their watches may deliver them in any order, and work that
+ * starts before both have arrived fails and backs off.
  */
 export const WATCHES_DIFFER_MS = 150
 

@@ -7,8 +7,8 @@ interface Described {
 }
 
 /**
- * Returns the end state that all implementations must share, by object name without the part of the side. It covers the
- * fields of wanted objects that a sidecar writes and no invariant checks.
+ * Returns the end state of the wanted objects, by object name without the ID of the run. It must be equal for our
+ * sidecars and the originals. It covers only fields that a sidecar writes and no invariant checks.
  */
 export function endsOf(
   { attachments, slots }: AttachmentState,
@@ -33,8 +33,8 @@ function metadataOf(object: Described | undefined): object {
 }
 
 /**
- * Lists the differences between the end states of two implementations, one line each. Omits objects that users want on
- * one side only.
+ * Lists the differences between the end states of two implementations, one line each. Omits objects that only one of
+ * the two states contains.
  */
 export function endDifferences(
   ours: ReadonlyMap<string, string>,

@@ -1,4 +1,4 @@
-// Runs the same random history against our sidecars and the Go originals, and checks the invariants at its end.
+// Runs the same random history (a sequence of steps) with our sidecars and the originals, then checks the invariants.
 import { statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { messageOf } from '@csi-sidecars/base'
@@ -51,15 +51,15 @@ const { values } = readArguments(
   },
 )
 
-/** A history that fails and then holds so often is not made smaller: most smaller ones would hold too. */
+/** The number of repetitions of a failed history. If none of them fails, the history is not reduced to fewer steps. */
 const REPETITIONS = 3
 /**
- * The time in which a history must converge. `ours` allows for other work on the machine. `shrinking` is for smaller
- * histories, which may hold by chance.
+ * The time in which the objects must converge after a history. `ours` allows for other work on the machine. `shrinking`
+ * is for the repetitions of a failed history, also with fewer steps.
  */
 const SETTLED_WITHIN_MS = { ours: 60_000, originals: 30_000, shrinking: 15_000 }
 const profile: Profile = values.profile === 'storm' ? 'storm' : 'small'
-/** A storm has the machine to itself. */
+/** A storm runs alone, because it needs the whole machine. */
 const concurrency = Number(values.concurrency ?? (profile === 'storm' ? 1 : 6))
 const root = resolve(import.meta.dirname, '../../..')
 const target = targetOf(values.target)
@@ -145,7 +145,7 @@ async function live(
   }
 }
 
-/** The fewest steps with one of the same findings, as a table. */
+/** Returns a table of the fewest steps that still violate one of the same rules. */
 async function smallest(cluster: Cluster, history: History, found: readonly Finding[]): Promise<readonly string[]> {
   const place = `the logs of all sides are in ${placeOf(history, '*')}`
   const rules = new Set(found.map(({ rule }) => rule))
@@ -168,7 +168,7 @@ async function smallest(cluster: Cluster, history: History, found: readonly Find
   ]
 }
 
-/** Mostly one volume or claim is enough to fail, with all faults. */
+/** Returns the steps of the first volume or claim that fails alone with all faults. Returns all steps if none does. */
 async function focus(
   steps: readonly Timed<Step>[],
   fails: (steps: readonly Timed<Step>[]) => Promise<boolean>,
@@ -187,13 +187,13 @@ function placeOf({ seed }: History, side: string): string {
   return join(reports, `${target}-${seed}-${side}`)
 }
 
-/** The originals of this repository's modules, built now if need be. */
+/** Builds the originals if Go is installed, and returns their folder. */
 function builtOriginals(): string {
   if (hasGo()) for (const app of APPS) build(root, `csi-${app}`)
   return cacheFolder(root)
 }
 
-/** A folder with both, or the executable of one. */
+/** Returns the executables at a path, which is a folder with all originals, or one executable. */
 function originalsAt(path: string): Executables {
   const folder = statSync(path).isDirectory() ? path : undefined
   const of = (name: string): string => (folder === undefined ? path : join(folder, name))

@@ -11,7 +11,7 @@ import {
   type ProvisionMove,
 } from '../model/moves.ts'
 
-/** A fault, with its duration or its number of occurrences. */
+/** A step that injects a fault, with its duration or its number of occurrences. */
 export type FaultStep = { readonly of: 'fault' } & (
   | { readonly do: 'calls'; readonly method: string; readonly times: number; readonly outcome: Outcome }
   | { readonly do: 'requests'; readonly resource: string; readonly way: string; readonly times: number }
@@ -28,15 +28,15 @@ export interface History {
   readonly seed: number
   readonly app: App
   readonly replicas: number
-  /** The driver lists published volumes. */
+  /** True if the driver supports ListVolumes with published nodes. */
   readonly listing: boolean
-  /** The provisioner runs with --finalize-claims. */
+  /** True if the provisioner runs with `--finalize-claims`. */
   readonly finalizes: boolean
   readonly size: Size
   readonly steps: readonly Timed<Step>[]
 }
 
-/** The sidecars with histories. */
+/** The sidecars for which histories exist. */
 export type App = Exclude<AnyApp, 'snapshotter'>
 
 /** The numbers of objects of a history. */
@@ -50,13 +50,12 @@ const LEAST_STEPS = 20
 const MOST_STEPS = 60
 const SMALL: Size = { volumes: 4, nodes: 2, claims: 3 }
 
-/** `storm`: many objects, and so many steps in a minute. */
-
+/** The size of a history: `small`, or `storm` with many objects and 1,000 steps in a minute. */
 export type Profile = 'small' | 'storm'
 const STORM: Size = { volumes: 160, nodes: 4, claims: 200 }
 const STORM_MS = 60_000
 const STORM_STEPS = 1_000
-/** Infeasible, final and temporary errors: InvalidArgument, DeadlineExceeded, NotFound, Aborted, Internal, Unavailable. */
+/** The gRPC codes of injected errors: InvalidArgument, DeadlineExceeded, NotFound, Aborted, Internal, Unavailable. */
 const CODES = [3, 4, 5, 10, 13, 14] as const
 
 interface Subject {
@@ -66,7 +65,7 @@ interface Subject {
   readonly written: readonly string[]
 }
 
-/** The frequency of each move, and the calls, watches and writes that can fail. */
+/** The weights of the moves of each sidecar, and the calls, watches and writes that can fail. */
 const SUBJECTS: Readonly<Record<App, Subject>> = {
   attacher: {
     moves: {
@@ -97,8 +96,7 @@ const SUBJECTS: Readonly<Record<App, Subject>> = {
 }
 
 /**
- * Everything that happens, from the seed alone. By default, odd seeds are about the attacher, and even seeds are about
- * the resizer.
+ * Generates a history from the seed alone. By default, odd seeds test the attacher, and even seeds test the resizer.
  */
 export function historyOf(seed: number, profile: Profile, app: App = seed % 2 === 1 ? 'attacher' : 'resizer'): History {
   const random = seeded(seed, 'history')
@@ -118,7 +116,7 @@ export function historyOf(seed: number, profile: Profile, app: App = seed % 2 ==
   return { ...history, size: SMALL, steps }
 }
 
-/** Mostly too short for the step before to have had its effect. */
+/** Returns the pause before a step. It is mostly too short for the previous step to take effect. */
 function pauseOf(random: Random): number {
   const most = pick(random, [60, 60, 60, 60, 60, 400, 400, 400, 400, 1200])
   return between(random, 1, most)
@@ -182,7 +180,7 @@ function requestsOf(random: Random, { written }: Subject): FaultStep {
   return { of: 'fault', do: 'requests', resource: pick(random, written) ?? '', way, times: between(random, 1, 2) }
 }
 
-/** Returns a step for people, in two columns: its object and its action. */
+/** Describes a step in two columns: its object and its action. */
 export function textOf(step: Step): readonly [string, string] {
   switch (step.of) {
     case 'attachment':

@@ -15,7 +15,7 @@ import { Sidecars } from '../model/sidecars.ts'
 import { endsOf } from './ends.ts'
 import type { FaultStep, History, Step } from './plan.ts'
 
-/** The time in which a settled side must not make calls or writes. */
+/** The time in which a sidecar must send no calls and no writes after its objects have converged. */
 const QUIET_MS = 1200
 const CAPABILITIES = {
   attacher: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
@@ -34,12 +34,12 @@ const ELECTION = [
 
 export interface End {
   readonly findings: readonly Finding[]
-  /** The final state of the objects, by their names without the part of the side. */
+  /** The final state of the objects, by name without the ID of the run. */
   readonly objects: ReadonlyMap<string, string>
   readonly calls: readonly Call[]
 }
 
-/** One implementation's life through one history. */
+/** Runs one history with one implementation, our sidecars or the originals. */
 export class Side {
   readonly #t: TestContext
   readonly #history: History
@@ -56,7 +56,7 @@ export class Side {
   readonly #background = new Set<Promise<void>>()
   #driverIsDown = false
 
-  /** After the last fault everything converges within this time, without help. */
+  /** `settledWithinMs` is the time in which the objects must converge after the last fault. */
   constructor(t: TestContext, history: History, settledWithinMs: number) {
     this.#t = t
     this.#history = history
@@ -151,7 +151,7 @@ export class Side {
     }
   }
 
-  /** Runs the work while the history continues. */
+  /** Runs a fault with a duration in the background, while the history continues. */
   #later(work: Promise<void>): void {
     const whole = work.finally(() => this.#background.delete(whole))
     whole.catch(() => undefined)
@@ -196,7 +196,7 @@ export class Side {
     return WRITE_FAULTS[failing.way]
   }
 
-  /** Ends all faults. */
+  /** Ends all faults and waits until all replicas run. */
   async #calm(): Promise<void> {
     this.#backEnd.calm = true
     while (this.#background.size > 0) await Promise.allSettled(this.#background)
@@ -214,8 +214,8 @@ export class Side {
   }
 
   /**
-   * Looks up to three times for late work, because running work may end after the state has converged. One look without
-   * findings is enough.
+   * Looks up to three times for late calls and writes, because running work may end after the state has converged. One
+   * look without findings is enough.
    */
   async #quiet(): Promise<readonly Finding[]> {
     for (let left = 2; ; left -= 1) {
@@ -242,7 +242,7 @@ export class Side {
     return [...late.map((text) => ({ rule: 'nothing is done when all is done', text })), ...(await this.#differences())]
   }
 
-  /** All is deleted, and nothing is left over. */
+  /** Deletes all objects and returns a finding for each leftover. */
   async #clear(): Promise<readonly Finding[]> {
     if (this.#history.app === 'resizer') return []
     if (this.#history.app === 'provisioner') {

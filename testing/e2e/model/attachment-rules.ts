@@ -3,14 +3,14 @@ import type { PersistentVolume, VolumeAttachment } from '@csi-sidecars/kube-type
 import type { BackEnd } from './back-end.ts'
 import { type Foreign, holds } from './foreign.ts'
 
-/** An attachment by its name, and its desired state. */
+/** The desired state of one VolumeAttachment. */
 export interface Slot {
   readonly index: number
   readonly node: number
   wanted: boolean
-  /** A person has removed the attacher's finalizer, or the whole object, by hand. */
+  /** True if a person has removed the attacher's finalizer, or the whole object, by hand. */
   stripped: boolean
-  /** It was still without its finalizer when a process ended: no other process knows that it had one. */
+  /** True if the finalizer was missing when a process ended. No later process knows that the attachment had one. */
   forgotten: boolean
 }
 
@@ -31,7 +31,7 @@ export interface AttachmentState {
 
 type Found = ReturnType<Invariant<AttachmentState>['broken']>[number]
 
-/** The rules for attachments after a period without changes and failures. */
+/** The rules that attachments must satisfy after a period without changes and failures. */
 export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
   {
     name: 'an attachment that a user wants is attached',
@@ -102,7 +102,7 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
   },
 ]
 
-/** True if the rule holds for the attachment. Otherwise the violation. */
+/** Applies a check to all wanted attachments. The check returns true or the text of the violation. */
 function ofWanted(
   state: AttachmentState,
   check: (each: VolumeAttachment | undefined, slot: Slot) => string | true,

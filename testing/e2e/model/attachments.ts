@@ -15,17 +15,17 @@ import type { AttachmentMove } from './moves.ts'
 const AT_A_TIME = 8
 const UNSET = { status: { attached: false } }
 const GONE_WITHIN_MS = 30_000
-/** The time that a created object has to reach a sidecar through another watch. */
+/** The time in which a created object reaches the sidecars by their watches. */
 const SEEN_AFTER_MS = 150
 
 export interface AttachmentsOptions {
   readonly volumes: number
   readonly nodes: number
-  /** The driver lists published volumes. */
+  /** True if the driver supports ListVolumes with published nodes. */
   readonly listing?: boolean
 }
 
-/** Volumes and their attachments, and their desired state. */
+/** The volumes and attachments of one test, with the state that their users want. */
 export class Attachments {
   readonly #t: TestContext
   readonly #options: AttachmentsOptions
@@ -101,7 +101,7 @@ export class Attachments {
     }
   }
 
-  /** Records the facts that are lost because only an ended process, or a person, can know them. */
+  /** Records the facts that no later process can know, because only the ended process or a person knew them. */
   interrupted(): Promise<void> {
     return this.#lost.interrupted(this.#slots, this.#backEnd)
   }
@@ -137,7 +137,7 @@ export class Attachments {
     return findingsIn(rules, await this.state())
   }
 
-  /** A user deletes all attachments; other controllers have done their part. */
+  /** Deletes all attachments and removes the finalizers of other controllers. */
   async deleteAll(): Promise<void> {
     await inParallel(AT_A_TIME, this.#slots.values(), async ({ index, node }) => {
       await this.#delete(index, node)
@@ -158,7 +158,7 @@ export class Attachments {
       .map(({ metadata }) => ({ rule: 'a deleted volume is released', text: `${metadata?.name} keeps a finalizer` }))
   }
 
-  /** Nothing of it stays on the API server, whatever has happened. */
+  /** Removes all attachments and volumes from the API server, also after a failure. */
   async remove(): Promise<void> {
     for (const name of this.#slots.keys()) await this.#t.strip(VOLUME_ATTACHMENTS, { name })
     for (let index = 0; index < this.#options.volumes; index += 1) {
@@ -248,7 +248,7 @@ export class Attachments {
     for (const [, slot] of this.#slots) if (slot.node === node && slot.wanted) await this.#delete(slot.index, node)
     await refused(this.#t.api.delete(CSI_NODES, { name: this.#ids.node(node) }))
     this.#ids.replaceNode(node)
-    // Without ListVolumes nothing shows that the volume is still published to the old id.
+    // Without ListVolumes, no sidecar can find a volume that is still published to the old node ID.
     if (this.#options.listing !== true) this.#backEnd.loseNode(before)
     await this.#createNode(node)
     await pause(SEEN_AFTER_MS)

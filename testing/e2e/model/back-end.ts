@@ -17,45 +17,45 @@ const NOT_FOUND = 5
 const ABORTED = 10
 const FAILED_PRECONDITION = 9
 const LOOK_EVERY_MS = 20
-/** DeadlineExceeded, Aborted, Unavailable: the call may still run. */
+/** The gRPC codes after which a call may still run: DeadlineExceeded, Aborted, Unavailable. */
 const BACKGROUND_CODES: readonly number[] = [4, 10, 14]
 
-/** How a call goes that the back end can carry out. */
+/** The course of a call to the driver: its duration, its effect and its answer. */
 export interface Outcome {
   readonly ms: number
   readonly applies: boolean
-  /** `never`: no answer. A number is the code. */
+  /** `never` means no answer. A number is the gRPC code of the answer. */
   readonly ends: 'well' | 'never' | number
 }
 
 const WELL: Outcome = { ms: 5, applies: true, ends: 'well' }
 
-/** The effect of a call on its volume, when its turn comes. */
+/** The work of one call: its effect on a volume and its reply. */
 interface Work {
-  /** The key of calls that must not overlap: the driver answers the second call with Aborted. */
+  /** The key of calls that must not overlap. The driver answers the second call with Aborted. */
   readonly key: string
   readonly apply: () => void
   readonly reply: () => object
-  /** Undoes the effect before an answer which says that the call has none. */
+  /** Undoes the effect if the error code says that the call had no effect. */
   readonly undo?: () => void
-  /** The call waits until this holds. */
+  /** The condition that the call waits for. */
   readonly when?: () => boolean
 }
 
-/** The volumes behind a driver: they outlive it, and a call that fails may have changed them nevertheless. */
+/** The storage system behind a driver. Its volumes survive the driver, and a failed call may have changed them. */
 export class BackEnd {
   /** The publish contexts of published volumes, by `pairOf`. Each publication has a new context. */
   readonly published = new Map<string, Readonly<Record<string, string>>>()
   /** The ids of the created volumes, by their names. */
   readonly created = new Map<string, string>()
-  /** While this is true, every call that can succeed succeeds. */
+  /** While true, no faults are injected into calls. */
   calm = true
   /** Returns the outcome of the next call while `calm` is false. Undefined means success. */
   readonly #disturb: (call: Call, random: Random) => Outcome | undefined
   readonly #occurrences: Occurrences
   readonly #known = new Set<string>()
   readonly #lostNodes = new Set<string>()
-  /** Published since, and no caller has received the context. */
+  /** The published pairs of volume and node whose publish context no caller has received. */
   readonly #unheard = new Set<string>()
   readonly #sizes = new Map<string, number>()
   readonly #tiers = new Map<string, string>()
@@ -83,7 +83,7 @@ export class BackEnd {
     return this.#tiers.get(handle) ?? FIRST_TIER
   }
 
-  /** Reports whether a caller has received the context that the pair is published with. */
+  /** Reports whether a caller has received the current publish context of the pair. */
   isHeard(pair: string): boolean {
     return !this.#unheard.has(pair)
   }
@@ -93,7 +93,7 @@ export class BackEnd {
     this.#running = new Set()
   }
 
-  /** The machine is deleted, and no volume is published to it, now and later. */
+  /** Simulates the deletion of a node: its volumes are unpublished, and later publications fail. */
   loseNode(nodeId: string): void {
     this.#lostNodes.add(nodeId)
     for (const pair of [...this.published.keys()]) if (pair.endsWith(pairOf('', nodeId))) this.published.delete(pair)
@@ -119,7 +119,7 @@ export class BackEnd {
     }
     const work: Work = { key: pair, apply, reply }
     if (!elsewhere()) return this.#answer(call, work)
-    // Some drivers wait until the volume has left the other node, some refuse.
+    // Some drivers wait until the volume is unpublished from the other node. Others refuse the call.
     if (this.#next(call, 'wait')() < 0.5) return this.#answer(call, { ...work, when: () => !elsewhere() })
     return { code: FAILED_PRECONDITION, message: 'the volume is published to another node' }
   }
@@ -201,7 +201,7 @@ export class BackEnd {
     while (outcome.ends === 'never' && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
   }
 
-  /** Depends on the call and on how often there was such a call, not on the order of all calls. */
+  /** Returns random numbers for a call. They depend on the call and its repetitions, not on the order of all calls. */
   #next({ method, request }: Call, what: string): Random {
     return this.#occurrences.next(`${what} ${method} ${request['name'] ?? request['volume_id']} ${request['node_id']}`)
   }

@@ -18,14 +18,14 @@ import { Foreign } from './foreign.ts'
 import type { ClaimMove } from './moves.ts'
 
 const TIERS = [FIRST_TIER, 'silver', 'gold']
-/** A condition of another writer. */
+/** The type of a condition that another writer sets on claims. */
 const FOREIGN = 'Unused'
 const GIBIBYTE = 1024 ** 3
 const AT_A_TIME = 8
 
-/** The state of one claim that a user wants. */
+/** The state that a user wants for one claim. */
 interface Request {
-  /** Its volume has another handle each time. */
+  /** The number of recreations of the claim. Each recreated volume has a new handle. */
   generation: number
   gibibytes: number
   tier: string
@@ -41,7 +41,7 @@ export interface ClaimState {
   readonly claim: PersistentVolumeClaim | undefined
   readonly volume: PersistentVolume | undefined
   readonly className: string
-  /** The size in the driver. */
+  /** The size of the volume in the driver, in bytes. */
   readonly bytes: number
   readonly tier: string
   readonly foreign: Foreign
@@ -71,7 +71,7 @@ const RULES: readonly Rule[] = [
   ],
 ]
 
-/** The rules for claims after a period without changes and failures. */
+/** The rules that claims must satisfy after a period without changes and failures. */
 const INVARIANTS: readonly Invariant<readonly ClaimState[]>[] = RULES.map(([name, wrong]) => ({
   name,
   broken: (states) =>
@@ -84,7 +84,7 @@ const INVARIANTS: readonly Invariant<readonly ClaimState[]>[] = RULES.map(([name
     }),
 }))
 
-/** Claims and their volumes, and their desired state. */
+/** The claims and volumes of one test, with the state that their users want. */
 export class Claims {
   readonly #t: TestContext
   readonly #backEnd: BackEnd
@@ -160,7 +160,7 @@ export class Claims {
     return findingsIn(INVARIANTS, await this.state())
   }
 
-  /** Nothing of it stays on the API server, whatever has happened. */
+  /** Removes all claims and volumes from the API server, also after a failure. */
   async remove(): Promise<void> {
     await inParallel(AT_A_TIME, this.#requests.keys(), (index) => this.#remove(index))
   }
@@ -183,7 +183,7 @@ export class Claims {
     this.#requestOf(index).paper = gibibytes * GIBIBYTE
   }
 
-  /** Sets its condition as kube-controller-manager does. */
+  /** Sets a condition on the claim, as kube-controller-manager does. */
   async #flag(index: number): Promise<void> {
     const conditions = [{ type: FOREIGN, status: 'True', lastTransitionTime: null, lastProbeTime: null }]
     const ref = { ...this.#ref(index), subresource: 'status' }
@@ -197,7 +197,7 @@ export class Claims {
     await refused(this.#t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { status }))
   }
 
-  /** A claim bound to a volume, as the volume controller leaves them. */
+  /** Creates a claim and a volume that are already bound, as the PersistentVolume controller leaves them. */
   async #create(index: number): Promise<void> {
     const { api, namespace, driverName } = this.#t
     const { name } = this.#ref(index)

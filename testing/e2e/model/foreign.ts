@@ -4,7 +4,7 @@ import type { TestContext } from '../harness/context.ts'
 import { pairOf } from './back-end.ts'
 
 const FINALIZER = 'example.com/foreign'
-/** The annotation. */
+/** The annotation that other writers set. */
 export const NOTE = 'example.com/note'
 
 interface Metadata {
@@ -30,11 +30,11 @@ export class Foreign {
     this.#t = t
   }
 
-  /** Adds the finalizer, or removes the existing one. */
+  /** Adds the foreign finalizer to an object, or removes it. */
   async toggleFinalizer(resource: Resource<Kept>, ref: Ref): Promise<void> {
     const object = await this.#t.api.find(resource, ref)
     const had = object?.metadata?.finalizers?.includes(FINALIZER) === true
-    // The API server forbids it.
+    // The API server forbids new finalizers on a deleted object.
     if (!had && object?.metadata?.deletionTimestamp !== undefined) return
     const uid = await editFinalizers(this.#t, { resource, ...ref }, (all) =>
       had ? all.filter((each) => each !== FINALIZER) : [...all, FINALIZER],
@@ -44,7 +44,7 @@ export class Foreign {
     else this.#finalized.add(uid)
   }
 
-  /** Writes the annotation, each time another value; every third time it is removed. */
+  /** Sets the foreign annotation to a new value. Every third call removes it. */
   async annotate(resource: Resource<Kept>, ref: Ref): Promise<void> {
     this.#written += 1
     const value = this.#written % 3 === 0 ? null : `note-${this.#written}`
@@ -56,7 +56,7 @@ export class Foreign {
     else this.#notes.set(uid, value)
   }
 
-  /** Returns the changes of foreign finalizers and annotations. `ours` are finalizers that a sidecar may add. */
+  /** Returns the foreign finalizers and annotations that were changed. `ours` are finalizers that a sidecar may add. */
   troubles({ metadata }: Kept, ours: readonly string[] = []): readonly string[] {
     const uid = metadata?.uid ?? ''
     const left = metadata?.finalizers?.filter((each) => !ours.includes(each)) ?? []
@@ -73,7 +73,7 @@ export function holds({ metadata }: Kept, finalizer: string): boolean {
   return metadata?.finalizers?.includes(finalizer) === true
 }
 
-/** Replaces the list of finalizers that was just read, and tries again when it has changed. Returns the object's uid. */
+/** Changes the finalizers of an object, and retries after a conflict. Returns its UID, or undefined if it is gone. */
 export async function editFinalizers(
   t: TestContext,
   { resource, ...ref }: Ref & { readonly resource: Resource<Kept> },
@@ -88,10 +88,7 @@ export async function editFinalizers(
   throw new Error(`the finalizers of ${resource.kind} ${ref.name} change all the time`)
 }
 
-/**
- * Reports whether a volume may be on several nodes. Volumes without a PersistentVolume are a different quarter
- * (`isInline`).
- */
+/** Reports whether a volume may be attached to several nodes. */
 export function isShared(index: number): boolean {
   return index % 4 === 0
 }

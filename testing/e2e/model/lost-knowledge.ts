@@ -6,22 +6,22 @@ import { type BackEnd, pairOf } from './back-end.ts'
 import { holds, type Identities } from './foreign.ts'
 
 /**
- * The facts that no attacher can know, because a person has removed by hand the records that it relies on. This person
- * also unpublishes by hand the volumes that may remain. A finalizer is expected only on objects that a living process
- * has seen with the finalizer.
+ * The facts that no attacher can know, because a person has removed the finalizers or objects that record them. The
+ * model expects a finalizer only on objects that a running process has seen with it. It unpublishes leftover volumes as
+ * this person would.
  */
 export class LostKnowledge {
   readonly #t: TestContext
   readonly #ids: Identities
   readonly #finalizer: string
-  /** Nothing in the API says that they may be published. */
+  /** Pairs of volume and node that may be published although no object in the API says so. */
   readonly #unsure = new Set<string>()
   /** The handles of replaced volumes. Only a process that has published these volumes knows them. */
   readonly #formerHandles = new Set<string>()
   readonly #lostHandles = new Set<string>()
   readonly #strippedVolumes = new Set<number>()
   readonly #forgottenVolumes = new Set<number>()
-  /** Published again while the status said attached, and only the process that has ended knew that the call had failed. */
+  /** Pairs whose stored publish context may be old: only an ended process knew that a later call had failed. */
   readonly #lostContexts = new Set<string>()
 
   constructor(t: TestContext, ids: Identities, finalizer: string) {
@@ -30,7 +30,7 @@ export class LostKnowledge {
     this.#finalizer = finalizer
   }
 
-  /** An attachment is about to be deleted: its finalizer keeps it until it is unpublished. */
+  /** Records the deletion of an attachment. Without the finalizer, its volume may stay published. */
   deleting(slot: Slot, found: VolumeAttachment): void {
     this.look(slot, found)
     const pair = this.#ids.pair(slot.index, slot.node)
@@ -38,12 +38,12 @@ export class LostKnowledge {
     else if (slot.wanted && slot.stripped) this.#unsure.add(pair)
   }
 
-  /** An attachment was removed with all its finalizers. */
+  /** Records that an attachment was removed with all its finalizers. */
   removed({ index, node }: Slot): void {
     this.#unsure.add(this.#ids.pair(index, node))
   }
 
-  /** Published by a process that did not know yet that the node has another id: nothing refers to the old one. */
+  /** Records a publication to an old node ID, by a process that did not know the new ID yet. */
   look({ index, node, wanted }: Slot, { metadata }: VolumeAttachment): void {
     const nodeId = metadata?.annotations?.[NODE_ID_ANNOTATION] ?? this.#ids.nodeId(node)
     if (wanted && nodeId !== this.#ids.nodeId(node)) this.#unsure.add(pairOf(this.#ids.handle(index), nodeId))
@@ -57,7 +57,7 @@ export class LostKnowledge {
     this.#formerHandles.add(handle)
   }
 
-  /** Another volume of the name never had a finalizer, and an attachment that is there already adds none. */
+  /** Records a recreated PersistentVolume. It has no finalizer, and an existing attachment adds none. */
   volumeReplaced(index: number, { inUse }: { readonly inUse: boolean }): void {
     this.#strippedVolumes.delete(index)
     if (inUse) this.#forgottenVolumes.add(index)
@@ -72,7 +72,7 @@ export class LostKnowledge {
     return this.#lostContexts.has(pair) && !backEnd.isHeard(pair)
   }
 
-  /** Records that no process can have seen the current objects: none runs, or the running one has not read them yet. */
+  /** Records that no process has seen the current objects: no process runs, or it has not read them yet. */
   async interrupted(slots: ReadonlyMap<string, Slot>, backEnd: BackEnd): Promise<void> {
     for (const handle of this.#formerHandles) this.#lostHandles.add(handle)
     for (const [name, slot] of slots) {
@@ -91,8 +91,8 @@ export class LostKnowledge {
   }
 
   /**
-   * A volume that was replaced with another handle while it was published stays published as long as the attachment, which
-   * says attached: a pod may use it.
+   * Reports whether the old volume of a replaced PersistentVolume may stay published. It stays while the attachment
+   * exists, because a pod may use it.
    */
   mayStay(pair: string, slots: Iterable<Slot>): boolean {
     const [handle = '', nodeId] = pair.split(' on ')
@@ -103,7 +103,7 @@ export class LostKnowledge {
     )
   }
 
-  /** Unpublishes by hand the volumes that no user wants. */
+  /** Unpublishes the volumes that no user wants, as a person does by hand. */
   unpublish(backEnd: BackEnd, slots: Iterable<Slot>): void {
     const wanted = new Set([...slots].flatMap((each) => (each.wanted ? [this.#ids.pair(each.index, each.node)] : [])))
     for (const pair of this.#unsure) if (!wanted.has(pair)) backEnd.published.delete(pair)

@@ -6,7 +6,7 @@ export interface AttachmentMove {
   readonly node: number
 }
 
-/** The effect of each move. */
+/** The moves by name, with a description of their effect. */
 export const ATTACHMENT_MOVES = {
   toggle: 'creates the attachment, or deletes it',
   move: 'deletes the attachments of the volume and creates one on the node',
@@ -38,7 +38,7 @@ export interface ProvisionMove {
   readonly index: number
 }
 
-/** The effect of each move. */
+/** The moves by name, with a description of their effect. */
 export const PROVISION_MOVES = {
   toggle: 'creates the claim, or deletes it',
   again: 'deletes the claim and creates it again',
@@ -48,7 +48,7 @@ export const PROVISION_MOVES = {
   ready: 'makes the snapshot usable',
 } as const
 
-/** The effect of each move. */
+/** The moves by name, with a description of their effect. */
 export const CLAIM_MOVES = {
   grow: 'asks for so many GiB more',
   lower: 'asks for so many GiB less',

@@ -2,10 +2,10 @@ import type { Finding } from '@csi-sidecars/disturb'
 import type { Call } from '../harness/driver/driver.ts'
 import { handleOf, isSingleNode, METHODS, nodeOf, pairOf } from './back-end.ts'
 
-/** A caller that has given up, at its deadline at the latest, knows it a little before the driver does. */
+/** A caller knows this much earlier than the driver that a call was cancelled or has timed out. */
 const CANCELLED_EARLIER_MS = 50
 
-/** Two calls that must not have run at the same time. */
+/** Returns a finding for each two calls of one group that ran at the same time. */
 export function overlaps(calls: readonly Call[]): readonly Finding[] {
   const groups = Map.groupBy(
     calls.flatMap((call) => groupsOf(call).map((group) => ({ group, call }))),
@@ -62,7 +62,7 @@ function endOf({ start, timeoutMs, end, cancelled, abandonedAt }: Call): number 
   return Math.min(cancelled ? ended - CANCELLED_EARLIER_MS : ended, start + timeoutMs - CANCELLED_EARLIER_MS)
 }
 
-/** `12:00:00.000 to 12:00:00.300 ControllerExpandVolume {...} code 13`. */
+/** Returns a line such as `12:00:00.000 to 12:00:00.300 ControllerExpandVolume {...} code 13`. */
 export function briefly({ method, request, start, end, code, cancelled }: Call): string {
   const { name, volume_id, node_id, capacity_range, mutable_parameters } = request
   const what = JSON.stringify({ name, volume_id, node_id, capacity_range, mutable_parameters })

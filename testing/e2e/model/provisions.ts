@@ -21,10 +21,10 @@ const GROUP = 'snapshot.storage.k8s.io'
 const GENERATION = 'example.com/generation'
 const LOOK_EVERY_MS = 150
 
-/** The claim that a user wants under one name. */
+/** The claim that a user wants for one name. */
 interface DesiredClaim {
   wanted: boolean
-  /** Another claim of the name each time. */
+  /** The number of the wanted claim. Each recreation of the claim increases it. */
   generation: number
   restored: boolean
 }
@@ -33,14 +33,14 @@ interface ProvisionState {
   readonly desiredClaims: readonly Readonly<DesiredClaim>[]
   readonly claims: readonly (PersistentVolumeClaim | undefined)[]
   readonly volumes: readonly PersistentVolume[]
-  /** The ids of the volumes of the driver. */
+  /** The IDs of the volumes that exist in the driver. */
   readonly created: readonly string[]
   readonly snapshotFinalizers: readonly string[]
 }
 
 const handleOf = ({ spec }: PersistentVolume): string => spec?.csi?.volumeHandle ?? ''
 
-/** The rules for claims and volumes after a period without changes and failures. */
+/** The rules that claims and volumes must satisfy after a period without changes and failures. */
 const RULES: Readonly<Record<string, (state: ProvisionState) => readonly string[]>> = {
   'each wanted claim is bound to its volume': ({ desiredClaims, claims, volumes }) =>
     desiredClaims.flatMap(({ wanted, generation }, index) => {
@@ -67,7 +67,7 @@ const RULES: Readonly<Record<string, (state: ProvisionState) => readonly string[
     ),
 }
 
-/** Claims that are provisioned, and the controllers of Kubernetes that bind and release them. */
+/** The claims of one test. This class also acts as the Kubernetes controllers that bind claims and release volumes. */
 export class Provisions {
   readonly #t: TestContext
   readonly #backEnd: BackEnd
@@ -76,7 +76,7 @@ export class Provisions {
   #looking: Promise<void> = Promise.resolve()
   #ended = false
 
-  /** `leaks`: a volume may leak after a crash. */
+  /** `leaks` is true if a volume may leak after a crash. */
   constructor(t: TestContext, backEnd: BackEnd, { claims, leaks }: { claims: number; leaks: boolean }) {
     this.#t = t
     this.#backEnd = backEnd
@@ -117,7 +117,7 @@ export class Provisions {
     }
   }
 
-  /** Restores can succeed from now on. */
+  /** Makes the snapshot ready, so that restores can succeed. */
   async calm(): Promise<void> {
     await this.#setReady(true)
   }
@@ -166,7 +166,7 @@ export class Provisions {
     }
   }
 
-  /** One look at a time. */
+  /** Acts as the Kubernetes controllers do, once for all claims and volumes. Calls do not overlap. */
   #look(): Promise<void> {
     this.#looking = this.#looking
       .catch(() => undefined)
@@ -178,7 +178,7 @@ export class Provisions {
     return this.#looking
   }
 
-  /** Creates and deletes the claim as the user wants it, and binds it. */
+  /** Creates, deletes or binds a claim, as its user wants. */
   async #follow(index: number, { wanted, generation, restored }: DesiredClaim): Promise<void> {
     const { api } = this.#t
     const ref = this.#ref(index)

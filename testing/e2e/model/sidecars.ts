@@ -12,7 +12,7 @@ export interface SidecarsOptions {
   readonly app: App
   readonly driver: Driver
   readonly args: readonly string[]
-  /** Each replica knows its name, and has a gate of its own. */
+  /** The number of replicas. Each replica has a separate host name and gate. */
   readonly replicas: number
   readonly rule: FaultRule
   /**
@@ -20,7 +20,7 @@ export interface SidecarsOptions {
    * changes in between.
    */
   readonly interrupted?: () => Promise<void>
-  /** An end that nothing here has caused. */
+  /** Called when a process ends without `kill`, `down` or `stop`. */
   readonly ended?: (sidecar: RunningSidecar) => void
 }
 
@@ -32,7 +32,7 @@ interface Replica {
   down: boolean
 }
 
-/** The replicas of one sidecar, which are started again when they end, as kubelet does. */
+/** The replicas of one sidecar. A replica that ends is started again, as the kubelet does. */
 export class Sidecars {
   readonly #t: TestContext
   readonly #options: SidecarsOptions
@@ -90,7 +90,7 @@ export class Sidecars {
     for (const nth of this.#replicas.keys()) await this.up(nth)
   }
 
-  /** One replica does nothing for this time, as on a machine without memory. */
+  /** Stops one replica by SIGSTOP for this time, as on an overloaded machine. */
   async freeze(nth: number, forMs: number): Promise<void> {
     const sidecar = this.#replicas[nth]?.sidecar
     await this.#options.interrupted?.()

@@ -1,5 +1,5 @@
-// The same objects under the real kube-controller-manager
-// and under the embedded cluster's controllers, each on a real kube-apiserver; what differs in each settled state.
+// Runs the same scenarios with the real kube-controller-manager and with the controllers of the embedded cluster, each
+// on a real kube-apiserver. Prints the differences after each step.
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/command'

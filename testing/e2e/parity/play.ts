@@ -3,15 +3,15 @@ import type { Scenario, ScenarioSide } from './scenario.ts'
 import { RESYNC_MS, type Side } from './side.ts'
 import { type View, viewOf } from './view.ts'
 
-/** Nothing changes for this long: each PV controller has resynchronised. */
+/** The time without changes after which a step has settled. Each PersistentVolume controller resynchronises in it. */
 const QUIET_MS = RESYNC_MS + 1500
 const LOOK_MS = 300
 const TIME_LIMIT_MS = 60_000
 
-/** The differences after a step, and the failed actions. */
+/** The result of a scenario: the differences between the two sides, and the failed actions. */
 export interface Verdict {
   readonly scenario: Scenario
-  /** A line each; none: equal in each settled state. */
+  /** One line per difference or failed action. Empty if both sides are equal after each step. */
   readonly lines: readonly string[]
 }
 
@@ -30,8 +30,8 @@ export interface NumberedScenario {
 }
 
 /**
- * Runs scenarios in parallel on both sides. All run their first step, settle and are compared, and so on for each
- * further step.
+ * Runs scenarios in parallel on both sides, step by step. After each step it waits until the objects settle, and
+ * compares them.
  */
 export async function play(
   some: readonly NumberedScenario[],
@@ -116,7 +116,7 @@ function note(running: Running, at: number, views: Views): void {
   if (until?.(ours) === false) lines.push(`step ${at + 1}, ours: what was waited for did not come`)
 }
 
-/** The differences of one scenario, a line each: the field, then both values. */
+/** Returns the differences of one scenario, one line per field with both values. */
 function differences(real: View, ours: View): readonly string[] {
   const lines: string[] = []
   for (const name of union(real.objects.keys(), ours.objects.keys())) {

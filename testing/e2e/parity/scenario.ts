@@ -18,43 +18,43 @@ import { type Api, ApiFailure, type Ref } from '../harness/api/api.ts'
 import * as objects from '../harness/api/objects.ts'
 import type { View } from './view.ts'
 
-/** One side of a scenario. Its claims and pods have a namespace of their own; other names contain its id. */
+/** One side (real or ours) of a scenario. Claims and pods have a separate namespace; other names contain the ID. */
 export interface ScenarioSide {
   readonly api: Api
   readonly id: string
-  /** The driver that can create, attach and delete volumes. */
+  /** The name of the driver that can create, attach and delete volumes. */
   readonly driver: string
   /** Returns the name of an object without a namespace: `pv` becomes `p07-pv`. */
   name(what: string): string
 }
 
-/** One thing that a user, an administrator, a kubelet or a sidecar does. */
+/** An action of a user, an administrator, a kubelet or a sidecar on the API server. */
 export type Action = (scene: ScenarioSide) => Promise<unknown>
 
-/** Some actions; their effects have settled before the next step. */
+/** Actions that run in order. Their effects settle before the next step begins. */
 export interface Step {
   readonly actions: readonly Action[]
-  /** A condition that the controllers need more time for. */
+  /** A condition that must hold before the step ends, for effects that the controllers need more time for. */
   readonly until?: (view: View) => boolean
-  /** The time limit of that condition; by default a minute. */
+  /** The time limit of `until`. Default: one minute. */
   readonly timeLimitMs?: number
 }
 
 export interface Scenario {
   readonly name: string
   readonly steps: readonly Step[]
-  /** The scenarios of one round run in parallel; the first round, unless the scenario would disturb others. */
+  /** The number of the round. Scenarios of one round run in parallel. Default: 1. */
   readonly round?: number
-  /** One of the controllers needs minutes: runs only with `--long`. */
+  /** True for a scenario that takes minutes and runs only with `--long`. */
   readonly long?: boolean
 }
 
-/** A scenario by its name and the actions of its steps. */
+/** Builds a scenario from its name and the actions of its steps. */
 export function scenario(name: string, ...steps: readonly (readonly Action[] | Step)[]): Scenario {
   return { name, steps: steps.map((step) => ('actions' in step ? step : { actions: step })) }
 }
 
-/** True when no object of a kind exists. */
+/** Returns a condition that holds when no object of a kind exists. */
 export function gone(kind: string): (view: View) => boolean {
   return ({ objects }) => ![...objects.keys()].some((name) => name.startsWith(`${kind} `))
 }
@@ -63,8 +63,6 @@ function refIn(scene: ScenarioSide, resource: Resource<unknown>, what: string): 
   return resource.namespaced ? { namespace: scene.id, name: what } : { name: scene.name(what) }
 }
 
-/** Actions of users and administrators. Options name other objects of the scenario without its id. */
-
 type Metadata = { readonly annotations?: object; readonly labels?: object; readonly finalizers?: readonly string[] }
 
 export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>> {
@@ -72,21 +70,21 @@ export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>
   readonly modes?: string[]
   readonly class?: string
   readonly policy?: 'Retain' | 'Delete' | 'Recycle'
-  /** The claim that it is reserved for. */
+  /** The claim for which the volume is reserved. */
   readonly claim?: string
-  /** Null for a volume that is not CSI's. */
+  /** Null for a volume without a CSI source. */
   readonly csi?: null
-  /** Selects the actions of the attacher. */
+  /** Selects how the attacher answers for this volume. */
   readonly handle?: 'refused' | 'slow' | 'stuck'
-  /** A driver of the scenario instead of the usual one. */
+  /** The name of another driver of the scenario. */
   readonly driver?: string
   readonly metadata?: Metadata
 }
 
-/** The label by which volumes and claims without class find each other within their scenario. */
+/** The label that binds volumes and claims without a class only within their scenario. */
 const SCENARIO = 'scenario'
 
-/** Done when a controller has seen the object, so that the next action of the step finds it on either side. */
+/** Creates a volume and waits until a controller has seen it, so that the next action finds it on both sides. */
 export function volume(what: string, options: VolumeOptions = {}): Action {
   const { size = '1Gi', modes = ['ReadWriteOnce'], policy = 'Retain', ...others } = options
   const { class: name, claim: reservedFor, handle = 'handle', driver, metadata, ...spec } = others
@@ -99,7 +97,7 @@ export function volume(what: string, options: VolumeOptions = {}): Action {
         capacity: { storage: size },
         accessModes: modes,
         persistentVolumeReclaimPolicy: policy,
-        // Without one of its own it is a volume for the claims of this scenario alone.
+        // The default class belongs to this scenario, so that only claims of this scenario use the volume.
         storageClassName: name === '' ? '' : scene.name(name ?? 'class'),
         ...(reservedFor !== undefined && { claimRef: { namespace: scene.id, name: reservedFor } }),
         csi: { volumeHandle: `${ref.name}-${handle}` },
@@ -114,7 +112,7 @@ export function volume(what: string, options: VolumeOptions = {}): Action {
 interface ClaimOptions extends Partial<Omit<PersistentVolumeClaimSpec, 'volumeName'>> {
   readonly size?: string
   readonly modes?: string[]
-  /** Null for a claim that asks for none. */
+  /** Null for a claim that does not set `storageClassName`. */
   readonly class?: string | null
   readonly volume?: string
   readonly metadata?: Metadata
@@ -142,7 +140,7 @@ export function storageClass(what: string, options: Partial<StorageClass> = {}):
   }
 }
 
-/** A class whose claims wait for a pod. */
+/** Creates a StorageClass with WaitForFirstConsumer. */
 export function lateClass(what: string, options: Partial<StorageClass> = {}): Action {
   return storageClass(what, { volumeBindingMode: 'WaitForFirstConsumer', ...options })
 }
@@ -159,7 +157,7 @@ interface NodeOptions {
   readonly ready?: boolean
 }
 
-/** A node that is ready, whose volumes the controller attaches. */
+/** Creates a node, by default ready and with volumes that the attach/detach controller attaches. */
 export function node(what: string, { annotations = MANAGED, taints, ready = true }: NodeOptions = {}): Action {
   return async (scene) => {
     const ref = { name: scene.name(what) }
@@ -173,13 +171,13 @@ export function readiness(ready: boolean): object {
 }
 
 interface PodOptions {
-  /** Without it the pod is not scheduled. */
+  /** The node of the pod. Without it the pod is not scheduled. */
   readonly node?: string
-  /** The claims that it uses. */
+  /** The claims that the pod uses. */
   readonly claims?: readonly string[]
   readonly volumes?: readonly object[]
   readonly spec?: Partial<NonNullable<Pod['spec']>>
-  /** A finalizer that the scenario removes, so that the object can be compared while it is being deleted. */
+  /** Adds a finalizer, so that the pod can be compared while it is being deleted. */
   readonly held?: boolean
 }
 
@@ -197,7 +195,7 @@ export function pod(what: string, { node: place, claims = [], volumes = [], spec
   }
 }
 
-/** The status that a kubelet reports for a pod. */
+/** Reports a status of the pod, as a kubelet does. */
 export function phase(what: string, phaseIs: string, status: object = {}): Action {
   return reported(PODS, what, { phase: phaseIs, ...status })
 }
@@ -227,7 +225,7 @@ export function reported(resource: Resource<unknown>, what: string, status: Body
   }
 }
 
-/** An action that the API server refuses. */
+/** Wraps an action that the API server must refuse. */
 export function refused(action: Action): Action {
   return async (scene) => {
     try {
@@ -244,7 +242,7 @@ export function deleted(resource: Resource<unknown>, what: string): Action {
   return (scene) => scene.api.delete(resource, refIn(scene, resource, what))
 }
 
-/** Deleted, with its finalizers removed. */
+/** Deletes an object and removes its finalizers. */
 export function forced(resource: Resource<unknown>, what: string): Action {
   return async (scene) => {
     const ref = refIn(scene, resource, what)
@@ -254,14 +252,14 @@ export function forced(resource: Resource<unknown>, what: string): Action {
   }
 }
 
-/** The node's kubelet reports these volumes in use. */
+/** Reports these volumes as in use, as the kubelet of the node does. */
 export function inUse(what: string, ...volumes: readonly string[]): Action {
   return reported(NODES, what, (scene) => ({
     volumesInUse: volumes.map((name) => `kubernetes.io/csi/${scene.driver}^${scene.name(name)}-handle`),
   }))
 }
 
-/** Another client deletes the attachments of a volume. */
+/** Deletes the attachments of a volume, as another client does. */
 export function attachmentsDeleted(volumeName: string): Action {
   return async (scene) => {
     for (const { metadata, spec } of await scene.api.list(VOLUME_ATTACHMENTS)) {

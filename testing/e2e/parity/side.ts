@@ -28,14 +28,14 @@ import type { Objects } from './view.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
-/** The resync period of both PV controllers. In Kubernetes it is 15 s. */
+/** The resync period of both PersistentVolume controllers. In Kubernetes it is 15 s. */
 export const RESYNC_MS = 3000
 
-/** A real API server with the controllers of one side. */
+/** A real API server with one set of controllers: the real kube-controller-manager, or ours. */
 export interface Side {
   readonly name: 'real' | 'ours'
   readonly api: Api
-  /** Creates the namespace and the objects of a scenario. */
+  /** Creates the namespace of a scenario, and returns the scenario's names and API client. */
   sceneOf(id: string): Promise<ScenarioSide>
   objects(): Promise<Objects>
   stop(): Promise<void>
@@ -43,7 +43,7 @@ export interface Side {
 
 interface SideOptions {
   readonly binaries: string
-  /** The folder of the logs. */
+  /** The folder for the logs. */
   readonly folder: string
 }
 
@@ -54,7 +54,7 @@ const KUBERNETES_CONTROLLERS = [
   'persistentvolume-protection-controller',
   'persistentvolumeclaim-protection-controller',
   'ephemeral-volume-controller',
-  // It deletes the claims of pods that are gone.
+  // The garbage collector deletes the claims of deleted pods.
   'garbage-collector-controller',
 ]
 
@@ -65,7 +65,7 @@ const OUR_CONTROLLERS = [
   'expander',
 ] as const satisfies readonly ControllerName[]
 
-/** Both sides have the same provisioner and the same attacher, which are not part of kube-controller-manager. */
+/** Starts one side. Both sides get the same provisioner and attacher, which are not part of kube-controller-manager. */
 export async function startSide(name: Side['name'], { binaries, folder: parent }: SideOptions): Promise<Side> {
   await using stack = new AsyncDisposableStack()
   const folder = join(parent, name)
@@ -143,8 +143,8 @@ const FINALIZER = 'external-attacher/parity'
 const PERIOD_MS = 100
 
 /**
- * A minimal external-attacher for both sides. Texts in a volume's handle select the result:
- * `refused` fails, `slow` never ends; `stuck` is attached and never detached.
+ * A minimal external-attacher for both sides. Texts in a volume's handle select the result: `refused` fails, `slow`
+ * never ends, and `stuck` attaches but never detaches.
  */
 async function playAttacher(api: Api, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

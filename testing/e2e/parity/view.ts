@@ -8,7 +8,7 @@ import type {
   VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 
-/** Everything that controllers may have changed, as one side's API server has it. */
+/** All objects of one API server that controllers may have changed. */
 export interface Objects {
   readonly claims: readonly PersistentVolumeClaim[]
   readonly volumes: readonly PersistentVolume[]
@@ -18,14 +18,14 @@ export interface Objects {
   readonly events: readonly Event[]
 }
 
-/** The compared part of a scenario: the fields of each object and the events, with names that both sides share. */
+/** The compared state of a scenario: the fields of each object and the events, with names that both sides share. */
 export interface View {
-  /** `PersistentVolumeClaim data` -> field -> value. */
+  /** The values by object, such as `PersistentVolumeClaim data`, and by field. */
   readonly objects: ReadonlyMap<string, ReadonlyMap<string, string>>
   readonly events: ReadonlySet<string>
 }
 
-/** The view of the scenario with this id. */
+/** Returns the compared state of the scenario with this ID. */
 export function viewOf(id: string, all: Objects): View {
   const own = ownOf(id, all)
   const plain = plainTexts(own)
@@ -45,10 +45,10 @@ export function viewOf(id: string, all: Objects): View {
   return { objects, events: new Set(events) }
 }
 
-/** A write that conflicted and was repeated: it occurs at random. */
+/** The message of a write that conflicted and is repeated. Such events occur at random and are not compared. */
 const LOST_RACE = /the object has been modified; please apply your changes to the latest version/
 
-/** The objects of the scenario: in its namespace, named after it, or created for one of those. */
+/** Returns the objects of a scenario: in its namespace, with its ID in the name, or created for such an object. */
 function ownOf(id: string, { claims, volumes, attachments, pods, nodes, events }: Objects): Objects {
   const isNamed = (name = ''): boolean => name.startsWith(`${id}-`) || name.includes(`-${id}-`)
   const isOwn = ({ metadata }: KubeObject): boolean => metadata?.namespace === id || isNamed(metadata?.name)
@@ -66,7 +66,7 @@ function ownOf(id: string, { claims, volumes, attachments, pods, nodes, events }
   }
 }
 
-/** Replaces generated names by the name of their owner. */
+/** Returns a function that replaces generated names and UIDs by texts that are equal on both sides. */
 function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (text: string) => string {
   const names = new Map<string, string>()
   for (const { metadata } of [claims, volumes, attachments, pods, nodes].flat()) {
@@ -89,7 +89,7 @@ function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (te
     for (const [name, plain] of names) replaced = replaced.replaceAll(name, plain)
     return replaced
   }
-  // Handles first, then the uids that their replacements hold.
+  // The second pass replaces the UIDs inside the replacements of handles.
   return (text) => replace(replace(text)).replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '(uid)')
 }
 
@@ -102,7 +102,7 @@ function isNothing(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0
 }
 
-/** The same for the same value, whatever the order of its keys. */
+/** Returns a value as text that does not depend on the order of its keys. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   return JSON.stringify(value, (_key, each: unknown) => {
@@ -149,7 +149,7 @@ function attachmentFields({ spec, status }: VolumeAttachment): object {
   return { attacher: spec.attacher, node: spec.nodeName, source: spec.source, attached, attachmentMetadata, ...errors }
 }
 
-/** All fields of a pod that a controller has created. */
+/** Returns the compared fields of a pod: the phase, and the spec if a controller has created the pod. */
 function podFields({ metadata, spec, status }: Pod): object {
   const made = metadata?.namespace === 'default' ? { spec: withoutDefaults(spec) } : {}
   return { phase: status?.phase, ...made }
@@ -181,10 +181,10 @@ function eventText({ type, reason, involvedObject: { kind, name }, message = '',
   return `${type} ${reason} ${kind} ${name} (${component}): ${message.replace(PODS_LISTED, sorted)}`
 }
 
-/** The host and the random ID of a provisioner, at the end of its component. */
+/** The host name and the random ID at the end of the component name of a provisioner. */
 const PROCESS = /_[^_]+_[0-9a-f-]{36}$/
 
-/** Pods are named in no order. */
+/** A list of pods in an event message, whose order is random. */
 const PODS_LISTED = /(?<=waiting for pods )\S+/
 
 function sorted(names: string): string {

@@ -1,18 +1,18 @@
 import type { CheckName } from '../../../apps/driver-test/src/checks/checks.ts'
 
-/** A driver of another author that needs no cloud. */
+/** A public CSI driver that needs no cloud. */
 export interface PublicDriver {
   readonly name: string
   readonly version: string
-  /** Its executable is built from a Go module that the tests require; without it the executable is in a folder. */
+  /** True if the executable is built from a Go module. Otherwise the executable is in the folder of `--drivers`. */
   readonly built?: true
-  /** Starts the executable in the foreground; for a shell. */
+  /** Returns a shell command that runs the executable in the foreground. */
   readonly command: (executable: string, socket: string, state: string) => string
-  /** It keeps its state in memory: it is not killed. */
+  /** True if the driver keeps its state in memory, so that the test must not kill it. */
   readonly inMemory?: boolean
   readonly flags?: readonly string[]
   readonly csiDriver?: { readonly name: string; readonly spec: object }
-  /** The checks that the findings of docs/driver-findings concern. */
+  /** The checks that the driver is known to fail, as docs/driver-findings describes. */
   readonly known: readonly CheckName[]
 }
 
@@ -41,7 +41,7 @@ export const DRIVERS: readonly PublicDriver[] = [
     version: 'v4.13.4',
     command: (executable, socket, state) =>
       `${executable} --endpoint=unix://${socket} --nodeid=n1 --working-mount-dir=${state}`,
-    // A server of NFS on this machine has this share.
+    // An NFS server on this machine must export this share.
     flags: ['--parameter=server=127.0.0.1', '--parameter=share=/share'],
     csiDriver: { name: 'nfs.csi.k8s.io', spec: { attachRequired: false, fsGroupPolicy: 'File' } },
     known: ['data', 'strict'],

@@ -1,6 +1,6 @@
-// Runs the driver test on drivers of other authors, as root. It fails for findings that docs/driver-findings lacks.
+// Runs the driver test on public CSI drivers, as root. Fails if a driver breaks a check that it is not known to fail.
 //   npm run public-drivers -- [--only NAME] [--drivers FOLDER] [--seeds 1-3]
-// FOLDER has a folder NAME-VERSION with the executable of each driver. Drivers that are Go modules are built instead.
+// FOLDER contains the executable of each driver as NAME-VERSION. Drivers that are Go modules are built instead.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
@@ -28,7 +28,7 @@ const { values } = readArguments(
 const root = resolve(import.meta.dirname, '../../..')
 const main = join(root, 'apps', 'driver-test', 'src', 'main.ts')
 const reports = join(root, '.cache', 'e2e', 'public-drivers')
-/** The time-out of one driver. */
+/** The time limit for the test of one driver. */
 const WITHIN_MS = 30 * 60_000
 
 let failed = 0
@@ -49,7 +49,7 @@ for (const driver of DRIVERS.filter(({ name }) => name.includes(values.only))) {
 process.stdout.write(`the reports are in ${reports}\n`)
 process.exitCode = failed === 0 ? 0 : 1
 
-/** The headings of the report that are not known of this driver. */
+/** Returns the failed checks of the report that the driver is not known to fail. */
 async function unknownFindings(driver: PublicDriver, executable: string): Promise<readonly string[]> {
   const report = join(reports, `${driver.name}-${driver.version}`)
   rmSync(report, { recursive: true, force: true })

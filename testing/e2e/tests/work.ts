@@ -5,10 +5,10 @@ import type { Subject } from '../harness/subject.ts'
 import { attach, attached } from './attacher/scene.ts'
 import { raised } from './resizer/scene.ts'
 
-/** Work of the sidecar under test, whichever it is: a volume to attach, or a claim to expand. */
+/** Work for the sidecar under test: a volume to attach, or a claim to expand. */
 export interface Work {
   readonly suffix?: string
-  /** The Secret for the call of the driver. */
+  /** The Secret for the call to the driver. */
   readonly secret?: { readonly name: string; readonly namespace: string }
 }
 
@@ -48,7 +48,7 @@ export async function scene(t: TestContext, { prepare, watches, ...setup }: Work
   return { driver, sidecar, node }
 }
 
-/** A node and a class. */
+/** Creates a node and a StorageClass, and returns the name of the node. */
 export async function surroundings(t: TestContext): Promise<string> {
   await t.createClass()
   return t.createNode()

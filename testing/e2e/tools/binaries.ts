@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { type App, type Binaries, bySubject, type Executables, SUBJECTS } from '../harness/subject.ts'
 
-/** The real control plane and the originals, as Go modules name them; built once into an ignored folder. */
+/** Builds the real control plane and the originals once, from the Go modules of testing/e2e, into an ignored folder. */
 
 interface Build {
   /** The folder of the Go module, under testing/e2e. */
@@ -17,20 +17,20 @@ interface Kubernetes {
   /** The folder of the Go module, under testing/e2e. */
   readonly module: string
   readonly version: string
-  /** The version that kube-apiserver takes on by --emulated-version. */
+  /** The value of `--emulated-version` for kube-apiserver. */
   readonly emulated?: string
 }
 
-/** The real control planes for the tests, by the value of E2E_KUBERNETES; by default the first one. */
+/** The real control planes for the tests, by the value of `E2E_KUBERNETES`. Default: the first. */
 const KUBERNETES: Readonly<Record<string, Kubernetes>> = {
   '1.36': { module: 'control-plane', version: 'v1.36.3' },
   '1.37': { module: 'control-plane-1.37', version: 'v1.37.1' },
-  // The oldest one whose APIs and features kube-apiserver 1.36 can take on.
+  // The oldest version that kube-apiserver 1.36 can emulate.
   '1.33': { module: 'control-plane', version: 'v1.36.3', emulated: '1.33' },
 }
 const DEFAULT_KUBERNETES = '1.36'
 
-/** Undefined if the variable names none of them. */
+/** Returns the chosen control plane, or undefined if `E2E_KUBERNETES` has an unknown value. */
 function kubernetes(): ({ readonly name: string } & Kubernetes) | undefined {
   const name = process.env['E2E_KUBERNETES'] || DEFAULT_KUBERNETES
   const found = Object.hasOwn(KUBERNETES, name) ? KUBERNETES[name] : undefined
@@ -42,7 +42,7 @@ export function isDefaultKubernetes(): boolean {
   return kubernetes()?.name === DEFAULT_KUBERNETES
 }
 
-/** Returns the minor version as which the chosen kube-apiserver answers, with the flags for it. */
+/** Returns the minor version that the chosen kube-apiserver reports, and the flags for it. */
 export function apiServer(): { readonly minor: number; readonly apiServerArgs: readonly string[] } {
   const { name = DEFAULT_KUBERNETES, emulated } = kubernetes() ?? {}
   return {
@@ -92,7 +92,7 @@ const OTHER_ORIGINALS: Readonly<Record<string, Build>> = {
   },
 }
 
-/** Its tags are no versions of a Go module, so it is required by its commit; its libraries conflict with the others. */
+/** The module requires livenessprobe by commit, because its tags are no Go versions. Its libraries conflict too. */
 const LIVENESSPROBE: Readonly<Record<string, Build>> = {
   livenessprobe: {
     module: 'livenessprobe',
@@ -109,7 +109,7 @@ const COLLECTOR: Readonly<Record<string, Build>> = {
   'otel-collector': { module: 'collector', package: '.', ldflags: '-s -w' },
 }
 
-/** Drivers of other authors that are Go modules. Each has a module folder, because their libraries conflict. */
+/** Public CSI drivers that are Go modules. Each has a module folder, because their libraries conflict. */
 const MOCK_DRIVERS: Readonly<Record<string, Build>> = {
   'mock-csi-test': {
     module: 'public-drivers/csi-test',
@@ -119,7 +119,7 @@ const MOCK_DRIVERS: Readonly<Record<string, Build>> = {
   'mock-gocsi': { module: 'public-drivers/gocsi', package: 'github.com/dell/gocsi/mock', ldflags: '-s -w' },
 }
 
-/** Everything that does not depend on the version of Kubernetes. `OTHER_ORIGINALS` win over the derived rules. */
+/** The programs that do not depend on the version of Kubernetes. `OTHER_ORIGINALS` override `ORIGINALS`. */
 const OTHERS: Readonly<Record<string, Build>> = {
   ...ORIGINALS,
   ...OTHER_ORIGINALS,
@@ -161,7 +161,7 @@ export function executablesOf(root: string, binaries: Binaries): Executables {
   return { ...bySubject((app) => chosen(app, binaries === 'originals' ? go[app] : dist(app))), both }
 }
 
-/** The folder of etcd and kube-apiserver, built if necessary; or one line on how to get them. */
+/** Returns the folder with etcd and kube-apiserver, built if necessary, or a line that says how to get them. */
 export function controlPlaneBinaries(root: string): { folder: string } | { remedy: string } {
   const { KUBEBUILDER_ASSETS } = process.env
   if (KUBEBUILDER_ASSETS !== undefined && KUBEBUILDER_ASSETS !== '') {
@@ -188,7 +188,7 @@ export function hasGo(): boolean {
   return (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'go')))
 }
 
-/** Builds one binary unless it is there. */
+/** Builds a program if it does not exist yet, and returns its path. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
   const what = ofKubernetes ?? OTHERS[name]

@@ -5,7 +5,7 @@ import type { Binaries, Executables } from '../harness/subject.ts'
 import { bySubject } from '../harness/subject.ts'
 import { executablesOf } from './binaries.ts'
 
-/** The built executables; a concurrent build does not disturb the run. */
+/** Returns copies of the built executables, so that a concurrent build does not disturb the run. */
 export function copied(root: string, binaries: Binaries = 'ours'): Executables {
   const folder = temporaryFolder('executables')
   const built = executablesOf(root, binaries)

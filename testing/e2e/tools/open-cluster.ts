@@ -6,7 +6,7 @@ import { grant } from '../harness/api/roles.ts'
 import type { Target } from '../harness/subject.ts'
 import { apiServer, controlPlaneBinaries } from './binaries.ts'
 
-/** An API server on which the sidecars have their rights. */
+/** Starts an API server on which the sidecars have their permissions. */
 export async function openCluster(
   root: string,
   target: Target,

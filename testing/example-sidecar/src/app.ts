@@ -2,7 +2,7 @@ import { keysOf, SETTLED } from '@csi-sidecars/controller'
 import { CSI_NODES } from '@csi-sidecars/kube-types'
 import type { App } from '@csi-sidecars/sidecar'
 
-/** The smallest sidecar: it logs each CSINode. It is never released; copy it to begin a new one. */
+/** The smallest sidecar, which logs each CSINode. It is not released; copy it to begin a new sidecar. */
 export const example: App = {
   name: 'csi-example',
   prefix: 'example',

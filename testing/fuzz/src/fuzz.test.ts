@@ -8,7 +8,7 @@ import { protobufObjects, statusDetails } from './readers/objects.ts'
 import { durations, flags, kubeconfigs, quantities } from './readers/texts.ts'
 import { jsonFrames, protobufFrames } from './readers/watch.ts'
 
-/** All readers that read bytes from outside without knowing who wrote them. */
+/** All parsers of bytes from outside, such as HTTP answers and kubeconfigs. */
 const READERS: readonly BytesReader[] = [
   httpAnswers,
   jsonFrames,
@@ -21,16 +21,16 @@ const READERS: readonly BytesReader[] = [
   durations,
 ]
 
-/** `npm run fuzz` takes this time for all readers together, and a new seed each time. */
+/** The duration of `npm run fuzz` for all readers together. If it is 0, the number of runs is fixed. */
 const MINUTES = Number(process.env['FUZZ_MINUTES'] ?? 0)
 const MS = (MINUTES * 60_000) / READERS.length
-/** Without a time the seed is fixed, so that a failure is the fault of the change. */
+/** Without `FUZZ_MINUTES` the seed is fixed, so that a failure comes from the change under test. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? (MINUTES > 0 ? systemClock.now() % 2 ** 32 : 1))
 const RUNS = 4_000
-/** An input of a few kilobytes takes microseconds. */
+/** The time after which a reader counts as hanging. An input of a few kilobytes takes microseconds. */
 const HANG_MS = 10_000
 
-/** Why an input breaks a promise of the reader. */
+/** Returns how an input breaks a promise of the reader, or undefined if it does not. */
 function problemWith(reader: BytesReader, input: Buffer): string | undefined {
   const start = systemClock.monotonic()
   try {

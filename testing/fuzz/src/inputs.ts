@@ -4,19 +4,19 @@ import fc from 'fast-check'
 import type { BytesReader } from './reader.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../corpus')
-/** Readers that are not linear show it with less; longer inputs are only slower. */
+/** The longest input in bytes. Readers whose run time is not linear show it at this length already. */
 const LONGEST = 8_192
 const MOST_EDITS = 5
 const MOST_REPEATS = 200
 
-/** The seeds of a reader, and the inputs that were kept: a line each, as JSON whose characters are the bytes. */
+/** Returns the seeds and the corpus of a reader. Each line of a corpus is a JSON string whose characters are bytes. */
 export function knownInputs({ name, seeds }: BytesReader): readonly Buffer[] {
   const lines = readFileSync(resolve(FOLDER, `${name}.jsonl`), 'utf8').split('\n')
   const corpus = lines.filter((line) => line !== '').map((line) => Buffer.from(String(JSON.parse(line)), 'latin1'))
   return [...seeds.map((seed) => Buffer.from(seed)), ...corpus]
 }
 
-/** An input as a line of the corpus. */
+/** Formats an input as a line of the corpus. */
 export function lineOf(input: Buffer): string {
   const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(input.toString('latin1')).replace(/[\x7f-\xff]/g, escaped)
@@ -24,13 +24,13 @@ export function lineOf(input: Buffer): string {
 
 interface Edit {
   readonly at: number
-  /** A number of bytes, or the next number or name as a whole, so that the bytes around it keep their meaning. */
+  /** The number of removed bytes. `run` removes the next number or name as a whole. */
   readonly removed: number | 'run'
   readonly inserted: Buffer
   readonly times: number
 }
 
-/** Known inputs with a few edits: bytes, keywords, or a part of another input take the place of bytes. */
+/** Generates known inputs with a few edits, which replace bytes by bytes, keywords or a part of another input. */
 export function editedInputs(reader: BytesReader): fc.Arbitrary<Buffer> {
   const known = fc.constantFrom(...knownInputs(reader))
   const words = fc.constantFrom(...reader.words.map((word) => Buffer.from(word)))

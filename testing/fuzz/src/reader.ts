@@ -1,11 +1,11 @@
-/** A reader of outside bytes, with its promises for any input. */
+/** A parser of bytes from outside, with checks that must hold for any input. */
 export interface BytesReader {
   readonly name: string
   /** The inputs from which the fuzzer starts. */
   readonly seeds: readonly (string | Buffer)[]
   /** Byte strings that have a meaning for the reader. */
   readonly words: readonly (string | Buffer)[]
-  /** Throws for a promise that is broken; an error that the reader may throw ends here. */
+  /** Parses the input and throws if a promise is broken. Catches the errors that the parser may throw. */
   read(input: Buffer): void
 }
 
@@ -22,13 +22,13 @@ export function attempt<T>(
   }
 }
 
-/** A field of a protobuf message that has a length. */
+/** Encodes a length-delimited field of a protobuf message. */
 export function field(number: number, content: Buffer | string): Buffer {
   const bytes = Buffer.from(content)
   return Buffer.concat([Buffer.of(number * 8 + 2, bytes.length), bytes])
 }
 
-/** Throws unless both are the same as JSON. */
+/** Throws unless both values are equal as JSON. */
 export function same(one: unknown, other: unknown, what: string): void {
   const [a, b] = [JSON.stringify(one), JSON.stringify(other)]
   if (a !== b) throw new Error(`${what}: ${a} and ${b}`)

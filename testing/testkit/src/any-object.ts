@@ -1,19 +1,16 @@
 import { canonical, type FieldType, type Schema, schemaNamed } from '@csi-sidecars/emulator'
 import { type MessageReader, ProtobufReader } from '@csi-sidecars/kube-types'
 
-/** A random whole number from 0 on. */
+/** Returns a random whole number that is not negative. */
 type Next = () => number
 
-/** One object as it is read from each of the two forms in which an API server sends it. */
+/** One object, read from JSON and read from protobuf. */
 export interface ReadFromBoth<W> {
   readonly json: W
   readonly protobuf: W
 }
 
-/**
- * Any object of a kind, with the fields that the kind has, and in them what their types allow; the same one for the same
- * seed.
- */
+/** Returns a random object of a kind, with values that its field types allow. The same seed gives the same object. */
 export function anyObject<W>(kind: string, message: MessageReader<W>, seed: number): ReadFromBoth<W> {
   const object = objectOf(schemaNamed(kind), numbersFrom(seed), DEPTH)
   const { value, bytes } = canonical(kind, withOneSource(object))
@@ -23,16 +20,16 @@ export function anyObject<W>(kind: string, message: MessageReader<W>, seed: numb
   }
 }
 
-/** JSON has null for these if they are empty. */
+/** The fields that are null in JSON if they are empty. */
 const NULLS: ReadonlySet<string> = new Set(['nodeSelectorTerms', 'secretNamespace'])
 
 function withoutNulls(key: string, value: unknown): unknown {
   return NULLS.has(key) ? (value ?? undefined) : value
 }
 
-/** Numbers that look like chance: Marsaglia's xorshift. */
+/** Returns a generator of pseudo-random numbers (Marsaglia's xorshift). */
 function numbersFrom(seed: number): Next {
-  // Small seeds differ in all bits, too.
+  // The multiplication makes small seeds differ in all bits.
   let state = Math.imul(seed + 1, 0x9e3779b1) | 1
   return () => {
     state ^= state << 13
@@ -44,7 +41,7 @@ function numbersFrom(seed: number): Next {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A PersistentVolume that the API accepts: with one source, which is CSI or one that CSI drivers have taken over. */
+/** Keeps one source of a PersistentVolume, CSI or a source that migrates to CSI, because the API accepts only one. */
 function withOneSource(object: Fields): Fields {
   const spec = object['spec']
   if (typeof spec !== 'object' || spec === null) return object
@@ -63,7 +60,7 @@ const SOURCES = [
   'portworxVolume',
   'csi',
 ]
-/** The fields of a spec that have their own message. */
+/** The names of all volume sources of a PersistentVolumeSpec. */
 const ALL_SOURCES = new Set(
   schemaNamed('PersistentVolumeSpec')
     .fields.filter(({ numbers }) => numbers.length > 1)
@@ -96,7 +93,7 @@ function partOf(type: FieldType, next: Next, depth: number): unknown {
   }
 }
 
-/** Every third is a driver's name: a projection keeps almost nothing of other drivers' objects. */
+/** The name of the driver. A third of the texts are this name, because caches keep few fields of foreign objects. */
 const DRIVER = 'csi.example.com'
 const TEXTS = ['', 'a', 'storage', DRIVER, 'Größe 😀', '__proto__', 'a/b', '1', 'x'.repeat(200), DRIVER, DRIVER, DRIVER]
 const QUANTITIES = ['0', '1Gi', '1500m', '2Ti', '-1']

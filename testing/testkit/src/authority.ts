@@ -9,7 +9,7 @@ export interface Issued {
   readonly key: string
 }
 
-/** An authority that signs with openssl, like the authorities of clusters. */
+/** A certificate authority for tests, which signs with openssl. */
 export interface Authority extends Issued {
   /** Issues a certificate for a host, which also serves as `localhost` and 127.0.0.1. */
   server(name: string): Issued

@@ -12,14 +12,14 @@ import type {
   VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 
-/** Changes to the shortest valid object: fields to set at any depth. Null removes a field. */
+/** Changes to a minimal valid object: fields to set at any depth. Null removes a field. */
 export type ObjectChange<T> = T extends readonly unknown[]
   ? T
   : T extends object
     ? { readonly [K in keyof T]?: ObjectChange<T[K]> | null }
     : T
 
-/** An object that surely has a name. */
+/** An object with a name. */
 export type Made<T> = T & { readonly metadata: { readonly name: string } }
 
 export const DRIVER = 'csi.example.com'
@@ -35,21 +35,21 @@ export function va(name = 'va-1', change?: ObjectChange<VolumeAttachment>): Made
   return made<VolumeAttachment>({ apiVersion: STORAGE, kind: 'VolumeAttachment', metadata: { name }, spec }, change)
 }
 
-/** A volume of the driver, with the handle `vol-` and its name's number. */
+/** Returns a PersistentVolume of the driver. The handle of `pv-1` is `vol-1`. */
 export function pv(name = 'pv-1', change?: ObjectChange<PersistentVolume>): Made<PersistentVolume> {
   const csi = { driver: DRIVER, volumeHandle: name.replace(/^pv-/, 'vol-') }
   const spec = { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], csi }
   return made<PersistentVolume>({ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name }, spec }, change)
 }
 
-/** An unbound claim. */
+/** Returns an unbound claim. */
 export function pvc(name = 'pvc-1', change?: ObjectChange<PersistentVolumeClaim>): Made<PersistentVolumeClaim> {
   const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'sc-1' }
   const metadata = { name, namespace: 'default' }
   return made<PersistentVolumeClaim>({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec }, change)
 }
 
-/** A claim and its volume, bound to each other as the PV controller leaves them. */
+/** Returns a claim and a volume that are bound to each other, as the PersistentVolume controller leaves them. */
 export function bound(
   options: {
     claim?: ObjectChange<PersistentVolumeClaim>
@@ -73,13 +73,13 @@ export function bound(
   }
 }
 
-/** The node and its id at the driver, `<name>-id`. */
+/** Returns a CSINode on which the driver has the node ID `<name>-id`. */
 export function csiNode(name = 'node-1', change?: ObjectChange<CSINode>): Made<CSINode> {
   const spec = { drivers: [{ name: DRIVER, nodeID: `${name}-id`, topologyKeys: [] }] }
   return made<CSINode>({ apiVersion: STORAGE, kind: 'CSINode', metadata: { name }, spec }, change)
 }
 
-/** A class that allows expansion. */
+/** Returns a StorageClass that allows expansion. */
 export function storageClass(name = 'sc-1', change?: ObjectChange<StorageClass>): Made<StorageClass> {
   const metadata = { name }
   const shortest = {
@@ -104,7 +104,7 @@ export function vac(name = 'vac-1', change?: ObjectChange<VolumeAttributesClass>
   return made<VolumeAttributesClass>(shortest, change)
 }
 
-/** A pod on node-1 that uses pvc-1. */
+/** Returns a pod on node-1 that uses pvc-1. */
 export function pod(name = 'pod-1', change?: ObjectChange<Pod>): Made<Pod> {
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'pvc-1' } }]
   const spec = { nodeName: 'node-1', containers: [{ name: 'main', image: 'none' }], volumes }
@@ -112,7 +112,7 @@ export function pod(name = 'pod-1', change?: ObjectChange<Pod>): Made<Pod> {
   return made<Pod>({ apiVersion: 'v1', kind: 'Pod', metadata, spec, status: { phase: 'Running' } }, change)
 }
 
-/** A secret whose values are given as text. */
+/** Returns a Secret whose values are given as text. */
 export function secret(name = 'secret-1', values: Readonly<Record<string, string>> = {}): Made<Secret> {
   const data = Object.fromEntries(
     Object.entries(values).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
@@ -124,7 +124,7 @@ export function configMap(name = 'config-1', change?: ObjectChange<ConfigMap>): 
   return made<ConfigMap>({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } }, change)
 }
 
-/** A lease without a holder. */
+/** Returns a Lease without a holder. */
 export function lease(name = 'lease-1', change?: ObjectChange<Lease>): Made<Lease> {
   const metadata = { name, namespace: 'default' }
   return made<Lease>({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: {} }, change)

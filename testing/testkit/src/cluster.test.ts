@@ -6,7 +6,7 @@ import { startCluster } from './cluster.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 
-test('every builder makes an object that the server takes', async () => {
+test('every builder creates an object that the API server accepts', async () => {
   await using cluster = await startCluster()
   const volumePath = '/api/v1/persistentvolumes'
   const storage = '/apis/storage.k8s.io/v1'
@@ -44,7 +44,7 @@ test('a change sets fields at any depth and drops null fields', () => {
   })
 })
 
-test('objects exist with their status, and no file is left', async () => {
+test('startCluster stores objects with their status, and stop removes all files', async () => {
   const { claim, volume } = bound()
   const cluster = await startCluster({ objects: [claim, volume] })
   const stored = cluster.api.get(PERSISTENT_VOLUME_CLAIMS, { name: 'pvc-1' })

@@ -14,20 +14,20 @@ import { type KubeObject, RESOURCES, type Resource } from '@csi-sidecars/kube-ty
 export interface ClusterOptions {
   readonly api?: ApiServerOptions
   readonly driver?: Partial<Omit<CsiDriverOptions, 'socket'>>
-  /** Stored as they are, status included, before the first request. */
+  /** Objects that are stored unchanged, with their status, before the first request. */
   readonly objects?: readonly KubeObject[]
 }
 
-/** An API server and a CSI driver, in this process, with their own directory. */
+/** An emulated API server and CSI driver in this process, with a temporary directory. */
 export interface EmulatedCluster extends AsyncDisposable {
   readonly api: ApiServer
   readonly driver: CsiDriver
   readonly directory: string
   /** The path of a kubeconfig file for the API server. */
   readonly kubeconfig: string
-  /** Stores an object of any kind as it is. */
+  /** Stores objects of any kind unchanged. */
   add(...objects: readonly KubeObject[]): void
-  /** Ends both and removes the directory. */
+  /** Stops the API server and the driver, and removes the directory. */
   stop(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Emulat
   return { api, driver, directory, kubeconfig, add, stop, [Symbol.asyncDispose]: stop }
 }
 
-/** The resource of an object, by its kind. */
+/** Returns the resource of an object's kind. */
 export function resourceOf(object: KubeObject): Resource<KubeObject> {
   const found = RESOURCES.find((resource) => resource.kind === object.kind)
   if (found === undefined) throw new RangeError(`no resource for kind ${String(object.kind)}`)

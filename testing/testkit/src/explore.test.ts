@@ -5,7 +5,7 @@ interface Counter {
   readonly at: number
 }
 
-/** Counts up to three and begins again, unless a fault takes it to ten. */
+/** A model that counts from zero to three and begins again. A fault changes the number to ten. */
 function counter(parts: Partial<Model<Counter>> = {}, fault?: number): Model<Counter> {
   return {
     initial: [{ at: 0 }],
@@ -24,27 +24,27 @@ it('walks all states and counts states, goals and moves', () => {
   expect(explored).toEqual({ states: 4, goals: 1, moves: new Map([['count', 4]]), problem: undefined })
 })
 
-it('shows the shortest way to a state from which no path leads to the goal', () => {
+it('reports the shortest path to a state from which no path leads to the goal', () => {
   expect(explore(counter({}, 1)).problem).toBe(
     'No path leads to the goal\n  begin: {"at":0}\n  count: {"at":1}\n  fail: {"at":10}',
   )
 })
 
-it('a move that need not take place is no path to the goal', () => {
+it('ignores unfair moves when it looks for a path to the goal', () => {
   const movesFrom = ({ at }: Counter): ModelMove<Counter>[] => [
     { name: 'user', to: { at: Math.min(at + 1, 3) }, fair: at > 0 },
   ]
   expect(explore(counter({ movesFrom })).problem).toBe('No path leads to the goal\n  begin: {"at":0}')
 })
 
-it('shows the shortest way to a violation', () => {
+it('reports the shortest path to a violation', () => {
   const violationOf = ({ at }: Counter): string | undefined => (at === 2 ? 'two is wrong' : undefined)
   expect(explore(counter({ violationOf }, 1)).problem).toBe(
     'two is wrong\n  begin: {"at":0}\n  count: {"at":1}\n  count: {"at":2}',
   )
 })
 
-it('gives up a model that grows without end', () => {
+it('throws for a model that grows without end', () => {
   const movesFrom = ({ at }: Counter): ModelMove<Counter>[] => [{ name: 'grow', to: { at: at + 1 }, fair: true }]
   expect(() => explore(counter({ movesFrom, mostStates: 100 }))).toThrow(
     'more than 100 states, the last one: {"at":100}',

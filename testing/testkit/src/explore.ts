@@ -4,27 +4,27 @@ export interface ModelMove<S> {
   readonly name: string
   readonly to: S
   /**
-   * It takes place sooner or later by itself: a retry, an event that is delivered, a driver that recovers. Paths to the
-   * goal consist of these. All others (users, faults, crashes) may take place and need not.
+   * True if the move happens by itself sooner or later: a retry, a delivered event, a driver that recovers. Only fair
+   * moves form a path to the goal. Other moves (users, faults, crashes) may happen or not.
    */
   readonly fair: boolean
 }
 
-/** States are plain data. */
+/** A model of a system: its states, which are plain data, and the moves between them. */
 export interface Model<S> {
   readonly initial: readonly S[]
-  /** Two states with the same key are one; by their JSON when absent. */
+  /** Returns the key of a state. States with the same key are equal. Default: the JSON of the state. */
   keyOf?(state: S): string
   movesFrom(state: S): Iterable<ModelMove<S>>
-  /** The desired state and the actual state agree. When absent, each state that no fair move leaves is a goal. */
+  /** Reports whether a state is a goal. Default: each state that no fair move leaves. */
   isGoal?(state: S): boolean
   /** Returns the first broken rule of a state. Undefined if the state is correct. */
   violationOf(state: S): string | undefined
-  /** Returns the error in a state that no fair move leaves. */
+  /** Returns the unfinished work of a state that no fair move leaves, or undefined. */
   unfinished?(state: S): string | undefined
-  /** A state as counterexamples show it; itself when absent. */
+  /** Returns a state in the form that counterexamples show. Default: the state itself. */
   show?(state: S): unknown
-  /** More states than this are a mistake of the model, which would grow without end. */
+  /** The limit of states. A model with more states counts as endless. Default: 1,000,000. */
   readonly mostStates?: number
 }
 
@@ -33,11 +33,11 @@ export interface Exploration {
   readonly goals: number
   /** How often each move was taken, so that a test can check the coverage of the model. */
   readonly moves: ReadonlyMap<string, number>
-  /** The shortest way to a state that is wrong, or from which no fair moves lead to the goal. */
+  /** The shortest path to a wrong state, or to a state from which no fair moves lead to the goal. */
   readonly problem: string | undefined
 }
 
-/** Walks all states of a model, breadth first, and ends at the first one that is wrong. */
+/** Walks all states of a model, breadth first, and ends at the first wrong state. */
 export function explore<S>(model: Model<S>): Exploration {
   return new Walk(model).walk()
 }
@@ -46,9 +46,9 @@ class Walk<S> {
   readonly #model: Model<S>
   readonly #states: S[] = []
   readonly #indexes = new Map<string, number>()
-  /** How each state was reached first. Breadth first, so this is a shortest way. */
+  /** The first move to each state. The walk is breadth first, so these moves form a shortest path. */
   readonly #reached: { readonly from: number; readonly by: string }[] = []
-  /** The states from which a fair move leads to each state. */
+  /** The predecessors of each state by fair moves. */
   readonly #before: number[][] = []
   readonly #goals: boolean[] = []
   readonly #moves = new Map<string, number>()
@@ -60,7 +60,7 @@ class Walk<S> {
   walk(): Exploration {
     const model = this.#model
     for (const state of model.initial) this.#indexOf(state, -1, '')
-    // The array grows while it is read.
+    // The loop also visits the states that it appends to the array.
     for (const [index, state] of this.#states.entries()) {
       const violation = model.violationOf(state)
       if (violation !== undefined) return this.#result(`${violation}\n${this.#wayTo(index)}`)
@@ -94,7 +94,7 @@ class Walk<S> {
     return index
   }
 
-  /** Walks backwards from the goals along fair moves. */
+  /** Returns the first state from which no fair moves lead to a goal. Walks backwards from the goals. */
   #firstStuck(): number | undefined {
     const leads = [...this.#goals]
     const open = [...leads.keys()].filter((index) => leads[index])

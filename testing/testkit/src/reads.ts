@@ -1,8 +1,8 @@
-/** The object; each field that is read of it enters `reads`. Fields that are copied, as for a patch, do not. */
+/** Returns a proxy of an object that adds each field that is read to `reads`. Copied fields are not added. */
 export function recordingReads<T extends object>(object: T, reads: Set<string>): T {
   let copied: PropertyKey | undefined
   return new Proxy(object, {
-    // A copy asks for the property before it reads it.
+    // A copy, such as an object spread, reads the property descriptor before the value.
     getOwnPropertyDescriptor(target, field) {
       copied = field
       return Reflect.getOwnPropertyDescriptor(target, field)
@@ -15,7 +15,7 @@ export function recordingReads<T extends object>(object: T, reads: Set<string>):
   })
 }
 
-/** An event of a cache; each field that is read of its objects enters `reads`. */
+/** Returns an event of a cache whose objects add each field that is read to `reads`. */
 export function recordingEvent<E extends object>(event: E, reads: Set<string>): E {
   const entries = Object.entries(event).map(([name, value]) => {
     return [name, typeof value === 'object' && value !== null ? recordingReads(value, reads) : value] as const

@@ -7,7 +7,7 @@ import { runScenario, type ScenarioStep } from './scenario.ts'
 
 const seen: string[] = []
 
-/** The program of these tests: publishes volumes one after another. */
+/** Publishes volumes one after another. It is the program that these scenarios test. */
 async function publishAll(cluster: EmulatedCluster, ids: readonly string[]): Promise<void> {
   const client = new Client(`unix:${join(cluster.directory, 'csi.sock')}`, credentials.createInsecure())
   for (const volumeId of ids) {
@@ -37,7 +37,7 @@ function scenario(ids: readonly string[], steps: readonly ScenarioStep[]): Promi
   return runScenario({ run: (cluster) => publishAll(cluster, ids), steps, timeoutMs: 30_000 })
 }
 
-test('calls are answered by the script, or by the driver itself', async () => {
+test('the script answers calls, or the driver answers them itself', async () => {
   await scenario(
     ['a', 'b', 'c'],
     [call('a', { reply: { publishContext: { own: 'reply' } } }), call('b', { fail: ['ABORTED', 'busy'] }), call('c')],
@@ -45,17 +45,17 @@ test('calls are answered by the script, or by the driver itself', async () => {
   expect(seen).toEqual(['{"own":"reply"}', 'busy', '{"device":"/dev/disk/by-id/c"}'])
 })
 
-test('a call that the script does not have is refused, and fails the scenario', async () => {
+test('an unexpected call is refused and fails the scenario', async () => {
   await expect(scenario(['a', 'x'], [call('a')])).rejects.toThrow(
     /step 2: an unexpected call\n {2}expected: nothing more/,
   )
 })
 
-test('calls in another order fail it', async () => {
+test('calls in another order fail the scenario', async () => {
   await expect(scenario(['b', 'a'], [call('a'), call('b')])).rejects.toThrow(/step 1: an unexpected call/)
 })
 
-test('a program that fails, fails its scenario', async () => {
+test('an error of the program fails the scenario', async () => {
   const run = (): Promise<void> => Promise.reject(new Error('the program broke'))
   await expect(runScenario({ run, steps: [call('a')] })).rejects.toThrow('the program broke')
 })

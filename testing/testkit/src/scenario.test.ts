@@ -4,7 +4,7 @@ import { pv, va } from './builders.ts'
 import type { EmulatedCluster } from './cluster.ts'
 import { ANY, runScenario, type ScenarioScript } from './scenario.ts'
 
-/** The program of these tests: patches the status of each new attachment. */
+/** Patches the status of each new attachment. It is the program that these scenarios test. */
 async function markAttached(
   cluster: EmulatedCluster,
   signal: AbortSignal,
@@ -29,7 +29,7 @@ const scenario: ScenarioScript = {
   steps: [{ write: 'PATCH volumeattachments/va-1/status', body: { status: { attached: ANY } } }],
 }
 
-test('a program that does what the script says passes', async () => {
+test('a program that follows the script passes', async () => {
   await runScenario({
     ...scenario,
     check: ({ api }) => {
@@ -39,7 +39,7 @@ test('a program that does what the script says passes', async () => {
   })
 })
 
-test('another body fails it, and the message shows both', async () => {
+test('a write with another body fails the scenario, and the message shows both bodies', async () => {
   const run = (cluster: EmulatedCluster, signal: AbortSignal): Promise<void> =>
     markAttached(cluster, signal, { status: {} })
   await expect(runScenario({ ...scenario, run })).rejects.toThrow(
@@ -54,7 +54,7 @@ test('an additional write fails the scenario', async () => {
   )
 })
 
-test('a step that never comes fails it', async () => {
+test('a step that never happens fails the scenario', async () => {
   const when = (): void => undefined
   await expect(runScenario({ ...scenario, when, timeoutMs: 50 })).rejects.toThrow('step 1: nothing more came in 50 ms')
 })

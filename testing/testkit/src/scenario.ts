@@ -3,22 +3,22 @@ import { CancelledError, scope, systemClock } from '@csi-sidecars/base'
 import { type CodeName, type DriverCall, DriverFailure, type LoggedRequest } from '@csi-sidecars/emulator'
 import { type ClusterOptions, type EmulatedCluster, startCluster } from './cluster.ts'
 
-/** A CSI call that is expected, and how the driver answers it. */
+/** An expected CSI call, and the driver's answer to it. */
 export interface ExpectedCall {
   readonly call: string
-  /** Fields that the request must have, compared exactly; others are ignored. */
+  /** Fields that the request must have with exactly these values. Other fields are ignored. */
   readonly request?: Readonly<Record<string, unknown>>
   /** Without `reply` and `fail` the driver answers by itself. */
   readonly reply?: object
   readonly fail?: readonly [CodeName, string]
 }
 
-/** A write to the API that is expected: `PATCH volumeattachments/va-1/status`. */
+/** An expected write to the API server, such as `PATCH volumeattachments/va-1/status`. */
 export interface ExpectedWrite {
   readonly write: string
-  /** The whole body; `ANY` matches values that differ from run to run. */
+  /** The whole body of the request. `ANY` matches any value. */
   readonly body?: unknown
-  /** The code of the expected answer; 200 or 201 if it is absent. */
+  /** The expected HTTP code. Default: 200 or 201. */
   readonly code?: number
 }
 
@@ -30,11 +30,11 @@ export interface ScenarioScript {
   readonly run: (cluster: EmulatedCluster, signal: AbortSignal) => Promise<void>
   /** The actions of other clients. */
   readonly when?: (cluster: EmulatedCluster) => Promise<void> | void
-  /** All calls that the driver gets and all writes that the API gets, in order; without its discovery, leases and events. */
+  /** All calls to the driver and writes to the API server, in order, without driver discovery, Leases and events. */
   readonly steps: readonly ScenarioStep[]
   /** Other calls that may come at any time, such as ListVolumes. */
   readonly ignoreCalls?: readonly string[]
-  /** Looks at the outcome. */
+  /** Checks the state of the cluster after the last step. */
   readonly check?: (cluster: EmulatedCluster) => void
   readonly timeoutMs?: number
 }
@@ -42,7 +42,7 @@ export interface ScenarioScript {
 /** Matches any value in an expected body. */
 export const ANY = Symbol('any value')
 
-/** After the last step nothing more may come for this time. */
+/** The time after the last step in which no further call or write may happen. */
 const QUIET_MS = 40
 const DISCOVERY = [
   'GetPluginInfo',
@@ -53,8 +53,8 @@ const DISCOVERY = [
 ]
 
 /**
- * Runs a program on a fresh cluster and compares its calls with the script. Throws at the first step that
- * differs, naming both; a call that the script does not have is refused and fails the scenario.
+ * Runs a program on a fresh cluster and compares its calls and writes with the script. Throws at the first difference,
+ * with the expected and the actual step. An unexpected call is refused and fails the scenario.
  */
 export async function runScenario(scenario: ScenarioScript): Promise<void> {
   await using cluster = await startCluster(scenario.given)
@@ -70,7 +70,7 @@ export async function runScenario(scenario: ScenarioScript): Promise<void> {
     await running.catch(() => undefined)
     script.close()
   }
-  // Requests that the program sends while it ends count, too.
+  // Requests that the program sends while it ends also count.
   script.throwIfBroken()
   scenario.check?.(cluster)
 }
@@ -88,7 +88,7 @@ async function happen(scenario: ScenarioScript, cluster: EmulatedCluster, script
   script.throwIfBroken()
 }
 
-/** The steps, and how far they have come. */
+/** Compares calls and writes with the steps of a scenario. */
 class Script {
   readonly #steps: readonly ScenarioStep[]
   readonly #seen: string[] = []
@@ -114,12 +114,12 @@ class Script {
     if (this.#steps.length === 0) this.#finished.resolve()
   }
 
-  /** Resolves when every step has happened. Rejects at the first other write or call. */
+  /** Resolves when every step has happened. Rejects at the first unexpected write or call. */
   get done(): Promise<void> {
     return this.#finished.promise
   }
 
-  /** Stops watching, and ends the wait for the end. */
+  /** Stops listening to calls and writes, and resolves `done`. */
   close(): void {
     for (const leave of this.#leave.splice(0)) leave()
     this.#finished.resolve()

@@ -1,26 +1,26 @@
-/** Writes into the server's store at a steady rate. A separate process does this, so that it delays no measurement. */
+/** Writes objects into etcd at a steady rate. As a separate process it does not delay the measuring process. */
 import process from 'node:process'
 import { type Put, putAll } from '../etcd.ts'
 
-/** The order of the parent process: write these objects one after another, and repeat. */
+/** The message of the parent process: the objects to write to etcd in a loop, and the rate. */
 export interface Beats {
   readonly etcdUrl: string
-  /** Their values contain `BEAT`, in whose place comes a number that grows. */
+  /** The objects to write. Each write replaces the marker `BEAT` in the value by a growing number. */
   readonly objects: readonly Put[]
   readonly perSecond: number
 }
 
-/** How many objects have been written so far; the answer to each later message. */
+/** The number of objects written so far. The child answers each later message with it. */
 export type Written = number
 
 export const BEAT = '--beat--'
-/** Small pieces: a burst would be measured as a delay. */
+/** The pause between transactions. It is short, because a burst of writes would be measured as a delay. */
 const EVERY_MS = 20
 
 let written = 0
 let next = 0
 
-/** Keeps up with the clock while etcd does, and never has more than one transaction under way. */
+/** Writes objects at the requested rate, one transaction at a time. Drops writes if etcd is too slow. */
 async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
   const started = performance.now()
   let dropped = 0
@@ -40,7 +40,7 @@ async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
   }
 }
 
-/** The limit of writes in one transaction of etcd. */
+/** The most writes in one transaction, below the limit of 128 of etcd. */
 const MOST = 120
 
 function nextOf(objects: readonly Put[]): Put {
@@ -52,7 +52,7 @@ function nextOf(objects: readonly Put[]): Put {
 process.once('message', (beats: Beats) => {
   process.on('message', () => process.send?.(written satisfies Written))
   beat(beats).catch((error: unknown) => {
-    // A write that is cut off by the end of the scene is no failure.
+    // A write that fails because the parent has ended the scene is not an error.
     if (!process.connected) return
     process.stderr.write(`${String(error)}\n`)
     process.exit(1)

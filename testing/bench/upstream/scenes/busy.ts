@@ -13,22 +13,22 @@ import { type Layout, startLayout } from './loaded.ts'
 
 const OWN = 'busy.example.com'
 const FOREIGN = 'other.example.com'
-/** A second, of each kind: each sidecar sees two kinds, so 1,000 of others' objects and 100 of its driver's. */
+/** Changes per second and kind. Each sidecar watches two kinds: 1,000 foreign changes and 100 of its driver. */
 const FOREIGN_PER_SECOND = 500
 const OWN_PER_SECOND = 50
 const KINDS = 3
 const SEEN_PER_SECOND = 2 * (FOREIGN_PER_SECOND + OWN_PER_SECOND)
-/** Objects of each kind that change in turn. */
+/** The number of objects of each kind. The writer process changes them in turn. */
 const FOREIGN_OBJECTS = 1000
 const OWN_OBJECTS = 100
-/** The measured time of one round. Three rounds take a minute. */
+/** The duration of the CPU measurement in each round. */
 const COUNTED_MS = 20_000
 const ATTACHES = 50
 const QUIET_MS = 8000
-/** Without them the original would attach later and later, at five requests a second. */
+/** The original would fall further and further behind with its default limit of five requests a second. */
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
 
-/** Leaders of a cluster in which much happens that does not concern them. */
+/** Measures leaders in a cluster where most changes concern other drivers. */
 export const busy: BenchScene = {
   name: 'busy',
   title: 'A busy cluster',
@@ -71,7 +71,7 @@ async function measure(bench: Bench, ground: Ground, { layout, round, writer }: 
   await pause(bench.sized(COUNTED_MS))
   const [after, writtenAfter] = [subjects.map((subject) => subject.cost()), await writtenBy(writer)]
   const seconds = (performance.now() - from) / 1000
-  // Each sidecar sees two of the three kinds of written objects.
+  // Each sidecar watches two of the three written kinds.
   const seen = ((writtenAfter - writtenBefore) * 2) / KINDS
   const cpu = after.map(({ cpuSeconds }, index) => ((cpuSeconds - (before[index]?.cpuSeconds ?? 0)) * 1000) / seen)
   const [attacher] = subjects
@@ -105,7 +105,7 @@ function sum(figures: readonly number[]): number {
   return figures.reduce((total, figure) => total + figure, 0)
 }
 
-/** Creates the objects that change, and returns them as they are to be written, well mixed. */
+/** Creates the objects that the writer process changes. Returns their etcd entries, with both drivers mixed evenly. */
 async function populate(bench: Bench, ground: Ground): Promise<readonly Put[]> {
   await nodes(ground, OWN)
   const foreign = await makeSet(ground, FOREIGN, bench.sized(FOREIGN_OBJECTS))
@@ -124,7 +124,7 @@ function at(objects: readonly Put[], index: number): Put {
   return object
 }
 
-/** Bound claims, volumes and their attachments, all at rest; returned kind by kind in turn. */
+/** Creates claims, volumes and attachments that need no work. Returns their etcd entries, one of each kind in turn. */
 async function makeSet(ground: Ground, driver: string, count: number): Promise<readonly Put[]> {
   const first = `first.${driver}`
   const metadata = { finalizers: ['kubernetes.io/pv-protection', finalizerOf(driver)] }
@@ -149,14 +149,13 @@ function nameOf(text: string, first: string, index: number): string {
   return text.replaceAll(first, `set-${index}.${first.replace('first.', '')}`)
 }
 
-/** The process that writes. */
 function startWriter(beats: Beats): Child<Written> {
   const child = new Child<Written>(new URL('./busy-writer.ts', import.meta.url))
   child.send(beats)
   return child
 }
 
-/** How many objects it has written so far. */
+/** Returns the number of objects that the writer process has written so far. */
 function writtenBy(writer: Child<Written>): Promise<Written> {
   return writer.next('written?')
 }

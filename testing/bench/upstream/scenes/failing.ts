@@ -58,7 +58,7 @@ async function starve(
   await ground.clear(VOLUME_ATTACHMENTS, PERSISTENT_VOLUMES, CSI_NODES)
 }
 
-/** Attachments that wait to be undone. */
+/** Creates attached VolumeAttachments and deletes them, so that their detaches are pending. */
 async function leave(ground: Ground, driver: string, { prefix, detaches }: { prefix: string; detaches: number }) {
   await volumes(ground, driver, { count: detaches, prefix })
   await ground.each(detaches, async (index) => {
@@ -72,7 +72,7 @@ const BAD = 10_000
 const FAILING_MS = 60_000
 const BAD_PREFIX = 'bad'
 
-/** The cost of repeatedly failing attachments for others. */
+/** Measures how attachments that fail repeatedly slow down healthy attachments. */
 export const failing: BenchScene = {
   name: 'failing',
   title: 'Attachments beside others that fail',
@@ -90,7 +90,7 @@ export const failing: BenchScene = {
 
 async function beside(bench: Bench, bad: number): Promise<void> {
   await using ground = await bench.ground()
-  // The rule that our chart grants. The stock roles of attachers have no events.
+  // Our chart grants the attacher this rule for events. The RBAC roles of the original attacher do not contain it.
   const events = [{ apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] }]
   await grantTo('attacher', 'csi-attacher-event', { api: ground.api, rules: events })
   const driver = await ground.driver('failing.example.com')
@@ -120,7 +120,7 @@ async function beside(bench: Bench, bad: number): Promise<void> {
   await subject.stop()
 }
 
-/** Written into the store: asked for one by one they would take minutes. */
+/** Creates volumes and attachments that fail. Writes them into etcd, because single requests would take minutes. */
 async function makeBad(ground: Ground, driver: string, count: number): Promise<void> {
   const first = `${BAD_PREFIX}-0`
   await volumes(ground, driver, { count: 1, prefix: BAD_PREFIX })

@@ -9,7 +9,7 @@ const START_MS = 3000
 const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 
-/** Leaders without work: their start, and the cost of a minute. */
+/** Measures the start of leaders without work, and their cost for one minute. */
 export const idle: BenchScene = {
   name: 'idle',
   title: 'Idle, on an empty API',
@@ -33,7 +33,7 @@ async function start({ figures }: Bench, ground: Ground, who: { app: App; side: 
   figures.note(app, side, await startTimes(subject))
 }
 
-/** When a subject that was stopped has written its lease and begun to watch. */
+/** Returns how long after its start a stopped sidecar had created its Lease and sent its first watch. */
 async function startTimes(subject: Subject): Promise<Readonly<Record<string, number>>> {
   const { side, app, sidecar } = subject
   const requests = await subject.requests()

@@ -6,12 +6,12 @@ import type { Subject } from '../subject.ts'
 
 export const ATTACHES = 200
 export const BETWEEN_ATTACHES_MS = 200
-/** The volumes `attached-<number>` must be there. */
+/** The name prefix of the PersistentVolumes to attach. They must exist. */
 export const ATTACHED = 'attached'
 
 const ANSWERED_MS = 60_000
 
-/** Asks for one attachment after another, and says how long each took until the driver was called (ms), shortest first. */
+/** Attaches volumes one by one. Returns the time from each request to the call to the driver (ms), shortest first. */
 export async function attachTimes(
   ground: Ground,
   subject: Subject,
@@ -31,9 +31,9 @@ export async function attachTimes(
   return timesToCall(calls(), new Map(requested))
 }
 
-/** How long each volume waited from its request (wall time, by name) to its first call, in ms, shortest first. */
+/** Returns the time from the request for each volume (by name) to its first call (ms), shortest first. */
 export function timesToCall(calls: readonly Call[], requested: ReadonlyMap<string, number>): readonly number[] {
-  // The list is reversed, so the first call of a volume stays.
+  // The calls are reversed, so that the first call of a volume overwrites its later calls.
   const starts = new Map(calls.toReversed().map((call) => [volumeOf(call), call.start]))
   return [...requested]
     .map(([name, from]) => (starts.get(`${name}-handle`) ?? Number.NaN) - from)

@@ -22,7 +22,7 @@ const FOREIGN = 'other.example.com'
 const SETTLED_MS = 25_000
 const DIGESTED_MS = 10_000
 
-/** Leaders whose caches hold a large cluster and that have nothing more to do. */
+/** Measures the start and the memory of leaders in a cluster with 20,000 objects of each kind. */
 export const loaded: BenchScene = {
   name: 'loaded',
   title: 'With 20,000 objects of each kind',
@@ -48,7 +48,7 @@ export const loaded: BenchScene = {
   },
 }
 
-/** Twenty thousand objects of each kind, half of them of another driver. */
+/** Creates 20,000 objects of each kind, half of them for another driver. */
 export async function populate(bench: Bench, ground: Ground, nodeCount = bench.sized(2000)): Promise<void> {
   const count = bench.sized(20_000)
   const from = performance.now()
@@ -82,12 +82,12 @@ export async function populate(bench: Bench, ground: Ground, nodeCount = bench.s
     await mustHold(ground, resource, { count })
     await ground.api.list(resource)
   }
-  // The server has stored much at once; the first subject must not find it busy with that.
+  // The API server is busy after so many writes. The pause keeps this load out of the first measurement.
   await pause(DIGESTED_MS)
   bench.printLine(`  ${count} objects of each kind made in ${((performance.now() - from) / 1000).toFixed(0)} s`)
 }
 
-/** A pod with a claim, its volume, and the attachment of it, as in a cluster at rest. */
+/** Creates a pod with a bound claim, its volume and an attached VolumeAttachment. */
 async function makeSet(ground: Ground, driver: string, name: string): Promise<void> {
   const metadata = {
     finalizers: ['kubernetes.io/pv-protection', finalizerOf(driver)],
@@ -99,7 +99,7 @@ async function makeSet(ground: Ground, driver: string, name: string): Promise<vo
   await ground.api.create(PODS, pod('default', name, [{ name: 'data', persistentVolumeClaim: { claimName: name } }]))
 }
 
-/** Starts a sidecar with one piece of pending work, and measures the time until its first call. */
+/** Starts a sidecar with one piece of pending work, and measures the time until its first call to the driver. */
 async function startWithWork(
   { figures }: Pick<Bench, 'figures'>,
   ground: Ground,
@@ -107,7 +107,7 @@ async function startWithWork(
 ): Promise<Subject> {
   const driver = await ground.driver(DRIVER)
   await giveWork(ground, { app, driver }, `${side}-${round}-${app}`)
-  // Its own lease: earlier subjects release theirs late or not at all.
+  // A separate Lease, because an earlier sidecar releases its Lease late or not at all.
   const subject = await ground.start({ side, app, driver, leaseNamespace: `${side}-${round}` })
   const call = await subject.until('its first call', async () => workCalls(app, driver)[0], 120_000)
   const { cpuSeconds } = subject.cost()
@@ -120,10 +120,10 @@ async function startWithWork(
 
 const QUIET_MS = 10_000
 
-/** How the same work is run: both controllers in one process, two of ours, or the two originals. */
+/** The processes that run attacher and resizer: one process of ours, two processes of ours, or the two originals. */
 export type Layout = 'one' | 'two' | 'original'
 
-/** Both controllers in one process, compared with the same work in two processes. */
+/** Compares attacher and resizer in one process with the same controllers in two processes. */
 export const oneProcess: BenchScene = {
   name: 'one-process',
   title: 'Both in one process',
@@ -147,10 +147,10 @@ interface Memory {
 async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memory): Promise<void> {
   await using ground = await bench.ground()
   await prepare?.(ground)
-  // Once: these figures differ by a few percent from round to round, and each takes half a minute.
+  // One round is enough: the memory differs by a few percent between rounds, and each round takes half a minute.
   await interleaved({ ...bench, rounds: 1 }, async (side, round) => {
     for (const layout of side === 'ours' ? (['one', 'two'] as const) : (['original'] as const)) {
-      // Their own leases: earlier subjects release theirs late or not at all.
+      // A separate namespace for the Leases, because earlier sidecars release their Leases late or not at all.
       const leaseNamespace = `${layout}-${round}`
       await ground.namespace(leaseNamespace)
       const subjects = await startLayout(ground, layout, { driver, leaseNamespace })
@@ -162,7 +162,7 @@ async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memor
   })
 }
 
-/** The processes of a layout; the attacher is in the first. */
+/** Starts the processes of a layout. The first process runs the attacher. */
 export async function startLayout(
   ground: Ground,
   layout: Layout,

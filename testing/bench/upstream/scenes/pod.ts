@@ -29,7 +29,7 @@ const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 const SETTLED_MS = 25_000
 const STANDBY_MS = 4000
-/** The original provisioner needs 0.6 s for each claim under its default limits, with a margin. */
+/** The time-out per object. The original provisioner needs 0.6 s for each claim under its default limits. */
 const PER_OBJECT_MS = 2500
 
 const WHOLE = '--controllers=attacher,resizer,provisioner,snapshotter'
@@ -42,7 +42,7 @@ const WORKERS: Readonly<Record<App, string>> = {
 }
 const APPS = SUBJECTS.map(({ app }) => app)
 
-/** All sidecars of a driver's controller pod: one process of ours, or the four originals. */
+/** Compares all sidecars of a controller pod: one process of ours with the four originals. */
 export const wholePod: BenchScene = {
   name: 'pod',
   title: 'The whole controller pod',
@@ -58,7 +58,7 @@ export const wholePod: BenchScene = {
   },
 }
 
-/** Starts the processes of one side. They have Leases of their own in a namespace of their own. */
+/** Starts one process of ours or the four originals, with their Leases in the given namespace. */
 async function start(
   ground: Ground,
   side: Side,
@@ -88,7 +88,7 @@ async function stopAll(subjects: readonly Subject[]): Promise<void> {
   await Promise.all(subjects.map((subject) => subject.stop()))
 }
 
-/** An API server that serves snapshots. */
+/** Starts an API server with the CustomResourceDefinitions of snapshots. */
 async function snapshotGround(bench: Bench): Promise<Ground> {
   const ground = await bench.ground()
   const { url, ca, adminToken } = ground.cluster
@@ -96,7 +96,7 @@ async function snapshotGround(bench: Bench): Promise<Ground> {
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: adminToken })))
   try {
     await installSnapshotCrds(kubeconfig)
-    // The server refuses a kind for a moment after it has established it.
+    // The API server may refuse requests for a new kind for a moment, even after it reports the kind as established.
     await eventually('the kinds of snapshots', () => ground.api.list(VOLUME_SNAPSHOT_CONTENTS))
   } catch (error) {
     await ground[Symbol.asyncDispose]()
@@ -105,7 +105,7 @@ async function snapshotGround(bench: Bench): Promise<Ground> {
   return ground
 }
 
-/** The time at which the last Lease of a pod was acquired. */
+/** Waits until all Leases have holders. Returns the time at which the last Lease was acquired. */
 async function leading(ground: Ground, subjects: readonly Subject[], leaseNamespace: string): Promise<number> {
   const [first] = subjects
   if (first === undefined) throw new Error('no process was started')
@@ -179,7 +179,7 @@ async function snapshotClass(ground: Ground, driver: string): Promise<void> {
   })
 }
 
-/** Creates the content for the volume `vol-<name>`, in the place of the snapshot-controller. */
+/** Creates the VolumeSnapshotContent for the volume `vol-<name>`, as the snapshot-controller does. */
 async function snapshotContent(ground: Ground, driver: string, name: string): Promise<void> {
   await ground.api.create(VOLUME_SNAPSHOT_CONTENTS, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
@@ -209,7 +209,7 @@ function snapshotReply({ request }: Call): { reply: object } {
   return { reply: { snapshot } }
 }
 
-/** One life of many volumes, phase by phase. */
+/** Measures the whole life of many volumes, from creation to deletion, phase by phase. */
 async function life(bench: Bench, limits: 'default flags' | 'raised limits'): Promise<void> {
   bench.printLine(`  lives with ${limits}`)
   await using ground = await snapshotGround(bench)
@@ -255,7 +255,7 @@ interface Life {
   readonly subjects: readonly Subject[]
 }
 
-/** The time of each phase, from its first request until all volumes are through, in seconds. */
+/** Runs all phases. Returns the seconds of each phase, from its first request until it has ended for all volumes. */
 async function phases({ ground, driver, prefix, count, subjects }: Life): Promise<Readonly<Record<string, number>>> {
   const { api } = ground
   using volumes = await ground.observe(PERSISTENT_VOLUMES)
@@ -325,7 +325,7 @@ async function phases({ ground, driver, prefix, count, subjects }: Life): Promis
   return times
 }
 
-/** Binds all claims to their volumes, and returns which volume a claim has. */
+/** Binds all claims to their volumes. Returns a function from the name of a claim to the name of its volume. */
 async function bind(
   ground: Ground,
   isOurs: (volume: PersistentVolume) => boolean,
@@ -347,20 +347,20 @@ async function bind(
   return volumeOf
 }
 
-/** Deletes a snapshot as the snapshot-controller does. */
+/** Deletes a VolumeSnapshotContent as the snapshot-controller does. */
 async function removeSnapshot({ api }: Ground, name: string): Promise<void> {
   const annotations = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' }
   await api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
   await api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
 }
 
-/** Ignores the finalizer of Kubernetes, because no controller removes it here. */
+/** Ignores the finalizer `kubernetes.io/pv-protection`, because no controller removes it here. */
 function isDeleted({ metadata }: PersistentVolume): boolean {
   const kept = metadata?.finalizers ?? []
   return metadata?.deletionTimestamp != null && kept.every((finalizer) => finalizer === 'kubernetes.io/pv-protection')
 }
 
-/** The time from SIGTERM of the leading pod until the other pod holds all Leases. */
+/** Measures the time from SIGTERM of the leading pod until the other pod holds all Leases. */
 async function handover(bench: Bench): Promise<void> {
   bench.printLine('  handover')
   await using ground = await snapshotGround(bench)

@@ -17,9 +17,9 @@ import { DRIVER, populate } from './loaded.ts'
 import { phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']
-/** The original sends three writes for each claim: two events and the volume. */
+/** The time-out per claim. The original sends two events and the volume for each claim, at five requests a second. */
 const PER_CLAIM_MS = 2500
-/** The bucket of the original is full again. */
+/** The wait after which the rate limiter of the original has its full burst again. */
 const BUCKET_FULL_MS = 2500
 const SETTLED_MS = 25_000
 const NODE_COUNT = 5000
@@ -64,7 +64,8 @@ export const provisionLoaded: BenchScene = {
       const driver = await ground.driver(DRIVER)
       driver.capabilities.topology = true
       await ask(ground, DRIVER, `${leaseNamespace}-claim`)
-      // The driver has registered no keys, so that nodes are cached and no request depends on them.
+      // The CSINodes have no topology keys. With this flag, the provisioner caches the nodes but needs them for no
+      // call.
       const args = ['--immediate-topology=false']
       const subject = await ground.start({ side, app: 'provisioner', driver, args, leaseNamespace })
       const call = await subject.until('its first call', async () => workCalls('provisioner', driver)[0], 120_000)
@@ -83,7 +84,7 @@ export const provisionLoaded: BenchScene = {
   },
 }
 
-/** Nodes with the labels of a cloud, and the topology key of the driver. */
+/** Creates nodes with labels as on a cloud. */
 async function createNodes(ground: Ground, count: number): Promise<void> {
   const name = nodeOf(DRIVER)
   const labels = {
@@ -103,7 +104,7 @@ async function createNodes(ground: Ground, count: number): Promise<void> {
   })
 }
 
-/** Creates a claim for the driver, as the PersistentVolume controller leaves it. */
+/** Creates a claim with the annotation by which the PersistentVolume controller requests its provisioning. */
 async function ask({ api }: Ground, driver: string, name: string): Promise<void> {
   const annotations = { 'volume.kubernetes.io/storage-provisioner': driver }
   const wanted = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })

@@ -55,7 +55,7 @@ async function replica(
   return await ground.start({ side, app, driver, hostname })
 }
 
-/** Returns the time of the first call. Adds work until then, because a leader that is stopping may take some of it. */
+/** Returns the time of the first call. Adds work until then, because the stopping leader may still do some of it. */
 async function firstCall(ground: Ground, subject: Subject, name: string): Promise<number> {
   let given = 0
   const end = Date.now() + WITHIN_MS
@@ -71,9 +71,9 @@ async function firstCall(ground: Ground, subject: Subject, name: string): Promis
 }
 
 const AWAY_MS = 3000
-/** Each round is a little longer: both sides retry at fixed times, and one of them might match by chance. */
+/** The driver stays away longer in each round, so that its return does not match a fixed retry time by chance. */
 const AWAY_LONGER_MS = 300
-/** The delay after which the kubelet first restarts an ended container, and the back-off of later restarts. */
+/** The delays before the kubelet restarts a container: the first restart, then its back-off. */
 const RESTART_MS = [1000, 10_000, 20_000, 40_000]
 
 export const driverRestart: BenchScene = {
@@ -117,7 +117,7 @@ async function restart(
   })
 }
 
-/** Starts a container, and again whenever it ends. */
+/** Runs a sidecar as the kubelet does: restarts it with back-off whenever it ends. */
 class Kubelet implements AsyncDisposable {
   subject: Subject
   restarts = 0
@@ -146,7 +146,7 @@ class Kubelet implements AsyncDisposable {
     for (;;) {
       await this.subject.sidecar.exited
       const delay = RESTART_MS[Math.min(this.restarts, RESTART_MS.length - 1)]
-      await pause(delay, undefined, { signal }).catch(() => undefined) // the signal only ends the wait
+      await pause(delay, undefined, { signal }).catch(() => undefined) // rejects only if aborted
       if (signal.aborted) return
       this.restarts += 1
       this.subject = await this.#start()

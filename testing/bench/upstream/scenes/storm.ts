@@ -15,17 +15,17 @@ import { type Cost, isWork, isWrite, type NotedRequest, type Subject } from '../
 import { warmUp, workCalls } from '../work.ts'
 import { percentile, timesToCall } from './latency.ts'
 
-/** Both sidecars with their own names for the same flags. */
+/** Flags that raise the limits. The two sidecars name the number of workers differently. */
 const OPENED = {
   attacher: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100'],
   resizer: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--workers=100'],
 }
 
-/** The CPU time that an idle sidecar takes in this period. */
+/** A sidecar counts as idle if it uses at most this CPU time in this period. */
 const QUIET = { cpuSeconds: 0.02, ms: 1000 }
 const QUIET_WITHIN_MS = 15_000
 
-/** The time that the originals need for one object under their default limits, with a margin. */
+/** The time-out per object. It exceeds the time that the originals need under their default limits. */
 const PER_OBJECT_MS = 1500
 
 export interface Storm {
@@ -39,7 +39,7 @@ export interface Storm {
   readonly label?: string
 }
 
-/** Without flags for limits: few objects for both sides, and many for ours, which alone completes them in time. */
+/** Runs a storm with default limits: few objects for both sides, then many for ours, because the original is slow. */
 export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
   const [few, many] = [bench.sized(100), bench.sized(1000)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>
@@ -49,7 +49,7 @@ export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise
   await storm({ side: 'ours', round: 2, count: many, args: [], waves: 1, label: `${many}: ` })
 }
 
-/** The first wave of a process compiles code and fills the heap. The third wave shows the lasting cost. */
+/** The number of waves. The first compiles code and fills the heap; the third shows the lasting cost. */
 export const WAVES = 3
 
 export interface Wave {
@@ -60,7 +60,7 @@ export interface Wave {
   readonly label: string | undefined
 }
 
-/** Each wave in turn, then the end of the process. */
+/** Runs the waves in turn, then stops the process. */
 export async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
   const { count, waves, side, round } = how
   for (let wave = 1; wave <= waves; wave += 1) {
@@ -70,7 +70,7 @@ export async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wav
   await subject.stop()
 }
 
-/** The prefix of a wave's figures; undefined for a wave that is not noted. */
+/** Returns the prefix of a wave's figures, or undefined for the second wave, which is not recorded. */
 function waveLabel({ waves, label = '' }: Pick<Storm, 'waves' | 'label'>, wave: number): string | undefined {
   if (waves === 1) return label
   if (wave === 1) return `${label}first wave: `
@@ -85,7 +85,7 @@ interface Phase {
   readonly events: number
 }
 
-/** Changes many objects, waits for the sidecar, and returns its cost. */
+/** Runs `run`, waits until the sidecar is idle, and returns the cost of this work. */
 export async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
   const before = subject.cost()
   const from = Date.now()
@@ -104,7 +104,7 @@ export async function phase(subject: Subject, run: () => Promise<void>): Promise
   }
 }
 
-/** Work after the last object, such as events, belongs to the cost. */
+/** Waits until the sidecar is idle, because later work such as events belongs to the cost. */
 async function quiet(subject: Subject): Promise<Cost> {
   const end = performance.now() + QUIET_WITHIN_MS
   let last = subject.cost()
@@ -159,7 +159,7 @@ async function attaches(bench: Bench, ground: Ground, how: Storm): Promise<void>
   await ground.clear(VOLUME_ATTACHMENTS, PERSISTENT_VOLUMES, CSI_NODES)
 }
 
-/** Attaches all of them and detaches them again. */
+/** Attaches all volumes of a wave, then detaches them. */
 async function attachWave({ figures }: Bench, ground: Ground, { subject, names, how, label }: Wave): Promise<void> {
   const { driver } = subject
   const count = names.length

@@ -13,7 +13,7 @@ export interface Ref {
   readonly namespace?: string | undefined
 }
 
-/** An answer of 400 and above, with the server's message. */
+/** An HTTP answer with a code of 400 or more, with the API server's message. */
 export class ApiFailure extends Error {
   readonly code: number
   readonly status: unknown
@@ -26,7 +26,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** The codes for a missing object, for an existing or changed object, and for a change that its state forbids. */
+/** The HTTP codes for a missing object, for an existing or changed object, and for a change that its state forbids. */
 const REFUSALS = [404, 409, 422]
 
 /** Reports whether the server refused the request because of the state of the object. Throws any other failure. */
@@ -40,7 +40,7 @@ export async function refused(request: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** An administrator's client: plain requests, JSON in and out, no cache, no retries. Shares no code with our client. */
+/** The API client of the tests, with administrator rights, without cache or retries. Shares no code with our client. */
 export class Api {
   readonly #endpoint: Endpoint
   readonly #agent: Agent
@@ -94,7 +94,7 @@ export class Api {
     await this.call('DELETE', resourcePath(resource, ref), { body: options })
   }
 
-  /** Waits for the object to meet the condition. */
+  /** Waits until the object satisfies `holds`, and returns it. */
   async until<T>(resource: Resource<T>, ref: Ref & WaitOptions, holds: (object: T) => boolean | undefined): Promise<T> {
     let last: T | undefined
     try {

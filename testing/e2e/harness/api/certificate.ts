@@ -5,7 +5,7 @@ export interface Certificate {
   readonly key: string
 }
 
-/** Creates a certificate for 127.0.0.1 that is its own authority. */
+/** Creates a self-signed certificate for 127.0.0.1. */
 export function selfSigned(): Certificate {
   const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
   const names = ['-subj', '/CN=e2e', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost']

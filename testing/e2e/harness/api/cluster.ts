@@ -4,7 +4,7 @@ import { SUBJECTS, type Subject } from '../subject.ts'
 import type { Api } from './api.ts'
 import type { Certificate } from './certificate.ts'
 
-/** Permissions belong to the group, so that each test can have a user and an audit trail of its own. */
+/** The group of a user. RBAC grants rights to groups, so that each test has a separate user and audit trail. */
 export type Role = Subject | 'pod' | 'none'
 
 export interface User {
@@ -15,21 +15,21 @@ export interface User {
 /** An API server for the tests, real or emulated. */
 export interface Cluster {
   readonly url: string
-  /** The minor version of the Kubernetes release as which the server answers. */
+  /** The minor version of Kubernetes that the API server reports. */
   readonly minor: number
-  /** The server's own authority. */
+  /** The certificate authority of the API server, as PEM. */
   readonly ca: string
-  /** The certificate of the gates between sidecars and server. */
+  /** The certificate of the gates, which are proxies between the sidecars and the API server. */
   readonly certificate: Certificate
   readonly adminToken: string
   /** A user without permissions. */
   readonly alice: User
   readonly api: Api
-  /** A new user each time. */
+  /** Returns a user with this role that no other test has. */
   user(role: Role): User
-  /** The audit log lines of these users. */
+  /** Returns the audit log lines of these users. */
   auditOf(users: readonly User[]): string[]
-  /** Ends the server as a crash does, and starts it again on the same port and data. Real servers only. */
+  /** Stops the API server as a crash does, and starts it again with the same port and data. Not for the emulator. */
   restart(meanwhile: () => Promise<void>): Promise<void>
   /** Compacts the history, so that no watch can be resumed. */
   compact(): Promise<void>
@@ -38,7 +38,7 @@ export interface Cluster {
 
 const USERS_OF_EACH_ROLE = 1500
 
-/** Both servers read their users at start, so all users that tests may need are created in advance. */
+/** All users that the tests may need. They are created in advance, because API servers read users only at start. */
 export class Users {
   readonly admin: User = { name: 'admin', token: randomUUID() }
   readonly alice: User = { name: 'alice', token: randomUUID() }

@@ -10,16 +10,16 @@ import { type Cluster, type User, Users } from './cluster.ts'
 
 export interface ControlPlaneOptions {
   readonly binaries: string
-  /** The folder of the logs of etcd and kube-apiserver. */
+  /** The folder for the logs of etcd and kube-apiserver. */
   readonly logs: string
   readonly apiServerArgs?: readonly string[]
-  /** The minor version of the Kubernetes release as which the server answers. */
+  /** The minor version of Kubernetes that the API server reports. */
   readonly minor: number
 }
 
-/** A real server and its store. */
+/** A real API server and its etcd. */
 export interface ControlPlane extends Cluster {
-  /** The address of etcd, for plain HTTP. */
+  /** The URL of etcd. */
   readonly etcdUrl: string
 }
 
@@ -34,7 +34,7 @@ const AUDIT_POLICY = {
   ],
 }
 
-/** etcd and kube-apiserver on loopback, with RBAC, a token file and an audit log; nothing on disk outlives the run. */
+/** Starts etcd and kube-apiserver on loopback, with RBAC, a token file and an audit log, in a temporary folder. */
 export async function startControlPlane({
   binaries,
   logs,
@@ -131,7 +131,7 @@ function apiServerFlags(at: { folder: string; port: number; etcdUrl: string; aud
     `--service-account-signing-key-file=${join(folder, 'sa.key')}`,
     '--service-account-issuer=https://kubernetes.default.svc',
     '--service-cluster-ip-range=10.0.0.0/24',
-    // Controllers create service accounts and protection finalizers, and none runs here.
+    // These plugins need controllers, which do not run here, to create service accounts and to remove finalizers.
     '--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection',
     `--audit-policy-file=${join(folder, 'audit-policy.json')}`,
     `--audit-log-path=${auditLog}`,

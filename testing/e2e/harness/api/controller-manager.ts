@@ -7,13 +7,13 @@ import { start } from '../process/processes.ts'
 
 export interface ControllerManagerOptions {
   readonly kubeconfig: string
-  /** The folder of its log and its certificate. */
+  /** The folder for the log and the certificate of kube-controller-manager. */
   readonly folder: string
   readonly controllers: readonly string[]
   readonly args?: readonly string[]
 }
 
-/** Some of the controllers of a real kube-controller-manager. */
+/** Starts a real kube-controller-manager with some of its controllers. */
 export async function startControllerManager(options: ControllerManagerOptions): Promise<ChildProcess> {
   const { kubeconfig, folder, controllers, args = [] } = options
   const binary = join(controlPlaneFolder(resolve(import.meta.dirname, '../../../..')), 'kube-controller-manager')

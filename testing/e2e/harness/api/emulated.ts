@@ -3,10 +3,10 @@ import { Api } from './api.ts'
 import { selfSigned } from './certificate.ts'
 import { type Cluster, Users } from './cluster.ts'
 
-/** The minor version of Kubernetes that the emulator answers as. */
+/** The minor version of Kubernetes that the emulator reports. */
 const MINOR = 36
 
-/** The emulated API server, in this process. */
+/** Starts the emulated API server in this process. */
 export async function startEmulated(): Promise<Cluster> {
   const users = new Users()
   const server = await startApiServer({

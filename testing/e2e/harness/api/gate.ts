@@ -24,17 +24,17 @@ export interface Injection {
 interface OpenWatch {
   readonly request: WireRequest
   readonly response: ServerResponse
-  /** The answer of the server, once it has arrived. */
+  /** The answer of the API server; undefined until it arrives. */
   answer: IncomingMessage | undefined
 }
 
 /**
- * A proxy between one sidecar and the API server: records each request with headers and body, and can inject faults.
- * HTTP/1.1 over TLS, with the server's own certificate.
+ * A proxy between one sidecar and the API server, for HTTP/1.1 over TLS. It records each request with headers and body,
+ * and can inject faults.
  */
 export class Gate {
   readonly requests: WireRequest[] = []
-  /** Evaluated in order for each request; the first fault applies. */
+  /** The rules are evaluated in order for each request. The first fault applies. */
   readonly rules: FaultRule[] = []
   readonly #upstream: string
   readonly #agent: Agent
@@ -67,7 +67,7 @@ export class Gate {
     return `https://127.0.0.1:${this.#port}`
   }
 
-  /** Listens, on the same port as before if there was one. */
+  /** Starts to listen. After `close` it uses the same port again. */
   open(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
@@ -79,7 +79,7 @@ export class Gate {
     })
   }
 
-  /** Stops the server: cuts all connections and refuses new ones. */
+  /** Cuts all connections of the sidecar and refuses new connections. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     for (const socket of this.#sockets) socket.destroy()
@@ -91,7 +91,7 @@ export class Gate {
     this.#agent.destroy()
   }
 
-  /** Ends open watches, like a server that restarts. */
+  /** Cuts open watches, like an API server that restarts. */
   dropWatches(plural?: string): void {
     for (const { request, response } of this.#watches) {
       if (plural === undefined || request.resource === plural) response.destroy()
@@ -105,7 +105,7 @@ export class Gate {
     }
   }
 
-  /** Open watches of these objects deliver nothing until the returned function is called, and then all missed events. */
+  /** Pauses the open watches of these objects. The returned function delivers all missed events. */
   holdWatches(plural: string): () => void {
     const held = [...this.#watches].filter(({ request }) => request.resource === plural)
     for (const { answer, response } of held) answer?.unpipe(response)
@@ -115,7 +115,7 @@ export class Gate {
   }
 
   /**
-   * The existing connections stay open and their packets are acknowledged, but no answer ever arrives; new connections
+   * Silences the existing connections: they stay open and acknowledge packets, but no answer arrives. New connections
    * work. Returns the number of silent connections.
    */
   blackHole(): number {
@@ -155,7 +155,7 @@ export class Gate {
     return this.requests.filter(({ resource }) => resources.includes(resource))
   }
 
-  /** All writes in the order of arrival, without leases and events. */
+  /** Returns the writes to these resources in the order of arrival. Default: all resources except Leases and events. */
   writes(...resources: readonly string[]): WireRequest[] {
     return this.requests.filter(
       ({ method, resource }) =>
@@ -164,7 +164,7 @@ export class Gate {
     )
   }
 
-  /** Like `writes`, once all running requests are answered: a watch may deliver a write before its answer. */
+  /** Like `writes`, but first waits for the answers, because a watch may deliver a write before its answer. */
   async settledWrites(...resources: readonly string[]): Promise<WireRequest[]> {
     const answered = (): boolean => this.writes(...resources).every(({ end }) => end !== undefined)
     await eventually('answers to all writes', answered)
@@ -266,13 +266,13 @@ export class Gate {
   }
 }
 
-/** A fault that delays a request until it is released. */
+/** Returns a fault that delays requests until `release` is called. */
 export function hold(): { readonly fault: Fault; release(): void } {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { fault: { kind: 'wait', for: promise }, release: () => resolve() }
 }
 
-/** A gate that listens in front of a cluster; the owner of `gates` closes it. */
+/** Opens a gate in front of a cluster and adds it to `gates`, whose owner closes it. */
 export async function openGate(
   { url, ca, certificate }: Omit<GateOptions, 'upstream'> & { readonly url: string },
   gates: Gate[],
@@ -283,7 +283,7 @@ export async function openGate(
   return gate
 }
 
-/** An error answer in the form of the API server. */
+/** Returns an error answer with a Status object, as the API server sends it. */
 export function refusal(code: number, reason: string, message: string): AnswerFault {
   const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }
   return { kind: 'answer', code, body }
@@ -298,8 +298,8 @@ export function tooMany(after: number | string): AnswerFault {
 }
 
 /**
- * A server that limits requests in flight to `count`. Each takes `ms`; further requests get a 429 with a pause of a
- * second. Watches and requests about leases pass.
+ * Returns a rule that acts like an API server with a limit of `count` concurrent requests. Each request takes `ms`;
+ * further requests get a 429 with a Retry-After of one second. Watches and requests for Leases are not limited.
  */
 export function seats(count: number, ms: number): FaultRule {
   let taken = 0
@@ -314,7 +314,7 @@ export function seats(count: number, ms: number): FaultRule {
   }
 }
 
-/** A part of a request's body, by its keys. */
+/** Returns the part of a request's body at this path of keys. */
 export function partOf(request: WireRequest | undefined, ...keys: readonly string[]): unknown {
   let part: unknown = request?.body
   for (const key of keys) part = typeof part === 'object' && part !== null ? Reflect.get(part, key) : undefined
@@ -333,7 +333,7 @@ interface ResourcePath {
   readonly name: string | undefined
 }
 
-/** `/apis/storage.k8s.io/v1/volumeattachments/a/status` -> volumeattachments/status, a. */
+/** Splits a path: `/apis/storage.k8s.io/v1/volumeattachments/a/status` has the resource `volumeattachments/status`. */
 function resourcePathOf(path: string): ResourcePath {
   const parts = path.split('/').slice(1).map(decodeURIComponent)
   const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : []

@@ -13,8 +13,6 @@ import type {
   VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 
-/** Minimal valid objects, with the fields that a test sets. */
-
 export function csiNode(
   name: string,
   nodeIds: Readonly<Record<string, string>>,
@@ -26,7 +24,7 @@ export function csiNode(
 
 export type VolumeParts = Omit<Partial<PersistentVolumeSpec>, 'csi'> & {
   readonly metadata?: object
-  /** Added to driver and handle; null for a volume that is not CSI's. */
+  /** Fields in addition to `driver` and `volumeHandle`. Null creates a volume without a CSI source. */
   readonly csi?: Partial<CSIPersistentVolumeSource> | null
 }
 
@@ -104,7 +102,7 @@ export function attributesClass(
   return { apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttributesClass', metadata: { name }, driverName, parameters }
 }
 
-/** A pod that uses a claim; nothing runs it. */
+/** Returns a pod with these volumes. No kubelet runs it. */
 export function pod(namespace: string, name: string, volumes: readonly object[]): Pod {
   return {
     apiVersion: 'v1',

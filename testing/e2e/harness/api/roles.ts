@@ -4,12 +4,12 @@ import type { App } from '../subject.ts'
 import { SUBJECTS } from '../subject.ts'
 import type { Api } from './api.ts'
 
-/** Grants the permissions of the charts to the groups of the token file. */
+/** Grants each sidecar's group of users the permissions of its chart. */
 export async function grant(api: Api): Promise<void> {
   for (const { app } of SUBJECTS) await grantTo(app, `csi-${app}`, { api, rules: FACTS[app].rules })
 }
 
-/** Grants one more role to all sidecars of a kind. */
+/** Grants one more role to the group of users of a sidecar. */
 export async function grantTo(
   app: App,
   name: string,

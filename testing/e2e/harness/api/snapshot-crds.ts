@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { kubectl } from './kubectl.ts'
 
-/** The module with the CRDs of the Go original. */
+/** The Go module with the CRDs of external-snapshotter. */
 const CLIENT = 'github.com/kubernetes-csi/external-snapshotter/client/v8@v8.6.0'
 
-/** Installs the kinds of snapshots on a real API server, and waits until it serves them. */
+/** Installs the CRDs of snapshots on a real API server, and waits until they are established. */
 export async function installSnapshotCrds(kubeconfig: string): Promise<void> {
   const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', CLIENT])
   const { Dir } = JSON.parse(stdout) as { readonly Dir: string }

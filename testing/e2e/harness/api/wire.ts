@@ -1,12 +1,14 @@
-/** One request of a sidecar on the wire. */
+/** One HTTP request of a sidecar, as the gate recorded it. */
 export interface WireRequest {
   readonly seq: number
-  /** Wall time of its arrival. */
+  /** The wall time at which the request arrived. */
   readonly time: number
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
-  /** `volumeattachments`, or `volumeattachments/status` for a subresource; empty if the path is not a resource. */
+  /**
+   * The resource: `volumeattachments`, or with a subresource `volumeattachments/status`. Empty if the path has none.
+   */
   readonly resource: string
   readonly namespace: string | undefined
   readonly name: string | undefined
@@ -14,14 +16,14 @@ export interface WireRequest {
   readonly contentType: string | undefined
   readonly userAgent: string | undefined
   readonly authorization: string | undefined
-  /** The parent of the server's span. */
+  /** The header with the trace context, which becomes the parent of the API server's span. */
   readonly traceparent: string | undefined
   readonly bytes: Buffer
-  /** Parsed when it is JSON. */
+  /** The parsed body if it is JSON. Otherwise undefined. */
   readonly body: unknown
-  /** 0 until the answer, and 0 without one. */
+  /** The HTTP code of the answer. 0 before the answer, or if there is no answer. */
   code: number
-  /** Wall time of the end of the answer. */
+  /** The wall time at which the answer ended. */
   end: number | undefined
 }
 
@@ -32,10 +34,10 @@ export interface AnswerFault {
   readonly headers?: Record<string, string>
 }
 
-/** A replacement or a delay of the answer to a request. */
+/** A fault that replaces, delays or drops the answer to a request. */
 export type Fault =
   | AnswerFault
-  /** These bytes, followed by the end of the answer, the end of the connection, or neither. */
+  /** Answers with these bytes, and then ends the answer, cuts the connection, or leaves it open. */
   | {
       readonly kind: 'raw'
       readonly code: number

@@ -7,7 +7,7 @@ const CHANGED =
 export const BROKEN = refusal(500, 'InternalError', 'Internal error occurred: etcdserver: request timed out')
 export const ETCD_TIRED = refusal(500, 'InternalError', 'etcd is tired')
 
-/** Temporary failures of a write. */
+/** Temporary failures of a write request, by name. */
 export const WRITE_FAULTS: Readonly<Record<string, Fault>> = {
   conflict: refusal(409, 'Conflict', CHANGED),
   busy: refusal(429, 'TooManyRequests', 'too many requests'),

@@ -29,7 +29,7 @@ import {
   type SnapshotBug,
 } from '../../../../apps/driver-test/src/testing/snapshots.ts'
 
-/** A driver with the sockets of its nodes. */
+/** The controller service and the node services of one CSI driver. */
 interface WholeDriver {
   readonly controller: CsiDriver
   readonly nodes: readonly CsiDriver[]
@@ -38,19 +38,19 @@ interface WholeDriver {
 /** Adds a bug to a driver. */
 type Bug = (driver: WholeDriver) => void
 
-/** A call to a driver with a bug. */
+/** The arguments of a function that answers a call in place of the driver. */
 interface Called<Q, R> {
   readonly request: Q
-  /** The correct answer of the driver. */
+  /** Returns the correct answer of the driver. */
   readonly own: () => R
   readonly driver: CsiDriver
 }
 
-/** A bug, and the promise that it breaks, as the reports of the driver test name it. */
+/** A bug, and the check of the driver test that must find it. */
 interface Planted {
   readonly check: keyof typeof CHECKS
   readonly put: Bug
-  /** True for a bug of snapshots or of the content of volumes. */
+  /** True for a bug in snapshots or in the content of volumes. */
   readonly holds?: boolean
 }
 
@@ -58,7 +58,7 @@ function found(check: Planted['check'], put: Bug): Planted {
   return { check, put }
 }
 
-/** A bug in an answer of the controller service. */
+/** Returns a bug that replaces the answer of one method of the controller service. */
 function instead<Q extends object, R extends object>(
   check: Planted['check'],
   method: UnaryMethod<Q, R>,
@@ -67,7 +67,7 @@ function instead<Q extends object, R extends object>(
   return found(check, ({ controller }) => replace(controller, method, answer))
 }
 
-/** A bug in an answer of each node. */
+/** Returns a bug that replaces the answer of one method of each node service. */
 function onNodes<Q extends object, R extends object>(
   check: Planted['check'],
   method: UnaryMethod<Q, R>,
@@ -87,10 +87,10 @@ function replace<Q extends object, R extends object>(
   driver.script(method, (request: Q) => answer({ request, own: () => driver.own<Q, R>(method, request), driver }))
 }
 
-/** Mounts need root. */
+/** True if this process can mount file systems, which needs root on Linux. */
 const CAN_MOUNT = process.platform === 'linux' && process.getuid?.() === 0
 
-/** Bugs of snapshots, and of the content of volumes. The driver has both only with one of these bugs, or with none. */
+/** Bugs in snapshots and in the content of volumes. A driver with another bug has no snapshots and no content. */
 const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   Object.entries({ ...SNAPSHOT_BUGS, ...(CAN_MOUNT ? CONTENT_BUGS : {}) }).map(([name, check]) => [
     name,
@@ -98,7 +98,7 @@ const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   ]),
 )
 
-/** Gives the driver snapshots, and as root also volumes that hold files and bytes, in a folder that survives it. */
+/** Lets the driver keep snapshots and, if it can mount, the content of volumes, in files that survive the driver. */
 export function hold({ controller: driver, nodes }: WholeDriver, folder: string, bug: string | undefined): void {
   driver.settings.controller = [...driver.settings.controller, ...SNAPSHOTS]
   keepSnapshots(driver, { file: `${folder}-snapshots.json`, bug: isIn(SNAPSHOT_BUGS, bug) ? bug : undefined })
@@ -111,7 +111,7 @@ function isIn<K extends ContentBug | SnapshotBug>(bugs: Readonly<Record<K, unkno
   return Object.hasOwn(bugs, bug)
 }
 
-/** Bugs that show when the driver is killed, or ends; each start of the driver adds them after it has read its state. */
+/** Bugs that show when the driver is killed or exits. Each start adds the bug after the driver has read its state. */
 const KILL_BUGS: Readonly<Record<string, Planted>> = {
   'attachments-lost-at-kill': found('kept', ({ controller }) => {
     for (const { attachments } of controller.volumes.all) attachments.clear()
@@ -129,7 +129,7 @@ const KILL_BUGS: Readonly<Record<string, Planted>> = {
       return own()
     }).put(whole)
   }),
-  /** The driver cannot read its stored state. */
+  /** Simulates a driver that cannot read its stored state and exits. */
   'never-starts-again': found('alive', ({ controller }) => {
     if (controller.volumes.all.length > 0) process.exit(3)
   }),
@@ -202,7 +202,7 @@ const NODE_BUGS: Readonly<Record<string, Planted>> = {
   }),
 }
 
-/** Bugs that no cluster provokes. */
+/** Bugs that show only in calls that Kubernetes does not send. */
 const STRICT_BUGS: Readonly<Record<string, Planted>> = {
   'two-nodes': instead('oneNode', ControllerPublishVolume, ({ request, driver }) => {
     const { volumeCapability: capability } = request
@@ -280,7 +280,7 @@ const CONTROLLER_BUGS: Readonly<Record<string, Planted>> = {
     const { volume } = own()
     return { volume: volume && { ...volume, contentSource: undefined } }
   }),
-  /** The reference driver had it: the source of a clone was not stored with it. */
+  /** The driver csi-driver-host-path had this bug: it did not store the source of a clone. */
   'clone-not-idempotent': instead('idempotence', CreateVolume, ({ request, own, driver }) => {
     if (request.volumeContentSource !== undefined && driver.volumes.named(request.name) !== undefined) {
       throw new DriverFailure('ALREADY_EXISTS', 'existing volume source volume id not matching')
@@ -312,7 +312,7 @@ const CONTROLLER_BUGS: Readonly<Record<string, Planted>> = {
     return own()
   }),
   'unpublish-leaves-volume': instead('ended', ControllerUnpublishVolume, () => ({})),
-  /** A detach removes the volume from every node, also from a later one. */
+  /** A detach removes the volume from all nodes, also from a node to which it was attached later. */
   'detach-of-new-attachment': instead('kept', ControllerUnpublishVolume, ({ request, driver }) => {
     driver.volumes.get(request.volumeId)?.attachments.clear()
     return {}
@@ -364,7 +364,7 @@ const CONTROLLER_BUGS: Readonly<Record<string, Planted>> = {
   }),
 }
 
-/** Bugs of a driver, by name. */
+/** All bugs of a driver, by name. */
 export const BUGS: Readonly<Record<string, Planted>> = {
   ...CONTROLLER_BUGS,
   ...NODE_BUGS,

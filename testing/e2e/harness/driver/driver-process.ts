@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url'
 import { start, stop } from '../process/processes.ts'
 import { Driver } from './driver.ts'
 
-/** A driver in a process of its own, which can be stopped and continued. */
+/** A CSI driver in a child process, which signals can stop and continue. */
 export interface DriverProcess extends AsyncDisposable {
   signal(signal: NodeJS.Signals): void
 }
 
-/** Resolves once it listens. */
+/** Starts a driver process, and resolves when it listens on its socket. */
 export async function driverProcess(socket: string, name: string): Promise<DriverProcess> {
   const child = start(process.execPath, [fileURLToPath(import.meta.url), socket, name], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -21,16 +21,16 @@ import {
 import { pause } from '../waiting.ts'
 import { type Plain, plain } from './plain.ts'
 
-/** One RPC as the driver received it. Times are wall time in milliseconds. */
+/** One call that the driver received. Times are wall times in milliseconds. */
 export interface Call {
   readonly method: string
   readonly request: Plain
   readonly start: number
-  /** The deadline of the call; Infinity without one. */
+  /** The time from the start to the deadline. Infinity if the call has no deadline. */
   readonly timeoutMs: number
   readonly metadata: Readonly<Record<string, unknown>>
   end: number | undefined
-  /** The returned code; undefined while the call hangs. */
+  /** The returned gRPC code; undefined while the call hangs. */
   code: number | undefined
   cancelled: boolean
   /**
@@ -40,9 +40,9 @@ export interface Call {
   abandonedAt: number | undefined
 }
 
-/** The answer of the driver. */
+/** The driver's answer to a call. */
 export type Answer =
-  /** A function is asked when the answer is due. */
+  /** A reply that is a function is called when the answer is due. */
   | { readonly reply: object | (() => object); readonly after?: number | Promise<void> }
   | {
       readonly code: number
@@ -68,7 +68,7 @@ export interface DriverOptions extends Partial<Capabilities> {
   readonly name: string
 }
 
-/** The reply of a healthy driver in each field that the test does not set. */
+/** Returns the default reply of a healthy driver. The script of a test overrides its fields. */
 function usualReply({ method, request }: Call): object {
   if (method === 'ControllerPublishVolume') return { publishContext: {} }
   if (method === 'ListVolumes') return { entries: [], nextToken: '' }
@@ -77,13 +77,13 @@ function usualReply({ method, request }: Call): object {
   return { capacityBytes: requiredBytes(request), nodeExpansionRequired: false }
 }
 
-/** The same volume for the same name. */
+/** Returns the volume for a CreateVolume request. Requests with the same name get the same volume. */
 export function createdVolume(request: Plain, more: object = {}): object {
   const capacityBytes = requiredBytes(request)
   return { volumeId: `vol-${request['name']}`, capacityBytes, volumeContext: {}, accessibleTopology: [], ...more }
 }
 
-/** The size that a request asks for. */
+/** Returns the required size of a request in bytes; 0 if it has none. */
 export function requiredBytes(request: Plain): bigint {
   const range = request['capacity_range'] as { required_bytes?: string } | undefined
   return BigInt(range?.required_bytes ?? 0)
@@ -91,12 +91,12 @@ export function requiredBytes(request: Plain): bigint {
 
 const SERVICES = [IdentityService, ControllerService, NodeService, GroupControllerService]
 
-/** A CSI driver that returns the answers of the test and records its calls. */
+/** A CSI driver for tests. It answers calls as a test scripts them, and records all calls. */
 export class Driver {
   readonly socket: string
   name: string
   readonly calls: Call[] = []
-  /** The scripts by the name of the RPC. */
+  /** The scripted answers, by the name of the RPC. */
   readonly scripts: Record<string, Script> = {}
   readonly capabilities: Capabilities
   #server: Server | undefined
@@ -109,7 +109,7 @@ export class Driver {
     this.capabilities = { controllerService, topology, controller: [...controller], node: [...node] }
   }
 
-  /** Listens on the socket; again after a kill. */
+  /** Starts to listen on the socket, also after `kill`. */
   async start(): Promise<void> {
     const server = new Server({ 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 })
     for (const service of SERVICES) {
@@ -128,20 +128,20 @@ export class Driver {
     this.#server = server
   }
 
-  /** Like a killed process: connections break, nothing listens, the socket file disappears or stays. */
+  /** Acts like a killed process: breaks all connections, stops listening and removes the socket file. */
   kill(): void {
     this.#server?.forceShutdown()
     this.#server = undefined
     rmSync(this.socket, { force: true })
   }
 
-  /** Sets the answer from now on. */
+  /** Sets the answer to all later calls of this RPC. */
   on(method: string, script: Script): void {
     this.scripts[method] = script
     this.#counts[method] = 0
   }
 
-  /** The calls of these RPCs, in the order of their arrival. */
+  /** Returns the calls of these RPCs in the order of arrival. */
   callsOf(...methods: readonly string[]): Call[] {
     return this.calls.filter(({ method }) => methods.includes(method))
   }
@@ -190,7 +190,7 @@ export class Driver {
     reply({ code: answer.code, details: answer.message, metadata: detailsOf(answer) })
   }
 
-  /** The default answers of a healthy driver. */
+  /** Returns the answer of a healthy driver to an RPC without a script. */
   #usual(method: string): Answer {
     const { controllerService, topology, controller, node } = this.capabilities
     switch (method) {
@@ -242,7 +242,7 @@ function numberOf(table: Readonly<Record<string, number | string>>, name: string
   return typeof name === 'number' ? name : Number(table[name])
 }
 
-/** google.rpc.Status with one RetryInfo, in protobuf by hand: three nested messages of one field each. */
+/** Encodes a `google.rpc.Status` with one RetryInfo as protobuf, by hand. */
 function detailsOf({
   code,
   message,

@@ -1,7 +1,7 @@
-// The emulated driver as a separate process:
+// Runs the emulated CSI driver as a separate process:
 //   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--holds FOLDER] [--bug NAME]
-// The file keeps its storage across a kill, including every answered change. The first two nodes are in one
-// zone, all others in another. With a folder it has snapshots, and as root also volumes that hold something.
+// FILE keeps the volumes across a kill, including every answered change. The first two nodes are in one zone, all
+// other nodes in another zone. With FOLDER the driver keeps snapshots and, as root, the content of volumes.
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
@@ -40,14 +40,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 /**
- * Returns the path of the socket until the driver has its state and its capabilities. Clients that connect earlier
- * would not learn them.
+ * Returns the temporary path of the socket while the driver restores its state and its capabilities. Clients that
+ * connect before the end would miss them.
  */
 function unready(path: string): string {
   return `${path}.new`
 }
 
-/** Called before the answer leaves. */
+/** Saves the volumes after each call, before its answer is sent. */
 function saveAfterCalls({ log }: CsiDriver): void {
   log.subscribe(({ end }) => {
     if (end !== undefined) save(driver)
@@ -80,7 +80,7 @@ async function startNode(path: string, index: number): Promise<CsiDriver> {
 }
 
 interface Saved {
-  /** The highest number of an id: none is given twice. */
+  /** The highest number in a volume ID, so that no ID is used twice. */
   readonly highest: number
   readonly volumes: readonly Stored[]
 }
@@ -95,7 +95,7 @@ function save({ volumes }: CsiDriver): void {
   writeWhole(state, text)
 }
 
-/** Returns the highest number of an id. */
+/** Restores the volumes from the file. Returns the highest number in a volume ID. */
 function restore({ volumes }: CsiDriver): number {
   if (!existsSync(state)) return 0
   const saved: Saved = JSON.parse(readFileSync(state, 'utf8'), (_key, value) => {

@@ -1,6 +1,6 @@
 import type { Field, Shape } from '@csi-sidecars/csi-proto'
 
-/** A message with the names of the proto: only set fields, enum values by name, large numbers as text. */
+/** A protobuf message as JSON: set fields only, proto names, enum values by name, 64-bit numbers as text. */
 export type Plain = Readonly<Record<string, unknown>>
 
 export function plain(message: unknown, shape: Shape): Plain {

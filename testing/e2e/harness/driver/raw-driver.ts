@@ -13,20 +13,20 @@ import {
   PluginCapability_Service_Type,
 } from '@csi-sidecars/csi-proto'
 
-/** The answer to a call; the request is a message of the proto, or undefined if it is unreadable. */
+/** Answers a call. `request` is the decoded message, or undefined for an unknown RPC. */
 export type RawAnswer = (stream: ServerHttp2Stream, request: unknown) => void
 
 export const GRPC_HEADERS = { ':status': 200, 'content-type': 'application/grpc' }
 
 const METHODS = [...Object.values(IdentityService), ...Object.values(ControllerService)]
-/** PUBLISH_UNPUBLISH_VOLUME and EXPAND_VOLUME, by number. */
+/** The numbers of the capabilities PUBLISH_UNPUBLISH_VOLUME and EXPAND_VOLUME. */
 const CONTROLLER = [2, 9]
 
-/** A driver on plain HTTP/2. It can send answers that no gRPC server sends, and it attaches and expands by default. */
+/** A CSI driver on plain HTTP/2. It can send answers that no gRPC server sends. By default it attaches and expands. */
 export class RawDriver {
   readonly socket: string
   readonly name: string
-  /** The calls with the name of the RPC, in the order of their arrival. */
+  /** The received calls in the order of arrival, with the name of the RPC. */
   readonly calls: { readonly method: string; readonly request: unknown }[] = []
   readonly answers: Record<string, RawAnswer> = {}
   readonly #sessions = new Set<ServerHttp2Session>()
@@ -39,7 +39,7 @@ export class RawDriver {
 
   async start(): Promise<void> {
     rmSync(this.socket, { force: true })
-    // The client validates sent headers; this server does not.
+    // These options allow headers that a client refuses, such as very long headers.
     const server = createServer({ maxSendHeaderBlockLength: 64 * 1024 * 1024, strictFieldWhitespaceValidation: false })
     server.on('session', (session) => {
       this.#sessions.add(session)
@@ -50,11 +50,11 @@ export class RawDriver {
       this.#onStream(stream, String(headers[':path'])),
     )
     await new Promise<void>((resolve) => server.listen(this.socket, () => resolve()))
-    // A test that fails before `kill` must not keep the runner alive.
+    // The server must not keep the runner alive if a test fails before `kill`.
     this.#server = server.unref()
   }
 
-  /** Like a killed process. */
+  /** Acts like a killed process: breaks all connections and removes the socket file. */
   kill(): void {
     for (const session of this.#sessions) session.destroy()
     this.#server?.close()
@@ -69,7 +69,7 @@ export class RawDriver {
   #onStream(stream: ServerHttp2Stream, path: string): void {
     const method = path.slice(path.lastIndexOf('/') + 1)
     const chunks: Buffer[] = []
-    stream.on('error', () => undefined) // the other side has gone, or was broken on purpose
+    stream.on('error', () => undefined) // the client has gone, or the test broke the stream
     stream.on('data', (chunk: Buffer) => chunks.push(chunk))
     stream.on('end', () => {
       const definition = METHODS.find((each) => each.path === path)
@@ -109,14 +109,14 @@ export function framed(message: Buffer, compressed = 0): Buffer {
   return Buffer.concat([head, message])
 }
 
-/** A success with these bytes as its message. */
+/** Answers a call successfully with these bytes as the message. */
 export function reply(stream: ServerHttp2Stream, message: Buffer): void {
   stream.respond(GRPC_HEADERS, { waitForTrailers: true })
   stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
   stream.end(framed(message))
 }
 
-/** An error without a message, with optional extra headers. */
+/** Answers a call with a gRPC error, with optional extra headers. */
 export function refuse(
   stream: ServerHttp2Stream,
   { code, message, ...others }: { code: number; message: string; [header: string]: string | number },

@@ -1,7 +1,8 @@
-// A process that keeps a port busy: `node crowd.ts slow|tls PORT COUNT`. A separate process, so that its own work does
-// not delay what the test measures.
-//   slow: each client sends its request a byte at a time and connects again as soon as it is closed.
-//   tls: connections and handshakes, most of them unfinished. Prints "over" once the server has closed those.
+// Keeps a port busy: `node crowd.ts slow|tls PORT COUNT`. It is a separate process, so that its work does not delay
+// the measurements of the test.
+//   slow: each client sends its request one byte at a time, and connects again when the connection is closed.
+//   tls: opens connections and TLS handshakes, most of them unfinished. Prints "over" when the server has closed the
+//   unfinished handshakes.
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { pause } from '../waiting.ts'
@@ -10,7 +11,7 @@ const [port = 0, count = 0] = process.argv.slice(3).map(Number)
 const BETWEEN_BYTES_MS = 100
 const SLOW_REQUEST = `GET /metrics HTTP/1.1\r\nHost: ${'x'.repeat(500)}\r\n\r\n`
 const BETWEEN_CONNECTIONS_MS = 3
-/** A ClientHello that announces more than follows. */
+/** The first bytes of a TLS ClientHello whose rest never follows. */
 const HALF_A_HELLO = '\x16\x03\x01\x01\x00\x01\x00'
 
 async function slowRequest(): Promise<void> {
@@ -56,7 +57,7 @@ const KINDS: readonly (() => Socket)[] = [
 
 async function tlsClients(): Promise<void> {
   for (let index = 0; index < count; index += 1) {
-    // The server closes them; that is expected.
+    // An error is expected, because the server closes the connection.
     KINDS[index % KINDS.length]?.()
       .on('error', () => undefined)
       .resume()

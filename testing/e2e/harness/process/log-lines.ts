@@ -7,7 +7,7 @@ export function assertContains(line: string | undefined, ...texts: readonly stri
   throw new AssertionError({ message: `the line does not contain the expected text`, actual: line, expected: missing })
 }
 
-/** The error line of a failed start: message and pairs, without time and source location. */
+/** Returns the last log line of a process: severity, message and pairs, without time and source location. */
 export function lastLogLine({ lines }: { readonly lines: readonly string[] }): string {
   const line = lines.at(-1) ?? ''
   return `${line.slice(0, 1)} ${line.slice(line.indexOf(']') + 2)}`

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Memory of a process, in MiB. */
+/** The memory of a process, in MiB. */
 export interface Memory {
   /** The memory in RAM. `anonymous` is the part of it that no file backs. */
   readonly rss: number
   readonly anonymous: number
-  /** The most that was ever in RAM. */
+  /** The largest resident memory so far. */
   readonly peak: number
 }
 
@@ -29,7 +29,7 @@ export function anonymousMiB(pid: number): number {
 const ROOT = '/sys/fs/cgroup'
 const MIB = 1024 * 1024
 
-/** The names of the files in the two versions of control groups. */
+/** The paths of the control files in the two versions of Linux control groups (cgroups). */
 const VERSIONS = [
   { root: ROOT, marker: 'cgroup.controllers', limit: 'memory.max', peak: 'memory.peak' },
   {
@@ -40,12 +40,12 @@ const VERSIONS = [
   },
 ]
 
-/** A memory limit like that of a container, for one program. */
+/** A memory limit for one program, like the memory limit of a container. */
 interface MemoryLimit {
-  /** Runs the program within the limit from its first instruction on. */
+  /** The path of a script that runs the program under the limit from its first instruction on. */
   readonly binary: string
   peakMib(): number
-  /** Removes the limit, after its processes have ended. */
+  /** Removes the limit. Its processes must have ended. */
   remove(): void
 }
 
@@ -58,7 +58,7 @@ export function memoryLimit(
   if (version === undefined) return undefined
   const group = join(version.root, name)
   try {
-    mkdirSync(group, { recursive: true }) // it stays where a program has not ended in time
+    mkdirSync(group, { recursive: true }) // it exists if an earlier program did not end in time
     writeFileSync(join(group, version.limit), String(mib * MIB))
   } catch {
     return undefined

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 
 /**
- * Every process and folder of a run, so that nothing outlives it: not when a test fails, not on Ctrl-C, and not when
- * the runner itself is killed. For the last case a small shell reads from a pipe of ours and cleans up at its end.
+ * The processes and folders of a run. All are ended and removed if a test fails, on Ctrl-C, and if the runner itself is
+ * killed. For the last case, a small shell reads from a pipe of the runner and cleans up when the pipe closes.
  */
 
 const running = new Set<ChildProcess>()
@@ -29,7 +29,7 @@ sleep 0.2
 
 const reaper = spawn('sh', ['-c', REAPER], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
 reaper.unref()
-reaper.stdin.on('error', () => undefined) // without it we still clean up ourselves
+reaper.stdin.on('error', () => undefined) // without the shell, the exit handlers still clean up
 if ('unref' in reaper.stdin && typeof reaper.stdin.unref === 'function') reaper.stdin.unref()
 
 process.on('exit', stopEverything)
@@ -40,7 +40,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-/** Starts a process in a group of its own; its child processes end with it. */
+/** Starts a process in a new process group, so that `stop` also ends its child processes. */
 export function start(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
   const child = spawn(command, args, { ...options, detached: true })
   const { pid } = child
@@ -93,7 +93,7 @@ export async function runToEnd(
   return { ...exit, stdout: stdout(), stderr: stderr(), output: output() }
 }
 
-/** Kills a process group and waits for its end. */
+/** Kills the process and its process group, and waits for the end of the process. */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.pid === undefined) return
   const gone = exitOf(child)
@@ -101,7 +101,7 @@ export async function stop(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** A folder that is removed at the end of the run. */
+/** Creates a folder that is removed at the end of the run. */
 export function temporaryFolder(prefix: string): string {
   const folder = mkdtempSync(join(tmpdir(), `${prefix}-`))
   folders.add(folder)
@@ -114,7 +114,7 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL')
   } catch {
-    child.kill('SIGKILL') // the group is gone already
+    child.kill('SIGKILL') // the process group has already ended
   }
 }
 

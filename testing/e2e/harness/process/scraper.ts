@@ -9,12 +9,12 @@ import { eventually } from '../waiting.ts'
 
 export interface ScraperOptions {
   readonly port: number | undefined
-  /** The authority that it trusts; absent: any certificate. */
+  /** The certificate authority that the scraper trusts. If absent, it accepts any certificate. */
   readonly ca?: string
-  /** Its own certificate. */
+  /** The client certificate of the scraper. */
   readonly client?: Issued
   readonly token?: string
-  /** Reuses its connection, like Prometheus. */
+  /** True to reuse one connection, as Prometheus does. */
   readonly kept?: boolean
 }
 
@@ -25,7 +25,7 @@ export interface Scrape {
   readonly tookMs: number
 }
 
-/** Requests the HTTP endpoint over TLS. */
+/** An HTTPS client for the HTTP endpoint of a sidecar. */
 export class Scraper {
   readonly #options: RequestOptions
 
@@ -56,7 +56,7 @@ export class Scraper {
   }
 }
 
-/** The common name of the certificate at a port. */
+/** Returns the common name of the certificate that the server at a port presents. */
 export async function shownAt(port: number | undefined): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port: port ?? 0, rejectUnauthorized: false })
   try {
@@ -67,23 +67,23 @@ export async function shownAt(port: number | undefined): Promise<string> {
   }
 }
 
-/** Connections that send these bytes and read nothing. */
+/** Opens connections that send these bytes and read nothing. */
 export function connections({ port = 0 }: RunningSidecar, count: number, bytes: string): readonly Socket[] {
   return Array.from({ length: count }, () => {
     const socket = connectTcp(port, '127.0.0.1')
-    socket.on('error', () => undefined) // the sidecar may close it
+    socket.on('error', () => undefined) // the sidecar may close the connection
     socket.pause()
     socket.write(bytes)
     return socket
   })
 }
 
-/** The limit for the growth of the memory during an abuse. */
+/** The limit for the growth of a sidecar's memory while misbehaving clients use its HTTP endpoint. */
 export const MOST_GROWTH_MIB = 90
-/** The process answers within this time after an abuse. */
+/** The time within which a sidecar must answer after misbehaving clients have gone. */
 const RECOVERED_WITHIN_MS = 2000
 
-/** Waits for an answer after the clients of an abuse have gone. */
+/** Checks that the sidecar answers soon after misbehaving clients have gone. */
 export async function recovered(sidecar: RunningSidecar, path: string): Promise<void> {
   const answered = async (): Promise<boolean> => (await sidecar.http(path)).code === 200
   await eventually(`an answer from ${path}`, answered, { within: RECOVERED_WITHIN_MS })

@@ -7,13 +7,13 @@ export interface SidecarOptions {
   readonly args: readonly string[]
   readonly env?: NodeJS.ProcessEnv | undefined
   readonly cwd?: string
-  /** Replicas identify each other by their host names. */
+  /** The host name, from which a replica derives its identity in the Lease. */
   readonly hostname?: string | undefined
   /** The port of `--http-endpoint` or `--metrics-address`. */
   readonly port?: number
 }
 
-/** A binary under test as a process of its own. */
+/** A running process of a binary under test. */
 export class Sidecar {
   readonly process: ChildProcess
   readonly args: readonly string[]
@@ -70,7 +70,7 @@ export class Sidecar {
     this.process.kill(signal)
   }
 
-  /** The exit; all output has been read. */
+  /** Waits until the process has ended and all its output is read. */
   async end(within = 15_000): Promise<Exit> {
     const exit = await eventually(`the end of the process`, () => this.exit, { within })
     const drained = (): boolean =>
@@ -79,13 +79,13 @@ export class Sidecar {
     return exit
   }
 
-  /** Ends it by a signal. */
+  /** Sends a signal and waits for the end of the process. */
   endBy(signal: NodeJS.Signals, within?: number): Promise<Exit> {
     this.signal(signal)
     return this.end(within)
   }
 
-  /** Uses a separate connection, as a probe does. A kept connection may close while this request is sent. */
+  /** Requests a path of the HTTP endpoint on a new connection, because a kept connection may close at the same time. */
   async http(
     path: string,
     headers: Record<string, string> = {},
@@ -99,7 +99,7 @@ export class Sidecar {
   }
 }
 
-/** Gives the process its own host name, in a Linux namespace; the process keeps its id. */
+/** Returns the command that gives a program its own host name in a Linux namespace. The process ID stays the same. */
 function underName(hostname: string): readonly string[] {
   const asRoot = process.getuid?.() === 0 ? [] : ['--map-root-user']
   return ['unshare', ...asRoot, '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', hostname]
@@ -109,7 +109,7 @@ export interface Metrics {
   readonly text: string
   readonly families: ReadonlyMap<string, { readonly type: string; readonly help: string }>
   readonly samples: readonly Sample[]
-  /** The value of the one series with this name and at least these labels. */
+  /** Returns the value of the series with this name and these labels. Throws if several series match. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
 }
 

@@ -25,20 +25,20 @@ import {
 const OUT_OF_SERVICE = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }
 const app = (what = 'app', on = 'n1') => pod(what, { node: on, claims: ['data'] })
 
-/** Starts with two nodes and a bound claim. The actions of the scenario follow. */
+/** Builds a scenario that starts with two nodes and a bound claim. */
 function attach(name: string, options: VolumeOptions, ...steps: readonly (readonly Action[] | Step)[]): Scenario {
   const modes = options.modes === undefined ? {} : { modes: options.modes }
   return scenario(`attach: ${name}`, [node('n1'), node('n2'), volume('pv', options), claim('data', modes)], ...steps)
 }
 
-/** The real controller resynchronises every three minutes, and an attach times out after two. */
+/** The time limit of slow conditions. The real controller resynchronises every 3 minutes; attaches time out after 2. */
 const MINUTES = 240_000
 
 function long(one: Scenario): Scenario {
   return { ...one, long: true, round: 4 }
 }
 
-/** Pods, nodes and attachments. */
+/** Scenarios for the attach/detach controller: pods, nodes and attachments. */
 export const attachScenarios: readonly Scenario[] = [
   attach('a pod is created and deleted', {}, [app()], [deleted(PODS, 'app')]),
   attach(
@@ -88,7 +88,7 @@ export const attachScenarios: readonly Scenario[] = [
     ),
   ),
   attach('the driver refuses, and the pod is deleted', { handle: 'refused' }, [app()], {
-    // A volume that was never attached counts as mounted until the kubelet reports.
+    // The controller treats a volume that was never attached as mounted until the kubelet reports.
     actions: [deleted(PODS, 'app'), changed(NODES, 'n1', { metadata: { annotations: { heard: 'yes' } } })],
     until: gone('VolumeAttachment'),
   }),

@@ -21,7 +21,7 @@ const released = (what: string) => changed(VOLUMES, what, { spec: { claimRef: nu
 const BLOCK = { volumeMode: 'Block' as const }
 const MANY = { modes: ['ReadWriteMany'] }
 
-/** Existing claims and volumes, and which are bound to each other. */
+/** Scenarios that bind existing claims and volumes. */
 export const bindScenarios: readonly Scenario[] = [
   scenario(
     'bind: the smallest volume that is large enough',

@@ -22,13 +22,13 @@ const ephemeral = (name: string, spec: object = {}) => ({
     },
   },
 })
-/** The class does not exist: no volume is created. */
+/** A class that does not exist, so that no volume is created. */
 const NONE = { storageClassName: 'none' }
 const selected = (what: string) =>
   changed(CLAIMS, 'data', (scene) => ({ metadata: { annotations: node(scene.name(what)) } }))
 const node = (name: string) => ({ 'volume.kubernetes.io/selected-node': name })
 
-/** Volumes that are made for claims, and claims that are made for pods. */
+/** Scenarios in which the controllers create volumes for claims, and claims for pods. */
 export const provisionScenarios: readonly Scenario[] = [
   scenario('provision: by the driver', [storageClass('class')], [claim('data')]),
   scenario('provision: a block volume', [storageClass('class')], [claim('data', { volumeMode: 'Block' })]),

@@ -17,7 +17,7 @@ function used(name: string, options: VolumeOptions, ...steps: readonly (readonly
   return scenario(name, [volume('pv', options), claim('data')], ...steps)
 }
 
-/** The scenarios for a volume whose claim is deleted. */
+/** Scenarios for a volume whose claim is deleted. */
 export const reclaimScenarios: readonly Scenario[] = [
   used('retain: released', {}, [gone]),
   used('retain: the claim is recreated', {}, [gone], [claim('data')]),

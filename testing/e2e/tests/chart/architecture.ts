@@ -9,22 +9,22 @@ import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
 import { attached, getAttachment, scene } from '../attacher/scene.ts'
 
-/** The attach that docs/architecture.md follows, message by message. */
+/** Compares the messages of an attach with the example in docs/architecture.md. */
 
 const DOCUMENT = resolve(import.meta.dirname, '../../../../docs/architecture.md')
-/** The volume reaches the attacher by a watch of its own. */
+/** The time in which the attacher's watch delivers the PersistentVolume. */
 const VOLUME_SEEN_MS = 200
 
 interface Message {
   readonly time: number
-  /** The order within one millisecond: the answer of the driver precedes the write about it. */
+  /** The order within one millisecond. A call to the driver precedes the write of its result. */
   readonly rank: number
   readonly text: string
 }
 
 const test = testsOf('attacher', 'architecture')
 
-test('an attach is the messages that the documentation shows, and no other', { only: 'ours' }, async (t) => {
+test('an attach sends exactly the messages that docs/architecture.md shows', { only: 'ours' }, async (t) => {
   const { driver, attacher, node } = await scene(t, {
     prepare: (each) => each.on('ControllerPublishVolume', { reply: { publishContext: { device: '/dev/xvdb' } } }),
   })
@@ -36,7 +36,7 @@ test('an attach is the messages that the documentation shows, and no other', { o
   await t.create(VOLUME_ATTACHMENTS, va)
   await attached(t)
   await attacher.line('finished processing')
-  // The small read that checks the connections comes once in a while, whatever the work.
+  // The sidecar reads `/version` from time to time to check its connections. This read is not part of the attach.
   const ofWork = attacher.gate.requests.slice(before).filter(({ path }) => path !== '/version')
   const requests = ofWork.map(({ time, method, path, resource, body }) => ({
     time,
@@ -57,7 +57,7 @@ test('an attach is the messages that the documentation shows, and no other', { o
   equal(named.replaceAll(`${t.id}-`, '').replaceAll(`${t.id}.`, '').split('\n'), shown?.text.trimEnd().split('\n'))
 })
 
-/** The uids that the patches name: the document shows whose they are. */
+/** Returns the UIDs in the patches by object. The document shows the object name in place of each UID. */
 async function uidsOf(t: TestContext): Promise<ReadonlyMap<string, string>> {
   const pv = await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })
   const va = await getAttachment(t)

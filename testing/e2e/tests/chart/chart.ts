@@ -32,7 +32,7 @@ import {
 import { surroundings } from '../work.ts'
 import { createAll, createNamespace, type Installation, installed, renderInto } from './rendered.ts'
 
-/** The chart's objects as the API server sees them, and the sidecars as the chart starts them. Needs Helm. */
+/** Tests of the rendered chart on a real API server, and of sidecars with its arguments and rights. They need Helm. */
 
 const DRIVERLESS = { only: 'ours', target: 'real' } as const
 const test = helmPath() === undefined ? () => undefined : testsOf('attacher', 'chart')
@@ -43,13 +43,13 @@ const bothTest = helmPath() === undefined ? () => undefined : testsOf('both', 'c
 if (helmPath() === undefined) process.stdout.write('no tests of the chart: Helm is missing\n')
 
 for (const example of EXAMPLES) {
-  test(`every object of example ${example} is one that the API server takes`, DRIVERLESS, async (t) => {
+  test(`the API server accepts every object of example ${example}`, DRIVERLESS, async (t) => {
     const objects = await renderInto(t, { files: [exampleFile(example)], tests: true })
     await createAll(t, objects, '?dryRun=All&fieldValidation=Strict')
   })
 }
 
-/** The answer of admission to the example's pod in this namespace. */
+/** Returns the answer of Pod Security admission to the example's pod in this namespace. */
 async function admission(t: TestContext, namespace: string, example: Example): Promise<string> {
   const [spec] = podSpecs(render({ files: [exampleFile(example)] }))
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name: 'pod' }, spec }
@@ -62,7 +62,7 @@ async function admission(t: TestContext, namespace: string, example: Example): P
   }
 }
 
-test('its pods pass the Pod Security level that it promises', DRIVERLESS, async (t) => {
+test('the pods of each example pass the Pod Security level that the example promises', DRIVERLESS, async (t) => {
   const [restricted, baseline] = [t.name('restricted'), t.name('baseline')]
   await createNamespace(t, restricted, { 'pod-security.kubernetes.io/enforce': 'restricted' })
   await createNamespace(t, baseline, { 'pod-security.kubernetes.io/enforce': 'baseline' })
@@ -71,7 +71,7 @@ test('its pods pass the Pod Security level that it promises', DRIVERLESS, async 
   match(await admission(t, restricted, 'driver'), /violates PodSecurity "restricted/)
 })
 
-/** The sidecar with exactly the arguments and the permissions that the chart renders, as its own service account. */
+/** Starts a sidecar with exactly the arguments and permissions that the chart renders, under its service account. */
 async function ofDriver(
   t: TestContext,
   app: Subject,
@@ -86,12 +86,12 @@ async function ofDriver(
   return { running, readiness: async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).text() }
 }
 
-/** Requests of the sidecar that the API server has refused. */
+/** Returns the audit log lines of requests that the API server has refused with 403. */
 function refusedOf(t: TestContext, running: RunningSidecar): string[] {
   return t.cluster.auditOf([running.user]).filter((line) => line.includes('"code":403'))
 }
 
-test('the attacher works with the rendered arguments and rights, and lacks none', DRIVERLESS, async (t) => {
+test('the rendered arguments and rights are sufficient for the attacher', DRIVERLESS, async (t) => {
   const driver = await t.driver({ controller: ATTACH })
   const node = await t.createNode('node')
   const { running: attacher, readiness } = await ofDriver(t, 'attacher', { driver })
@@ -106,7 +106,7 @@ test('the attacher works with the rendered arguments and rights, and lacks none'
 })
 
 resizerTest(
-  'the resizer on a node works with the rendered arguments and rights, and needs no lease',
+  'the rendered arguments and rights are sufficient for a resizer on a node, without a Lease',
   DRIVERLESS,
   async (t) => {
     const node = t.name('a')
@@ -131,7 +131,7 @@ resizerTest(
   },
 )
 
-resizerTest('the resizer works with the rendered arguments and rights, and lacks none', DRIVERLESS, async (t) => {
+resizerTest('the rendered arguments and rights are sufficient for the resizer', DRIVERLESS, async (t) => {
   const driver = await t.driver({ controller: EXPAND })
   await t.createClass()
   const { running: resizer, readiness } = await ofDriver(t, 'resizer', { driver })
@@ -144,7 +144,7 @@ resizerTest('the resizer works with the rendered arguments and rights, and lacks
   equal(refusedOf(t, resizer), [])
 })
 
-bothTest('process one works with the rendered arguments and rights, and lacks none', DRIVERLESS, async (t) => {
+bothTest('the rendered arguments and rights are sufficient for the combined process', DRIVERLESS, async (t) => {
   const driver = await t.fullDriver()
   const node = await surroundings(t)
   const { running, readiness } = await ofDriver(t, 'both', { driver })
@@ -158,7 +158,7 @@ bothTest('process one works with the rendered arguments and rights, and lacks no
   equal(refusedOf(t, running), [])
 })
 
-bothTest('process one works with one lease and the rights for it', DRIVERLESS, async (t) => {
+bothTest('the rendered rights are sufficient for a single Lease of the combined process', DRIVERLESS, async (t) => {
   const driver = await t.fullDriver()
   const node = await t.createNode('node')
   const { running } = await ofDriver(t, 'both', { driver, values: { sidecars: { singleLease: 'one-lease' } } })
@@ -182,7 +182,7 @@ async function takeSnapshots(t: TestContext): Promise<void> {
   await gone(t, group, VOLUME_GROUP_SNAPSHOT_CONTENTS)
 }
 
-/** Provisions a volume, and deletes it when it is released. */
+/** Provisions a volume, releases it and waits for its deletion. */
 async function provisionAndDelete(t: TestContext): Promise<void> {
   const pv = (await provision(t, { suffix: '-new' })).metadata?.name ?? ''
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-new'), { metadata: { finalizers: null } })
@@ -192,7 +192,7 @@ async function provisionAndDelete(t: TestContext): Promise<void> {
 }
 
 snapshotterTest(
-  'the snapshotter works with the rendered arguments and rights, and lacks none',
+  'the rendered arguments and rights are sufficient for snapshots and group snapshots',
   DRIVERLESS,
   async (t) => {
     await installCrds(t)
@@ -207,7 +207,7 @@ snapshotterTest(
 )
 
 provisionerTest(
-  'the provisioner works with the rendered arguments and rights, and lacks none',
+  'the rendered arguments and rights are sufficient for the provisioner with capacity tracking',
   DRIVERLESS,
   async (t) => {
     await installCrds(t)
@@ -237,7 +237,7 @@ provisionerTest(
   },
 )
 
-/** The pod of the provisioner, with the controllers above it. */
+/** Creates the pod of the provisioner with its owners, a Deployment and a ReplicaSet. */
 async function createOwners(t: TestContext, namespace: string): Promise<void> {
   const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'c' }] } }
   const spec = { replicas: 0, selector: { matchLabels: { a: 'b' } }, template }
@@ -258,7 +258,7 @@ async function createOwners(t: TestContext, namespace: string): Promise<void> {
   }
 }
 
-bothTest('process one works with all sidecars, their leases and rights, and lacks none', DRIVERLESS, async (t) => {
+bothTest('the rendered arguments and rights are sufficient for all sidecars in one process', DRIVERLESS, async (t) => {
   await installCrds(t)
   const driver = await snapshotDriver(t, ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME'])
   const node = await surroundings(t)
@@ -280,7 +280,7 @@ bothTest('process one works with all sidecars, their leases and rights, and lack
 for (const app of ['attacher', 'resizer'] as const) {
   const testOf = app === 'attacher' ? test : resizerTest
 
-  testOf('the Go original leads with the rendered rights, and lacks none of leases', DRIVERLESS, async (t) => {
+  testOf('the rendered rights for Leases are sufficient for the Go original', DRIVERLESS, async (t) => {
     const { running } = await ofDriver(t, app, { driver: await t.fullDriver(), binary: t.original(app) })
     await running.line('became leader, starting')
     const lease = { namespace: t.name('storage'), name: leaseName(app, t.driverName) }
@@ -291,7 +291,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(ofLeases, [])
   })
 
-  testOf('the lease of another driver is out of its reach', DRIVERLESS, async (t) => {
+  testOf('the sidecar cannot read the Lease of another driver', DRIVERLESS, async (t) => {
     const { running } = await ofDriver(t, app, { driver: await t.fullDriver() })
     await running.line('became leader, starting')
     const path = `/apis/coordination.k8s.io/v1/namespaces/${t.name('storage')}/leases/other`

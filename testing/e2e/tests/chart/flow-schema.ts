@@ -16,7 +16,7 @@ import { eventually } from '../../harness/waiting.ts'
 import { apiServer, controlPlaneBinaries } from '../../tools/binaries.ts'
 import { createAll, renderInto, tokenOf } from './rendered.ts'
 
-/** API Priority and Fairness and the leases of the sidecars, on a real API server. */
+/** Tests of the chart's FlowSchema, which gives requests for Leases priority, on a real API server. */
 
 const FLOW_CONTROL = '/apis/flowcontrol.apiserver.k8s.io/v1'
 const REAL = { only: 'ours', notOne: true, target: 'real' } as const
@@ -24,7 +24,7 @@ const VALUES = { flowSchema: { enabled: true } }
 
 const test = helmPath() === undefined ? () => undefined : testsOf('attacher', 'chart')
 
-test('flowSchema: requests for its leases, and no others, have their priority', REAL, async (t) => {
+test('flowSchema: only requests for Leases of the sidecar have the priority of elections', REAL, async (t) => {
   const values = { ...VALUES, fullnameOverride: t.name('chart') }
   const objects = await renderInto(t, { files: [exampleFile('driver')], values })
   const account = podSpecs(objects)[0]?.serviceAccountName ?? ''
@@ -59,17 +59,17 @@ test('flowSchema: requests for its leases, and no others, have their priority', 
 })
 
 const WITHIN_MS = 5 * 60_000
-/** As many as there are queues of a priority level, and more. */
+/** The number of noisy accounts. It exceeds the number of queues of a priority level. */
 const NOISY_ACCOUNTS = 150
 const SEAT_HELD_MS = 6_000
-/** --leader-election-renew-deadline */
+/** The default of `--leader-election-renew-deadline`. */
 const RENEW_DEADLINE_MS = 10_000
 const SECONDS = 25
 
 const long = LONG && helmPath() !== undefined ? check : () => undefined
 
 long(
-  'flowSchema: leases are renewed in time while workloads saturate the API server, and without it they are not',
+  'flowSchema: Leases are renewed in time on a saturated API server only with the FlowSchema',
   { target: 'real', within: WITHIN_MS },
   async ({ folder }) => {
     const assets = controlPlaneBinaries(resolve(import.meta.dirname, '../../../..'))
@@ -85,7 +85,7 @@ long(
 )
 
 async function saturated(server: ControlPlane): Promise<void> {
-  // Without the driver's name the account may change any lease of the namespace, as this test does.
+  // Without a driver name, the chart lets the account change any Lease of the namespace, as this test does.
   const objects = render({ files: [exampleFile('driver')], values: { ...VALUES, driver: { name: '' } } })
   for (const name of ['storage', 'noise']) {
     await server.api.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
@@ -116,7 +116,7 @@ async function saturated(server: ControlPlane): Promise<void> {
   ok(after < RENEW_DEADLINE_MS / 2, `${after} ms`)
 }
 
-/** Renews a lease each second as the account does; the longest time between two successes, in milliseconds. */
+/** Renews a Lease each second as the account. Returns the longest time between two successes, in milliseconds. */
 async function slowestRenewal(server: ControlPlane, token: string): Promise<number> {
   const api = new Api({ ...server, token })
   const leases = '/apis/coordination.k8s.io/v1/namespaces/storage/leases'
@@ -135,7 +135,7 @@ async function slowestRenewal(server: ControlPlane, token: string): Promise<numb
   return Math.round(slowest)
 }
 
-/** Undefined if the server is overloaded. */
+/** Returns the answer, or undefined if the API server is overloaded (429). */
 async function orRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -145,7 +145,7 @@ async function orRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Writes without end; each occupies a seat of the server for seconds. */
+/** Sends writes until the signal. Each write occupies a seat of the API server for seconds. */
 async function makeNoise({ url, ca }: ControlPlane, token: string, signal: AbortSignal): Promise<void> {
   const api = new Api({ url, ca, token })
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'noise-' } }
@@ -173,7 +173,7 @@ interface Webhook extends Disposable {
   readonly configuration: object
 }
 
-/** An admission webhook that answers after seconds, so that each ConfigMap of the load occupies a seat. */
+/** Starts an admission webhook that answers after seconds, so that each ConfigMap of the load occupies a seat. */
 async function slowWebhook(): Promise<Webhook> {
   const ca = makeAuthority('ca')
   const server = createServer(ca.server('webhook'), (asked, answer) => {

@@ -16,10 +16,10 @@ import { surroundings } from '../work.ts'
 import { Kubelet } from './kubelet.ts'
 import { REGISTRY } from './released.ts'
 
-/** A driver's controller on a real control plane, and an administrator who installs and swaps its sidecars in a shell. */
+/** Helpers for tests in which an administrator installs or replaces the sidecars of a driver with shell commands. */
 
 const root = resolve(import.meta.dirname, '../../../..')
-/** As in the lines of the documents. */
+/** The namespace that the documents use. */
 export const NAMESPACE = 'storage'
 export const ORIGINALS = {
   attacher: 'registry.k8s.io/sig-storage/csi-attacher:v4.13.0',
@@ -30,10 +30,10 @@ export const OURS = {
   attacher: `${REGISTRY}/csi-attacher:v${version}`,
   resizer: `${REGISTRY}/csi-resizer:v${version}`,
 }
-/** Both in one process. */
+/** The image with all sidecars in one process. */
 export const ONE = { both: `${REGISTRY}/csi-sidecars:v${version}` }
 
-/** The lines of a document that a reader may copy into a shell. */
+/** Returns the shell commands of a document. */
 export function linesOf(path: string): readonly string[] {
   return commandsIn({ path, text: readFileSync(join(root, path), 'utf8') }).map(({ line }) => line)
 }
@@ -41,11 +41,11 @@ export function linesOf(path: string): readonly string[] {
 export interface Ground extends AsyncDisposable {
   readonly kubelet: Kubelet
   readonly driver: Driver
-  /** Runs a line in the root of the repository, as its reader does. Returns its output. */
+  /** Runs a shell command in the root of the repository and returns its output. */
   readonly shell: (line: string) => Promise<string>
 }
 
-/** The controllers that create pods of a Deployment, a node for them, a driver, and a shell. */
+/** Starts the Deployment controllers, a kubelet for their pods, a driver, and a shell. */
 export async function ground(t: TestContext): Promise<Ground> {
   const driver = await t.fullDriver()
   await surroundings(t)
@@ -88,7 +88,7 @@ async function removeAll(t: TestContext, group: string, plural: string): Promise
   await t.api.call('DELETE', `${group}/namespaces/${NAMESPACE}/${plural}`)
 }
 
-/** A volume is attached, and a claim grows: both sidecars that run now do their work. */
+/** Checks that the running attacher attaches a volume and that the running resizer expands a claim. */
 export async function works(t: TestContext, suffix: string): Promise<void> {
   await attachAndWait(t, { node: t.name('node') }, { suffix, within: 40_000 })
   const { pvc } = await grown(t, { suffix: `-claim${suffix}` })
@@ -99,7 +99,7 @@ export async function detaches(t: TestContext, suffix: string): Promise<void> {
   await detachAndWait(t, t.name(`va${suffix}`), { within: 40_000 })
 }
 
-/** Two replicas of both, and no other. */
+/** Waits until exactly two replicas of each image run. */
 export async function onlyRuns(kubelet: Kubelet, images: Readonly<Record<string, string>>): Promise<void> {
   const expected = Object.values(images)
     .flatMap((image) => [image, image])
@@ -108,7 +108,7 @@ export async function onlyRuns(kubelet: Kubelet, images: Readonly<Record<string,
   await eventually(`two of each of ${expected.join()}`, asExpected, { within: 40_000 })
 }
 
-/** A driver's own Deployment as many charts have it, with the originals. */
+/** Creates a controller Deployment of a driver with the original sidecars, as many vendors' charts contain it. */
 export async function vendorDeployment(t: TestContext): Promise<void> {
   const name = 'example-controller'
   if ((await t.api.find(NAMESPACES, { name: NAMESPACE })) === undefined) {
@@ -151,9 +151,9 @@ export async function vendorDeployment(t: TestContext): Promise<void> {
   await t.api.call('POST', `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`, { body })
 }
 
-/** Tests of the installation; none without Helm. */
+/** Like `testsOf`, but adds no tests if Helm is missing. */
 export const installationTests: typeof testsOf = (app, group) =>
   helmPath() === undefined ? () => undefined : testsOf(app, group)
 
-/** The namespace is the one that the documents name, so one test at a time. */
+/** The options of the installation tests. They run one by one, because all use the namespace of the documents. */
 export const INSTALLATION: TestOptions = { only: 'ours', notOne: true, target: 'real', alone: true, within: 300_000 }

@@ -26,7 +26,7 @@ interface RunningPod {
 
 export interface KubeletOptions {
   readonly namespace: string
-  /** The program in an image of a sidecar; any other image is the driver's. */
+  /** The path of the program by sidecar image. Any other image belongs to the driver. */
   readonly programs: Readonly<Record<string, string>>
   readonly driver: Driver
 }
@@ -42,7 +42,7 @@ const LOOK_EVERY_MS = 100
  * SIGTERM.
  */
 export class Kubelet implements AsyncDisposable {
-  /** Rejects when it cannot run a pod, so that no test waits for one in vain. */
+  /** Rejects when a pod cannot run, so that a test fails early. */
   readonly failed: Promise<never>
   /** The output of the pods that run to completion, by the name of the pod. */
   readonly printed = new Map<string, string>()
@@ -61,14 +61,14 @@ export class Kubelet implements AsyncDisposable {
     this.#ended = this.#run().catch((error: unknown) => reject(new Error('a pod cannot run', { cause: error })))
   }
 
-  /** The images of all sidecars that run now, in order. */
+  /** Returns the images of all running sidecars, sorted. */
   images(): readonly string[] {
     return this.#containers()
       .map(({ image }) => image)
       .sort()
   }
 
-  /** The sidecars of an image, in the pods that there are. */
+  /** Returns the running sidecars whose image contains this name. */
   sidecars(imageName: string): readonly RunningSidecar[] {
     return this.#containers()
       .filter(({ image }) => image.includes(imageName))
@@ -110,7 +110,7 @@ export class Kubelet implements AsyncDisposable {
     await this.#report(name, { phase: 'Running', conditions: [condition] })
   }
 
-  /** A pod of `helm test`: its result is the exit code of its program. */
+  /** Runs a pod of `helm test`. The exit code of its program determines the phase of the pod. */
   async #runOnce(pod: Pod): Promise<void> {
     const { uid = '', name = '' } = pod.metadata ?? {}
     if (this.#pods.has(uid)) return
@@ -171,7 +171,7 @@ export class Kubelet implements AsyncDisposable {
     return mount === undefined ? expanded : expanded.replace(`=${mount.mountPath}/`, `=${this.#socketFolder()}/`)
   }
 
-  /** A folder in which the driver's socket is called as drivers call it. */
+  /** Returns a folder that contains the driver's socket under the usual name `csi.sock`. */
   #socketFolder(): string {
     const folder = join(this.#t.folder, 'csi')
     mkdirSync(folder, { recursive: true })

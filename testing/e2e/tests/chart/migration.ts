@@ -19,15 +19,15 @@ import {
 } from './installation.ts'
 import { releasedChart } from './released.ts'
 
-/** The lines of docs/migration.md, in their order: each is run, and has the effect that the page describes. */
+/** Runs the commands of docs/migration.md in their order and checks their effects. */
 
 const lines = linesOf('docs/migration.md')
-/** The first lines are about the swap, the others about the one process, nodes and versions. */
+/** The number of commands that replace the originals. Later commands are about the combined process and upgrades. */
 const SWAP = 6
 
 const test = LONG ? installationTests('attacher', 'migration page') : () => undefined
 
-test('its lines lead from the originals to ours and back', INSTALLATION, async (t) => {
+test('the commands of docs/migration.md lead from the original sidecars to ours and back', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet } = here
   const shell = (line = ''): Promise<string> => here.shell(line.replaceAll('<name>', 'example-controller'))
@@ -54,7 +54,7 @@ test('its lines lead from the originals to ours and back', INSTALLATION, async (
   await detaches(t, '3')
 })
 
-test('its lines lead to the one process and back, and from version to version', INSTALLATION, async (t) => {
+test('docs/migration.md leads to the combined process and back, and to a new version', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   const released = releasedChart(t)
@@ -78,7 +78,7 @@ test('its lines lead to the one process and back, and from version to version', 
   await shell(`helm uninstall example --namespace ${NAMESPACE}`)
 })
 
-test('its lines lead to all sidecars in one process and back', INSTALLATION, async (t) => {
+test('the commands of docs/migration.md lead to all sidecars in one process and back', INSTALLATION, async (t) => {
   await installCrds(t)
   await using here = await ground(t)
   const { kubelet, shell, driver } = here

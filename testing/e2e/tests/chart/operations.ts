@@ -13,13 +13,13 @@ import {
   vendorDeployment,
 } from './installation.ts'
 
-/** The lines that docs/operations.md gives to the engineer on call. */
+/** Runs the kubectl commands of docs/operations.md. */
 
 const test = installationTests('attacher', 'operations')
 
 /**
- * The first three need a node: it keeps logs, and the way to a pod's port leads through it. The tests of explain run
- * the fourth, whose exit code reports stuck objects. The cluster of this test has no snapshots.
+ * Commands that this test does not run. Logs, port-forward and raw reads need a real node. The tests of explain run
+ * `kubectl csi`. This cluster has no snapshots.
  */
 const NOT_HERE = [
   'kubectl -n <namespace> logs',
@@ -29,14 +29,14 @@ const NOT_HERE = [
   'kubectl describe volumesnapshot',
 ]
 
-test('each command of the documentation has its effect', INSTALLATION, async (t) => {
+test('every kubectl command of docs/operations.md works', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   await vendorDeployment(t)
   await onlyRuns(kubelet, ORIGINALS)
   const { va } = await attachAndWait(t, { node: t.name('node') })
   const { pvc } = await bound(t, { suffix: '-claim' })
-  // A volume that is deleted while it is attached: its handle is unknown.
+  // The PersistentVolume is deleted while it is attached, so that its handle is unknown.
   await t.strip(PERSISTENT_VOLUMES, { name: t.name('pv') })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
 

@@ -22,5 +22,5 @@ interface PodSpec {
 const specOf = (pod: Pod): PodSpec => (pod as { spec?: unknown }).spec as PodSpec
 export const containersOf = (pod: Pod): readonly ContainerSpec[] => specOf(pod).containers
 export const accountOf = (pod: Pod): string => specOf(pod).serviceAccountName ?? 'default'
-/** A pod of `helm test`. */
+/** Reports whether a pod belongs to `helm test`, so that it runs to its end. */
 export const runsToEnd = (pod: Pod): boolean => specOf(pod).restartPolicy === 'Never'

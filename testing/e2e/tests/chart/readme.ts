@@ -16,13 +16,13 @@ import {
 import { releasedChart } from './released.ts'
 
 /**
- * The commands of README.md as a reader copies them, on a real control plane with the real helm and kubectl. The
- * installed sidecars run: a substitute for the kubelet starts a process for each sidecar's container.
+ * Runs the commands of README.md with the real helm and kubectl on a real control plane. A substitute for the kubelet
+ * starts a process for each sidecar's container.
  */
 
 const lines = linesOf('README.md')
 
-/** The one line of the README that begins so. */
+/** Returns the only command of README.md with this beginning. */
 function lineOf(beginning: string): string {
   const found = lines.filter((line) => line.startsWith(beginning))
   equal([beginning, found.length], [beginning, 1])
@@ -31,7 +31,7 @@ function lineOf(beginning: string): string {
 
 const test = installationTests('attacher', 'README')
 
-test('its lines swap the images of a Deployment with the originals, and swap them back', INSTALLATION, async (t) => {
+test('the commands of README.md replace the images of a Deployment, and restore them', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   await vendorDeployment(t)
@@ -50,7 +50,7 @@ test('its lines swap the images of a Deployment with the originals, and swap the
   await detaches(t, '3')
 })
 
-test('its lines install the chart, upgrade it and roll it back', INSTALLATION, async (t) => {
+test('the commands of README.md install the chart, upgrade it and roll it back', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   const flag = (text: string): string[] =>
@@ -84,13 +84,13 @@ test('its lines install the chart, upgrade it and roll it back', INSTALLATION, a
   await shell('helm uninstall example --namespace storage')
 })
 
-/** The next steps in the chart's notes. */
+/** Returns the commands in the notes that the chart prints after its installation, without `kubectl logs`. */
 function notes(output: string): readonly string[] {
   const found = output.split('\n').flatMap((line) => /^ {4}(kubectl .*)$/.exec(line)?.[1] ?? [])
   equal(
     found.map((line) => line.split(' ').slice(0, 4).join(' ')),
     ['kubectl -n storage rollout', 'kubectl -n storage logs', 'kubectl -n storage get'],
   )
-  // Logs are kept by nodes, and there is none.
+  // `kubectl logs` needs a real node.
   return found.filter((line) => !line.includes(' logs '))
 }

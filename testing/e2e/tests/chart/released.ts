@@ -5,15 +5,15 @@ import { releaseChart } from '../../../../images/tools/release-chart.ts'
 import type { TestContext } from '../../harness/context.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
-/** The registry of images and chart in the documents. */
+/** The registry of the images and the chart that the documents name. */
 export const REGISTRY = registryOf(homeOf(root))
 
 const { version } = JSON.parse(readFileSync(join(root, 'apps/attacher/package.json'), 'utf8')) as { version: string }
 const CHART_LINE = `oci://${REGISTRY}/charts/csi-sidecars --version ${version} `
 
 /**
- * Makes the chart as a release does, with tags in place of the digests. Returns a function that changes a line of a
- * document: the line takes this chart, and the example of that name with the name of the test's driver.
+ * Builds the chart as a release does, with image tags instead of digests. Returns a function that changes a command of
+ * a document, so that it installs this chart for the test's driver.
  */
 export function releasedChart(t: TestContext): (line: string) => string {
   const chart = releaseChart(t.folder, REGISTRY, {})

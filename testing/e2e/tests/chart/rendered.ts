@@ -8,7 +8,7 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import { SUBJECTS, type Subject } from '../../harness/subject.ts'
 
-/** Kinds that need a CustomResourceDefinition. */
+/** The API versions of custom resources, whose CustomResourceDefinitions are not installed. */
 const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
 
 const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
@@ -27,11 +27,11 @@ export interface Installation {
   readonly args?: (rendered: readonly string[]) => readonly string[]
   readonly binary?: string
   readonly env?: Readonly<Record<string, string>>
-  /** After the objects of the chart, before the start of the sidecar. */
+  /** Runs after the chart's objects are created and before the sidecar starts. */
   readonly prepare?: () => Promise<void>
 }
 
-/** As `render`, with created namespaces of the test. Without custom resources. */
+/** Renders the chart into new namespaces of the test, without custom resources. */
 export async function renderInto(t: TestContext, options: RenderOptions): Promise<readonly Manifest[]> {
   const objects = render(options).filter(({ apiVersion }) => !OF_OPERATORS.includes(apiVersion))
   const namespaces = new Set(objects.flatMap(({ metadata }) => metadata.namespace ?? []))
@@ -52,7 +52,7 @@ export async function createNamespace(
   await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
 }
 
-/** A token of a service account. */
+/** Requests a token of a service account. */
 export async function tokenOf(api: Api, namespace: string, account: string): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
@@ -64,7 +64,7 @@ interface Installed {
   readonly metricsPort: number
 }
 
-/** The sidecar as the chart starts it, with the values of an example and these, as its own service account. */
+/** Starts a sidecar as the chart does, with the values of an example and further values, under its service account. */
 export async function installed(
   t: TestContext,
   app: Subject,

@@ -11,12 +11,12 @@ import { testsOf } from '../../harness/test.ts'
 import { files, reviewer } from '../secure/tls.ts'
 import { surroundings, work } from '../work.ts'
 
-/** The rollback section of docs/migration.md, with an installation that has every flag of ours. */
+/** Tests the rollback section of docs/migration.md for an installation that sets every flag of our sidecars. */
 
 const root = resolve(import.meta.dirname, '../../../..')
 const authority = makeAuthority('ca')
 
-/** The flags that the document says to remove. */
+/** Returns the flags that docs/migration.md says to remove before a rollback. */
 function toRemove(app: App): ReadonlySet<string> {
   const section = sectionOf(readFileSync(join(root, 'docs/migration.md'), 'utf8'), 'rollback-flags') ?? ''
   const rows = section.split('\n').filter((line) => line.startsWith('| both |') || line.startsWith(`| ${app} |`))
@@ -29,12 +29,12 @@ function argsOfOurs(t: TestContext, app: App): readonly string[] {
   const names = table.flatMap(({ name, aliases = [] }) => [name, ...aliases])
   const fixed = [
     ...files(t, authority.server('endpoint'), authority.cert).args,
-    // A certificate is given.
+    // The arguments above contain a certificate.
     '--tls-self-signed=false',
     '--tls-cipher-suites=ECDHE-ECDSA-AES128-GCM-SHA256,ECDHE-RSA-AES128-GCM-SHA256',
     '--tls-min-version=VersionTLS12',
     '--authorization-always-allow-paths=/livez,/readyz',
-    // It excludes the leader election that the original needs; docs/migration.md has another way back from it.
+    // Node deployment excludes the leader election that the original needs. Its rollback is documented separately.
     ...(app === 'resizer' ? ['--node-deployment=false', '--node-name='] : []),
     '--on-driver-loss=exit',
     '--on-lease-loss=exit',
@@ -54,7 +54,7 @@ function otherValue(table: (typeof FLAG_TABLES)[App], name: string): string {
 
 for (const app of ['attacher', 'resizer'] as const) {
   testsOf(app, 'rollback')(
-    'an installation with every flag of ours works with the original, without what the page lists',
+    'an installation with every flag of ours works with the original after the listed flags are removed',
     { only: 'ours', notOne: true, target: 'real' },
     async (t) => {
       const driver = await t.fullDriver()

@@ -8,7 +8,7 @@ const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 /** The path of Node.js in our images. */
 const NODE = '/bin/node'
 
-/** Runs the program of a container that only needs Node.js and its account, to its end. */
+/** Runs the program of a container to its end, with Node.js and the token of a service account. */
 export async function runContainer(
   t: TestContext,
   container: ContainerSpec | undefined,

@@ -8,7 +8,7 @@ import { eventually } from '../../harness/waiting.ts'
 import { files } from '../secure/tls.ts'
 import { createNamespace, installed, tokenOf } from './rendered.ts'
 
-/** The rendered arguments, whose files are in the test's folder. */
+/** Replaces the folders of certificates in the rendered arguments by the folder of the test. */
 function argsIn(t: TestContext, args: readonly string[]): readonly string[] {
   return args.map((argument) =>
     argument.replace(/=\/etc\/csi-sidecars-(client-ca|tls)\//, (_, volume: string) => {
@@ -23,7 +23,7 @@ const DRIVERLESS = { only: 'ours', target: 'real' } as const
 for (const app of helmPath() === undefined ? [] : (['attacher', 'resizer'] as const)) {
   const test = testsOf(app, 'chart')
 
-  test('examples/secure.yaml: Prometheus scrapes with its token, and no other client can', DRIVERLESS, async (t) => {
+  test('with examples/secure.yaml, only Prometheus can scrape the metrics, by its token', DRIVERLESS, async (t) => {
     const driver = await t.fullDriver()
     const monitoring = t.name('monitoring')
     await createNamespace(t, monitoring)

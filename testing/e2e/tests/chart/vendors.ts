@@ -10,13 +10,13 @@ import { ATTACH, attachAndWait, detachAndWait } from '../attacher/scene.ts'
 import { EXPAND, grown } from '../resizer/scene.ts'
 
 /**
- * Our executables in the pods of public drivers, with their exact arguments and permissions.
- * charts/tests/vendors.test.ts lists the values with which our chart starts them like that.
+ * Runs our sidecars with the exact arguments and permissions of the pods of public drivers.
+ * charts/tests/vendors.test.ts lists the chart values that produce these arguments.
  */
 
 const OPTIONS = { only: 'ours', target: 'emulator' } as const
 
-/** Only the path of the socket and the port change. */
+/** Starts a sidecar with the vendor's arguments. Only the socket path, the namespace and the port are replaced. */
 async function started(
   t: TestContext,
   { vendor, app, driver }: { readonly vendor: Vendor; readonly app: App; readonly driver: Driver },
@@ -30,20 +30,20 @@ async function started(
       .replace('$(POD_NAMESPACE)', t.namespace)
       .replace(/^--http-endpoint=.*/, `--http-endpoint=127.0.0.1:${port}`),
   )
-  // The folder of the default does not exist here.
+  // The folder of the default `--csi-address` does not exist on this machine.
   const address = vendor.address === undefined ? [`--csi-address=${driver.socket}`] : []
   const bareArgs = [...args, ...address, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`]
   return t.sidecar({ app, gate, user, bareArgs, env: { POD_NAMESPACE: t.namespace } })
 }
 
-/** Resources of which the API server has refused something. */
+/** Returns the resources for which the API server has refused a request with 403. */
 function refusedTo({ gate }: RunningSidecar): readonly string[] {
   return [...new Set(gate.requests.flatMap(({ code, resource = '' }) => (code === 403 ? [resource] : [])))]
 }
 
 for (const vendor of VENDORS) {
   if (vendor.args.attacher !== undefined) {
-    testsOf('attacher', 'vendors')(`${vendor.name} attaches and detaches`, OPTIONS, async (t) => {
+    testsOf('attacher', 'vendors')(`the attacher works with the arguments of ${vendor.name}`, OPTIONS, async (t) => {
       const driver = await t.driver({ controller: ATTACH })
       const node = await t.createNode('node')
       const attacher = await started(t, { vendor, app: 'attacher', driver })
@@ -53,7 +53,7 @@ for (const vendor of VENDORS) {
     })
   }
   if (vendor.args.resizer !== undefined) {
-    testsOf('resizer', 'vendors')(`${vendor.name} expands`, OPTIONS, async (t) => {
+    testsOf('resizer', 'vendors')(`the resizer works with the arguments of ${vendor.name}`, OPTIONS, async (t) => {
       const driver = await t.driver({ controller: EXPAND, node: [] })
       await t.createClass()
       const resizer = await started(t, { vendor, app: 'resizer', driver })

@@ -8,7 +8,7 @@ import { type Listening, listen } from '../../harness/listen.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 
-/** A sidecar that reads a kubeconfig with these changes; `around` changes its text. */
+/** Starts a sidecar with a changed kubeconfig. `around` changes the text of the file. */
 async function reading(
   t: TestContext,
   change: (config: { cluster: Record<string, unknown>; user: Record<string, unknown> }) => void,
@@ -28,7 +28,7 @@ async function reading(
   return t.sidecar({ driver, gate, user, ...setup, args: [`--kubeconfig=${file}`, ...(setup.args ?? [])] })
 }
 
-/** The sidecar reads from the API server. */
+/** Waits until the sidecar watches the API server. */
 const works = (t: TestContext, sidecar: RunningSidecar): Promise<void> => t.watching(sidecar, 'persistentvolumes')
 
 /** Starts an HTTP proxy that tunnels. `asked` lists the requested targets. */
@@ -54,7 +54,7 @@ async function tunnel(): Promise<Listening & { readonly url: string; readonly as
   return { ...listening, url: `http://127.0.0.1:${listening.port}`, asked }
 }
 
-/** A plugin for credentials, which runs this in a shell. */
+/** Creates an exec credential plugin that runs this shell script. */
 function plugin(t: TestContext, text: string): object {
   const file = join(t.folder, 'plugin.sh')
   writeFileSync(file, `#!/bin/sh\n${text}\n`)
@@ -65,7 +65,7 @@ function plugin(t: TestContext, text: string): object {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'cluster configuration')
 
-  test('an authority and a token in files, relative to the kubeconfig', async (t) => {
+  test('the sidecar reads a CA and a token from files relative to the kubeconfig', async (t) => {
     const sidecar = await reading(t, ({ cluster, user }) => {
       const { token } = user
       delete cluster['certificate-authority-data']
@@ -78,7 +78,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await works(t, sidecar)
   })
 
-  test('insecure-skip-tls-verify', async (t) => {
+  test('insecure-skip-tls-verify lets the sidecar connect without a CA', async (t) => {
     const sidecar = await reading(t, ({ cluster }) => {
       delete cluster['certificate-authority-data']
       cluster['insecure-skip-tls-verify'] = true
@@ -86,7 +86,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await works(t, sidecar)
   })
 
-  test('tls-server-name', async (t) => {
+  test('a wrong tls-server-name prevents every request and is logged', async (t) => {
     const sidecar = await reading(t, ({ cluster }) => {
       cluster['tls-server-name'] = 'wrong.example.com'
     })
@@ -101,7 +101,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.exit, undefined)
   })
 
-  test('an authority that is not the server’s is logged, and the process keeps running', async (t) => {
+  test('an untrusted certificate of the API server is logged, and the process keeps running', async (t) => {
     const sidecar = await reading(t, ({ cluster }) => {
       delete cluster['certificate-authority-data']
     })
@@ -110,7 +110,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.exit, undefined)
   })
 
-  test('an exec plugin gives the token', async (t) => {
+  test('an exec plugin provides the token', async (t) => {
     const sidecar = await reading(t, ({ user }) => {
       const status = { token: user['token'] }
       const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status }
@@ -120,14 +120,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     await works(t, sidecar)
   })
 
-  test('a kubeconfig of several documents: the first one counts, as in kubectl', async (t) => {
+  test('the first document of a kubeconfig with several documents counts, as in kubectl', async (t) => {
     const sidecar = await reading(t, () => undefined, {
       around: (text) => `--- # made by hand\n${text}\n--- # another one\na: [\n`,
     })
     await works(t, sidecar)
   })
 
-  test('proxy-url', async (t) => {
+  test('the sidecar connects through the proxy in proxy-url', async (t) => {
     using proxy = await tunnel()
     const sidecar = await reading(t, ({ cluster }) => {
       cluster['proxy-url'] = proxy.url
@@ -136,17 +136,17 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal([...new Set(proxy.asked.map((each) => `https://${each}`))], [sidecar.gate.url])
   })
 
-  test('HTTPS_PROXY, and loopback is never proxied', async (t) => {
+  test('HTTPS_PROXY does not apply to a loopback address', async (t) => {
     using proxy = await tunnel()
     const env = { HTTPS_PROXY: proxy.url, https_proxy: proxy.url }
     await works(t, await reading(t, () => undefined, { env }))
     equal(proxy.asked, [])
   })
 
-  test('the configuration in the cluster: host and port of the environment, files of the service account', {
+  test('without a kubeconfig, the sidecar uses the environment and the files of its service account', {
     target: 'real',
   }, async (t) => {
-    // The files are in a place that only root can create, in a namespace of its own.
+    // Only root can mount the path of the service account files, in a separate mount namespace.
     if (process.getuid?.() !== 0) return
     const driver = await t.fullDriver()
     const gate = await t.gate()
@@ -186,35 +186,35 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const PASSWORD = 'hunter2'
 
-/** Kubeconfigs that are no plain YAML, and that the originals read all the same. */
+/** Kubeconfigs with unusual YAML that the originals accept. */
 const READABLE: Readonly<Record<string, (text: string) => string>> = {
-  'a tag that no reader knows at its mapping': (text) => `!config ${text}`,
-  'a tag that no reader knows at its token': (text) => text.replace('"token":', '"token": !mine '),
-  'an alias for its token': (text) =>
+  'an unknown tag on the whole mapping': (text) => `!config ${text}`,
+  'an unknown tag on the token': (text) => text.replace('"token":', '"token": !mine '),
+  'an alias as the token': (text) =>
     text.replace(/"token":("[^"]+")/, '"token": *t ').replace(/^\{/, `{"note": &t ${tokenIn(text)}, `),
-  'two tokens, of which the last one counts': (text) => text.replace('"token":', '"token":"first","token":'),
+  'two tokens, and uses the last token': (text) => text.replace('"token":', '"token":"first","token":'),
 }
 
-/** Each line has twice the nodes of the line before. */
+/** YAML whose aliases double the number of nodes with each line. */
 const GROWING = `a0: &a0 x\n${Array.from({ length: 40 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]\n`).join('')}`
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'cluster configuration')
 
   for (const [what, around] of Object.entries(READABLE)) {
-    test(`a kubeconfig with ${what}`, async (t) => {
+    test(`the sidecar reads a kubeconfig with ${what}`, async (t) => {
       await works(t, await reading(t, () => undefined, { around }))
     })
   }
 
-  test('a kubeconfig whose aliases outgrow it ends the start', async (t) => {
+  test('a kubeconfig with excessive aliases ends the process with 1', async (t) => {
     const sidecar = await reading(t, () => undefined, { around: () => GROWING })
     equal((await sidecar.end()).code, 1)
     match(sidecar.stderr, /yaml: document contains excessive aliasing/)
   })
 
-  // The originals log the URL as it is written.
-  test('a proxy-url that is refused is logged without its password', { only: 'ours' }, async (t) => {
+  // The originals log the URL with its password.
+  test('an invalid proxy-url is logged without its password', { only: 'ours' }, async (t) => {
     const sidecar = await reading(t, ({ cluster }) => {
       cluster['proxy-url'] = `ftp://me:${PASSWORD}@127.0.0.1:1`
     })
@@ -223,10 +223,10 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.linesWith(PASSWORD), [])
   })
 
-  test('a proxy that refuses the sidecar: its password is not logged', async (t) => {
+  test('the password of a proxy that refuses the sidecar is not logged', async (t) => {
     const server = createHttpServer()
     server.on('connect', (_, socket) => {
-      socket.on('error', () => undefined) // the sidecar closes it
+      socket.on('error', () => undefined) // the sidecar closes the connection
       socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
     })
     using proxy = await listen(server)

@@ -5,7 +5,7 @@ import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 
 const REGEXP = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
-/** Arguments that do not parse, and the first line that says so. */
+/** Invalid arguments, and the first line of the output. */
 const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
   [['--nope'], 'flag provided but not defined: -nope'],
   [['-nope'], 'flag provided but not defined: -nope'],
@@ -102,7 +102,7 @@ const REFUSED_BY: Readonly<Record<'attacher' | 'resizer', typeof REFUSED>> = {
   ],
 }
 
-/** Arguments that parse; `--version` ends the process right after. */
+/** Valid arguments. `--version` ends the process after the arguments are parsed. */
 const ACCEPTED: readonly (readonly string[])[] = [
   ['-version'],
   ['--version=T'],
@@ -161,10 +161,10 @@ const ACCEPTED_BY: Readonly<Record<'attacher' | 'resizer', typeof ACCEPTED>> = {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'command line', WITHOUT_API)
-  // The one process knows more flags, shows them in groups, and says whose a flag is that it refuses.
+  // The combined process has more flags, lists them in groups, and names the sidecar of a refused flag.
   const alone = { notOne: true } as const
 
-  test('arguments that do not parse: the error, the usage, exit 2', alone, async (t) => {
+  test('invalid arguments print the error and the usage, and exit with 2', alone, async (t) => {
     for (const [args, line] of [...REFUSED, ...REFUSED_BY[app]]) {
       const { code, stdout, stderr, binary } = await t.exec(args)
       const [first, second, ...usage] = stderr.split('\n')
@@ -176,12 +176,12 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('the last line says it again, with the nearest flag', { ...alone, only: 'ours' }, async (t) => {
+  test('the last line repeats the error and suggests the nearest flag', { ...alone, only: 'ours' }, async (t) => {
     const { stderr } = await t.exec(['--csi-addr=x'])
     equal(stderr.split('\n').at(-2), 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address')
   })
 
-  test('arguments that parse: --version alone on stdout, exit 0', async (t) => {
+  test('--version with valid arguments prints only the version to stdout and exits with 0', async (t) => {
     for (const args of [...ACCEPTED, ...ACCEPTED_BY[app]]) {
       const { code, stdout, binary } = await t.exec(args)
       equal({ args, code }, { args, code: 0 })
@@ -189,7 +189,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('help: the usage on stderr, exit 0, every flag with its default', alone, async (t) => {
+  test('--help prints the usage with every flag to stderr and exits with 0', alone, async (t) => {
     for (const help of ['-h', '-help', '--help', '--help=true', '--h=false']) {
       const { code, stdout, stderr, binary } = await t.exec([help])
       equal({ help, code, stdout }, { help, code: 0, stdout: '' })
@@ -197,12 +197,12 @@ for (const app of ['attacher', 'resizer'] as const) {
       const flags = [...stderr.matchAll(/^ {2}-(\S+)/gm)].map(([, name]) => name ?? '')
       equal(flags, [...flags].sort())
       for (const flag of ORIGINAL_FLAGS[app] ?? []) ok(flags.includes(flag), `usage has no -${flag}`)
-      // A newer original with a flag that we lack.
+      // Fails if a newer original has a flag that our sidecars lack.
       if (!t.ours) equal(flags, [...(ORIGINAL_FLAGS[app] ?? [])].sort())
     }
   })
 
-  test('help shows the defaults in Go’s form', async (t) => {
+  test('--help shows the defaults in the form of Go', async (t) => {
     const { stderr } = await t.exec(['--help'])
     const text = stderr.replaceAll(/\n\s+\t?/g, ' ')
     const timeout = app === 'attacher' ? '15s' : '10s'
@@ -213,7 +213,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(text, /-metrics-path \S+ .*?\(default "?\/metrics"?\)/)
   })
 
-  test('a boolean takes no separate value, which ends the flags', async (t) => {
+  test('a separate value after a boolean flag ends the flags', async (t) => {
     const { code, lines } = await t.exec(['--leader-election', 'false', '--nonsense'])
     equal(code, 1)
     assertContains(lines.at(-1), 'unable to load in-cluster configuration')

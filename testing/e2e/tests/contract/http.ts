@@ -8,7 +8,7 @@ import { connections, MOST_GROWTH_MIB, recovered } from '../../harness/process/s
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 
-/** A sidecar whose HTTP server answers. */
+/** Starts a sidecar and waits until its HTTP server answers. */
 async function serving(t: TestContext, setup: SidecarSetup = {}): Promise<RunningSidecar> {
   const sidecar = await t.sidecar({ ...setup, driver: await t.fullDriver() })
   await eventually('the HTTP server', async () => (await sidecar.http('/nothing')).code === 404)
@@ -26,7 +26,7 @@ const NOT_FOUND = '404 page not found\n'
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'HTTP', WITHOUT_API)
 
-  test('metrics in the text format, with its headers', async (t) => {
+  test('the metrics have the text format and its headers', async (t) => {
     const sidecar = await serving(t)
     const { code, headers, text } = await sidecar.http('/metrics', { 'accept-encoding': 'identity' })
     equal(code, 200)
@@ -37,7 +37,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(text.startsWith('# HELP'))
   })
 
-  test('gzip where it is accepted; a request for OpenMetrics gets text', async (t) => {
+  test('the metrics are zipped on request, and a request for OpenMetrics gets the text format', async (t) => {
     const sidecar = await serving(t)
     const zipped = await sidecar.http('/metrics', { 'accept-encoding': 'gzip' })
     equal(zipped.headers.get('content-encoding'), 'gzip')
@@ -45,14 +45,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(open.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
   })
 
-  test('POST of the metrics is answered like GET', async (t) => {
+  test('a POST of the metrics is answered like a GET', async (t) => {
     const sidecar = await serving(t)
     const answer = await fetch(`http://127.0.0.1:${sidecar.port}/metrics`, { method: 'POST', body: 'x' })
     equal(answer.status, 200)
     ok((await answer.text()).includes('process_open_fds'))
   })
 
-  test('everything else is not found', async (t) => {
+  test('every other path returns 404', async (t) => {
     const sidecar = await serving(t)
     const paths = ['/', '/healthz', '/metrics/', '/metrics/x', '/debug/pprof/', '/healthz/leader-election']
     for (const path of paths) {
@@ -68,7 +68,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await sidecar.http('/other')).code, 200)
   })
 
-  test('the health path exists with leader election, for leader and standby', async (t) => {
+  test('with leader election, leader and standby serve the health path', async (t) => {
     const leader = await serving(t, { args: ['--leader-election'] })
     await t.watching(leader, 'persistentvolumes')
     equal(await text(leader), '200 ok')
@@ -78,7 +78,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await standby.metrics()).value('leader_election_master_status', { name: '' }), 0)
   })
 
-  test('--metrics-address has metrics and no health path', async (t) => {
+  test('--metrics-address serves metrics but no health path', async (t) => {
     const { socket } = await t.fullDriver()
     const [gate, user, port] = [await t.gate(), t.cluster.user(app), await freePort()]
     const config = [`--csi-address=${socket}`, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`]
@@ -90,7 +90,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.exit, undefined)
   })
 
-  test('the endpoint does not listen before the driver has answered', async (t) => {
+  test('the HTTP endpoint listens only after the driver reports ready', async (t) => {
     const driver = await t.fullDriver()
     driver.on('Probe', (_, nth) => ({ reply: { ready: nth > 0 } }))
     const sidecar = await t.sidecar({ driver })
@@ -106,14 +106,14 @@ async function text(sidecar: RunningSidecar): Promise<string> {
 }
 
 const CROWD = join(import.meta.dirname, '../../harness/process/crowd.ts')
-/** The memory that stays after an abuse. */
+/** The limit for the memory that a sidecar keeps after misbehaving clients have gone. */
 const KEPT_MIB = 24
 
-/** The environment of an image. */
+/** The environment variable that our images set. */
 const env = { MALLOC_ARENA_MAX: '1' }
 
 const FLOODS: readonly (readonly [what: string, path: string, clients: number, only: 'ours' | undefined])[] = [
-  ['scrapes', '/metrics', 16, undefined],
+  ['the metrics', '/metrics', 16, undefined],
   ['a path that does not exist', '/nothing', 64, undefined],
   ['/debug/stuck', '/debug/stuck', 16, 'ours'],
 ]
@@ -122,7 +122,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'HTTP abuse', WITHOUT_API)
 
   for (const [what, path, clients, only] of FLOODS) {
-    const title = `${clients} clients that ask for ${what} ${PIPELINED} times each and read nothing cost little memory`
+    const title = `${clients} clients that request ${what} ${PIPELINED} times each without reading cost little memory`
     test(title, { alone: true, ...(only && { only }) }, async (t) => {
       const sidecar = await serving(t, { env })
       await sidecar.metrics()
@@ -141,7 +141,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     })
   }
 
-  test('300 slow clients that come again and again keep no probe waiting after their end', {
+  test('probes are answered at once after 300 slow clients have gone', {
     alone: true,
   }, async (t) => {
     const sidecar = await serving(t, { args: ['--leader-election'], env })
@@ -151,7 +151,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const path of paths) await recovered(sidecar, path)
   })
 
-  test('a request without a version is refused', async (t) => {
+  test('a request without an HTTP version is refused', async (t) => {
     const [socket = null] = connections(await serving(t, { env }), 1, 'GET /metrics\r\n\r\n')
     const answer = textOf(socket)
     socket?.resume()

@@ -24,7 +24,7 @@ const eventOf = (t: TestContext): Promise<Event> =>
     (await t.api.list(EVENTS, 'default')).find(({ involvedObject }) => involvedObject.name === nameOf(t)),
   )
 
-/** A replica; all of a test share its driver. */
+/** Starts a replica. All replicas of a test share the driver. */
 async function replica(t: TestContext, setup: SidecarSetup = {}): Promise<RunningSidecar> {
   const driver = t.drivers[0] ?? (await t.fullDriver())
   return t.sidecar({ driver, ...setup, args: [...QUICK, ...(setup.args ?? [])] })
@@ -43,7 +43,7 @@ function heldBy(holderIdentity: string, extra: Partial<Lease['spec']> = {}): Lea
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'leader election')
 
-  test('a new lease: name, holder, times in microseconds, labels; renewed each retry period', async (t) => {
+  test('a new Lease has a holder, labels and times in microseconds, and is renewed each retry period', async (t) => {
     const sidecar = await replica(t, { args: ['--leader-election-labels=a:b,c:d'] })
     await leads(t, sidecar)
     const { metadata, spec: made } = await leaseOf(t)
@@ -61,7 +61,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((later.spec?.renewTime ?? '') > (renewTime ?? 'z'))
   })
 
-  test('the wire: GET, POST when absent, then PUT without GET', async (t) => {
+  test('a new Lease takes a GET and a POST, and each renewal takes only a PUT', async (t) => {
     const sidecar = await replica(t)
     await leads(t, sidecar)
     await pause(2500)
@@ -75,7 +75,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(new Set(callers).size, 1, `${[...new Set(callers)]}`)
   })
 
-  test('the namespace: the flag, else POD_NAMESPACE, else default', async (t) => {
+  test('the namespace of the Lease comes from the flag, then from POD_NAMESPACE, or is default', async (t) => {
     for (const [args, env, namespace] of [
       [['--leader-election-namespace=kube-public'], { POD_NAMESPACE: 'kube-system' }, 'kube-public'],
       [[], { POD_NAMESPACE: 'kube-system' }, 'kube-system'],
@@ -88,13 +88,13 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('the identity is the host name, made safe', async (t) => {
+  test('the identity is the host name with dashes instead of dots', async (t) => {
     const sidecar = await replica(t, { hostname: 'node.with.dots' })
     await leads(t, sidecar)
     equal((await leaseOf(t)).spec?.holderIdentity, 'node-with-dots')
   })
 
-  test('held by another: waits until it has not seen a change for the record’s duration', async (t) => {
+  test('a replica takes a foreign Lease that has not changed for its lease duration', async (t) => {
     const spec = heldBy('other', { renewTime: '2020-01-01T00:00:00.000000Z' })
     await t.create(LEASES, lease(nameOf(t), spec, { foreign: 'kept' }))
     const sidecar = await replica(t)
@@ -103,7 +103,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await never('work before the lease is held', () => sidecar.linesWith('became leader').length > 0, 3000)
     await leads(t, sidecar)
     const waited = Date.now() - began
-    // The originals check once in one to two retry periods; ours when the time is over.
+    // The originals check every one to two retry periods. Ours checks as soon as the lease duration is over.
     ok(waited >= 3800 && waited < (t.ours ? 5500 : 7500), `waited ${waited} ms`)
     const taken = await leaseOf(t)
     equal(taken.metadata?.labels, { foreign: 'kept' })
@@ -111,7 +111,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(taken.spec?.leaseTransitions, 8)
   })
 
-  test('an empty holder is taken at once', async (t) => {
+  test('a replica takes a Lease without a holder at once', async (t) => {
     await t.create(LEASES, lease(nameOf(t), heldBy('', { leaseDurationSeconds: 1 })))
     const began = Date.now()
     await leads(t, await replica(t))
@@ -119,7 +119,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.leaseTransitions, 8)
   })
 
-  test('the same name takes its own old lease over at once', async (t) => {
+  test('a restarted replica with the same name takes its old Lease at once', async (t) => {
     const first = await replica(t)
     await leads(t, first)
     await first.endBy('SIGKILL')
@@ -129,7 +129,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.leaseTransitions, 0)
   })
 
-  test('impossible timings: exit 2 and the reason', async (t) => {
+  test('invalid election times end the process with 2 and the reason', async (t) => {
     const driver = await t.fullDriver()
     for (const [args, text] of [
       [['--leader-election-lease-duration=10s'], 'leaseDuration must be greater than renewDeadline'],
@@ -141,7 +141,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('impossible timings are reported only with leader election', async (t) => {
+  test('invalid election times are checked after --version, feature gates and the kubeconfig', async (t) => {
     const args = ['--leader-election', '--leader-election-lease-duration=10s', '--kubeconfig=/nonexistent']
     const asked = await t.exec([...args, '--version'])
     equal(asked.code, 0)
@@ -153,7 +153,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     assertContains(config.lines.at(-1), 'stat /nonexistent: no such file or directory')
   })
 
-  test('the event of a new leader: refused without permission, and the sidecar keeps running', async (t) => {
+  test('a new leader sends an event, and keeps running if the event is forbidden', async (t) => {
     const sidecar = await replica(t)
     await leads(t, sidecar)
     if (app === 'attacher') {
@@ -168,7 +168,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(event.involvedObject.resourceVersion ?? '', /^\d+$/)
   })
 
-  test('the lease cannot be renewed: the process exits with 1', async (t) => {
+  test('the process exits with 1 if it cannot renew its Lease', async (t) => {
     const args = t.ours ? ['--on-lease-loss=exit'] : []
     const sidecar = await replica(t, { args })
     await leads(t, sidecar)
@@ -181,7 +181,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(sidecar.linesWith('"Stopped leading"')[0]?.startsWith('E') === true, sidecar.stderr)
   })
 
-  test('another client takes the lease: the process exits with 1', async (t) => {
+  test('the process exits with 1 if another client takes its Lease', async (t) => {
     const args = t.ours ? ['--on-lease-loss=exit'] : []
     const sidecar = await replica(t, { args })
     await leads(t, sidecar)
@@ -190,7 +190,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.holderIdentity, 'thief')
   })
 
-  test('SIGTERM with the gate off: ends by the signal, the lease stays held', async (t) => {
+  test('without ReleaseLeaderElectionOnExit, SIGTERM ends the process and the Lease keeps its holder', async (t) => {
     const sidecar = await replica(t, { args: ['--feature-gates=ReleaseLeaderElectionOnExit=false'] })
     await leads(t, sidecar)
     const exit = await sidecar.endBy('SIGTERM')
@@ -198,7 +198,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.holderIdentity, hostname())
   })
 
-  test('SIGTERM with the gate on: the lease is emptied', async (t) => {
+  test('with ReleaseLeaderElectionOnExit, SIGTERM ends the process and empties the Lease', async (t) => {
     const sidecar = await replica(t, { args: ['--feature-gates=ReleaseLeaderElectionOnExit=true'] })
     await leads(t, sidecar)
     const exit = await sidecar.endBy('SIGTERM')
@@ -208,13 +208,13 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal([spec?.holderIdentity ?? '', spec?.leaseDurationSeconds], ['', 1])
   })
 
-  test('without leader election there is no lease', async (t) => {
+  test('without leader election the sidecar sends no request for Leases', async (t) => {
     const sidecar = await t.running()
     await pause(300)
     equal(sidecar.gate.requestsOf('leases'), [])
   })
 
-  test('SIGTERM and SIGINT without leader election', async (t) => {
+  test('without leader election, ReleaseLeaderElectionOnExit decides whether a signal leads to exit code 0', async (t) => {
     for (const [gate, signal] of [
       [false, 'SIGTERM'],
       [false, 'SIGINT'],
@@ -233,7 +233,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const attacher = testsOf('attacher', 'leader election')
 
-attacher('with permission, the event has the name of the driver', async (t) => {
+attacher('the event of a new leader contains the name of the driver', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver, args: QUICK, role: 'resizer' })
   await sidecar.line('became leader, starting')

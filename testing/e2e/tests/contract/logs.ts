@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, '../../../..')
 
 const TEXT_LINE = /^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} [ \d]{7} [\w.-]+:\d+\] /
 
-/** Runs one operation from start to end, with a secret, at this verbosity. */
+/** Runs one operation from start to end, with a Secret. */
 async function worked(t: TestContext, args: readonly string[]): Promise<RunningSidecar> {
   const secret = await t.createSecret({ user: 'canary-user', password: 'canary-password' })
   const { sidecar } = await scene(t, { args })
@@ -24,7 +24,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'logs')
   const method = `/csi.v1.Controller/${FACTS[app].call}`
 
-  test('text: every line in klog’s form, on stderr only', async (t) => {
+  test('every text line has the form of klog and goes to stderr', async (t) => {
     const sidecar = await worked(t, ['-v=5'])
     await sidecar.line('GRPC response')
     equal(sidecar.stdout, '')
@@ -33,7 +33,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const line of heads) match(line, TEXT_LINE)
   })
 
-  test('level 5 shows calls and answers by the names of the proto, without secrets', async (t) => {
+  test('level 5 logs calls and answers with the names of the proto file, without secrets', async (t) => {
     // The originals' HTTP client dumps whole answers from level 8 on, Secrets among them.
     const sidecar = await worked(t, [t.ours ? '-v=10' : '-v=7'])
     const call = await sidecar.line(`method="${method}"`)
@@ -53,7 +53,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(!sidecar.stderr.includes(Buffer.from('canary-password').toString('base64')))
   })
 
-  test('a failing call shows its error', async (t) => {
+  test('the error of a failed call is logged', async (t) => {
     const driver = await t.driver()
     driver.on('Probe', { code: 13, message: 'broken "so"' })
     const sidecar = await t.sidecar({ driver })
@@ -62,14 +62,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(line.endsWith('response="{}" err="rpc error: code = Internal desc = broken \\"so\\""'), line)
   })
 
-  test('level 0 has neither steps nor calls', async (t) => {
+  test('level 0 logs neither steps nor calls', async (t) => {
     const sidecar = await worked(t, ['-v=0'])
     ok(sidecar.linesWith('"Version"').length === 1)
     for (const text of ['GRPC', '"Attached"', '"Attaching"', 'Started ', '"CSI driver name"'])
       equal(sidecar.linesWith(text), [])
   })
 
-  test('JSON: one object a line, in order, error lines have no v', async (t) => {
+  test('each JSON line is one object, and only error lines have no key v', async (t) => {
     const sidecar = await worked(t, ['-v=5', '--logging-format=json'])
     await sidecar.line('GRPC response')
     const started = sidecar.started
@@ -90,7 +90,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(typeof call.request === 'string')
   })
 
-  test('JSON: the error that ends the process', async (t) => {
+  test('the last JSON line contains the error that ends the process', async (t) => {
     const driver = await t.driver()
     driver.on('GetPluginInfo', { code: 13, message: 'broken' })
     const sidecar = await t.sidecar({ driver, args: ['--logging-format=json'] })
@@ -104,7 +104,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const attacher = testsOf('attacher', 'logs')
 
-attacher('level 2 logs the life of an attachment', async (t) => {
+attacher('level 2 logs the steps of an attachment', async (t) => {
   const sidecar = await worked(t, ['-v=2'])
   const va = `VolumeAttachment="${t.name('va')}"`
   await sidecar.line('"Attached"')
@@ -119,7 +119,7 @@ attacher('level 2 logs the life of an attachment', async (t) => {
   equal(sidecar.linesWith('GRPC'), [])
 })
 
-attacher('--max-grpc-log-length cuts the answer', async (t) => {
+attacher('--max-grpc-log-length shortens logged answers', async (t) => {
   const at = await attacherScene(t, { args: ['--max-grpc-log-length=30'] })
   at.driver.on('ControllerPublishVolume', { reply: { publishContext: { key: 'x'.repeat(100) } } })
   await attachAndWait(t, at)

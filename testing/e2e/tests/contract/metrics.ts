@@ -23,7 +23,7 @@ const QUEUE_BUCKETS = [
   '10',
   '+Inf',
 ]
-/** Metrics of the runtime of Go and of the libraries of Kubernetes, which say nothing about a sidecar. */
+/** The names of metrics of the Go runtime and of Kubernetes libraries, which the comparison ignores. */
 const OF_GO_LIBRARIES = /^(?:go|aggregator|apiserver|cardinality|disabled|hidden|registered|rest_client)_/
 const CSI = 'csi_sidecar_operations_seconds'
 
@@ -33,7 +33,7 @@ async function worked(t: TestContext, args: readonly string[] = []): Promise<Run
   return sidecar
 }
 
-/** The buckets of a histogram with this label. */
+/** Returns the buckets of a histogram for the series with this label. */
 function bucketsOf({ samples }: Metrics, name: string, [label, value]: readonly [string, string]): Metrics['samples'] {
   return samples.filter((sample) => sample.name === `${name}_bucket` && sample.labels[label] === value)
 }
@@ -45,7 +45,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const queues = (t: TestContext): readonly string[] =>
     app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
 
-  test('the histogram of calls: name, help, buckets, labels', async (t) => {
+  test('the histogram of CSI calls has the help, buckets and labels of the original', async (t) => {
     const metrics = await (await worked(t)).metrics()
     equal(metrics.families.get(CSI), {
       type: 'histogram',
@@ -70,7 +70,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('calls before the name is known belong to unknown-driver', async (t) => {
+  test('calls before the driver name is known are counted for unknown-driver', async (t) => {
     const metrics = await (await worked(t)).metrics()
     const early = metrics.samples
       .filter(({ name, labels }) => name === `${CSI}_count` && labels['driver_name'] === 'unknown-driver')
@@ -82,7 +82,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(early.sort(), expected)
   })
 
-  test('failed calls are counted by the name of their code', async (t) => {
+  test('failed calls are counted by the name of their gRPC code', async (t) => {
     const [code, grpc_status_code] = app === 'attacher' ? [1, 'Canceled'] : [9, 'FailedPrecondition']
     const { driver, sidecar } = await scene(t)
     driver.on(FACTS[app].call, { code, message: 'no' })
@@ -92,7 +92,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('a count', async () => (await counted()) >= 1)
   })
 
-  test('the work queues: names, help, kinds, buckets as strings', async (t) => {
+  test('the metrics of work queues have the types, help and buckets of the original', async (t) => {
     const sidecar = await worked(t)
     const idle = async (): Promise<Metrics | false> => {
       const seen = await sidecar.metrics()
@@ -122,7 +122,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((metrics.value('workqueue_work_duration_seconds_count', { name: queues(t)[0] ?? '' }) ?? 0) >= 1)
   })
 
-  test('retries are counted', async (t) => {
+  test('the metrics count the retries of a work queue', async (t) => {
     const args = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']
     const { driver, sidecar } = await scene(t, { args })
     driver.on(FACTS[app].call, { code: 13, message: 'no' })
@@ -133,7 +133,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('the process: each name once, plausible values', async (t) => {
+  test('the metrics of the process have plausible values', async (t) => {
     const metrics = await (await worked(t)).metrics()
     for (const name of [
       'process_start_time_seconds',
@@ -154,12 +154,12 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(rss > 10e6 && rss < 500e6, `${rss}`)
   })
 
-  test('without leader election there is no leader metric', async (t) => {
+  test('without leader election, leader_election_master_status is absent', async (t) => {
     const metrics = await (await worked(t)).metrics()
     equal(metrics.value('leader_election_master_status'), undefined)
   })
 
-  test('leader_election_master_status: 1, with an empty name', async (t) => {
+  test('leader_election_master_status is 1 for the leader, with an empty name', async (t) => {
     const sidecar = await worked(t, ['--leader-election'])
     const metrics = await sidecar.metrics()
     const status = 'leader_election_master_status'
@@ -171,7 +171,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const resizer = testsOf('resizer', 'metrics')
 
-resizer('rest_client_*: names, labels, buckets', async (t) => {
+resizer('the rest_client metrics have the labels and buckets of the original', async (t) => {
   const sidecar = await worked(t)
   const host = sidecar.gate.url.replace('https://', '')
   const requests = (metrics: Metrics, method: string): number =>

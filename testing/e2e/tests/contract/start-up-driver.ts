@@ -14,13 +14,13 @@ const NO_CLIENT = '"Failed to create CSI client" err='
 const NO_RESIZER = '"Failed to create CSI resizer" err='
 const UNKNOWN = `error getting controller capabilities: ${BROKEN_TEXT}`
 
-/** The answers that end the start, and a part of the last log line. */
+/** Answers of the driver that end the start of the sidecar, and a part of the last log line. */
 const FAILURES: Readonly<
   Record<'attacher' | 'resizer', readonly (readonly [what: string, method: string, Answer, line: string])[]>
 > = {
   attacher: [
     [
-      'Probe has another error',
+      'Probe fails with Internal',
       'Probe',
       BROKEN,
       `"Failed to probe the CSI driver" err="CSI driver probe failed: ${BROKEN_TEXT}"`,
@@ -47,7 +47,7 @@ const FAILURES: Readonly<
   ],
   resizer: [
     [
-      'Probe has another error',
+      'Probe fails with Internal',
       'Probe',
       BROKEN,
       `${NO_CLIENT}"failed probing CSI driver: CSI driver probe failed: ${BROKEN_TEXT}"`,
@@ -69,7 +69,7 @@ const FAILURES: Readonly<
   ],
 }
 
-/** The last line of a sidecar that ends with 1 because its driver answers like this. */
+/** Starts a sidecar whose driver answers like this, expects exit code 1, and returns the last log line. */
 async function lastLineOf(
   t: TestContext,
   { method = '', answer = BROKEN, ...options }: Partial<DriverOptions> & { method?: string; answer?: Script },
@@ -85,7 +85,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
-  test('no driver: Still connecting every 10 s, exit 1 after 30 s', { long: 'emulator' }, async (t) => {
+  test('without a driver, the sidecar logs each 10 s and exits with 1 after 30 s', { long: 'emulator' }, async (t) => {
     const address = join(t.folder, 'no.sock')
     const last = t.ours ? ' lastError="connect: no such file or directory"' : ''
     const began = Date.now()
@@ -102,7 +102,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const line of still) ok(/^[WI]/.test(line) && line.endsWith(last), line)
   })
 
-  test('a driver that comes later is found within seconds', async (t) => {
+  test('a driver that starts later is found within 5 s', async (t) => {
     const driver = t.idleDriver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
     const sidecar = await t.sidecar({ driver })
     await new Promise((resolve) => setImmediate(resolve))
@@ -111,7 +111,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await sidecar.line('"Probing CSI driver for readiness"', { within: 5000 })
   })
 
-  test('a signal during the wait for the driver ends the process, by that signal when the gate is off', async (t) => {
+  test('a signal ends a process that waits for its driver', async (t) => {
     const driver = t.idleDriver()
     const ends = async (signal: 'SIGTERM' | 'SIGINT', number: number): Promise<void> => {
       const sidecar = await t.sidecar({ driver, args: ['--feature-gates=ReleaseLeaderElectionOnExit=false'] })
@@ -126,13 +126,13 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await sidecar.endBy('SIGTERM', 3000)).code, 0)
   })
 
-  test('both spellings of a socket', async (t) => {
+  test('--csi-address accepts unix:// in front of the path', async (t) => {
     const driver = await t.fullDriver()
     const sidecar = await t.sidecar({ args: [`--csi-address=unix://${driver.socket}`] })
     await t.watching(sidecar, 'persistentvolumes')
   })
 
-  test('Probe: repeated each second while not ready; an absent field means ready', async (t) => {
+  test('the sidecar repeats Probe each second until ready is true or absent', async (t) => {
     const driver = await t.fullDriver()
     driver.on('Probe', (_, nth) => ({ reply: nth < 2 ? { ready: false } : {} }))
     const sidecar = await t.running({ driver })
@@ -143,7 +143,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.linesWith('"CSI driver is not ready"').length, 2)
   })
 
-  test('Probe: repeated after a time-out', async (t) => {
+  test('the sidecar repeats Probe after a time-out', async (t) => {
     const driver = await t.fullDriver()
     driver.on('Probe', (_, nth) => (nth === 0 ? 'hang' : { reply: { ready: true } }))
     const sidecar = await t.running({ driver, args: ['--timeout=1s'] })
@@ -153,17 +153,17 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   for (const [what, method, answer, expected] of FAILURES[app]) {
-    test(`${what}: exit 1`, async (t) => {
+    test(`the sidecar exits with 1 if ${what}`, async (t) => {
       assertContains(await lastLineOf(t, { method, answer }), expected.replace('DRIVER', t.driverName))
     })
   }
 
-  test('unknown capability numbers are ignored', async (t) => {
+  test('the sidecar ignores capabilities with unknown numbers', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 11, 99] })
     await t.running({ driver })
   })
 
-  test('an address in use ends the process', async (t) => {
+  test('an HTTP address in use ends the process with 1', async (t) => {
     const driver = await t.fullDriver()
     using other = await listen(createServer())
     const address = `127.0.0.1:${other.port}`
@@ -179,7 +179,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const attacher = testsOf('attacher', 'start-up')
 
-attacher('GetPluginInfo and the capabilities have one second', async (t) => {
+attacher('GetPluginInfo and the capability calls have a time-out of one second', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   await t.running({ driver })
   const methods = driver.calls.map(({ method }) => method)
@@ -190,7 +190,7 @@ attacher('GetPluginInfo and the capabilities have one second', async (t) => {
   for (const limit of [info, plugin, controller]) ok(limit > 600 && limit <= 1050, `${limits}`)
 })
 
-attacher('the two capability calls share one second', async (t) => {
+attacher('the two capability calls share a time-out of one second', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   driver.on('GetPluginCapabilities', {
     reply: { capabilities: [{ type: { $case: 'service', value: { type: 1 } } }] },
@@ -200,7 +200,7 @@ attacher('the two capability calls share one second', async (t) => {
   const sidecar = await t.sidecar({ driver })
   equal((await sidecar.end()).code, 1)
   const line = sidecar.lines.at(-1) ?? ''
-  // The driver's end of the call may notice first, and reports another message.
+  // The driver may notice the deadline first. Its message differs.
   match(
     line,
     /"Failed to controller capability check" err="rpc error: code = DeadlineExceeded desc = .*eadline exceeded"/,
@@ -209,12 +209,12 @@ attacher('the two capability calls share one second', async (t) => {
 
 const resizer = testsOf('resizer', 'start-up')
 
-resizer('no CONTROLLER_SERVICE: exit 1', async (t) => {
+resizer('the resizer exits with 1 if the driver lacks CONTROLLER_SERVICE', async (t) => {
   const line = await lastLineOf(t, { controllerService: false })
   assertContains(line, '"Failed to create CSI resizer" err="CSI driver does not support controller service"')
 })
 
-resizer('neither resize nor modify: a fatal line, exit 255', async (t) => {
+resizer('the resizer exits with 255 if the driver supports neither expansion nor modification', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver })
   equal((await sidecar.end()).code, 255)
@@ -224,7 +224,7 @@ resizer('neither resize nor modify: a fatal line, exit 255', async (t) => {
   ok(sidecar.linesWith('"Modify not supported"').length === 1)
 })
 
-resizer('NodeGetCapabilities fails: exit 1', async (t) => {
+resizer('the resizer exits with 1 if NodeGetCapabilities fails', async (t) => {
   const controller = ['MODIFY_VOLUME'] as const
   const line = await lastLineOf(t, { controller: [...controller], method: 'NodeGetCapabilities', answer: BROKEN })
   const text = 'failed to check if plugin supports node resize: error getting node capabilities'
@@ -235,7 +235,7 @@ for (const [what, failing, part, check] of [
   ['access modes', 1, 'resizer', 'the SINGLE_NODE_MULTI_WRITER capability'],
   ['modifications', 2, 'modifier', 'controller modify'],
 ] as const) {
-  resizer(`ControllerGetCapabilities fails in the check for ${what}: exit 1`, async (t) => {
+  resizer(`the resizer exits with 1 if ControllerGetCapabilities fails in the check for ${what}`, async (t) => {
     const expansion = { reply: { capabilities: [{ type: { $case: 'rpc', value: { type: 9 } } }] } }
     const answer = (_: unknown, nth: number): Answer => (nth === failing ? BROKEN : expansion)
     const text = `failed to check if plugin supports ${check}: error getting controller capabilities: ${BROKEN_TEXT}`
@@ -244,7 +244,7 @@ for (const [what, failing, part, check] of [
   })
 }
 
-resizer('each part gets its capabilities with the time-out of its own calls', async (t) => {
+resizer('the capability calls for expansion and modification use --resize-timeout and --modify-timeout', async (t) => {
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
   await t.running({ driver, args: ['--resize-timeout=33s', '--modify-timeout=44s'] })
   const limits = driver.calls.map(({ method, timeoutMs }) => [method, Math.ceil(timeoutMs / 1000)])
@@ -258,7 +258,7 @@ resizer('each part gets its capabilities with the time-out of its own calls', as
   ])
 })
 
-resizer('Probe and GetPluginInfo have --timeout', async (t) => {
+resizer('Probe and GetPluginInfo use --timeout', async (t) => {
   const driver = await t.driver({ controller: ['EXPAND_VOLUME'] })
   await t.running({ driver, args: ['--timeout=33s'] })
   for (const { timeoutMs } of driver.callsOf('Probe', 'GetPluginInfo')) {

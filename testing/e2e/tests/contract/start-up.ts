@@ -19,7 +19,7 @@ const IN_CLUSTER =
 const DISABLED = 'Feature LoggingAlphaOptions is disabled'
 const BURST = 'burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0'
 
-/** Configurations that are readable but do not make a valid client. */
+/** Kubeconfigs that can be read but do not make a valid client. */
 const UNUSABLE: readonly (readonly [cluster: object, user: object, err: string])[] = [
   [
     { 'certificate-authority-data': 'eA==' },
@@ -51,7 +51,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
-  test('invalid logging options: one line, exit 1', async (t) => {
+  test('invalid logging options log one line and exit with 1', async (t) => {
     for (const [args, err] of LOGGING) {
       const outcome = await t.exec(args)
       equal(
@@ -61,7 +61,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('an unknown feature gate: one line, exit 1', async (t) => {
+  test('an unknown feature gate ends the process with 1 and an error line', async (t) => {
     for (const gate of ['Nope', 'Topology', 'LoggingAlphaOptions', 'ContextualLogging', ...OTHER_GATES[app]]) {
       const outcome = await t.exec([`--feature-gates=${gate}=true`, '--kubeconfig=/nonexistent'])
       equal(outcome.code, 1)
@@ -70,7 +70,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('a GA gate: a warning, and it applies', async (t) => {
+  test('setting a GA feature gate logs a warning', async (t) => {
     const gate = app === 'attacher' ? 'MutableCSINodeAllocatableCount' : 'VolumeAttributesClass'
     const { lines } = await t.exec([`--feature-gates=${gate}=false`, '--kubeconfig=/nonexistent'])
     const line = lines.find((each) => each.includes('Warning: setting GA feature gate.')) ?? ''
@@ -83,7 +83,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('a gate that is always on is accepted with either value, with a line', { only: 'ours' }, async (t) => {
+  test('a feature gate that is always on accepts both values and logs a line', { only: 'ours' }, async (t) => {
     const gate = 'RecoverVolumeExpansionFailure'
     if (app === 'attacher') {
       equal((await t.exec([`--feature-gates=${gate}=true`])).code, 1)
@@ -100,14 +100,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('both HTTP flags: exit 1', async (t) => {
+  test('--metrics-address together with --http-endpoint ends the process with 1', async (t) => {
     const outcome = await t.exec(['--metrics-address=:1', '--http-endpoint=:2', '--kubeconfig=/nonexistent'])
     const stop = app === 'resizer' ? '.' : ''
     equal(outcome.code, 1)
     equal(lastLogLine(outcome), `E "Only one of \`--metrics-address\` and \`--http-endpoint\` can be set${stop}"`)
   })
 
-  test('no configuration: exit 1 and the reason', async (t) => {
+  test('a missing or broken cluster configuration ends the process with 1 and the reason', async (t) => {
     const bad = join(t.folder, 'bad.yaml')
     writeFileSync(bad, 'bad: [')
     const empty = join(t.folder, 'empty.json')
@@ -132,7 +132,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('a service account without its token: exit 1', async (t) => {
+  test('a service account without a token ends the process with 1', async (t) => {
     const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' }
     const outcome = await t.exec([], { env })
     equal(outcome.code, 1)
@@ -142,7 +142,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('a configuration from which no client can be created: exit 1, at the step of the client', async (t) => {
+  test('an unusable kubeconfig ends the process with 1 when the client is created', async (t) => {
     for (const [cluster, user, err] of UNUSABLE) {
       const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
         clusters: [{ cluster: object }]
@@ -159,14 +159,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('a burst that admits no request: exit 1', async (t) => {
+  test('a burst that admits no request ends the process with 1', async (t) => {
     for (const burst of ['0', '-1']) {
       const outcome = await t.exec([config(t), '--kube-api-qps=5', `--kube-api-burst=${burst}`])
       equal([outcome.code, lastLogLine(outcome)], [1, `E "${CLIENT_TEXT[app]}" err="${BURST}"`])
     }
   })
 
-  test('an address that is not a Unix socket: exit 1 at once', async (t) => {
+  test('a driver address that is not a Unix socket ends the process with 1 at once', async (t) => {
     for (const address of ['tcp://1.2.3.4:5', 'relative/path', '']) {
       const outcome = await t.exec([config(t), `--csi-address=${address}`])
       const text = 'OnConnectionLoss callback only supported for unix:// addresses'
@@ -181,21 +181,21 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const attacher = testsOf('attacher', 'start-up')
 
-attacher('--worker-threads=0: exit 1, after the configuration', async (t) => {
+attacher('--worker-threads=0 ends the process with 1 after the cluster configuration is read', async (t) => {
   const outcome = await t.exec([`--kubeconfig=${t.kubeconfig('https://127.0.0.1:1', 'x')}`, '--worker-threads=0'])
   equal([outcome.code, lastLogLine(outcome)], [1, 'E "Option -worker-threads must be greater than zero"'])
   const earlier = await t.exec(['--kubeconfig=/nonexistent', '--worker-threads=0'])
   ok(lastLogLine(earlier).includes('Failed to build a Kubernetes config'))
 })
 
-attacher('gates are validated before --version', async (t) => {
+attacher('feature gates are validated before --version', async (t) => {
   const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
   equal([outcome.code, outcome.stdout], [1, ''])
 })
 
 const resizer = testsOf('resizer', 'start-up')
 
-resizer('gates are validated after --version', async (t) => {
+resizer('feature gates are validated after --version', async (t) => {
   const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
   equal(outcome.code, 0)
 })
@@ -205,7 +205,7 @@ const WARNING = 'The memory limit is too low'
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start', { only: 'ours' })
 
-  test('variables that Node.js reads before any script have no effect', async (t) => {
+  test('environment variables that Node.js reads before any script have no effect', async (t) => {
     const config = join(t.folder, 'bad.cnf')
     writeFileSync(config, 'no equal sign\n')
     const coverage = join(t.folder, 'coverage')
@@ -221,7 +221,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     [64, true],
     [128, false],
   ] as const) {
-    const title = `a memory limit of ${mib} MiB is ${warns ? 'warned of in one line' : 'enough'}`
+    const title = `a memory limit of ${mib} MiB causes ${warns ? 'one warning' : 'no warning'}`
     // The test checks nothing if the user cannot create a control group.
     test(title, { notOne: true }, async (t) => {
       const name = t.name(`memory-${mib}`)
@@ -250,7 +250,7 @@ const RESOURCES = {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'reads')
 
-  test('watches ask for bookmarks and end after 5 to 10 minutes', async (t) => {
+  test('watches request bookmarks and a time-out of 5 to 10 minutes', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
     const sidecar = await t.running({ driver }, ...RESOURCES[app])
     await pause(700)
@@ -265,8 +265,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal([...read].sort(), [...RESOURCES[app], ...pods].sort())
   })
 
-  // The user agent of the one process begins with its own name.
-  test('a user agent that begins with the name', { notOne: true }, async (t) => {
+  // The user agent of the combined process begins with another name.
+  test('the user agent begins with the name of the sidecar', { notOne: true }, async (t) => {
     const sidecar = await t.running()
     for (const { userAgent } of sidecar.gate.requests) match(userAgent ?? '', new RegExp(`^csi-${app}/`))
   })

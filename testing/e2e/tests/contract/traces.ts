@@ -17,12 +17,12 @@ import { ask, bound, modified, modifying, resized, scene as resizerScene, want }
 
 export const TRACING = '--enable-otel-tracing'
 
-/** Exports spans without delay. */
+/** Returns the environment variables that export spans to this endpoint without delay. */
 export function exportTo(endpoint: string, more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '50', ...more }
 }
 
-/** Runs a test with a collector; the test fails if the collector refuses anything. */
+/** Runs a test with a collector of traces. The test fails if the collector refuses anything. */
 export async function withCollector(
   run: (collector: OtlpReceiver) => Promise<void>,
   collector = new OtlpReceiver(),
@@ -36,14 +36,14 @@ export async function withCollector(
   }
 }
 
-/** A run as its spans describe it. */
+/** The spans of one run, which is one attempt to process one object. */
 interface Trace {
   readonly root: ReceivedSpan
-  /** Its parts as they began. */
+  /** The child spans of the run, in the order of their start. */
   readonly parts: readonly ReceivedSpan[]
 }
 
-/** The first run of that name, with the call if one is named; it is complete, because its own span is exported last. */
+/** Waits for the first run of this operation, with this call if given. The span of a run is exported last. */
 export async function traceOf({ spans }: OtlpReceiver, operation: string, call?: string): Promise<Trace> {
   const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter((each) => each.parentSpanId === spanId)
   const made = (root: ReceivedSpan): boolean => call === undefined || partsOf(root).some(({ name }) => name === call)
@@ -59,14 +59,14 @@ function traceparentOf({ traceId, spanId }: Pick<ReceivedSpan, 'traceId' | 'span
   return `00-${traceId}-${spanId}-01`
 }
 
-/** The traceparent header of each of these requests. */
+/** Returns the traceparent headers of the requests with this method. */
 function traceparentsOf(requests: readonly WireRequest[], method: string): readonly (string | undefined)[] {
   return requests.filter((each) => each.method === method).map(({ traceparent }) => traceparent)
 }
 
 const WIDTH = 44
 
-/** A run as a picture: its parts below it, each a bar from its beginning to its end. */
+/** Draws a run as text: one line per span, with a bar from its start to its end. */
 function drawn({ root, parts }: Trace): string {
   const whole = Number(root.endNano - root.startNano)
   const at = (nano: bigint): number => Math.round((Number(nano - root.startNano) / whole) * WIDTH)
@@ -120,7 +120,7 @@ test('an attach is one trace, which continues in the API server and in the drive
   }),
 )
 
-test('the documentation shows the trace of an attach as it is', OURS, (t) =>
+test('docs/reference.md shows the real spans of an attach', OURS, (t) =>
   withCollector(async (collector) => {
     const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
     at.driver.on('ControllerPublishVolume', { reply: { publishContext: {} }, after: 40 })
@@ -138,7 +138,7 @@ test('the documentation shows the trace of an attach as it is', OURS, (t) =>
   }),
 )
 
-test('one grep for the trace’s id finds every step of an attach', OURS, (t) =>
+test('every log line of an attach contains the ID of its trace', OURS, (t) =>
   withCollector(async (collector) => {
     const at = await scene(t, { args: [TRACING, '-v=5'], env: exportTo(collector.url) })
     await attachAndWait(t, at)
@@ -176,7 +176,7 @@ test('a failed attach records the reason in its trace, and its retry is another 
   }),
 )
 
-test('an annotation traceparent is the parent of all runs over its attachment', OURS, (t) =>
+test('the annotation traceparent of an attachment is the parent of all its runs', OURS, (t) =>
   withCollector(async (collector) => {
     const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
     const annotations = { traceparent: `00-${parent.traceId}-${parent.spanId}-01` }
@@ -190,7 +190,7 @@ test('an annotation traceparent is the parent of all runs over its attachment', 
   }),
 )
 
-test('spans are exported as compressed JSON, to a collector behind TLS and a path of its own', OURS, async (t) => {
+test('spans are exported as compressed JSON to a collector with TLS and a separate path', OURS, async (t) => {
   const { cert, key } = t.cluster.certificate
   const ca = join(t.folder, 'ca.crt')
   writeFileSync(ca, cert)
@@ -212,7 +212,7 @@ test('spans are exported as compressed JSON, to a collector behind TLS and a pat
   }, collector)
 })
 
-test('an unreachable collector delays no attach, and dropped spans are counted', OURS, async (t) => {
+test('an unreachable collector does not delay attaches, and dropped spans are counted', OURS, async (t) => {
   const env = exportTo('http://127.0.0.1:1', { OTEL_BSP_MAX_QUEUE_SIZE: '3' })
   const at = await scene(t, { args: [TRACING], env })
   await attachAll(t, at, ['-1', '-2', '-3'])
@@ -237,7 +237,7 @@ test('buffered spans are exported when the sidecar ends', OURS, (t) =>
   }),
 )
 
-test('without tracing the lines of a run share an id that no other process receives', OURS, async (t) => {
+test('without tracing, the log lines of a run share an ID that no request contains', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 13, message: 'no' } : { reply: { publishContext: {} } },
@@ -259,7 +259,7 @@ test('without tracing the lines of a run share an id that no other process recei
   ok(at.driver.calls.every(({ metadata }) => metadata['traceparent'] === undefined))
 })
 
-test('below level 4 the lines of the text format are those of the original', OURS, (t) =>
+test('below level 4, text lines contain no trace ID, like the lines of the original', OURS, (t) =>
   withCollector(async (collector) => {
     const at = await scene(t, { args: [TRACING, '-v=2'], env: exportTo(collector.url) })
     await attachAndWait(t, at)
@@ -272,7 +272,7 @@ const resizer = testsOf('resizer', 'traces')
 const EXPAND = 'csi.v1.Controller/ControllerExpandVolume'
 const MODIFY = 'csi.v1.Controller/ControllerModifyVolume'
 
-resizer('an expansion is one trace, a part of the one that the claim names', OURS, (t) =>
+resizer('an expansion is one trace with the parent that the claim names', OURS, (t) =>
   withCollector(async (collector) => {
     const { driver } = await resizerScene(t, { args: [TRACING], env: exportTo(collector.url) })
     await bound(t)
@@ -313,11 +313,9 @@ resizer('a modification is one trace', OURS, (t) =>
   }),
 )
 
-/** The OpenTelemetry Collector itself takes the traces, in both encodings. */
-
 for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
-  test(`a real collector reads every span, by ${protocol}`, { only: 'ours', target: 'real' }, async (t) => {
-    // It is about the collector: one server is enough, and the originals have no traces.
+  test(`an OpenTelemetry Collector receives all spans by ${protocol}`, { only: 'ours', target: 'real' }, async (t) => {
+    // The test is about the collector, so one API server is enough.
     const port = await freePort()
     const collector = await startCollector(port)
     try {
@@ -361,7 +359,7 @@ async function exported(t: TestContext, env: NodeJS.ProcessEnv, { output }: Coll
     nth === 0 ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
   )
   await attachAndWait(t, at)
-  // The end of the second run, and nothing of it is missing before.
+  // The span of a run is exported last, so all spans of both runs have arrived.
   await eventually('both runs', () => count(output(), / Name +: attach\n/g) === 2)
   const metrics = await at.attacher.http('/metrics')
   equal(/^csi_sidecar_spans_dropped_total/m.test(metrics.text), false)

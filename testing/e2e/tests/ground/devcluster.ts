@@ -63,7 +63,7 @@ export async function runProgram(
   return { ...exit, output: text() }
 }
 
-/** Plays the embedded cluster's demo to its end; fails with its output. */
+/** Runs the demo of the embedded cluster to its end, and returns its output. Fails if the demo fails. */
 async function play(folder: string, args: readonly string[]): Promise<string> {
   const { code, output } = await runProgram('devcluster', folder, ['--exit', ...args])
   ok(code === 0, `it ended with ${code}:\n${output.slice(-3000)}`)
@@ -117,7 +117,7 @@ async function removeRest({ api }: Cluster): Promise<void> {
   }
 }
 
-/** The administrator's kubeconfig, for programs that replace parts of Kubernetes. */
+/** Writes the kubeconfig of the administrator, for programs that act as parts of Kubernetes. */
 function adminConfig({ url, ca, adminToken }: Cluster, folder: string): string {
   const file = join(folder, 'admin.json')
   writeFileSync(file, JSON.stringify(kubeconfigOf(url, ca, { token: adminToken })))
@@ -130,12 +130,12 @@ const BINARIES = [
 ] as const
 
 for (const [who, binaries, play] of BINARIES) {
-  check(`embedded cluster: a volume's whole life with ${who}, emulated`, 'emulator', async (ground) => {
+  check(`embedded cluster: the demo passes with ${who} on the emulated API server`, 'emulator', async (ground) => {
     await play(ground, sidecarArgs(binaries(ground)))
   })
 
   check(
-    `embedded cluster: a volume's whole life with ${who} and our controllers, on a real API server`,
+    `embedded cluster: the demo passes with ${who} and our controllers on a real API server`,
     'real',
     async (ground) => {
       const { cluster, folder } = ground
@@ -147,7 +147,7 @@ for (const [who, binaries, play] of BINARIES) {
   )
 
   check(
-    `embedded cluster: a volume's whole life with ${who} and the real kube-controller-manager`,
+    `embedded cluster: the demo passes with ${who} and the real kube-controller-manager`,
     'real',
     async (ground) => {
       const { cluster, folder } = ground
@@ -166,7 +166,7 @@ for (const [who, binaries, play] of BINARIES) {
   )
 }
 
-/** The parts of Kubernetes that bind, attach, expand and protect volumes. */
+/** The controllers of Kubernetes that bind, attach, expand and protect volumes. */
 const VOLUME_CONTROLLERS = [
   'persistentvolume-binder-controller',
   'persistentvolume-attach-detach-controller',
@@ -179,7 +179,7 @@ const COLOUR = '\u001b['
 const CTRL_C = '\u0003'
 
 check(
-  'embedded cluster: without a terminal it ends after the demo, within 80 columns and without colour',
+  'embedded cluster: without a terminal the program ends after the demo, within 80 columns and without colour',
   'emulator',
   async ({ folder, executables }) => {
     const { code, output } = await runProgram('devcluster', folder, sidecarArgs(executables))
@@ -193,7 +193,7 @@ check(
 )
 
 check(
-  'embedded cluster: in a terminal it keeps running, prints the commands to inspect it, and ends with Ctrl-C',
+  'embedded cluster: in a terminal the program keeps running, prints commands to inspect it, and ends with Ctrl-C',
   'emulator',
   async ({ folder, executables }) => {
     const { child, text } = startInTerminal(folder, sidecarArgs(executables))
@@ -210,7 +210,7 @@ check(
     const [, example = ''] = /kubectl create -f (\S+)/.exec(text()) ?? []
     await kubectl(kubeconfig, 'create', '--filename', example)
     await kubectl(kubeconfig, 'wait', '--for=condition=Ready', 'pod/mine', '--timeout=20s')
-    // Each sidecar's metrics and health, and the page.
+    // The pages are the metrics and the health of each sidecar, and the status page.
     equal(pages.length, 9, pages.join())
     for (const page of pages) equal((await fetch(page)).status, 200, page)
 
@@ -223,7 +223,7 @@ check(
 )
 
 check(
-  'embedded cluster: its API server takes nothing from other web sites, and no token is anonymous',
+  'embedded cluster: the API server refuses requests without a valid token or from other web sites',
   'emulator',
   async ({ folder, executables }) => {
     const { child, text } = startInTerminal(folder, sidecarArgs(executables))
@@ -257,7 +257,7 @@ check(
 )
 
 check(
-  'embedded cluster: Ctrl-C in the middle of the demo ends everything, too',
+  'embedded cluster: Ctrl-C in the middle of the demo ends all processes',
   'emulator',
   async ({ folder, executables }) => {
     const args = [`--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
@@ -271,7 +271,7 @@ check(
   },
 )
 
-check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'emulator', async (ground) => {
+check('embedded cluster: SIGUSR1 opens no debugger in any process', 'emulator', async (ground) => {
   const args = [join(root, 'tools', 'start.mjs'), 'devcluster', ...sidecarArgs(ground.executables)]
   const { child, text } = startWithOutput(ground.folder, process.execPath, { args })
   await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
@@ -283,7 +283,7 @@ check('embedded cluster: SIGUSR1 opens no debugger in any of its processes', 'em
   ok(!text().includes('Debugger listening'), text())
 })
 
-check('embedded cluster: ends with 1 and the first failed step', 'emulator', async ({ folder, executables }) => {
+check('embedded cluster: a failed step ends the program with 1', 'emulator', async ({ folder, executables }) => {
   const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
   const { code, output } = await runProgram('devcluster', folder, args)
 
@@ -294,7 +294,7 @@ check('embedded cluster: ends with 1 and the first failed step', 'emulator', asy
   rmSync(logs, { recursive: true })
 })
 
-check("embedded cluster: runs the demo with a user's own driver", 'emulator', async ({ folder, executables }) => {
+check("embedded cluster: the demo passes with a user's own driver", 'emulator', async ({ folder, executables }) => {
   const place = temporaryFolder('driver')
   const socket = join(place, 'csi.sock')
   const emulator = join(root, 'libs', 'emulator', 'src', 'main.ts')
@@ -316,7 +316,7 @@ function valueIn(config: string, key: string): string {
   return new RegExp(`"${key}": ?"([^"]+)"`).exec(config)?.[1] ?? ''
 }
 
-/** `npm start` in a terminal of its own. */
+/** Runs `npm start` in a pseudo-terminal. */
 function startInTerminal(folder: string, args: readonly string[]): Started {
   // Some shells do not replace themselves with their last command. After Ctrl-C such a shell exits with 130, whatever
   // the command's exit code is.
@@ -328,7 +328,7 @@ function startInTerminal(folder: string, args: readonly string[]): Started {
   })
 }
 
-/** A sidecar that does nothing at all. */
+/** Returns the path of a program that takes the place of a sidecar and does nothing. */
 function idle(folder: string): string {
   const file = join(folder, 'idle')
   writeFileSync(file, '#!/bin/sh\nexec tail -f "$0"\n')
@@ -336,13 +336,13 @@ function idle(folder: string): string {
   return file
 }
 
-/** A process and all that it has started. */
+/** Returns the IDs of a process and of all its descendants. */
 function familyOf(pid: number): readonly number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
   return [pid, ...children.filter((text) => text !== '').flatMap((text) => familyOf(Number(text)))]
 }
 
-/** The command lines of running processes that name a path. */
+/** Returns the command lines of running processes that contain the path. */
 function processesWith(path: string): readonly string[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return []

@@ -7,7 +7,7 @@ import { allCommands } from '../../../../tools/docs/commands.ts'
 import { temporaryFolder } from '../../harness/process/processes.ts'
 import { check } from '../../harness/test.ts'
 
-/** Lines of the documents that need no cluster and that no other test runs, as their readers copy them. */
+/** Runs commands of the documents that need no cluster and that no other test runs. */
 
 const root = resolve(import.meta.dirname, '../../../..')
 const MINUTES = 3 * 60_000
@@ -15,7 +15,7 @@ const MINUTES = 3 * 60_000
 interface Line {
   readonly path: string
   readonly line: string
-  /** A pattern that the output must contain. */
+  /** A pattern that the output must match. */
   readonly prints: RegExp
 }
 
@@ -58,7 +58,7 @@ const runFile = promisify(execFile)
 const NPM = ['--yes', '--silent']
 
 check(
-  'npm package: the embedded cluster runs by npx from its archive, in an empty folder',
+  'npm package: npx runs the embedded cluster from the package archive in an empty folder',
   'emulator',
   async (ground) => {
     const folder = join(ground.folder, 'package')
@@ -78,12 +78,12 @@ check(
   },
 )
 
-check('npm package: an old Node.js has npm download a new one, and prints that', 'emulator', async (ground) => {
+check('npm package: with an old Node.js, npm downloads a new Node.js and prints a line', 'emulator', async (ground) => {
   const folder = join(ground.folder, 'package')
   await runFile(process.execPath, [join(root, 'images/tools/main.ts'), 'npm', `--out=${folder}`])
   const file = join(folder, 'package.json')
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as object
-  // A required version beyond all releases makes the running Node.js an old one.
+  // The required version 1000 makes the running Node.js too old.
   const start = (nodePackages: object) => {
     writeFileSync(file, JSON.stringify({ ...manifest, oldestNode: 1000, nodePackages }))
     return runFile(process.execPath, [join(folder, 'start.cjs'), '--help'], { env: npmEnvironment() })

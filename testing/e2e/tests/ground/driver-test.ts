@@ -24,7 +24,7 @@ const long = LONG ? check : () => undefined
 
 const TOGETHER = { target: 'emulator', within: WITHIN_MS, together: true } as const
 
-/** The sockets of so many nodes are named to the test. */
+/** The number of nodes whose sockets the driver test receives. */
 const NODES = 3
 
 const CSI_DRIVER = `
@@ -37,7 +37,7 @@ spec:
   volumeLifecycleModes: [Persistent, Ephemeral]
 `
 
-/** Bugs of three kinds, for each change; all of them each night. */
+/** Three bugs of different kinds that each run looks for. The long tests look for all bugs. */
 const FAST = ['clone-not-idempotent', 'stages-lost-at-kill', 'ends-at-clone']
 
 for (const bug of FAST) {
@@ -47,7 +47,7 @@ for (const bug of FAST) {
 }
 
 for (const bug of Object.keys(BUGS)) {
-  long(`driver test: the default run finds the bug ${bug}, and so does the printed line`, TOGETHER, (ground) =>
+  long(`driver test: the default run finds the bug ${bug}, and so does the printed command`, TOGETHER, (ground) =>
     find(ground, bug, { flags: [], again: true }),
   )
 }
@@ -57,7 +57,7 @@ interface Search {
   readonly again: boolean
 }
 
-/** The driver is started by the test, with the bug in it; JUnit has it under the heading of the bug. */
+/** Lets the driver test start a driver with the bug. Its reports must name the check that the bug breaks. */
 async function find(ground: Ground, bug: string, { flags, again }: Search): Promise<void> {
   const heading = CHECKS[BUGS[bug]?.check ?? 'alive']
   const place = temporaryFolder('driver')
@@ -76,14 +76,14 @@ async function find(ground: Ground, bug: string, { flags, again }: Search): Prom
   const after = tested.output.slice(tested.output.indexOf(`${heading}: `))
   const [, line = ''] = /^ +again: (.*)$/m.exec(after) ?? []
   ok(line !== '', tested.output)
-  // Runs the line as a person who pastes it.
+  // Runs the printed command as a user does.
   const { code, output } = await runToEnd('sh', ['-c', line])
   equal(code, 1, `${bug}, by ${line}:\n${output}`)
   ok(output.includes(`${heading}: `), `${bug} is not found again by ${line}:\n${output}`)
 }
 
 long(
-  'driver test: a correct driver that is killed every 3 s raises no alarm, in 30 seeds with its nodes, and without them',
+  'driver test: a correct driver that is killed every 3 s causes no finding, with and without nodes',
   { target: 'emulator', within: 6 * WITHIN_MS },
   async (ground) => {
     for (const [nodes, seeds] of [
@@ -104,7 +104,7 @@ long(
 )
 
 long(
-  'driver test: seeds 1 to 30 find nothing in a correct driver, nor 1 and 2 beside the Go originals',
+  'driver test: a correct driver causes no finding in 30 seeds, nor in two seeds with the Go originals',
   { target: 'emulator', within: 3 * WITHIN_MS },
   async (ground) => {
     const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-30', '--seconds=10'] })
@@ -117,7 +117,7 @@ long(
 )
 
 long(
-  'driver test: shows side by side what the Go originals do in the same seed',
+  'driver test: --compare shows the calls of ours and the Go originals side by side',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
     for (const app of SIDECARS) build(ROOT, `csi-${app}`)
@@ -134,7 +134,7 @@ long(
 )
 
 long(
-  'driver test: starts the driver by a command, kills it, and says when it ends by itself',
+  'driver test: a driver that a command starts is killed, and its unexpected end is a finding',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
     const place = temporaryFolder('driver')
@@ -151,7 +151,7 @@ long(
   },
 )
 
-check('driver test: ends with 2 and one line where there is nothing to test', 'emulator', async ({ folder }) => {
+check('driver test: without a driver, the program exits with 2 and one line', 'emulator', async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const lines = async (...flags: readonly string[]): Promise<string> => {
     const { code, output } = await runProgram('driver-test', folder, flags)
@@ -194,15 +194,15 @@ check('driver test: a driver that does not start is a finding', 'emulator', asyn
 interface Case {
   readonly flags: readonly string[]
   readonly killEveryMs?: number
-  /** 0: devcluster substitutes the node service. */
+  /** The number of node services of the driver. With 0, the embedded cluster simulates the node service. */
   readonly nodes?: number
-  /** The flags name the sidecars. */
+  /** True if the flags contain the paths of the sidecars. */
   readonly ownSidecars?: boolean | undefined
 }
 
 type Tested = Exit & { readonly output: string; readonly folder: string }
 
-/** Tests an emulated driver that another process has started, and maybe kills. */
+/** Tests an emulated driver that this function starts and, if asked, kills again and again. */
 async function testOf(
   ground: Ground,
   name: string,
@@ -260,14 +260,14 @@ function driverArgs(
     `--state=${join(place, 'state.json')}`,
     ...nodeSockets(place, nodes).map((each) => `--node=${each}`),
     ...(bug === undefined ? [] : [`--bug=${bug}`]),
-    // Other bugs are in answers that hide snapshots and mounts.
+    // Drivers with other bugs keep no snapshots and no content of volumes.
     ...(bug === undefined || BUGS[bug]?.holds === true ? [`--holds=${join(place, 'holds')}`] : []),
   ]
 }
 
 interface Keeping {
   readonly place: string
-  /** The driver is killed this long after it begins to listen. */
+  /** The time from the start of listening until the driver is killed. Undefined if it is not killed. */
   readonly killEveryMs: number | undefined
   readonly over: AbortSignal
 }

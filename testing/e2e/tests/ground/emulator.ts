@@ -41,11 +41,11 @@ function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }
 }
 
-// Another version words some refusals in another way.
+// Other versions of Kubernetes word some error messages differently.
 const ofItsVersion = isDefaultKubernetes() ? check : () => undefined
 
 ofItsVersion(
-  'emulator, conformance: a real server answers like the emulated one',
+  'emulator, conformance: a real API server answers like the emulator',
   'real',
   async ({ cluster, folder }) => {
     const kubeconfig = join(folder, 'admin.json')
@@ -63,7 +63,7 @@ ofItsVersion(
   },
 )
 
-/** The CSI community's own suite, against the emulated driver on a socket. */
+/** Runs csi-sanity, the test suite of the CSI community, against the emulated driver. */
 const sanity: Check['run'] = async ({ folder }) => {
   const binary = join(cacheFolder(resolve(import.meta.dirname, '../../../..')), 'csi-sanity')
   if (!existsSync(binary)) throw new Error(`${binary} is missing: it is built where Go is installed`)
@@ -117,11 +117,11 @@ spec:
 
 interface Emulator {
   readonly ask: (...args: readonly string[]) => Promise<string>
-  /** Writes a file that commands can name. */
+  /** Writes a file for kubectl commands, and returns its path. */
   readonly file: (name: string, text: string) => string
 }
 
-/** Runs the emulator as a process. */
+/** Runs the emulator as a separate process during `work`. */
 async function withEmulator(work: (emulator: Emulator) => Promise<void>): Promise<void> {
   const place = temporaryFolder('emulator')
   const kubeconfig = join(place, 'kubeconfig')
@@ -182,7 +182,7 @@ const AFFINITY = {
   required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a', 'b'] }] }] },
 }
 
-/** Objects of each kind with as many of the read fields as one object can have. */
+/** Creates objects of each kind with as many of the fields that the sidecars read as possible. */
 async function populate({ api }: Cluster): Promise<void> {
   const csi = {
     fsType: 'ext4',
@@ -305,7 +305,7 @@ async function watched<T extends KubeObject>(
   return found
 }
 
-/** JSON has a time of creation, and has nothing that is undefined. */
+/** Reports whether an object was read as protobuf. JSON objects have a creation time and no undefined field. */
 function isMessage({ metadata = {} }: KubeObject): boolean {
   return !('creationTimestamp' in metadata) || Object.values(metadata).includes(undefined)
 }

@@ -19,15 +19,15 @@ import {
 } from '../attacher/scene.ts'
 import { editClaim, expands, GI, getVolume, grown, raised, resized, scene, untilEvent } from '../resizer/scene.ts'
 
-/** One in-tree volume and the expected calls to the driver. */
+/** An in-tree volume, and the calls to the driver that are expected for it. */
 interface InTreeVolume {
   readonly what: string
   readonly spec: Partial<PersistentVolumeSpec>
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
-  /** Named by two annotations of the volume. */
+  /** True if two annotations of the volume refer to a Secret. */
   readonly secret?: true
-  /** Returns the volume handle, which contains the name of the volume if the plugin does so. */
+  /** Returns the expected volume handle. Some plugins include the name of the volume. */
   readonly handle: (pv: string) => string
   readonly context?: Readonly<Record<string, string>>
   readonly fsType?: string
@@ -219,7 +219,7 @@ const ofUnknown = ({ samples }: Metrics): unknown[] =>
 const AZURE_DISK = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
 
 for (const plugin of PLUGINS) {
-  attacher(`${plugin.name}: translated for the call, never written back`, async (t) => {
+  attacher(`the attacher translates ${plugin.name} volumes for the call and does not write them back`, async (t) => {
     const driver = await t.driver({ name: plugin.driver, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'PUBLISH_READONLY'] })
     const secrets = await secretOf(t, plugin)
     const { attacher: sidecar, node } = await attacherScene(t, { driver })
@@ -253,7 +253,7 @@ for (const plugin of PLUGINS) {
     equal(ofUnknown(metrics), [])
   })
 
-  resizer(`${plugin.name}: translated for the call, the in-tree volume gets the size`, async (t) => {
+  resizer(`the resizer translates ${plugin.name} volumes for the call and writes the new size into them`, async (t) => {
     const driver = await t.driver({ name: plugin.driver, controller: ['EXPAND_VOLUME'] })
     const secrets = await secretOf(t, plugin)
     const at = await scene(t, { driver })
@@ -281,8 +281,8 @@ for (const plugin of PLUGINS) {
   })
 }
 
-// Alone, since the driver's name is that of other tests.
-attacher('a volume id of 80,000 slashes fails alone and costs little time', { alone: true }, async (t) => {
+// The test runs alone, because other tests use the same driver name.
+attacher('a volume ID with 80,000 slashes fails quickly and blocks no other volume', { alone: true }, async (t) => {
   const name = 'ebs.csi.aws.com'
   const at = await besideDriver(t, name)
   const { attacher: sidecar } = at
@@ -294,20 +294,20 @@ attacher('a volume id of 80,000 slashes fails alone and costs little time', { al
     await attach(t, at, { suffix, pv: inTree(t, source, name) })
   }
   await attached(t, t.name('va-good'))
-  // The originals do not shorten the message, and the server refuses it.
+  // The originals do not shorten the error message, so the API server refuses the status.
   if (t.ours) await attachFailed(t, 'Invalid format for AWS volume', t.name('va-bad'))
   equal((await sidecar.http(t.ours ? '/livez' : '/metrics')).code, 200)
   const cpuSeconds = (await sidecar.metrics()).value('process_cpu_seconds_total') ?? Infinity
   ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
 })
 
-attacher('start: a second connection; Probe and GetPluginInfo as in the originals', async (t) => {
+attacher('the attacher of a migrated driver connects twice at start, as the original does', async (t) => {
   const { driver } = await besideDriver(t, 'cinder.csi.openstack.org')
   const seen = driver.calls.map(({ method }) => method)
   equal(seen, ['Probe', 'GetPluginInfo', 'Probe', 'GetPluginCapabilities', 'ControllerGetCapabilities'])
 })
 
-attacher('a source that cannot be translated is an attach error, and blocks no other attachment', async (t) => {
+attacher('a volume that cannot be translated is reported as an attach error', async (t) => {
   const at = await besideDriver(t, 'disk.csi.azure.com')
   await attach(t, at, { pv: { csi: null, azureDisk: AZURE_DISK } })
   // The attach error reports a missing volume until the volume is in the cache.
@@ -319,7 +319,7 @@ attacher('a source that cannot be translated is an attach error, and blocks no o
   equal((await getVolume(t)).metadata?.finalizers, [at.finalizer])
 })
 
-attacher('migration switched off releases the volume', { alone: true }, async (t) => {
+attacher('the attacher removes its finalizer when migration is switched off', { alone: true }, async (t) => {
   const name = 'csi.vsphere.vmware.com'
   const { attacher: sidecar, finalizer } = await besideDriver(t, name)
   const metadata = { finalizers: ['example.com/a', finalizer], annotations: { [MIGRATED_TO]: name } }
@@ -331,7 +331,7 @@ attacher('migration switched off releases the volume', { alone: true }, async (t
   equal(back.metadata?.finalizers, ['example.com/a'])
 })
 
-attacher('inline volumes arrive translated and count as not migrated', async (t) => {
+attacher('inline volumes are already translated and count as not migrated', async (t) => {
   const name = 'file.csi.azure.com'
   const { attacher: sidecar, node } = await besideDriver(t, name)
   const inlineVolumeSpec = { accessModes: ['ReadWriteMany'], csi: { driver: name, volumeHandle: '#a#s#v#ns' } }
@@ -341,7 +341,7 @@ attacher('inline volumes arrive translated and count as not migrated', async (t)
   ok(((await sidecar.metrics()).value(CSI, { method_name, migrated: 'false' }) ?? 0) >= 1)
 })
 
-attacher('the comparison looks for the repaired handle', async (t) => {
+attacher('the comparison with ListVolumes completes a GCE handle from the node ID', async (t) => {
   const name = 'pd.csi.storage.gke.io'
   const driver = await t.driver({ name, controller: LISTS })
   const nodeId = 'projects/p1/zones/us-east1-b/instances/i1'
@@ -361,7 +361,7 @@ attacher('the comparison looks for the repaired handle', async (t) => {
   equal(volumeCalls(driver)[0]?.request['volume_id'], 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-x')
 })
 
-resizer('a claim is processed once it is annotated for us', async (t) => {
+resizer('the resizer processes a claim only after it has the annotation for the driver', async (t) => {
   const name = 'cinder.csi.openstack.org'
   const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })
@@ -372,7 +372,7 @@ resizer('a claim is processed once it is annotated for us', async (t) => {
   await resized(t, '2Gi')
 })
 
-resizer('a source that cannot be translated: the event says so', async (t) => {
+resizer('a volume that cannot be translated is reported as an event', async (t) => {
   const name = 'disk.csi.azure.com'
   const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })

@@ -39,7 +39,7 @@ interface Site {
   readonly resizer: RunningSidecar
 }
 
-/** The rules of the chart for --node-deployment: no lease among them. */
+/** The RBAC rules of the chart for `--node-deployment`, which contain no rule for Leases. */
 const RULES = [
   ...FACTS.resizer.rules.filter(({ resources }) => !resources.includes('leases')),
   ...(FACTS.resizer.nodeRules ?? []),
@@ -48,7 +48,7 @@ const RULES = [
 const nodeKey = (t: TestContext): string => `${t.driverName}/node`
 const zoneKey = (t: TestContext): string => `${t.driverName}/zone`
 
-/** A Node with the labels of the driver's topology: its own name, and a zone that all nodes share. */
+/** Creates a Node with the labels of the driver's topology: the node's name, and a zone that all nodes share. */
 export async function createNode(
   t: TestContext,
   node: string,
@@ -75,7 +75,7 @@ async function startResizer(
   return await t.sidecar({ ...rest, args: ['--node-deployment', ...args], env: { NODE_NAME: node } })
 }
 
-/** Nodes of these names, each with its driver and its resizer, which is ready. */
+/** Creates nodes with these names, each with a driver and a running resizer. */
 async function sites(t: TestContext, ...names: readonly string[]): Promise<readonly Site[]> {
   const user = await userWith(t, RULES)
   await t.createClass()
@@ -106,7 +106,7 @@ export function boundOn(t: TestContext, nodeAffinity: NodeAffinity, parts: Bound
   return bound(t, { ...parts, pv: { ...parts.pv, ...(nodeAffinity && { nodeAffinity }) } })
 }
 
-/** The handles of the expanded volumes, sorted. */
+/** Returns the handles of the expanded volumes, sorted. */
 function expanded({ driver }: Pick<Site, 'driver'>): string[] {
   return driver
     .callsOf('ControllerExpandVolume')
@@ -114,7 +114,7 @@ function expanded({ driver }: Pick<Site, 'driver'>): string[] {
     .sort()
 }
 
-/** Creates the volume of this claim again, on another node. */
+/** Recreates the PersistentVolume of a claim with another node affinity. */
 async function recreateOn(t: TestContext, { pvc, pv }: Bound, nodeAffinity: NodeAffinity): Promise<void> {
   const { spec } = await getVolume(t, pv)
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
@@ -128,10 +128,10 @@ const test = testsOf('resizer', 'node deployment', { only: 'ours' })
 
 const CLAIMS_OF_EACH = 100
 const AT_A_TIME = 20
-/** Longer than an instance needs to notice a volume that is its own. */
+/** The wait for wrong calls. It is longer than an instance needs to notice a volume of its node. */
 const FOR_MISTAKES_MS = 2_500
 
-test('three instances expand 300 claims, each by the driver of its node, once', { within: 180_000 }, async (t) => {
+test('three instances expand 300 claims once each, by the driver of the right node', { within: 180_000 }, async (t) => {
   const [a, b, c] = await sites(t, 'a', 'b', 'c')
   if (!a || !b || !c) throw new Error('three sites')
   const made: { readonly site: typeof a; readonly bound: Bound }[] = []
@@ -177,7 +177,6 @@ test('an instance takes over a volume that is recreated on its node', async (t) 
   const [a, b] = await sites(t, 'a', 'b')
   if (!a || !b) throw new Error('two sites')
   const made = await boundOn(t, onNodes(t, a.node))
-  // While its volume is away nothing can be done, and afterwards no other writer changes the claim.
   for (const size of ['2Gi', '3Gi']) {
     await ask(t, size)
     await resized(t, size)
@@ -191,7 +190,7 @@ test('an instance takes over a volume that is recreated on its node', async (t) 
   equal((await getClaim(t)).metadata?.uid, before.metadata?.uid)
 })
 
-test('an instance finds the claim of a volume that comes to its node, though nothing changes the claim', async (t) => {
+test('an instance expands a claim whose volume moves to its node, although the claim does not change', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   if (!a || !b) throw new Error('two sites')
   a.driver.on('ControllerExpandVolume', { code: 14, message: 'this node is broken' })
@@ -203,7 +202,7 @@ test('an instance finds the claim of a volume that comes to its node, though not
   equal(expanded(b), [`${made.pv}-handle`])
 })
 
-test('a class is applied by the driver of the node', async (t) => {
+test('a VolumeAttributesClass is applied by the driver on the node of the volume', async (t) => {
   t.requires('volumeattributesclasses')
   const [a, b] = await sites(t, 'a', 'b')
   if (!a || !b) throw new Error('two sites')
@@ -214,7 +213,7 @@ test('a class is applied by the driver of the node', async (t) => {
   equal(calls, [0, 1])
 })
 
-test('a volume that no node owns is left alone, and each instance logs it once', async (t) => {
+test('a volume that is not bound to one node is not expanded, and each instance logs it once', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   if (!a || !b) throw new Error('two sites')
   const left = 'Volume is left alone'
@@ -239,7 +238,7 @@ test('a volume that no node owns is left alone, and each instance logs it once',
   }
   for (const { pvc } of [everywhere, zone, two]) equal(await eventsOf(t, pvc), [])
 
-  // Kubernetes allows to add an affinity, not to change one.
+  // Kubernetes allows adding a node affinity to a volume, but not changing it.
   await t.api.merge(PERSISTENT_VOLUMES, { name: everywhere.pv }, { spec: { nodeAffinity: onNodes(t, b.node) } })
   await resized(t, '2Gi', everywhere.pvc)
   equal([expanded(a), expanded(b)], [[], [`${everywhere.pv}-handle`]])
@@ -267,7 +266,7 @@ for (const [plural, group] of [
   ['nodes', ''],
   ['csinodes', 'storage.k8s.io'],
 ] as const) {
-  starts(`without the right to watch ${plural} it logs the rule, and works once the role has the rule`, async (t) => {
+  starts(`without the right to watch ${plural}, the resizer logs it and works once it is granted`, async (t) => {
     const node = t.name('a')
     await createNode(t, node)
     await register(t, node)
@@ -285,7 +284,7 @@ for (const [plural, group] of [
   })
 }
 
-starts('without a Node of that name it waits with one line', async (t) => {
+starts('without its Node, the resizer waits and logs one line', async (t) => {
   const node = t.name('nowhere')
   const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user: await userWith(t, RULES) })
   const line = await resizer.line('Waiting for the node of this process')
@@ -293,7 +292,7 @@ starts('without a Node of that name it waits with one line', async (t) => {
   equal(resizer.exit, undefined)
 })
 
-starts('it waits for the driver in the CSINode with one line, and then works', async (t) => {
+starts('the resizer waits until the CSINode contains its driver, logs one line, and then works', async (t) => {
   await t.createClass()
   const node = t.name('a')
   await createNode(t, node)
@@ -312,7 +311,7 @@ starts('it waits for the driver in the CSINode with one line, and then works', a
   equal(resizer.linesWith('Waiting for the node of this process').length, 1)
 })
 
-starts('it ends within a second while it waits for the CSINode', async (t) => {
+starts('SIGTERM ends a resizer that waits for the CSINode', async (t) => {
   const node = t.name('a')
   await createNode(t, node)
   const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user: await userWith(t, RULES) })
@@ -320,7 +319,7 @@ starts('it ends within a second while it waits for the CSINode', async (t) => {
   equal((await resizer.endBy('SIGTERM', 1_500)).code, 0)
 })
 
-starts('--node-name comes before NODE_NAME', async (t) => {
+starts('--node-name overrides NODE_NAME', async (t) => {
   const node = t.name('a')
   await createNode(t, node)
   await register(t, node)
@@ -329,7 +328,7 @@ starts('--node-name comes before NODE_NAME', async (t) => {
   await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
 })
 
-starts('contradictions are refused with 2, and the last line says why', async (t) => {
+starts('contradicting flags end the process with 2, and the last line says why', async (t) => {
   const cases: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, error: string])[] = [
     [['--node-deployment'], {}, 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'],
     [
@@ -351,11 +350,11 @@ starts('contradictions are refused with 2, and the last line says why', async (t
 const memory = testsOf('resizer', 'node deployment, memory', { only: 'ours' })
 
 const FOREIGN = 10_000
-/** The garbage of a start is released by then. */
+/** The time after the start until the memory of the process has settled. */
 const SETTLED_MS = 15_000
 
 memory(
-  '10,000 volumes of another node and their claims cost less than 10 %',
+  '10,000 volumes of another node increase the memory by less than 10 %',
   {
     long: true,
     alone: true,

@@ -32,7 +32,7 @@ const ELECTION = [
 ]
 
 for (const awayMs of [5000, 40_000]) {
-  test(`unreachable for ${awayMs / 1000} s with a call under way: no exit, no attach error, all done after`, {
+  test(`after ${awayMs / 1000} s without the API server, running and new attaches complete without an error`, {
     only: 'ours',
     ...(awayMs > 5000 && { long: 'real' }),
   }, async (t) => {
@@ -53,7 +53,7 @@ for (const awayMs of [5000, 40_000]) {
   })
 }
 
-test('unreachable for a moment without leader election', async (t) => {
+test('without leader election, the attacher survives 3 s without the API server', async (t) => {
   const at = await scene(t, { args: QUICK })
   await at.attacher.gate.close()
   await attach(t, at)
@@ -63,7 +63,7 @@ test('unreachable for a moment without leader election', async (t) => {
   equal(at.attacher.exit, undefined)
 })
 
-test('unreachable at start: the sidecar waits, and works once it is reachable', { only: 'ours' }, async (t) => {
+test('the sidecar waits for an API server that is unreachable at the start', { only: 'ours' }, async (t) => {
   const gate = await t.gate()
   await gate.close()
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
@@ -97,13 +97,13 @@ test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t
   at.attacher.gate.dropWatches()
   await attachAndWait(t, at, { suffix: '-b' })
   const later = at.attacher.gate.requests.slice(mark).filter(({ method }) => method === 'GET')
-  // GET /version, which checks the connections a second after the first stream, names no resource.
+  // The read of `/version`, which checks the connections, names no resource and is no list.
   const isList = ({ resource, watch, name, query }: WireRequest): boolean =>
     resource !== '' && name === undefined && (!watch || query['sendInitialEvents'] === 'true')
   equal(later.filter(isList), [])
 })
 
-resizer('unreachable for 5 s with a call under way: finished after', { only: 'ours' }, async (t) => {
+resizer('an expansion whose call ends without the API server completes later', { only: 'ours' }, async (t) => {
   const at = await resizerScene(t, { args: [...QUICK, ...ELECTION] })
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
   await raised(t)
@@ -116,7 +116,7 @@ resizer('unreachable for 5 s with a call under way: finished after', { only: 'ou
   equal(at.resizer.exit, undefined)
 })
 
-test('the API server is restarted: watches resume, work continues', { target: 'real', alone: true }, async (t) => {
+test('watches and work continue after a restart of the API server', { target: 'real', alone: true }, async (t) => {
   const at = await scene(t, { args: QUICK })
   await attachAndWait(t, at, { suffix: '-a' })
   await t.cluster.restart(async () => undefined)
@@ -125,7 +125,7 @@ test('the API server is restarted: watches resume, work continues', { target: 'r
   equal(at.attacher.exit, undefined)
 })
 
-test('etcd is compacted while the watches are closed: a new list, and no event is missed', {
+test('no event is missed if etcd is compacted while the watches are closed', {
   target: 'real',
   alone: true,
 }, async (t) => {
@@ -141,7 +141,7 @@ test('etcd is compacted while the watches are closed: a new list, and no event i
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
 })
 
-test('a watch that is too old lists again, and no event is missed', { target: 'emulator', alone: true }, async (t) => {
+test('a watch from a compacted version misses no event', { target: 'emulator', alone: true }, async (t) => {
   const at = await scene(t, { args: QUICK })
   await at.attacher.gate.close()
   await attach(t, at, { suffix: '-a' })
@@ -154,7 +154,7 @@ const faults = testsOf('attacher', 'API faults', { only: 'ours' })
 
 const CLOSING = 'No answer from the API server, closing the connections that are older than the request'
 
-/** An attacher, with or without leader election, that has attached a volume and has had nothing to do since. */
+/** Starts an attacher, lets it attach a volume, and waits until it has nothing to do. */
 async function attachedAtRest(t: TestContext, election: boolean): ReturnType<typeof scene> {
   const at = await scene(t, { args: [...QUICK, ...(election ? ['--leader-election'] : [])] })
   if (election) await at.attacher.line('became leader, starting')
@@ -166,7 +166,7 @@ async function attachedAtRest(t: TestContext, election: boolean): ReturnType<typ
 for (const election of [true, false]) {
   const how = election ? 'with' : 'without'
   faults(
-    `one stream is silent though nothing has closed it, ${how} leader election: resumed within 55 s, no list`,
+    `${how} leader election, a silent watch is resumed within 55 s without a new list`,
     {
       within: 150_000,
       long: 'real',
@@ -189,7 +189,7 @@ for (const election of [true, false]) {
   )
 
   faults(
-    `all open connections are dead though nothing has closed them, ${how} leader election: noticed within 30 s`,
+    `${how} leader election, dead connections are noticed within 30 s`,
     {
       within: 150_000,
       long: 'real',
@@ -210,7 +210,7 @@ for (const election of [true, false]) {
   )
 }
 
-faults('no part of a broken answer that may hold a secret is logged', async (t) => {
+faults('a broken answer that may contain a Secret is not logged', async (t) => {
   const at = await scene(t, { args: [...QUICK, '-v=9'] })
   const controllerPublishSecretRef = await t.createSecret({ password: 'hunter2' })
   at.attacher.gate.inject('* secrets', { kind: 'raw', code: 200, bytes: '{"data":{"password":"aHVudGVyMg=="' })
@@ -221,14 +221,14 @@ faults('no part of a broken answer that may hold a secret is logged', async (t) 
   await never('a secret in the log', () => at.attacher.lines.find((line) => line.includes('aHVud')), 500)
 })
 
-/** API servers that limit the requests of a client, and refuse the rest with a 429. */
+/** Tests with API servers that limit the concurrent requests of a client and refuse others with a 429. */
 
 const limits = testsOf('attacher', 'request limits', { only: 'ours' })
 
 const LINE = 'The API server limits requests'
 const COUNT = 100
 
-/** The volumes first, so that each attachment can be done as soon as it is seen. */
+/** Creates many attachments. Creates their volumes first, so that each attachment can be processed at once. */
 async function attachMany(t: TestContext, { node }: Pick<AttacherScene, 'node'>, count: number): Promise<void> {
   const all = suffixes(count)
   for (const suffix of all) await t.createVolume(`many${suffix}`)
@@ -246,7 +246,7 @@ async function manyAttached(t: TestContext, count: number, within: number): Prom
   await eventually('all attached', done, { within, every: 200 })
 }
 
-/** Answers about the work: refusals, and all others. */
+/** Counts the refused and the answered requests, without watches and requests for Leases. */
 function answersOf({ requests }: Gate): { refused: number; answered: number } {
   const work = requests.filter(({ resource, watch }) => !watch && resource !== 'leases')
   const refused = work.filter(({ code }) => code === 429).length
@@ -260,7 +260,7 @@ for (const { count, workers } of [
   { count: 10, workers: 100 },
 ]) {
   limits(
-    `${count} requests of 10 ms at a time and ${workers} workers: ${COUNT} attaches, and fewer refusals than answers`,
+    `${COUNT} attaches with ${workers} workers and a limit of ${count} requests cause fewer refusals than answers`,
     {
       target: 'emulator',
       within: 120_000,
@@ -272,7 +272,7 @@ for (const { count, workers } of [
       const { gate } = at.attacher
       gate.rules.push(seats(count, 10))
       await attachMany(t, at, COUNT)
-      // If each refusal paused all work, this would take a minute and a half.
+      // If each refusal paused all work, the attaches would take a minute and a half.
       await manyAttached(t, COUNT, 30_000)
       const { refused, answered } = answersOf(gate)
       ok(refused > 0 && refused < answered, `${refused} refused, ${answered} answered`)
@@ -281,7 +281,7 @@ for (const { count, workers } of [
 }
 
 limits(
-  'refusals are reported each ten seconds by the log, by /debug/stuck and by a gauge',
+  'refused requests are reported by a log line each 10 s, by /debug/stuck and by a gauge',
   {
     within: 60_000,
   },
@@ -298,7 +298,7 @@ limits(
     ok(apiServer.refused >= 5 && apiServer.inFlight === 1, JSON.stringify(apiServer))
     const metrics = await at.attacher.metrics()
     const [first = 0, last] = [before, metrics].map((each) => each.value('csi_sidecar_api_in_flight_limit'))
-    // It begins with 16, and lists that were answered have raised it.
+    // The limit begins with 16, and each answered list has raised it.
     ok(first >= 16 && last === 1, `${first}, then ${last}`)
     ok((metrics.value('rest_client_requests_total', { code: '429', method: 'PATCH' }) ?? 0) >= 5)
     gate.rules.length = 0
@@ -306,7 +306,7 @@ limits(
   },
 )
 
-limits('a refused watch is opened as soon as the server allows', { within: 60_000 }, async (t) => {
+limits('a refused watch is opened as soon as the API server allows it', { within: 60_000 }, async (t) => {
   const at = await scene(t)
   const { gate } = at.attacher
   const refusals = gate.inject('WATCH volumeattachments', tooMany(1), { times: 8 })
@@ -316,7 +316,7 @@ limits('a refused watch is opened as soon as the server allows', { within: 60_00
 })
 
 limits(
-  'a priority level of one share that rejects: 200 attaches, and fewer refusals than answers',
+  '200 attaches under a priority level with one share cause fewer refusals than answers',
   {
     target: 'real',
     within: 120_000,
@@ -342,8 +342,8 @@ limits(
 const FLOW_CONTROL = '/apis/flowcontrol.apiserver.k8s.io/v1'
 
 /**
- * API Priority and Fairness on a real server: a level with one share for all requests of a user, which refuses further
- * requests. Returns a function that removes the level.
+ * Limits a user by API Priority and Fairness: creates a priority level with one share that rejects further requests.
+ * Returns a function that removes the level.
  */
 async function limitUser(api: Api, { name, user }: { name: string; user: string }): Promise<() => Promise<void>> {
   const common = { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', metadata: { name } }

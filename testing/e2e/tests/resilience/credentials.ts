@@ -27,7 +27,7 @@ const LISTED = {
   resizer: ['persistentvolumes', 'persistentvolumeclaims', 'volumeattributesclasses'],
 }
 
-/** The permissions that the chart of every driver grants. */
+/** The verbs for Leases that the charts of all drivers grant. */
 const LEAST_LEASE_VERBS = ['get', 'create', 'update']
 
 const UNAUTHORIZED = refusal(401, 'Unauthorized', 'Unauthorized')
@@ -39,7 +39,7 @@ function without(t: TestContext, resource: string): readonly PolicyRule[] {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'permissions')
 
-  test('the minimal permissions of charts are enough, with leader election', async (t) => {
+  test('the minimal permissions of charts are sufficient with leader election', async (t) => {
     const rules = FACTS[app].rules.map((rule) =>
       rule.resources?.includes('leases') === true ? { ...rule, verbs: LEAST_LEASE_VERBS } : rule,
     )
@@ -49,7 +49,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   for (const resource of LISTED[app]) {
-    test(`without ${resource}: the log says what is missing, the process keeps running, and recovers`, async (t) => {
+    test(`without permission for ${resource}, the sidecar logs it and recovers when it is granted`, async (t) => {
       t.requires(resource)
       const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
       const user = await userWith(t, without(t, resource))
@@ -64,7 +64,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 }
 
-/** The user of the test gets the missing permission. */
+/** Grants the user of the test the missing permission. */
 async function permit(t: TestContext): Promise<void> {
   await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS[t.app].rules })
 }
@@ -79,7 +79,7 @@ async function logs(sidecar: RunningSidecar, ...texts: readonly string[]): Promi
   )
 }
 
-/** Ours name the rule in one line, in `/debug/stuck` and in the metric. */
+/** Checks that our sidecar reports a missing rule in the log, in `/debug/stuck` and in the metric. */
 async function reportsRule({ ours }: TestContext, sidecar: RunningSidecar, rule: string): Promise<void> {
   if (!ours) return
   const line = await sidecar.line(`rule="${rule}"`)
@@ -90,7 +90,7 @@ async function reportsRule({ ours }: TestContext, sidecar: RunningSidecar, rule:
   ok(metrics.includes(`csi_sidecar_missing_permission{resource="${rule.split(/[: ]/)[0]}"} 1\n`), metrics)
 }
 
-attacher('without secrets: the attach error says what is missing', async (t) => {
+attacher('without permission for secrets, the attach error names the missing permission', async (t) => {
   const secretRef = await t.createSecret({ a: 'b' })
   const user = await userWith(t, without(t, 'secrets'))
   const at = await attacherScene(t, { user })
@@ -102,7 +102,7 @@ attacher('without secrets: the attach error says what is missing', async (t) => 
   await reportsRule(t, at.attacher, 'secrets: get')
 })
 
-attacher('without volumeattachments/status: the log says what is missing, recovers with the permission', async (t) => {
+attacher('without permission for volumeattachments/status, the attacher logs it and recovers later', async (t) => {
   const user = await userWith(t, without(t, 'volumeattachments/status'))
   const at = await attacherScene(t, { user, args: ['--retry-interval-start=300ms', '--retry-interval-max=1s'] })
   await attach(t, at)
@@ -112,7 +112,7 @@ attacher('without volumeattachments/status: the log says what is missing, recove
   await attached(t)
 })
 
-attacher('without leases: the log says what is missing, recovers with the permission', async (t) => {
+attacher('without permission for leases, the attacher logs it and recovers when it is granted', async (t) => {
   const user = await userWith(t, without(t, 'leases'))
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
@@ -123,14 +123,14 @@ attacher('without leases: the log says what is missing, recovers with the permis
   await sidecar.line('became leader, starting')
 })
 
-resizer('without events: refused with a line, the claim is resized anyway', async (t) => {
+resizer('without permission for events, the resizer logs it and still expands the claim', async (t) => {
   const user = await userWith(t, without(t, 'events'))
   const at = await resizerScene(t, { user })
   await grown(t)
   await logs(at.resizer, `User "${user.name}" cannot create resource "events"`)
 })
 
-resizer('without persistentvolumeclaims/status: the log says what is missing', async (t) => {
+resizer('without permission for persistentvolumeclaims/status, the resizer logs it and recovers later', async (t) => {
   const user = await userWith(t, without(t, 'persistentvolumeclaims/status'))
   const at = await resizerScene(t, { user, args: ['--retry-interval-start=300ms', '--retry-interval-max=1s'] })
   await raised(t)
@@ -139,7 +139,7 @@ resizer('without persistentvolumeclaims/status: the log says what is missing', a
   await resized(t, '2Gi')
 })
 
-resizer('without secrets: the event says what is missing', async (t) => {
+resizer('without permission for secrets, the event names the missing permission', async (t) => {
   const secretRef = await t.createSecret({ a: 'b' })
   const user = await userWith(t, without(t, 'secrets'))
   const at = await resizerScene(t, { user })
@@ -152,7 +152,7 @@ resizer('without secrets: the event says what is missing', async (t) => {
   await reportsRule(t, at.resizer, 'secrets: get')
 })
 
-resizer('a class that becomes readable triggers its claims', { only: 'ours' }, async (t) => {
+resizer('a VolumeAttributesClass that becomes readable triggers its claims', { only: 'ours' }, async (t) => {
   const gold = await createTier(t, 'gold')
   const user = await userWith(t, without(t, 'volumeattributesclasses'))
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
@@ -163,7 +163,7 @@ resizer('a class that becomes readable triggers its claims', { only: 'ours' }, a
   await modified(t, gold)
 })
 
-attacher('a token that is rotated in its file: the new one is used after a 401', async (t) => {
+attacher('the attacher reads a rotated token file after a 401', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const [old, fresh] = [t.cluster.user('attacher'), t.cluster.user('attacher')]
   const tokenFile = join(t.folder, 'token')
@@ -185,7 +185,7 @@ attacher('a token that is rotated in its file: the new one is used after a 401',
   ok(gate.requests.some(({ authorization }) => authorization === `Bearer ${fresh.token}`))
 })
 
-attacher('a token that is refused for a while: no exit, and it recovers', async (t) => {
+attacher('the attacher survives a period in which its token is refused', async (t) => {
   const at = await attacherScene(t, { args: ['--retry-interval-start=300ms', '--retry-interval-max=1s'] })
   const { gate } = at.attacher
   gate.rules.push(() => UNAUTHORIZED)

@@ -27,7 +27,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const { call } = FACTS[app]
 
   for (const awayMs of [1000, 3000]) {
-    test(`killed with calls in flight, back after ${awayMs / 1000} s: the same process, everything converges`, async (t) => {
+    test(`calls in flight are repeated when a killed driver returns after ${awayMs / 1000} s`, async (t) => {
       const { driver, sidecar } = await quick(t, '--kube-api-qps=200', '--kube-api-burst=200')
       driver.on(call, 'hang')
       await Promise.all(suffixes(20).map((suffix) => begin(t, { suffix })))
@@ -55,7 +55,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     })
   }
 
-  test('lost while idle: noticed within a second, work waits for its return', async (t) => {
+  test('the loss of an idle driver is noticed within 1.5 s, and work waits for its return', async (t) => {
     const { driver, sidecar } = await quick(t)
     await eventually('ready', () => ready(sidecar))
     driver.kill()
@@ -68,7 +68,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(Date.now() - back < 4000)
   })
 
-  test('disconnected longer than the grace period: the lease is released, a standby with a running driver leads', async (t) => {
+  test('after the grace period without its driver, a leader releases the Lease to a standby', async (t) => {
     const args = [
       ...QUICK,
       '--leader-election',
@@ -98,7 +98,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('the first leads again', () => driver.callsOf(call).length > 0, { within: 15_000 })
   })
 
-  test('disconnected for 40 s without leader election: the process waits', {
+  test('without leader election, the process waits 40 s for its driver', {
     long: 'real',
   }, async (t) => {
     const { driver, sidecar } = await quick(t)
@@ -132,7 +132,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(line.includes(app === 'attacher' ? 'PUBLISH_UNPUBLISH_VOLUME' : 'EXPAND_VOLUME'), line)
   })
 
-  shared('a lost driver ends the process with 1', async (t) => {
+  shared('with --on-driver-loss=exit, a lost driver ends the process with 1', async (t) => {
     const { driver, sidecar } = await quick(t, ...(t.ours ? ['--on-driver-loss=exit'] : []))
     driver.on(call, 'hang')
     await begin(t)
@@ -142,7 +142,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(sidecar.linesWith('Lost connection to CSI driver, exiting').length > 0, sidecar.stderr.slice(-2000))
   })
 
-  test('a peer that accepts and never answers does not hang the process', async (t) => {
+  test('a driver that accepts connections but never answers does not block the process', async (t) => {
     const { driver, sidecar } = await quick(t)
     driver.kill()
     const mute = createServer(() => undefined)
@@ -193,7 +193,7 @@ answers('a publish context keeps the key __proto__', async (t) => {
   driver.kill()
 })
 
-answers('a driver whose name is not UTF-8 ends the start with a clear text', async (t) => {
+answers('a driver whose name is not UTF-8 ends the process with a clear error', async (t) => {
   const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
   await driver.start()
   driver.answers['GetPluginInfo'] = (stream) => reply(stream, Buffer.from('0a0361fe62', 'hex'))
@@ -203,7 +203,7 @@ answers('a driver whose name is not UTF-8 ends the start with a clear text', asy
   driver.kill()
 })
 
-shared('an error text of 57 KB that repeats itself costs little time', async (t) => {
+shared('a repetitive error message of 57 KB costs little CPU time', async (t) => {
   const { driver, node, attacher } = await rawScene(t, ['--retry-interval-start=10ms', '--retry-interval-max=20ms'])
   const message = `${'triggered by internal client error: '.repeat(1600)}%0A`
   driver.answers['ControllerPublishVolume'] = (stream) => refuse(stream, { code: 13, message })
@@ -216,7 +216,7 @@ shared('an error text of 57 KB that repeats itself costs little time', async (t)
   driver.kill()
 })
 
-answers('a listing that never ends is aborted, with a line', async (t) => {
+answers('an endless ListVolumes is aborted and logged', async (t) => {
   const driver = await t.driver({ controller: LISTS })
   driver.on('ListVolumes', (_, nth) => ({ reply: { entries: [], nextToken: `${nth}` } }))
   const sidecar = await t.sidecar({ driver, args: ['--reconcile-sync=1s'] })
@@ -229,7 +229,7 @@ const readiness = testsOf('attacher', 'readiness')
 const ONE_TARGET = { only: 'ours', target: 'emulator' } as const
 
 readiness(
-  'a driver that is stopped makes the sidecar not ready within 15 s, but alive; it recovers',
+  'a frozen driver makes the sidecar unready within 17 s, but the sidecar stays alive and recovers',
   {
     ...ONE_TARGET,
     within: 90_000,

@@ -23,7 +23,7 @@ interface Replica {
   readonly sidecar: RunningSidecar
 }
 
-/** A replica with its own driver, like a pod. */
+/** Starts a replica with a separate driver, like a pod. */
 async function replica(t: TestContext, hostname: string, setup: SidecarSetup = {}): Promise<Replica> {
   const driver = await t.fullDriver()
   const sidecar = await t.sidecar({ driver, hostname, ...setup, args: [...ELECTION, ...(setup.args ?? [])] })
@@ -33,7 +33,7 @@ async function replica(t: TestContext, hostname: string, setup: SidecarSetup = {
 const calls = (t: TestContext, { driver }: Replica): readonly Call[] => driver.callsOf(FACTS[t.app].call)
 const leads = ({ sidecar }: Replica, within = 15_000) => sidecar.line('became leader, starting', { within })
 
-/** Two replicas: one that leads, and one that waits for its lease. */
+/** Starts two replicas: a leader, and a standby that waits for the Lease. */
 async function leaderAndStandby(t: TestContext): Promise<{ readonly first: Replica; readonly second: Replica }> {
   const first = await replica(t, 'first')
   await leads(first)
@@ -42,7 +42,7 @@ async function leaderAndStandby(t: TestContext): Promise<{ readonly first: Repli
   return { first, second }
 }
 
-/** No call of one while the other works: the last of the first ends before the first of the second begins. */
+/** Checks that no call of one replica overlaps with a call of the other replica. */
 function noOverlap(first: readonly Call[], second: readonly Call[]): void {
   for (const a of first) {
     for (const b of second) {
@@ -58,14 +58,14 @@ for (const app of ['attacher', 'resizer'] as const) {
   const shared = testsOf(app, 'leadership')
   const { call } = FACTS[app]
 
-  shared('a standby shows its empty queues', async (t) => {
+  shared('the metrics of a standby show empty queues', async (t) => {
     const { second } = await leaderAndStandby(t)
     const metrics = await second.sidecar.metrics()
     const queues = app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
     for (const name of queues) equal(metrics.value('workqueue_depth', { name }), 0, name)
   })
 
-  test('SIGTERM during a long call: it ends, is saved, the lease is released, the standby continues at once', async (t) => {
+  test('after SIGTERM during a call, the leader saves the result and the standby continues at once', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     await pause(1500)
@@ -85,7 +85,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     noOverlap(calls(t, first), calls(t, second))
   })
 
-  shared('a standby whose watches have hung reads again before it acts', async (t) => {
+  shared('a standby with silent watches reads the objects again before it acts', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     first.driver.on(call, { reply: {}, after: 2000 })
@@ -102,7 +102,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(calls(t, second).length, 1)
   })
 
-  shared('SIGKILL: the standby takes over when the lease has expired, and repeats what was under way', async (t) => {
+  shared('after SIGKILL of the leader, the standby waits for the Lease and repeats the running call', async (t) => {
     await surroundings(t)
     const { first } = await leaderAndStandby(t)
     first.driver.on(call, 'hang')
@@ -115,10 +115,10 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(gap < (t.ours ? 8500 : 11_000), `${gap} ms`)
   })
 
-  test('frozen beyond its lease and resumed: no further call, and a standby again', async (t) => {
+  test('a leader that was frozen beyond its Lease makes no call and becomes a standby', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
-    // Work that always fails keeps both busy.
+    // Work that always fails keeps both replicas busy.
     for (const { driver } of [first, second]) driver.on(call, { code: 13, message: 'no' })
     await begin(t, { suffix: '-a' })
     await eventually('calls', () => calls(t, first).length > 1)
@@ -141,7 +141,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('calls of the old leader', () => calls(t, first).length > count, { within: 15_000 })
   })
 
-  test('lease writes fail for longer than the renew deadline: no call after it, the process keeps running and leads again', async (t) => {
+  test('after failed renewals beyond the deadline, the process makes no calls until it leads again', async (t) => {
     await surroundings(t)
     const only = await replica(t, 'only')
     await leads(only)
@@ -159,7 +159,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('calls again', () => calls(t, only).length > count, { within: 15_000 })
   })
 
-  test('a standby answers /readyz and serves metrics with warm caches', async (t) => {
+  test('a standby with filled caches is ready and makes no call', async (t) => {
     await surroundings(t)
     const first = await replica(t, 'first')
     await leads(first)
@@ -180,7 +180,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const original = (t: TestContext, hostname: string, gate: boolean): Promise<Replica> =>
     replica(t, hostname, { binary: t.original(), args: [`--feature-gates=ReleaseLeaderElectionOnExit=${gate}`] })
 
-  test('an original hands over to ours, and ours back to an original', { within: 180_000 }, async (t) => {
+  test('on SIGTERM, an original hands over to ours, and ours to an original', { within: 180_000 }, async (t) => {
     await surroundings(t)
     const first = await original(t, 'go-one', true)
     await leads(first)
@@ -209,7 +209,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((spec?.leaseTransitions ?? 0) >= 2)
   })
 
-  test('killed: ours takes over the expired lease of an original, and an original ours', {
+  test('after SIGKILL, ours takes the expired Lease of an original, and an original takes the Lease of ours', {
     within: 180_000,
   }, async (t) => {
     await surroundings(t)

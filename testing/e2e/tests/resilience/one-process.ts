@@ -16,7 +16,7 @@ import { attach, attachAndWait, attached, suffixes } from '../attacher/scene.ts'
 import { grown, raised, resized, untilEvent } from '../resizer/scene.ts'
 import { surroundings, WATCHED, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
 
-/** Leases with terms of seconds, and short back-offs. */
+/** Flags for Leases of a few seconds and for short back-offs. */
 export const ELECTION = [
   '--leader-election',
   '--leader-election-lease-duration=6s',
@@ -26,17 +26,17 @@ export const ELECTION = [
   '--retry-interval-max=1s',
 ]
 
-/** The leases of the Go originals for this test's driver. */
+/** Returns the names of the Leases that the Go originals use for the test's driver. */
 function leasesOf({ driverName }: TestContext): { readonly attacher: string; readonly resizer: string } {
   return { attacher: leaseName('attacher', driverName), resizer: leaseName('resizer', driverName) }
 }
 
-/** Both controllers in one process, watching. */
+/** Starts attacher and resizer in one process, and waits for their watches. */
 export function scene(t: TestContext, setup: WorkSetup = {}): Promise<WorkScene> {
   return workScene(t, { ...setup, app: 'both' })
 }
 
-/** Connections that the driver has accepted and that are open. */
+/** Returns the number of open connections to the driver. */
 function connectionsTo({ socket }: Driver): number {
   const CONNECTED = '03'
   const lines = readFileSync('/proc/net/unix', 'utf8').split('\n')
@@ -46,7 +46,7 @@ function connectionsTo({ socket }: Driver): number {
 const test = testsOf('both', 'one process')
 const OURS = { only: 'ours' } as const
 
-/** An attach and an expansion, both to their end. */
+/** Attaches a volume and expands another, and waits until both are done. */
 async function workOfBoth(t: TestContext, at: { readonly node: string }, suffix = ''): Promise<void> {
   await attach(t, at, { suffix: `${suffix}-a` })
   await raised(t, { suffix: `${suffix}-r` })
@@ -54,15 +54,15 @@ async function workOfBoth(t: TestContext, at: { readonly node: string }, suffix 
   await resized(t, '2Gi', t.name(`pvc${suffix}-r`))
 }
 
-test('one list and watch of each kind, one connection to the driver, two leases', OURS, async (t) => {
-  // Without it a kind is asked for three times: refused, listed, watched.
+test('attacher and resizer share the watches and one connection, and hold two Leases', OURS, async (t) => {
+  // Without `sendInitialEvents`, each kind takes three requests: a refused watch, a list and a watch.
   t.requires('sendInitialEvents')
   const at = await scene(t, { args: ELECTION })
   await workOfBoth(t, at)
   const reads = at.sidecar.gate.requests
     .filter(({ method, name, resource }) => method === 'GET' && name === undefined && resource !== '')
     .map(({ resource }) => resource)
-  // A list comes with the watch, in one request.
+  // The watch also delivers the list, so each kind takes one request.
   equal(reads.filter((resource) => resource !== 'leases').sort(), [...WATCHED.both].sort())
   equal(connectionsTo(at.driver), 1)
   for (const method of ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']) {
@@ -82,13 +82,13 @@ test('one list and watch of each kind, one connection to the driver, two leases'
   if (t.target === 'real') await eventually('one read of volumes in the audit log', () => noted(t, at) === 1)
 })
 
-/** Lists and watches of PersistentVolumes as the server has noted them; a watch is noted when it ends. */
+/** Returns the number of lists and of ended watches of PersistentVolumes in the audit log. */
 function noted(t: TestContext, { sidecar }: WorkScene): number {
   const lines = t.cluster.auditOf([sidecar.user])
   return lines.filter((line) => /"verb":"(?:list|watch)".*"resource":"persistentvolumes"/.test(line)).length
 }
 
-test('a resizer that may not read claims delays no attach, /readyz says so, and it recovers', OURS, async (t) => {
+test('a resizer without permission for claims does not delay attaches, and /readyz reports it', OURS, async (t) => {
   const rules = [...FACTS.attacher.rules, ...FACTS.resizer.rules]
   const user = await userWith(
     t,
@@ -106,7 +106,7 @@ test('a resizer that may not read claims delays no attach, /readyz says so, and 
 
 const BAD = 200
 
-test(`${BAD} claims that fail repeatedly delay no attach`, {
+test(`${BAD} claims that fail repeatedly do not delay attaches`, {
   ...OURS,
   alone: true,
   within: 240_000,
@@ -124,7 +124,7 @@ test(`${BAD} claims that fail repeatedly delay no attach`, {
   ok(at.driver.callsOf('ControllerExpandVolume').length > failing, 'claims kept failing meanwhile')
 })
 
-test('a lost lease stops only its controller', {
+test('a lost Lease stops only the controller that held it', {
   ...OURS,
   within: 180_000,
 }, async (t) => {
@@ -146,7 +146,7 @@ test('a lost lease stops only its controller', {
   equal(at.sidecar.exit, undefined)
 })
 
-test('a single lease waits for the former leases, and reports when one is acquired later', {
+test('with --single-lease, the process waits until the separate Leases are free, and reports later holders', {
   ...OURS,
   within: 200_000,
   long: 'emulator',
@@ -178,7 +178,7 @@ test('a single lease waits for the former leases, and reports when one is acquir
 
 const ONCE = { ...OURS, target: 'emulator' } as const
 
-test('every flag of both exists, in groups, and is accepted with its prefix', ONCE, async (t) => {
+test('the combined process lists every flag of its sidecars in groups and accepts their prefixes', ONCE, async (t) => {
   const help = await t.exec(['--help'], { app: 'both' })
   equal([help.code, help.stdout], [0, ''])
   const [shared = '', ...groups] = help.stderr.split(/^(?=Flags of the )/m)
@@ -214,7 +214,7 @@ const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
   [['--attacher-csi-address=x'], 'flag provided but not defined: -attacher-csi-address'],
 ]
 
-test('impossible combinations are refused in one line before the usage', ONCE, async (t) => {
+test('impossible combinations of flags are refused in one line before the usage', ONCE, async (t) => {
   for (const [args, line] of REFUSED) {
     const { code, stderr } = await t.exec(args, { app: 'both' })
     equal({ args, code, line: stderr.split('\n')[0] }, { args, code: 2, line })
@@ -226,14 +226,14 @@ test('impossible combinations are refused in one line before the usage', ONCE, a
   match(ofOther.lines.at(-1) ?? '', /"Failed to set feature gates" err=.* sidecar="csi-resizer"$/)
 })
 
-test('leases that are requested one by one are part of the health check, too', ONCE, async (t) => {
+test('the health check includes Leases that are enabled for each controller separately', ONCE, async (t) => {
   const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
   const at = await scene(t, { args })
   await workOfBoth(t, at)
   equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
 })
 
-test('a driver that neither expands nor modifies: 255, and how to start without the resizer', OURS, async (t) => {
+test('a driver without expansion ends the process with 255 and a hint to leave out the resizer', OURS, async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ app: 'both', driver })
   equal((await sidecar.end()).code, 255)
@@ -254,7 +254,7 @@ interface Pod {
   readonly sidecars: readonly RunningSidecar[]
 }
 
-/** A driver and its sidecars: two of the originals, two of ours, or the one process. */
+/** Starts a driver with its sidecars: the two originals, two of ours, or the combined process. */
 async function pod(t: TestContext, kind: Kind, hostname: string): Promise<Pod> {
   const driver = await t.fullDriver()
   for (const method of CALLS) driver.on(method, { reply: {}, after: CALL_MS })
@@ -275,7 +275,7 @@ function campaigns({ sidecars }: Pod): Promise<unknown> {
   return eventually('a pod that campaigns for both leases', waiting, { within: 20_000 })
 }
 
-/** Starts one pod, then ends an old one, as a Deployment does. */
+/** Replaces old pods one by one: starts a new pod, then ends an old pod, as a Deployment does. */
 async function roll(
   t: TestContext,
   old: readonly Pod[],
@@ -298,7 +298,7 @@ interface Load {
   readonly end: () => Promise<void>
 }
 
-/** Attaches, raises and detaches without a pause longer than `PAUSE_MS`. */
+/** Attaches, expands and detaches volumes until `end` is called. */
 function load(t: TestContext, node: string): Load {
   let over = false
   const current: Load = {
@@ -323,7 +323,7 @@ function load(t: TestContext, node: string): Load {
   return current
 }
 
-/** Every second attachment is detached once it has been attached for a few rounds. */
+/** Returns the attachment to delete in this round, if any. Every second attachment is deleted after six rounds. */
 async function leavingOf(t: TestContext, begun: number): Promise<readonly string[]> {
   if (begun < 6 || begun % 2 === 1) return []
   const name = t.name(`va-${begun - 6}-a`)
@@ -353,7 +353,7 @@ function overlaps(drivers: readonly Driver[]): readonly string[] {
 }
 
 rollouts(
-  'a rollout from the originals to ours, to the one process and back, under load: no overlap, nothing lost',
+  'rollouts from the originals to ours, to the combined process and back lose no work and overlap no calls',
   {
     only: 'ours',
     alone: true,

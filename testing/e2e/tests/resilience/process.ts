@@ -23,7 +23,7 @@ const resizer = testsOf('resizer', 'process')
 
 interface Moment {
   readonly what: string
-  /** The request that is held back, or the call. */
+  /** The request that is delayed, or the call to the driver. */
   readonly at: 'persistentvolumes' | 'volumeattachments' | 'volumeattachments/status' | 'publish'
 }
 
@@ -34,7 +34,7 @@ const MOMENTS: readonly Moment[] = [
   { what: 'the status is being written', at: 'volumeattachments/status' },
 ]
 
-/** Starts an attach and blocks it at this moment; returns the release once the moment has come. */
+/** Starts an attach and blocks it at this moment. Returns a function that continues the attach. */
 async function attachUntil(t: TestContext, at: AttacherScene, moment: Moment['at']): Promise<() => void> {
   const { fault, release } = hold()
   if (moment === 'publish') {
@@ -51,7 +51,7 @@ async function attachUntil(t: TestContext, at: AttacherScene, moment: Moment['at
 }
 
 for (const { what, at: moment } of MOMENTS) {
-  test(`SIGTERM while ${what}: the attach is finished and saved, exit 0`, { only: 'ours' }, async (t) => {
+  test(`SIGTERM while ${what} lets the attach complete and exits with 0`, { only: 'ours' }, async (t) => {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
     at.attacher.signal('SIGTERM')
@@ -65,7 +65,7 @@ for (const { what, at: moment } of MOMENTS) {
     if (moment === 'publish' || moment === 'volumeattachments/status') equal(va.status?.attached, true)
   })
 
-  test(`killed while ${what}: the next process completes the work`, async (t) => {
+  test(`the next process completes the attach if a process is killed while ${what}`, async (t) => {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
     await at.attacher.endBy('SIGKILL')
@@ -79,7 +79,7 @@ for (const { what, at: moment } of MOMENTS) {
   })
 }
 
-test('SIGTERM with a call that never ends: --drain-timeout bounds the wait', { only: 'ours' }, async (t) => {
+test('--drain-timeout limits the wait for an endless call after SIGTERM', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--drain-timeout=2s', '--timeout=60s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
   await attach(t, at)
@@ -90,7 +90,7 @@ test('SIGTERM with a call that never ends: --drain-timeout bounds the wait', { o
   ok(took > 1500 && took < 4500, `${took} ms`)
 })
 
-test('standard error is closed: it works', { only: 'ours' }, async (t) => {
+test('the attacher works with a closed standard error', { only: 'ours' }, async (t) => {
   const gate = await t.gate()
   const user = t.cluster.user('attacher')
   const at = await scene(t, { gate, user })
@@ -104,7 +104,7 @@ test('standard error is closed: it works', { only: 'ours' }, async (t) => {
   child.kill('SIGKILL')
 })
 
-test('the reader of standard error disconnects: the sidecar keeps working', { only: 'ours' }, async (t) => {
+test('the attacher keeps working when the reader of its standard error disconnects', { only: 'ours' }, async (t) => {
   const gate = await t.gate()
   const user = t.cluster.user('attacher')
   const first = await scene(t, { gate, user })
@@ -115,7 +115,7 @@ test('the reader of standard error disconnects: the sidecar keeps working', { on
   equal(second.exit, undefined)
 })
 
-/** The sockets that a process listens on for TCP, by inode. */
+/** Returns the TCP sockets on which a process listens. */
 function listening(pid: number): string[] {
   const rows = ['tcp', 'tcp6'].flatMap((table) =>
     readFileSync(`/proc/${pid}/net/${table}`, 'utf8').split('\n').slice(1),

@@ -27,7 +27,7 @@ const resizer = testsOf('resizer', 'storm')
 
 const COUNT = 300
 
-/** How much is created at one time. */
+/** The number of objects that are created concurrently. */
 const AT_ONCE = 12
 const SUFFIXES = suffixes(COUNT)
 
@@ -43,7 +43,7 @@ async function attachMany(t: TestContext, at: AttacherScene, all: readonly strin
 }
 
 attacher(
-  `${COUNT} attachments come and go: one call and the fewest writes each`,
+  `${COUNT} attaches and detaches take one call and the fewest writes each`,
   { only: 'ours', within: 240_000, alone: true },
   async (t) => {
     const at = await scene(t, { args: ['-v=2'] })
@@ -67,7 +67,7 @@ attacher(
 )
 
 resizer(
-  `${COUNT} claims are raised: one call, three writes and no conflict each`,
+  `${COUNT} expansions take one call and at most three writes each, without conflicts`,
   { only: 'ours', within: 240_000, alone: true },
   async (t) => {
     const at = await resizerScene(t, { args: ['-v=2'] })
@@ -89,7 +89,7 @@ const LIMIT_MIB = 80
 const ANONYMOUS_MIB = 50
 
 attacher(
-  `1,000 attachments within a memory limit of ${LIMIT_MIB} MiB`,
+  `1,000 attaches need at most ${LIMIT_MIB} MiB of memory`,
   { only: 'ours', notOne: true, within: 300_000, alone: true, long: true },
   async (t) => {
     const limit = memoryLimit(LIMIT_MIB, { name: t.id, program: t.executable(), folder: t.folder })
@@ -106,7 +106,7 @@ attacher(
   },
 )
 
-/** Samples the memory of the process; the returned function ends that and returns the maximum in MiB. */
+/** Samples the memory of a process. The returned function ends the sampling and returns the maximum in MiB. */
 function anonymousPeak({ process: { pid } }: RunningSidecar): () => number {
   let most = 0
   const timer = setInterval(() => {
@@ -121,10 +121,10 @@ function anonymousPeak({ process: { pid } }: RunningSidecar): () => number {
 
 const OURS = { only: 'ours', long: 'real' } as const
 
-/** Ten workers take six seconds for all of them. */
+/** The number of failing objects. Ten workers need six seconds for all their calls. */
 const BAD = 60
 const CALL_MS = 1000
-/** Retries do not occur before the test is over. */
+/** Flags with a back-off that is longer than the test. */
 const ONCE = ['--retry-interval-start=10m', '--retry-interval-max=10m']
 const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=200ms']
 const HEALTHY = { suffix: '-healthy' }
@@ -150,7 +150,7 @@ function refuse(t: TestContext, driver: Driver): void {
   )
 }
 
-/** Work that has failed, all of it. */
+/** Starts a sidecar and waits until all failing work has failed once. */
 async function failing(t: TestContext, setup: SidecarSetup = {}): Promise<WorkScene> {
   const at = await workScene(t, { args: [...ONCE, ...(setup.args ?? [])] })
   refuse(t, at.driver)
@@ -162,7 +162,7 @@ async function failing(t: TestContext, setup: SidecarSetup = {}): Promise<WorkSc
   return at
 }
 
-/** The failing work is retried, for any cause; it does not delay new work. */
+/** Waits for the first retry, and checks that new work reaches the driver before most of the retries. */
 async function newcomerGoesFirst(t: TestContext, at: Beside, tried: number): Promise<void> {
   await eventually('another try', () => badCalls(t, at).length > tried, { within: 30_000 })
   const began = Date.now()
@@ -183,7 +183,7 @@ async function healthyWithin(t: TestContext, ms: number): Promise<void> {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'starvation', OURS)
 
-  test('calls that hang repeatedly leave workers to others', async (t) => {
+  test('calls that hang repeatedly leave workers free for other work', async (t) => {
     const at = await workScene(t, { args: ['--timeout=5s', ...QUICK] })
     at.driver.on(FACTS[app].call, (call) => (isBad(call) ? 'hang' : { reply: {} }))
     await beginBad(t, 20)
@@ -202,12 +202,12 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const starving = testsOf('attacher', 'starvation', OURS)
 
-starving('writes about failures leave --kube-api-qps to others', { within: 120_000 }, async (t) => {
+starving('status writes of failures leave --kube-api-qps free for other work', { within: 120_000 }, async (t) => {
   const at = await workScene(t, { args: [...QUICK, '--kube-api-qps=5', '--kube-api-burst=10'] })
   at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
   await beginBad(t, 30)
   await eventually('retries', () => badCalls(t, at).length >= 60, { within: 60_000 })
-  // Behind ten of the others with each of its three writes it would take six seconds.
+  // If each of its three writes waited for ten writes of failures, the healthy attach would take six seconds.
   await healthyWithin(t, 3000)
 })
 

@@ -25,7 +25,7 @@ interface Pod {
   readonly node: string
 }
 
-/** All controllers of a driver's pod in one process, watching. */
+/** Starts all four controllers in one process, and waits for their watches. */
 async function pod(t: TestContext, args: readonly string[] = []): Promise<Pod> {
   await installCrds(t)
   const driver = await t.driver({
@@ -41,7 +41,7 @@ async function pod(t: TestContext, args: readonly string[] = []): Promise<Pod> {
 }
 
 test('one watch of each kind serves the four controllers', async (t) => {
-  // Without it a kind is asked for three times: refused, listed, watched.
+  // Without `sendInitialEvents`, each kind takes three requests: a refused watch, a list and a watch.
   t.requires('sendInitialEvents')
   const at = await pod(t)
   await provisioned(t, await createClaim(t))
@@ -49,13 +49,13 @@ test('one watch of each kind serves the four controllers', async (t) => {
   await grown(t, { suffix: '-grown' })
   await createContent(t)
   await ready(t)
-  // The server refuses a kind for a moment after its definition was installed.
+  // The API server refuses watches of a new kind for a moment after its CRD was installed.
   const requests = at.sidecar.gate.requests.filter(({ watch, code }) => watch && code < 400)
   const kinds = requests.map(({ resource }) => resource)
   equal(kinds.toSorted(), [...new Set(kinds)].toSorted())
 })
 
-test('calls that hang occupy no worker of another controller', async (t) => {
+test('hanging calls of one controller do not occupy workers of another controller', async (t) => {
   const at = await pod(t)
   for (const method of ['CreateVolume', 'CreateSnapshot']) at.driver.on(method, 'hang')
   await inParallel(12, suffixes(120), (suffix) => createClaim(t, { suffix: `-hanging${suffix}` }))
@@ -69,7 +69,7 @@ test('calls that hang occupy no worker of another controller', async (t) => {
   await grown(t, { suffix: '-grown' })
 })
 
-test('claims that fail repeatedly delay no attach', { alone: true }, async (t) => {
+test('claims that fail repeatedly do not delay attaches', { alone: true }, async (t) => {
   const at = await pod(t, ['--provisioner-retry-interval-start=50ms', '--provisioner-retry-interval-max=1s'])
   at.driver.on('CreateVolume', { code: 3, message: 'never' })
   await inParallel(12, suffixes(200), (suffix) => createClaim(t, { suffix: `-bad${suffix}` }))
@@ -79,7 +79,7 @@ test('claims that fail repeatedly delay no attach', { alone: true }, async (t) =
   ok(at.driver.callsOf('CreateVolume').length > failing, 'claims kept failing meanwhile')
 })
 
-test('the last attachment that disappears wakes the deletion of its volume', async (t) => {
+test('the end of the last attachment triggers the deletion of its volume', async (t) => {
   const at = await pod(t)
   const name = await released(t)
   await t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase: 'Bound' } })

@@ -17,13 +17,13 @@ import { eventually, pause } from '../../harness/waiting.ts'
 import { exportTo, TRACING, traceOf, withCollector } from '../contract/traces.ts'
 import { begin, done, scene } from '../work.ts'
 
-/** The permissions of the chart for --authorize-metrics. */
+/** The RBAC rules that the chart grants for `--authorize-metrics`. */
 const REVIEWS: readonly PolicyRule[] = [
   { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
 ]
 
-/** Files that a sidecar reads and a test replaces. */
+/** Certificate files that a sidecar reads and a test replaces. */
 interface Files {
   readonly args: readonly string[]
   pair(pair: Issued): void
@@ -47,7 +47,7 @@ export function files(t: TestContext, pair: Issued, ca?: string): Files {
   }
 }
 
-/** A sidecar whose endpoint speaks TLS. */
+/** Starts a sidecar whose HTTP endpoint uses TLS. */
 async function secured(
   t: TestContext,
   args: readonly string[],
@@ -60,7 +60,7 @@ async function secured(
   return sidecar
 }
 
-/** Arguments that are refused with one line, which is returned, and exit code 1. */
+/** Runs the sidecar with invalid arguments, expects exit code 1, and returns the only error line. */
 async function refusedIn(t: TestContext, args: readonly string[]): Promise<string> {
   const { code, lines } = await t.exec(args)
   const errors = lines.filter((line) => !line.startsWith('I'))
@@ -68,7 +68,7 @@ async function refusedIn(t: TestContext, args: readonly string[]): Promise<strin
   return errors[0] ?? ''
 }
 
-/** A user for a sidecar that may also create reviews. */
+/** Creates a user for a sidecar that may also create TokenReviews and SubjectAccessReviews. */
 export function reviewer(t: TestContext): Promise<User> {
   return userWith(t, [...FACTS[t.app].rules, ...REVIEWS], 'reviewer')
 }
@@ -79,7 +79,7 @@ const CROWD = join(import.meta.dirname, '../../harness/process/crowd.ts')
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'endpoint TLS', { ...WITHOUT_API, only: 'ours' })
 
-  test('metrics and probes over HTTPS, and nothing over HTTP', async (t) => {
+  test('the endpoint serves metrics and probes over HTTPS and does not answer HTTP', async (t) => {
     const sidecar = await secured(t, files(t, ca.server('endpoint')).args)
     const scraper = new Scraper({ port: sidecar.port, ca: ca.cert })
     const { code, text } = await scraper.get('/metrics')
@@ -94,7 +94,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.exit, undefined)
   })
 
-  test('CBC suites of TLS 1.2 are there only if the flag asks for them', async (t) => {
+  test('CBC suites of TLS 1.2 are offered only if --tls-cipher-suites contains them', async (t) => {
     const { args } = files(t, ca.server('endpoint'))
     const usual = await secured(t, args)
     equal(await offered(usual.port, CBC), 'refused')
@@ -103,13 +103,13 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await offered(asked.port, CBC), CBC)
   })
 
-  test('a certificate of its own', async (t) => {
+  test('--tls-self-signed creates a certificate with the host name', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed'], { hostname: 'host-of-the-test' })
     equal(await shownAt(sidecar.port), 'host-of-the-test')
     equal(await new Scraper({ port: sidecar.port }).code('/metrics'), 200)
   })
 
-  test('certificates rotated under load: no scrape fails', {
+  test('no scrape fails while certificates are rotated', {
     within: 120_000,
   }, async (t) => {
     const other = makeAuthority('other')
@@ -156,7 +156,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await newcomer.code('/livez'), 200)
   })
 
-  test('300 clients with endless handshakes or open connections lose the port within seconds', {
+  test('probes are answered although 300 clients keep handshakes and connections open', {
     alone: true,
   }, async (t) => {
     const { port } = await secured(t, files(t, ca.server('endpoint')).args)
@@ -176,7 +176,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const CBC = 'ECDHE-ECDSA-AES128-SHA'
 
-/** The suite of a handshake with TLS 1.2 that offers only these. */
+/** Returns the cipher suite of a TLS 1.2 handshake that offers only these suites, or `refused`. */
 function offered(port: number | undefined, ciphers: string): Promise<string> {
   return new Promise((resolve) => {
     const options = { host: '127.0.0.1', port, ciphers, maxVersion: 'TLSv1.2', rejectUnauthorized: false } as const
@@ -210,7 +210,7 @@ const REFUSED: readonly (readonly [args: readonly string[], err: string])[] = [
 ]
 
 for (const app of ['attacher', 'resizer'] as const) {
-  testsOf(app, 'endpoint TLS', WITHOUT_API)('invalid flags: one line, exit 1', { only: 'ours' }, async (t) => {
+  testsOf(app, 'endpoint TLS', WITHOUT_API)('invalid TLS flags end the process with 1', { only: 'ours' }, async (t) => {
     files(t, { cert: ca.server('a').cert, key: ca.server('b').key })
     for (const [args, err] of REFUSED) {
       const error = await refusedIn(t, [...args, '--kubeconfig=/nonexistent'])
@@ -224,7 +224,7 @@ const MAY_SCRAPE = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'endpoint authorization', { only: 'ours' })
 
-  test('no token 401, no permission 403, permission 200; probes need none', async (t) => {
+  test('metrics need a token with permission, and probes need no token', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     const { port } = sidecar
     const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
@@ -239,7 +239,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(!sidecar.stderr.includes(t.cluster.alice.token))
   })
 
-  test('the API server is unreachable: probes are answered, metrics are 503, and it recovers', async (t) => {
+  test('while the API server is unreachable, probes are answered and metrics return 503', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     const { port, gate } = sidecar
     const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
@@ -253,20 +253,20 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('a scrape', async () => (await prometheus.code('/metrics')) === 200)
   })
 
-  test('without permission for reviews: 503, and the line names the permission', async (t) => {
+  test('without permission for reviews, metrics return 503 and the log names the permission', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'])
     const { token } = t.cluster.alice
     equal(await new Scraper({ port: sidecar.port, token }).code('/metrics'), 503)
     match(await sidecar.line('cannot be reviewed'), /cannot create resource \\"tokenreviews\\"/)
   })
 
-  test('a review that is refused with 429 is no answer', async (t) => {
+  test('metrics return 503 if the API server refuses the review with 429', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     sidecar.gate.inject('POST tokenreviews', tooMany(30))
     equal(await new Scraper({ port: sidecar.port, token: 'x' }).code('/metrics'), 503)
   })
 
-  test('a client certificate is a user of the cluster', async (t) => {
+  test('a client certificate identifies a user of the cluster', async (t) => {
     const args = [...files(t, ca.server('endpoint'), ca.cert).args, '--authorize-metrics']
     const { port } = await secured(t, args, { user: await reviewer(t) })
     const user = await userWith(t, MAY_SCRAPE)
@@ -282,7 +282,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 const PASSWORD = 'canary-password'
 const HEADER = 'canary-header'
 
-/** The calls that may have a secret, and the names of their spans. */
+/** The calls that may contain a secret, with the names of their spans. */
 const CALLS = {
   attacher: { ControllerPublishVolume: 'attach', ControllerUnpublishVolume: 'detach' },
   resizer: { ControllerExpandVolume: 'expand' },
@@ -291,7 +291,7 @@ const CALLS = {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'no secret in logs')
   for (const [method, operation] of Object.entries(CALLS[app])) {
-    test(`the secret of ${method} is in no line, event, metric, span, nor the stuck list`, { only: 'ours' }, (t) =>
+    test(`the secret of ${method} is in no line, event, metric, span or stuck list`, { only: 'ours' }, (t) =>
       withCollector(async (collector) => {
         const secret = await t.createSecret({ password: PASSWORD })
         const args = [
@@ -302,7 +302,7 @@ for (const app of ['attacher', 'resizer'] as const) {
           '--log-backlog-interval=1s',
         ]
         const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${HEADER}` })
-        // It repeats its input.
+        // The driver repeats its input in the error message.
         const prepare = (each: Driver): void => each.on(method, { code: 13, message: `no array for ${PASSWORD}` })
         const { sidecar, driver } = await scene(t, { role: 'both', prepare, args, env })
         await begin(t, { secret })
@@ -339,7 +339,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 }
 
-/** All events about the test's objects, once there is one. */
+/** Returns all events about the test's objects as text, or undefined if there are none. */
 async function eventsOf(t: TestContext): Promise<string | undefined> {
   const all = await t.api.list(EVENTS, 'default')
   const own = all.filter(({ involvedObject }) => involvedObject.name?.startsWith(`${t.id}-`))

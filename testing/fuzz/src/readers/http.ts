@@ -1,7 +1,7 @@
 import { ProtocolError, ResponseParser } from '@csi-sidecars/kube-client/readers'
 import { attempt, type BytesReader, same } from '../reader.ts'
 
-/** Returns the parsed answer, which must not depend on the sizes of the pieces. */
+/** Parses an HTTP answer in pieces of `size` bytes. The result must not depend on the size. */
 function answerOf(input: Buffer, size: number): unknown {
   const parser = new ResponseParser()
   const seen = { status: 0, type: '', body: '', ended: 0 }
@@ -29,7 +29,7 @@ function answerOf(input: Buffer, size: number): unknown {
   return { ...seen, keepAlive: parser.keepAlive, whole: parser.close() }
 }
 
-/** A head that comes in pieces is refused as soon as it is too long; in one piece its end may be seen first. */
+/** The longest input that is compared in pieces. The parser refuses a long head earlier if it arrives in pieces. */
 const LONGEST_HEAD = 4_096
 
 export const httpAnswers: BytesReader = {

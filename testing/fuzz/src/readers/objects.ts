@@ -52,10 +52,10 @@ export const protobufObjects: BytesReader = {
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 const HALF_A_SECOND = Buffer.of(16, 0x80, 0xca, 0xb5, 0xee, 0x01)
-/** A varint of ten bytes. */
+/** The number -1 as a protobuf varint of ten bytes. */
 const MINUS_ONE = Buffer.from('ffffffffffffffffff01', 'hex')
 
-/** google.rpc.Status with one detail. */
+/** Encodes a `google.rpc.Status` with one RetryInfo. */
 const statusWith = (duration: Buffer): Buffer =>
   field(3, Buffer.concat([field(1, RETRY_INFO), field(2, field(1, duration))]))
 

@@ -18,7 +18,7 @@ export const quantities: BytesReader = {
     const { value } = read
     const bytes = value.bytes()
     if (bytes > MAX_INT64 || bytes < -MAX_INT64) throw new Error(`${bytes} is no int64`)
-    // Written once and read again, a quantity is the same, and so is its text.
+    // A quantity that is written and parsed again must have the same value and the same text.
     const text = Quantity.parse(value.toString()).toString()
     const again = Quantity.parse(text)
     if (!again.equals(value)) throw new Error(`${value} is not ${again}`)
@@ -38,7 +38,7 @@ export const durations: BytesReader = {
     if ('refused' in read) return
     if (!Number.isFinite(read.value)) throw new Error(`${read.value} is no duration`)
     const text = goDuration(read.value)
-    // Nanoseconds of more than a hundred days are not exact.
+    // Nanoseconds are not exact in durations of more than a hundred days.
     if (Math.abs(read.value) < EXACT_MS && goDuration(parseGoDuration(text)) !== text) throw new Error(`not ${text}`)
   },
 }
@@ -90,7 +90,7 @@ users: [{name: u, user: {token: "secret\\n", exec: {env: [{name: A, value: 1}]}}
   },
 }
 
-/** Accepts only messages of one line, which show nothing of the file but names. */
+/** Accepts only error messages of one line that begin with `yaml: `. */
 function isOneLine(error: Error): boolean {
   return error.constructor === Error && error.message.startsWith('yaml: ') && !error.message.includes('\n')
 }

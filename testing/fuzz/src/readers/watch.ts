@@ -41,7 +41,7 @@ function linesOf(input: Buffer, size: number): readonly string[] {
   return lines
 }
 
-/** Waits and codes that come from outside are numbers, or are not there. */
+/** Checks that the code and the delay of an error are whole numbers or absent. */
 function checkNumbers(frame: ReturnType<typeof frameOf>): void {
   if (frame.type !== 'END' || frame.why === 'closed') return
   const { error } = frame as { error?: { code: unknown; retryAfterMs: unknown } }
@@ -50,13 +50,13 @@ function checkNumbers(frame: ReturnType<typeof frameOf>): void {
   }
 }
 
-/** An object may lose its `managedFields`, but no other field. */
+/** Checks that the parsed object has lost no field except `managedFields`. */
 function checkWithoutManagedFields(line: string): void {
   const whole = attempt(
     () => JSON.parse(line) as unknown,
     (error) => error instanceof SyntaxError,
   )
-  // A repeated name shows which value counts.
+  // A line with `managedFields` twice is skipped, because the two parsers may keep different values.
   if ('refused' in whole || line.split('managedFields').length > 2) return
   same(stripped(parseJson(line)), stripped(whole.value), 'without managedFields')
 }
@@ -100,13 +100,13 @@ function framesOf(input: Buffer, size: number): readonly unknown[] {
 
 const isTooLong = (error: Error): boolean => error instanceof RangeError && error.message.includes('is longer than')
 
-/** An object as an API server writes it: `k8s`, a zero, its kind, its message. */
+/** Encodes an object as an API server does: `k8s`, a zero byte, the kind and the message. */
 function enveloped(kind: string, message: Buffer): Buffer {
   const type = Buffer.concat([field(1, 'v1'), field(2, kind)])
   return Buffer.concat([Buffer.from('k8s\0'), field(1, type), field(2, message)])
 }
 
-/** The message of a volume, which is also a seed for objects. */
+/** Encodes a PersistentVolume, which is also a seed for the reader of objects. */
 export function volumeMessage(): Buffer {
   const metadata = Buffer.concat([
     field(1, 'a'),

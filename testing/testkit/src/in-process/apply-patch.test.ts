@@ -18,7 +18,7 @@ test.each<[kind: Patch['kind'], body: unknown, conditions: unknown]>([
   ['strategic', { status: { conditions: [{ type: 'A', $patch: 'delete' }] } }, undefined],
   ['merge', { status: { conditions: [condition('B')] } }, [condition('B')]],
   ['json', [{ op: 'add', path: '/status/conditions/-', value: condition('B') }], [condition('A'), condition('B')]],
-])('a %s patch %j of conditions', (kind, body, conditions) => {
+])('a %s patch %j changes the conditions of a claim', (kind, body, conditions) => {
   const claim = pvc('a', { status: { conditions: [condition('A')] } })
   const patched = applyPatch<PersistentVolumeClaim>(
     claim,
@@ -28,7 +28,7 @@ test.each<[kind: Patch['kind'], body: unknown, conditions: unknown]>([
   expect(patched.status?.conditions).toEqual(conditions)
 })
 
-test('a test that fails is 422, and the object stays as it was', () => {
+test('a failed test operation throws a 422 and does not change the object', () => {
   const volume = pv()
   const body = [{ op: 'test', path: '/metadata/finalizers', value: ['a/b'] }]
   const resource = PERSISTENT_VOLUMES

@@ -11,7 +11,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { OPEN_GATE, type RequestGate, type SentRequest } from './gate.ts'
 
-/** The events of a watch, as the reader of `KubeClient.watch` gets them. */
+/** The events of a watch in the form of `KubeClient.watch`. */
 type LocalFrame<T, E> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly initialEventsEnd: boolean }
@@ -27,7 +27,7 @@ interface LocalWatchOptions<E> {
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
-/** One watch: the lines of its answer as frames, for a reader that takes them one by one. */
+/** One watch of the in-process server. It turns the lines of the answer into frames for one reader. */
 class LocalWatch<T, E extends Error> {
   readonly path: string
   readonly #errorOf: (status: Status) => E
@@ -56,23 +56,23 @@ class LocalWatch<T, E extends Error> {
     })
   }
 
-  /** Resolves when the server has accepted it; rejects with its refusal. */
+  /** Resolves when the server has accepted the watch. Rejects if the server refuses it. */
   get begun(): Promise<void> {
     return this.#begun.promise
   }
 
-  /** Lets the next frames come that were kept back, or all of them. */
+  /** Delivers the next `count` delayed frames. Default: all. */
   deliver(count = Number.POSITIVE_INFINITY): void {
     for (const frame of this.#late.splice(0, count)) this.#push(frame)
   }
 
-  /** Whether frames are kept back from now on. */
+  /** Sets whether later frames are delayed. Setting it to false delivers the delayed frames. */
   set lags(lags: boolean) {
     this.#lags = lags
     if (!lags) this.deliver()
   }
 
-  /** The reader is gone. */
+  /** Ends the watch, because its reader has gone. */
   close(): void {
     this.#leave()
   }
@@ -115,7 +115,7 @@ class LocalWatch<T, E extends Error> {
       this.#late.push(frame)
       return
     }
-    // No event overtakes a delayed event.
+    // An event must not overtake delayed events.
     this.deliver()
     this.#push(frame)
     if (frame.type === 'BOOKMARK' && frame.initialEventsEnd) this.#initial = false
@@ -156,14 +156,14 @@ function eventIn(text: string): { readonly type?: unknown; readonly object: Kube
   try {
     return JSON.parse(text) as { readonly object: KubeObject }
   } catch {
-    // A line that is no JSON, or no event, is a bad frame.
+    // The caller treats a line that is not JSON as a bad frame.
     return undefined
   }
 }
 
 /**
  * Applies a patch of any kind with the code of the emulator, for fakes that are too small for a server. It validates
- * nothing, keeps the version, and omits empty fields. Throws the error of `errorOf` if the patch cannot be applied.
+ * nothing, keeps the `resourceVersion`, and omits empty fields. Throws the error of `errorOf` if the patch fails.
  */
 export function applyPatch<T extends object>(
   object: T,
@@ -190,13 +190,13 @@ function isEmpty(value: unknown): boolean {
 }
 
 export interface InProcessClientOptions<E> {
-  /** Makes the error of a refusal: `apiErrorOf` of the client library, which this package cannot import. */
+  /** Creates the error of a refused request. Tests pass `apiErrorOf`, which this package cannot import. */
   readonly errorOf: (status: Status) => E
   readonly gate?: RequestGate
   /** Watches delay all changes after their initial objects until `deliver` is called. */
   readonly watchesLag?: boolean
   readonly userAgent?: string
-  /** Without one, requests are the administrator's. */
+  /** The bearer token. Default: requests have administrator rights. */
   readonly token?: string
 }
 
@@ -231,8 +231,8 @@ interface Watching extends Selection {
 const PAGE_SIZE = 500
 
 /**
- * A KubeClient of the emulator without sockets: each request runs through the server's own handler, its faults and its
- * log. It has no retries and no rate limit.
+ * A `KubeClient` for the emulated API server in the same process, without sockets. Each request passes the handler, the
+ * fault rules and the request log of the server. It has no retries and no rate limit.
  */
 export class InProcessClient<E extends Error> {
   readonly watches = new Set<LocalWatch<unknown, E>>()
@@ -290,7 +290,7 @@ export class InProcessClient<E extends Error> {
       const path = resourcePath(resource, { namespace }) + query(options)
       const request = { method: 'GET', path }
       const page = await this.#send<ObjectList<T>>(sent('list', resource, { name: namespace ?? '' }), request, listing)
-      // Lists of custom resources end with an empty token.
+      // The last page of a list of custom resources has an empty token.
       token = page.metadata.continue || undefined
       const items = page.items.map((item) => listing.project(item)).filter((item) => item !== undefined)
       yield { items, resourceVersion: page.metadata.resourceVersion, continue: token }
@@ -332,7 +332,7 @@ export class InProcessClient<E extends Error> {
     for (const watch of this.watches) watch.lags = lags
   }
 
-  /** Lets the next frames come that the watches of a resource keep back, or of all resources. */
+  /** Delivers the next `count` delayed frames to the watches of a resource, or to all watches. */
   deliver(resource?: Resource<unknown>, count?: number): void {
     const path = resource === undefined ? '' : resourcePath(resource, {})
     for (const watch of this.watches) if (watch.path.startsWith(path)) watch.deliver(count)
@@ -382,14 +382,14 @@ export class InProcessClient<E extends Error> {
   }
 }
 
-/** The Status of an answer; the outermost server answers some paths in plain text. */
+/** Returns the Status of a refusal. Some paths are answered in plain text, which becomes the message. */
 function refusalIn(code: number, text: string): Status {
   const status = statusOf(parsed(text))
   if (status !== undefined) return status
   return code === 0 ? NO_ANSWER : { kind: 'Status', code, reason: '', message: text.trim() }
 }
 
-/** A body that is no JSON is returned as text, as the body of `/healthz`. */
+/** Parses a body as JSON. Returns other bodies, such as the body of `/healthz`, as text. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -4,17 +4,17 @@ import type { KubeObject, ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { InProcessClient, type InProcessClientOptions } from './client.ts'
 import { OPEN_GATE, type Outgoing, type Passing, type RequestGate, type SentRequest } from './gate.ts'
 
-/** Throws, or returns, before or after a request has taken effect. May wait; `HANG` never answers. */
+/** A hook that runs before or after a request takes effect. It may wait, throw an error, or return `HANG`. */
 export type FakeApiFault = (request: SentRequest) => unknown
 export const HANG = Symbol('no answer')
 
 export interface FakeApiOptions<E> extends Pick<InProcessClientOptions<E>, 'errorOf'> {
   readonly clock: Clock
-  /** False: no patch is validated. */
+  /** False to accept patches without validation. */
   readonly validates?: boolean
 }
 
-/** The emulator without sockets, with other writers and with faults: the API server of tests of controllers. */
+/** A fake API server for tests of controllers: the emulator without sockets, with hooks for faults. */
 export class FakeApi<E extends Error> {
   readonly server: InProcessServer
   /** The requests that `client` has sent, in order. */
@@ -36,7 +36,7 @@ export class FakeApi<E extends Error> {
     this.client = this.newClient({ gate: { pass: (...sent) => this.#pass(...sent) } })
   }
 
-  /** A request without a fault. */
+  /** Creates another client, whose requests do not pass the fault hooks. */
   newClient({ gate = OPEN_GATE, ...options }: Omit<InProcessClientOptions<E>, 'errorOf'> = {}): InProcessClient<E> {
     const pass: RequestGate['pass'] = (outgoing, effect, passing) => {
       const serve = (): ReturnType<typeof effect> => {
@@ -48,7 +48,7 @@ export class FakeApi<E extends Error> {
     return new InProcessClient(this.server, { errorOf: this.#errorOf, ...options, gate: { pass } })
   }
 
-  /** Creates or replaces, as another writer does. */
+  /** Creates or replaces an object, as another writer does. */
   put<T extends KubeObject>(resource: Resource<T>, object: T): T {
     const { namespace, name = '' } = object.metadata ?? {}
     const ref = { namespace, name }
@@ -64,12 +64,12 @@ export class FakeApi<E extends Error> {
     if (this.server.get(resource, ref) !== undefined) this.server.edit(resource, ref, body)
   }
 
-  /** Deletes an object like DELETE. Ignores objects that do not exist. */
+  /** Deletes an object as a DELETE request does. Ignores objects that do not exist. */
   delete(resource: Resource<KubeObject>, ref: ObjectRef): void {
     if (this.server.get(resource, ref) !== undefined) this.server.delete(resource, ref)
   }
 
-  /** The writes of all clients. */
+  /** Returns the patches, creations and replacements of all clients. */
   get writes(): readonly SentRequest[] {
     return this.served.filter(({ verb }) => verb === 'patch' || verb === 'create' || verb === 'replace')
   }
@@ -79,7 +79,7 @@ export class FakeApi<E extends Error> {
     this.requests.push(request)
     this.onRequest(request)
     await answered(this.before(request), signal)
-    // A caller that has ended by now has never sent it.
+    // A caller that has ended while it waited does not send the request.
     beforeSend?.()
     const result = await effect()
     await answered(this.after(request), signal)
@@ -87,7 +87,7 @@ export class FakeApi<E extends Error> {
   }
 }
 
-/** Without an answer the request waits until it is given up. */
+/** Waits for the result of a hook. If it is `HANG`, waits until the signal is aborted. */
 async function answered(fault: unknown, signal: AbortSignal | undefined): Promise<void> {
   if ((await fault) === HANG) await abortable(new Promise(() => undefined), signal)
 }

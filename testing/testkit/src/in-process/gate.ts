@@ -1,21 +1,21 @@
 import { invariant } from '@csi-sidecars/base'
 
-/** A request or call of the process under test. */
+/** A request to the API server or a call to the driver by the process under test. */
 export interface Outgoing {
-  /** `patch volumeattachments/va-1/status`. */
+  /** The text that identifies the request, such as `patch volumeattachments/va-1/status`. */
   readonly label: string
-  /** True if it changes something. */
+  /** True if the request or call changes an object or a volume. */
   readonly write: boolean
-  /** Absent for a call. */
+  /** The request. Absent for a call to the driver. */
   readonly request?: SentRequest
 }
 
 /** A request to the API server. */
 export interface SentRequest {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'replace' | 'patch' | 'delete' | 'discover'
-  /** `persistentvolumeclaims/status`, `pods`. */
+  /** The resource, such as `pods` or `persistentvolumeclaims/status`. */
   readonly what: string
-  /** The namespace of a list or a watch, or an empty text. */
+  /** The name of the object. For a list or a watch, the namespace or an empty text. */
   readonly name: string
   readonly body?: unknown
   readonly priority?: string | undefined
@@ -23,29 +23,29 @@ export interface SentRequest {
 
 export interface Passing {
   readonly signal?: AbortSignal | undefined
-  /** The sender's error when its signal ends the wait; without it the signal's reason. */
+  /** Returns the error of a request whose signal ends the wait. Default: the reason of the signal. */
   readonly onAbort?: ((reason: unknown) => unknown) | undefined
   /** Throws if the sender must not send the request. */
   readonly beforeSend?: (() => void) | undefined
 }
 
-/** Everything that a process sends passes here, requests and calls alike, so that a test decides its result. */
+/** Receives all requests and calls of a process, so that a test decides their results. */
 export interface RequestGate {
   pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing?: Passing): Promise<T>
 }
 
 export const OPEN_GATE: RequestGate = { pass: (_outgoing, effect) => effect() }
 
-/** Something that has been sent. The test decides when its effect and its answer come, if ever. */
+/** A sent request or call. The test decides when it takes effect and when it is answered, if ever. */
 export interface InFlight extends Outgoing {
   readonly applied: boolean
-  /** It takes effect; the answer is still to come. */
+  /** Lets the request take effect, without an answer. */
   apply(): void
-  /** The sender gets the result, or the failure: then an effect that has not come yet never comes. */
+  /** Answers with the result, or with the failure. After a failure, a request that has not taken effect never does. */
   answer(failure?: Error): void
 }
 
-/** Everything stops here until the test releases it, one by one and in any order. */
+/** A gate that holds all requests and calls until the test releases them, in any order. */
 export class StepGate implements RequestGate {
   readonly inFlight: InFlight[] = []
   #open = false
@@ -61,14 +61,14 @@ export class StepGate implements RequestGate {
     return this.#closed
   }
 
-  /** The sender is dead: nothing that it sends from now on leaves, and no answer reaches it. */
+  /** Simulates the death of the sender: later requests are not sent, and no answer arrives. */
   close(): void {
     this.#closed = true
     this.inFlight.length = 0
   }
 
   pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing: Passing = {}): Promise<T> {
-    // A watch has a delay of its own.
+    // Watches are not held, because `InProcessClient` delays their events separately.
     if (outgoing.request?.verb === 'watch') return effect()
     const { signal, onAbort = (reason: unknown) => reason } = passing
     if (signal?.aborted) return Promise.reject(onAbort(signal.reason))
@@ -77,7 +77,7 @@ export class StepGate implements RequestGate {
     let outcome: Promise<T> | undefined
     const apply = (): Promise<T> => {
       outcome ??= effect()
-      // The sender may never get an answer.
+      // The error must not be unhandled if the sender never gets an answer.
       outcome.catch(() => undefined)
       return outcome
     }
