@@ -61,7 +61,7 @@ describe('the attacher, if it loses the lease', () => {
 })
 
 describe('the attacher with concurrent calls', () => {
-  it('publishes a single-node volume on one node at a time, and detaches it from another node without waiting', async () => {
+  it('publishes a single-node volume on one node at a time, and no detach from another node waits', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('own', 'n2')
