@@ -65,7 +65,7 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
   controllers: chooseControllers,
 }
 
-/** Returns the controllers of a driver that attaches. For other drivers, attachments are only marked as attached. */
+/** Returns the controllers. If the driver cannot attach volumes, they only mark VolumeAttachments as attached. */
 function chooseControllers({
   flags,
   gates,
@@ -106,7 +106,7 @@ function chooseControllers({
   return { queues: [VA_QUEUE, PV_QUEUE], controllers: (lead) => attacherControllers(deps, lead) }
 }
 
-/** Returns the controllers of one term as leader. */
+/** Returns the controllers that run while this process leads. */
 export function attacherControllers(deps: AttacherDeps, { assertLeading }: Lead): readonly Controller[] {
   const api = guarded(deps.client, assertLeading)
   if (deps.attaching === undefined) return [trivialController({ ...deps, api })]

@@ -1,8 +1,8 @@
-/** Facts about this sidecar for tests, benchmarks and images. */
+/** Facts about the attacher for tests, benchmarks and images. */
 export const facts = {
-  /** The Go package that it replaces. */
+  /** The Go package that the attacher replaces. */
   original: 'github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher',
-  /** The permissions in the charts of drivers. The sidecar must not need more. */
+  /** The RBAC rules in the Helm charts of CSI drivers. The attacher must not need more. */
   rules: [
     { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch'] },
     { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
@@ -11,10 +11,10 @@ export const facts = {
     { apiGroups: ['storage.k8s.io'], resources: ['volumeattachments/status'], verbs: ['patch'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
-  /** The method of the driver that it calls. */
+  /** The CSI method that the attacher calls. */
   call: 'ControllerPublishVolume',
-  /** The log line that reports the start of the work, when the caches are filled. */
+  /** The message that the attacher logs when its caches are filled and its work starts. */
   startLine: 'Starting CSI attacher',
-  /** The prefix of the name of its Lease. */
+  /** The prefix of the name of the attacher's Lease. */
   leasePrefix: 'external-attacher-leader-',
 } as const

@@ -6,10 +6,7 @@ import type { HandshakeTable } from '@csi-sidecars/sidecar'
 
 const SECOND = 1000
 
-/**
- * Returns the questions to the driver at the start. A plugin without a controller service is not asked for its
- * capabilities.
- */
+/** Returns the first calls to the driver. ControllerGetCapabilities is called only if it has a controller service. */
 export function handshakeOf(values: {
   readonly timeout: number
   readonly 'csi-address': string

@@ -72,7 +72,7 @@ describe('a running attacher', () => {
     expect(errors).toEqual([])
   })
 
-  it('works on one attachment for each worker at the same time', async () => {
+  it('attaches as many volumes at the same time as it has workers', async () => {
     start('--worker-threads=2')
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'), attachment('2'), attachment('3'))
@@ -96,7 +96,7 @@ describe('a running attacher', () => {
     await attached('va-2')
   })
 
-  it('waits at its end for a running call, and stores its result', async () => {
+  it('waits for a running call before it ends, and stores the result', async () => {
     start()
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'))
@@ -107,7 +107,7 @@ describe('a running attacher', () => {
     expect(cluster.api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.status?.attached).toBe(true)
   })
 
-  it('detaches at its start the attachments that were deleted while it was down', async () => {
+  it('detaches volumes at its start if their attachments were deleted while it was down', async () => {
     start()
     cluster.add(attachment('1'))
     await attached('va-1')

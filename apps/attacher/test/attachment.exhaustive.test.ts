@@ -3,22 +3,22 @@ import { describe, expect, it } from '@jest/globals'
 import { attachmentModel } from '../src/testing/exhaustive/attachment-model.ts'
 import type { AttachmentRules } from '../src/testing/exhaustive/attachment-state.ts'
 
-/** The numbers of states are in docs/testing.md. */
+/** The models, with their numbers of states. docs/testing.md contains the same numbers. */
 const MODELS = [
-  { name: 'of a driver that cannot list', created: '', lists: false, most: 2, states: 26_552 },
-  { name: 'of a driver that lists', created: '', lists: true, most: 2, states: 63_804 },
-  { name: 'that another finalizer keeps', created: 'O', lists: true, most: 1, states: 49_671 },
+  { name: 'the driver cannot list volumes', created: '', lists: false, most: 2, states: 26_552 },
+  { name: 'the driver lists volumes', created: '', lists: true, most: 2, states: 63_804 },
+  { name: 'the attachment has a foreign finalizer', created: 'O', lists: true, most: 1, states: 49_671 },
 ]
 
-/** Each fault leaves a state from which no move leads to the goal. */
+/** Broken rules. Each of them must make the model reach a state from which the attachment never becomes correct. */
 const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>])[] = [
-  ['no change of an attachment is due', { onAttachment: () => [] }],
-  ['a lost finalizer goes unnoticed', { hasLostFinalizer: () => false }],
-  ['an orphaned publication is not looked for', { onAttachmentEnd: () => () => [] }],
-  ['a volume that comes is no cause', { causesOfVolume: () => [], onVolumeAdded: () => () => [] }],
-  ['an attached one is left as it is', { decideKeep: () => [] }],
-  ['a listing never disagrees', { compare: () => ({ is: 'same' }) }],
-  ['a listing never confirms', { hasStaleError: () => false }],
+  ['no change of an attachment starts a run', { onAttachment: () => [] }],
+  ['the removal of our finalizer by another writer is not noticed', { hasLostFinalizer: () => false }],
+  ['a published volume without an attachment is not unpublished', { onAttachmentEnd: () => () => [] }],
+  ['a created volume wakes no attachment', { causesOfVolume: () => [], onVolumeAdded: () => () => [] }],
+  ['an attached attachment is never repaired', { decideKeep: () => [] }],
+  ['a listing never disagrees with a status', { compare: () => ({ is: 'same' }) }],
+  ['a listing never shows that an error is outdated', { hasStaleError: () => false }],
 ]
 
 describe('one attachment with its volume and node', () => {

@@ -21,45 +21,45 @@ const NO_DRIVER = `CSINode n9 does not contain driver ${DRIVER}`
 const ROWS: Row[] = [
   { name: 'an attachment without a source', va: { spec: { attacher: DRIVER, nodeName: 'n9' } }, error: NO_SOURCE },
   {
-    name: 'one with a null source',
+    name: 'an attachment with a null source',
     va: { spec: { attacher: DRIVER, nodeName: 'n9', source: null } },
     error: NO_SOURCE,
   },
   {
-    name: 'one without a node',
+    name: 'an attachment without a node',
     va: { spec: { attacher: DRIVER, source: { persistentVolumeName: 'bad' } } },
     error: 'csinode.storage.k8s.io "" not found',
   },
-  { name: 'one without a status', va: { status: undefined }, error: undefined },
-  { name: 'one with nulls in its status', va: { status: { attached: null, attachError: null } }, error: undefined },
+  { name: 'an attachment without a status', va: { status: undefined }, error: undefined },
+  { name: 'an attachment with null status', va: { status: { attached: null, attachError: null } }, error: undefined },
   {
-    name: 'one with a megabyte of annotation',
+    name: 'an attachment with an annotation of one megabyte',
     va: { metadata: { name: 'bad.n9', annotations: { note: 'x'.repeat(1024 * 1024) } } },
     error: undefined,
   },
   {
-    name: 'one with an inline spec that is empty',
+    name: 'an attachment with an empty inline spec',
     va: { spec: { attacher: DRIVER, nodeName: 'n9', source: { inlineVolumeSpec: {} } } },
     error: 'inline volume spec contains nil CSI source',
   },
   { name: 'a volume without a spec', pv: { spec: null }, error: NO_CSI },
   { name: 'a volume without any source', pv: { spec: { accessModes: ['ReadWriteOnce'] } }, error: NO_CSI },
-  { name: 'a volume with a null for its source', pv: { spec: { csi: null } }, error: NO_CSI },
+  { name: 'a volume with a null source', pv: { spec: { csi: null } }, error: NO_CSI },
   { name: 'a volume without access modes', pv: modes(undefined), error: 'unsupported AccessMode combination: []' },
   { name: 'a volume with null access modes', pv: modes(null), error: 'unsupported AccessMode combination: []' },
-  { name: 'an access mode of tomorrow', pv: modes(['New']), error: 'unsupported AccessMode combination: [New]' },
+  { name: 'an unknown access mode', pv: modes(['New']), error: 'unsupported AccessMode combination: [New]' },
   {
-    name: 'a volume mode of tomorrow, taken for a file system',
+    name: 'an unknown volume mode, which counts as a file system',
     pv: modes(['ReadWriteOnce'], { volumeMode: 'New' }),
     error: undefined,
   },
   {
-    name: 'a volume without a handle, which is for the driver to refuse',
+    name: 'a volume without a handle, which only the driver refuses',
     pv: modes(['ReadWriteOnce'], { csi: { driver: DRIVER } }),
     error: undefined,
   },
   {
-    name: 'null maps and lists',
+    name: 'a volume with null maps and lists',
     pv: modes(['ReadWriteOnce'], {
       mountOptions: null,
       csi: handle({ volumeAttributes: null, controllerPublishSecretRef: null }),
@@ -82,7 +82,7 @@ const ROWS: Row[] = [
   { name: 'a CSINode without a spec', node: { spec: null }, error: NO_DRIVER },
 ]
 
-describe('a bad object', () => {
+describe('an attacher with a bad object', () => {
   it.each(ROWS)('reports the object, and attaches the others: $name', async ({ va, pv, node, error }) => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
@@ -102,7 +102,7 @@ describe('a bad object', () => {
     expect(trouble).toEqual([])
   })
 
-  it('ignores an object without a name, and a value that is no object', async () => {
+  it('the attacher ignores an object without a name, and a value that is no object', async () => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     scenario.api.server.create(VOLUME_ATTACHMENTS, { metadata: { name: null }, spec: { attacher: DRIVER } } as never)

@@ -26,9 +26,9 @@ function stripAndDelete(): void {
 
 describe('an attachment that is deleted during a call', () => {
   it.each([
-    { name: 'seen by the cache', seen: true },
-    { name: 'before the cache sees it', seen: false },
-  ])('publishes again for the recreated attachment, $name', async ({ seen }) => {
+    { name: 'shows the deletion', seen: true },
+    { name: 'does not show the deletion yet', seen: false },
+    ])('publishes again for the recreated attachment if the cache $name', async ({ seen }) => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     scenario.createAttachment('own', 'n1', false)
@@ -45,7 +45,7 @@ describe('an attachment that is deleted during a call', () => {
     scenario.checkAlways()
   })
 
-  it('does not publish for the recreated attachment if it was deleted before the answer to its finalizer', async () => {
+  it('publishes only after the recreated attachment has our finalizer too', async () => {
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
     await scenario.apply(VA)
@@ -89,7 +89,7 @@ describe('an attachment that is deleted during a call', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('does not unpublish without the lease', async () => {
+  it('does not unpublish after the lease is lost', async () => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     await scenario.deliver()
@@ -115,7 +115,7 @@ describe('an attachment that is deleted during a call', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('publishes for the recreated attachment after the unpublish of the deleted one', async () => {
+  it('publishes for the recreated attachment after the unpublish of the deleted attachment', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -132,7 +132,7 @@ describe('an attachment that is deleted during a call', () => {
   })
 })
 
-describe('a volume that is recreated before our finalizer is on it', () => {
+describe('an attach of a volume that is recreated before it has our finalizer', () => {
   it('publishes with the current handle', async () => {
     scenario.createAttachment('own', 'n1', false)
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
@@ -146,13 +146,13 @@ describe('a volume that is recreated before our finalizer is on it', () => {
   })
 })
 
-describe('a volume that is deleted before its attachment is created, while the cache lags', () => {
+describe('an attach of a volume that is deleted, but still in the cache', () => {
   async function seeVolumes(): Promise<void> {
     scenario.running.deliver(PERSISTENT_VOLUMES)
     await scenario.settle()
   }
 
-  /** Attaches, with the next volume of the name. Returns the calls. */
+  /** Recreates the volume with another handle, and attaches it. Returns all calls to the driver. */
   async function callsInTheEnd(): Promise<readonly string[]> {
     scenario.createVolume('own', 'vol-new')
     await scenario.answerAtOnce()
@@ -175,13 +175,13 @@ describe('a volume that is deleted before its attachment is created, while the c
     scenario.calls.splice(0)
   })
 
-  it('does not publish it if the cache shows its deletion before the publish', async () => {
+  it('does not publish the deleted volume if the cache shows the deletion before the publish', async () => {
     await seeVolumes()
     for (const label of [VA, STATUS]) await scenario.answer(label)
     expect(await callsInTheEnd()).toEqual(['publish vol-new n1-id'])
   })
 
-  it('known limit: keeps it published for the next volume of its name if the cache shows its deletion later', async () => {
+  it('known limit: publishes the deleted volume, not the recreated volume, if the cache lags longer', async () => {
     await scenario.answer(VA)
     await seeVolumes()
     for (const label of [PUBLISH, STATUS]) await scenario.answer(label)
@@ -191,7 +191,7 @@ describe('a volume that is deleted before its attachment is created, while the c
   })
 })
 
-describe('a node with another ID', () => {
+describe('a detach from a node whose ID has changed', () => {
   beforeEach(async () => {
     await scenario.answerAtOnce()
     await scenario.create('own')
@@ -203,12 +203,12 @@ describe('a node with another ID', () => {
     await scenario.deliver()
   })
 
-  it('detaches from the published ID', async () => {
+  it('uses the node ID of the publish', async () => {
     await scenario.remove('own')
     expect(scenario.callLog.at(-1)).toBe('unpublish vol-own n1-id')
   })
 
-  it('detaches from the ID in the CSINode after a restart', async () => {
+  it('uses the node ID in the CSINode after a restart', async () => {
     scenario.kill()
     scenario.start()
     await scenario.answerAtOnce()

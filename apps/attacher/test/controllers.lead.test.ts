@@ -6,7 +6,7 @@ import { AttacherScenario } from '../src/testing/model/scenario.ts'
 const PUBLISH = 'call publish vol-own n1-id'
 const STATUS = 'patch volumeattachments/own.n1/status'
 
-describe('a stop', () => {
+describe('the attacher, if it is stopped', () => {
   it('lets a running attach end, stores its result, and starts no other run', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
@@ -25,7 +25,7 @@ describe('a stop', () => {
     expect(scenario.clock.pending).toBe(0)
   })
 
-  it('ends the controllers before their start if the caches are not filled', async () => {
+  it('ends before the controllers start if the caches are not filled', async () => {
     const scenario = new AttacherScenario()
     scenario.start()
     const { running } = scenario
@@ -46,7 +46,7 @@ describe('a stop', () => {
   })
 })
 
-describe('the loss of the lease', () => {
+describe('the attacher, if it loses the lease', () => {
   it('cancels a running call, and writes nothing', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
@@ -60,8 +60,8 @@ describe('the loss of the lease', () => {
   })
 })
 
-describe('concurrent calls', () => {
-  it('publish a volume of a single node once at a time, and no detach from another node waits for it', async () => {
+describe('the attacher with concurrent calls', () => {
+  it('publishes a single-node volume on one node at a time, and no detach from another node waits', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('own', 'n2')
@@ -73,7 +73,7 @@ describe('concurrent calls', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n2-id', 'call unpublish vol-own n1-id'])
   })
 
-  it('start no publish of a volume while a detach of it runs', async () => {
+  it('publishes a volume only after a running detach of the volume has ended', async () => {
     const scenario = await AttacherScenario.begin({ settings: { workers: 1 } })
     await scenario.answerAtOnce()
     await scenario.create('own', 'n1')
@@ -88,7 +88,7 @@ describe('concurrent calls', () => {
     expect(scenario.callLog.slice(1)).toEqual(['unpublish vol-own n1-id', 'publish vol-own n2-id'])
   })
 
-  it('publish a volume of many nodes several times at once', async () => {
+  it('publishes a multi-node volume on several nodes at the same time', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('shared', 'n1')
     await scenario.create('shared', 'n2')
@@ -96,7 +96,7 @@ describe('concurrent calls', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-shared n1-id', 'call publish vol-shared n2-id'])
   })
 
-  it('run at most `--max-inflight-per-node` times for one node', async () => {
+  it('runs at most `--max-inflight-per-node` attaches and detaches for one node', async () => {
     const scenario = await AttacherScenario.begin({ settings: { maxInflightPerNode: 1 } })
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('shared', 'n1')
@@ -104,7 +104,7 @@ describe('concurrent calls', () => {
     expect(scenario.inFlight).toEqual([PUBLISH, 'patch persistentvolumes/shared'])
   })
 
-  it('start an attach although detaches occupy all workers', async () => {
+  it('starts an attach although detaches occupy all workers', async () => {
     const scenario = await AttacherScenario.begin()
     const names = Array.from({ length: 20 }, (_, index) => `a${index}`)
     for (const name of [...names, 'late']) scenario.createVolume(name)
@@ -123,7 +123,7 @@ describe('concurrent calls', () => {
   })
 })
 
-describe('a comparison with the driver', () => {
+describe('the comparison with the listing of the driver', () => {
   it('publishes an attached volume again if two listings lack it', async () => {
     const scenario = await AttacherScenario.begin({ lists: true })
     await scenario.answer('call list')
@@ -137,7 +137,7 @@ describe('a comparison with the driver', () => {
     expect(scenario.takePatches()).toHaveLength(3)
   })
 
-  it('does not publish a volume again whose publish runs during the listing', async () => {
+  it('does not publish a volume again if its publish runs during the listing', async () => {
     const scenario = await AttacherScenario.begin({ lists: true, settings: { confirmations: 1 } })
     await scenario.answer('call list')
     await scenario.addFinalizers('own')

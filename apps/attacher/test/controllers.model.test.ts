@@ -9,7 +9,7 @@ import { AttacherModel, NODES, VOLUMES, vaName } from '../src/testing/model/atta
 import { calmDown, checkConverged } from '../src/testing/model/convergence.ts'
 
 const RESOURCES = { va: VOLUME_ATTACHMENTS, pv: PERSISTENT_VOLUMES, node: CSI_NODES }
-/** The failures of requests to the API server; 0: no answer. */
+/** The status codes, reasons and messages with which the API server fails requests. 0: no answer. */
 const API_FAULTS = [
   [0, '', 'connection reset'],
   [409, 'Conflict', 'the object has been modified'],
@@ -192,8 +192,8 @@ async function check(steps: readonly Step[]): Promise<void> {
 const runs = Number(process.env['MODEL_RUNS'] ?? 150)
 const seed = Number(process.env['MODEL_SEED'] ?? 20_260_101)
 
-describe('a random sequence of events and faults', () => {
-  it('converges: API and driver agree', async () => {
+describe('the attacher after a random sequence of events and faults', () => {
+  it('converges until the API objects and the storage agree', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), check), { numRuns: runs, seed })
   }, 600_000)
 })

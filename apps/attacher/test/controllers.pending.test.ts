@@ -39,7 +39,7 @@ async function lose(): Promise<void> {
 }
 
 describe('an attach', () => {
-  it('reports each step, and counts the attach when it is done', async () => {
+  it('appears in the pending work at each step, and in the metrics when it is done', async () => {
     expect(pending()).toEqual([])
     await scenario.create('own')
     expect(states()).toEqual(['attach own.n1 writing APIWrite'])
@@ -58,7 +58,7 @@ describe('an attach', () => {
     expect([states(), await seconds('attach')]).toEqual([[], 1])
   })
 
-  it('waits for its next try or for a detach elsewhere if the driver refuses it', async () => {
+  it('waits for its back-off or for a detach from another node if the driver refuses it', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.FailedPrecondition, 'in use'))
     await scenario.answer(STATUS)
@@ -72,7 +72,7 @@ describe('an attach', () => {
     ])
   })
 
-  it('waits for its node', async () => {
+  it('waits for its CSINode if it is missing', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -81,21 +81,21 @@ describe('an attach', () => {
     expect(pending()).toMatchObject([{ state: 'waiting', reason: 'CSINodeMissing', waitsFor: ['CSINode n1'] }])
   })
 
-  it('reports a lost driver as the reason', async () => {
+  it('waits for the driver while it is disconnected', async () => {
     scenario.running.driver.lose()
     await scenario.create('own')
     expect(pending()).toMatchObject([{ state: 'queued', reason: 'DriverAway', waitsFor: ['CSI driver'], tries: 0 }])
   })
 
-  it('waits behind another call for its volume', async () => {
+  it('waits while another call for its volume runs', async () => {
     await scenario.addFinalizers('own')
     await scenario.create('own', 'n2')
     expect(states()).toEqual(['attach own.n1 calling DriverCall', 'attach own.n2 queued VolumeOrNodeBusy'])
   })
 })
 
-describe('a detach whose volume is gone', () => {
-  it('blocks until the volume is back', async () => {
+describe('a detach whose PersistentVolume is gone', () => {
+  it('blocks until the PersistentVolume is created again', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -132,7 +132,7 @@ describe('with --recover-lost-volumes', () => {
     expect(note).toContain(FINALIZER)
   })
 
-  it('a detach uses the recorded volume once, although its end is written twice', async () => {
+  it('a detach unpublishes the recorded volume once, even if the removal of the finalizer fails first', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -158,7 +158,7 @@ describe('with --recover-lost-volumes', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('a detach makes no call if the API server still has the volume', async () => {
+  it('a detach makes no call if the API server has the PersistentVolume although the cache lacks it', async () => {
     await attached()
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })

@@ -13,7 +13,7 @@ beforeEach(async () => {
   scenario = await AttacherScenario.begin()
 })
 
-/** Answers the write of the error of the failed attach. */
+/** Answers the status patch of a failed attach, and checks the stored error. */
 async function failedWith(message: string): Promise<void> {
   await scenario.answer(STATUS)
   await scenario.deliver()
@@ -32,7 +32,7 @@ async function refusedForOtherNode(): Promise<void> {
   await failedWith('rpc error: code = FailedPrecondition desc = attached elsewhere')
 }
 
-describe('waiting work', () => {
+describe('an attach that waits', () => {
   it.each([
     { name: 'the node', present: false, message: 'csinode.storage.k8s.io "n1" not found' },
     { name: 'the driver on the node', present: true, message: 'CSINode n1 does not contain driver csi.example.com' },
@@ -48,7 +48,7 @@ describe('waiting work', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('runs at once when the node is created while earlier steps run', async () => {
+  it('runs again at once if the node is created while its first steps run', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -71,19 +71,19 @@ describe('waiting work', () => {
 
   it.each([
     {
-      name: 'one that is being deleted',
+      name: 'a volume that is being deleted',
       wrong: { metadata: { finalizers: ['a/b'] } },
       deleting: true,
       message: 'PersistentVolume "own" is marked for deletion',
     },
     {
-      name: 'one that is not CSI',
+      name: 'a volume that is not CSI',
       wrong: { metadata: { finalizers: [FINALIZER] }, spec: { csi: null, nfs: { server: 's', path: '/' } } },
       deleting: false,
       message: 'pv spec contained non-csi source that was not migrated',
     },
   ])(
-    'runs at once when a volume replaces $name, and not for a change of that volume',
+    'runs at once when a new volume replaces $name, but not when the old volume changes',
     async ({ wrong, deleting, message }) => {
       scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, wrong)
       if (deleting) scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
@@ -122,7 +122,7 @@ describe('waiting work', () => {
     expect(scenario.inFlight).toEqual([PUBLISH])
   })
 
-  it('runs after a detach from another node that ended while a try failed before its publish', async () => {
+  it('runs after a detach from another node that ended while an earlier try failed', async () => {
     await refusedForOtherNode()
     // The next try must add a finalizer, and the API server is busy.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
@@ -148,7 +148,7 @@ describe('waiting work', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('does not run for the cause of another key', async () => {
+  it('does not run for an event that only another attach waits for', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
     await failedWith('rpc error: code = Internal desc = no')
@@ -160,7 +160,7 @@ describe('waiting work', () => {
     expect(scenario.inFlight).toEqual([])
   })
 
-  it('does not run for a deleted attachment', async () => {
+  it('does not run after its attachment was deleted', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -196,7 +196,7 @@ describe('a detach', () => {
 })
 
 describe('an attachment that is recreated under its name', () => {
-  /** Without our finalizer a deleted attachment disappears at once. */
+  /** Answers the status patch of a failed attach, which has not added our finalizer to the attachment. */
   async function fail(): Promise<void> {
     await scenario.answer(STATUS)
     await scenario.deliver()

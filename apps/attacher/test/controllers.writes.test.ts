@@ -17,8 +17,8 @@ beforeEach(async () => {
   scenario = await AttacherScenario.begin()
 })
 
-describe('an attach and a detach', () => {
-  it('take three writes for the first attachment of a volume, two for the next, and one to detach', async () => {
+describe('the attacher', () => {
+  it('writes three times for the first attach of a volume, twice for the next, and once for a detach', async () => {
     await scenario.answerAtOnce()
     await scenario.create('shared', 'n1')
     expect(scenario.takePatches()).toEqual([
@@ -43,7 +43,7 @@ describe('an attach and a detach', () => {
   it.each([
     { name: 'before their answers', early: true },
     { name: 'long after their answers', early: false },
-  ])('take no further write when the watch delivers our own writes $name', async ({ early }) => {
+  ])('writes nothing more when the watch delivers its own writes $name', async ({ early }) => {
     await scenario.create('own')
     const through = async (label: string): Promise<void> => {
       await scenario.apply(label)
@@ -64,7 +64,7 @@ describe('an attach and a detach', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })
 
-  it('run one after the other for one attachment: a running publish is stored first', async () => {
+  it('stores the result of a running publish before it detaches the same attachment', async () => {
     await scenario.addFinalizers('own')
     await scenario.remove('own')
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
@@ -73,7 +73,7 @@ describe('an attach and a detach', () => {
     expect(scenario.inFlight).toEqual(['call unpublish vol-own n1-id'])
   })
 
-  it('release the volume with the last attachment', async () => {
+  it('removes the finalizer of a deleted volume with its last attachment', async () => {
     await scenario.answerAtOnce()
     await scenario.create('shared', 'n1')
     await scenario.create('shared', 'n2')
@@ -84,7 +84,7 @@ describe('an attach and a detach', () => {
     expect(scenario.api.server.get(PERSISTENT_VOLUMES, { name: 'shared' })).toBeUndefined()
   })
 
-  it('do not repeat after a restart, and a deleted attachment is detached', async () => {
+  it('repeats no finished attach after a restart, and detaches an attachment that was deleted before', async () => {
     await scenario.answerAtOnce()
     await scenario.create('own', 'n1')
     await scenario.create('shared', 'n1')
@@ -102,7 +102,7 @@ describe('a change of another writer during a run', () => {
   const FOREIGN = 'example.com/other'
   const no = new RpcError(CODES.Internal, 'no')
 
-  it('stays when our finalizer is added', async () => {
+  it('survives the patch that adds our finalizer', async () => {
     await scenario.create('own')
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: [FOREIGN] } })
     await scenario.deliver()
@@ -111,7 +111,7 @@ describe('a change of another writer during a run', () => {
     expect(scenario.attachment('own', 'n1')?.metadata?.finalizers).toEqual([FOREIGN, FINALIZER])
   })
 
-  it('replaces our write if it is the same', async () => {
+  it('makes our write unnecessary if it has the same content', async () => {
     await scenario.create('own')
     scenario.api.edit(
       VOLUME_ATTACHMENTS,
@@ -125,7 +125,7 @@ describe('a change of another writer during a run', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('stays when our finalizer is removed', async () => {
+  it('survives the patch that removes our finalizer', async () => {
     scenario.createAttachment('own', 'n1', true)
     await scenario.deliver()
     await scenario.answer('patch persistentvolumes/own')
@@ -141,7 +141,7 @@ describe('a change of another writer during a run', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })
 
-  it('stays when an error is stored again', async () => {
+  it('does not prevent that an error is stored again', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer('call publish vol-own n1-id', no)
     await scenario.answer('patch volumeattachments/own.n1/status')
@@ -204,7 +204,7 @@ describe('a failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('retries early after a resync, and after a change of another writer', async () => {
+  it('retries before its back-off ends after a resync, and after a change of another writer', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()
     await scenario.answer('patch volumeattachments/own.n1/status')

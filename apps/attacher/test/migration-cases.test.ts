@@ -19,7 +19,7 @@ import { secretIsReferenced } from '../src/volume-attachment/checks.ts'
 import { callSource, listedHandle, type PublishSourceFailure } from '../src/volumes/call-source.ts'
 import { type AttachVolumeView, readVolume } from '../src/volumes/volume-view.ts'
 
-/** The attacher's operations by the name of their direction. */
+/** The functions of the attacher that the migration cases test, by the `direction` of a case. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
   [
     'attacherEnqueuesPV',
@@ -78,7 +78,7 @@ function volumeView({ volumeAttachmentSource = {}, pv }: MigrationInput): Promis
 
 const coded = ({ code, message }: PublishSourceFailure): Error => Object.assign(new Error(message), { code })
 
-/** Compares sources without absent, empty and false fields. The values of the volume context count unchanged. */
+/** Removes absent, empty and false fields from a source before it is compared, except from the volume context. */
 function asSource(outcome: MigrationOutcome): MigrationOutcome {
   if (!('output' in outcome) || typeof outcome.output !== 'object') return outcome
   const { volumeContext, ...rest } = outcome.output as Readonly<Record<string, unknown>>

@@ -2,15 +2,15 @@ import { explore } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { VOLUME_RULES, type VolumeRules, volumeModel } from '../src/testing/exhaustive/volume-model.ts'
 
-/** Each fault leaves a state from which no move leads to the goal. */
+/** Broken rules. Each of them must make the model reach a state from which the volume never becomes correct. */
 const BROKEN: readonly (readonly [fault: string, rules: Partial<VolumeRules>])[] = [
-  ['no change of it is due', { onVolume: () => [] }],
-  ['the end of an attachment is not noticed', { onAttachmentGone: () => [] }],
-  ['a lost finalizer goes unnoticed', { hasLostFinalizer: () => false }],
-  ['it never needs its finalizer back', { needsFinalizer: () => false }],
-  ['it is never released', { decideRelease: () => undefined }],
+  ['no change of the volume starts a run', { onVolume: () => [] }],
+  ['the end of an attachment starts no run', { onAttachmentGone: () => [] }],
+  ['the removal of our finalizer by another writer is not noticed', { hasLostFinalizer: () => false }],
+  ['our finalizer is never restored', { needsFinalizer: () => false }],
+  ['our finalizer is never removed', { decideRelease: () => undefined }],
   [
-    'it is released though another attachment has it',
+    'our finalizer is removed although another attachment names the volume',
     { decideRelease: (pv, _, settings) => VOLUME_RULES.decideRelease(pv, [], settings) },
   ],
 ]
@@ -19,7 +19,7 @@ describe("one PersistentVolume's finalizer", () => {
   it('no reachable state is stuck', () => {
     const explored = explore(volumeModel())
     expect(explored.problem).toBeUndefined()
-    // The number of states is in docs/testing.md.
+    // docs/testing.md contains the same number.
     expect(explored.states).toBe(5_743)
   })
 

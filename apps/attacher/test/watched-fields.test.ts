@@ -7,7 +7,7 @@ import { ATTACHMENT_RULES } from '../src/testing/exhaustive/attachment-state.ts'
 import { volume } from '../src/testing/views.ts'
 import type { AttachmentView } from '../src/volume-attachment/observe.ts'
 
-/** The fields that a decision reads and no trigger watches, with the reason. */
+/** Fields that a decision reads although no trigger watches them, each with the reason. */
 type Unwatched<T> = Readonly<Partial<Record<keyof T, string>>>
 
 const UNWATCHED_ATTACHMENT: Unwatched<CachedAttachment> = {
@@ -23,7 +23,7 @@ const UNWATCHED_VOLUME: Unwatched<CachedVolume> = {
   spec: 'immutable but for its access modes',
 }
 
-/** Explores all states of an exhaustive model. No decision waits for a change that starts no run. */
+/** Explores all states of the exhaustive model of an attachment, and records the fields that its functions read. */
 it('a trigger watches each field that a decision reads, unless the list of exceptions has a reason', () => {
   const reads = { va: new Set<string>(), pv: new Set<string>() }
   const watched = { va: new Set<string>(), pv: new Set<string>() }

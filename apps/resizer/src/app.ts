@@ -68,7 +68,7 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
   controllers: chooseControllers,
 }
 
-/** The name of the node with --node-deployment; undefined without. */
+/** Returns the name of this process's node with `--node-deployment`. Undefined without the flag. */
 function nodeNameOf({ values }: ResizerAppParts['flags'], env: ResizerAppParts['env']): string | undefined {
   if (!values['node-deployment']) return undefined
   return values['node-name'] || (env['NODE_NAME'] ?? '')
@@ -90,7 +90,7 @@ interface Choice {
   readonly modifies: boolean
 }
 
-/** Chooses the controllers to run for a driver with these capabilities. */
+/** Chooses the controllers that the capabilities of the driver allow. */
 function choose({ capabilities: { controller, node } }: Driver, log: Logger): Choice {
   const modifies = controller.has(ControllerRpc.MODIFY_VOLUME)
   const expands = controller.has(ControllerRpc.EXPAND_VOLUME)
@@ -136,7 +136,7 @@ function chooseControllers(parts: ResizerAppParts): AppControllers {
 
 type CallLimits = Pick<ResizerSettings, 'resizeTimeoutMs' | 'modifyTimeoutMs'>
 
-/** A --timeout on the command line is also the limit of the calls, even if it is the default. */
+/** Returns the deadlines of calls. A given `--timeout` replaces `--resize-timeout` and `--modify-timeout`. */
 function limitsOf({ values, given }: ResizerAppParts['flags']): CallLimits {
   const forAll = given.has('timeout') ? values.timeout : undefined
   return {
@@ -164,7 +164,7 @@ function settingsOf(
   }
 }
 
-/** The same recorder, with a line in the log for each event. */
+/** Returns a recorder that also logs a line for each event. */
 function loggingRecorder(recorder: Recorder, log: Logger): Recorder {
   return {
     event(target, { type, reason, message }) {
@@ -177,7 +177,7 @@ function loggingRecorder(recorder: Recorder, log: Logger): Recorder {
   }
 }
 
-/** The resizer's controllers for as long as this process leads. */
+/** Returns the controllers that run while this process leads. */
 export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly Controller[] {
   const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = parts
   const common = {
@@ -202,7 +202,7 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
   ]
 }
 
-/** Drops events after this process has lost the lead. The next leader finds the same state and reports it. */
+/** Returns a recorder that drops events once this process no longer leads. The next leader reports the same state. */
 function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
   return {
     event: (target, text) => {

@@ -1,8 +1,8 @@
-/** Facts about this sidecar, besides its flags, for tests, benchmarks and images. */
+/** Facts about the resizer for tests, benchmarks and images. */
 export const facts = {
-  /** The Go package that it replaces. */
+  /** The Go package that the resizer replaces. */
   original: 'github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer',
-  /** The permissions in the charts of drivers. The resizer must not need others. */
+  /** The RBAC rules in the Helm charts of CSI drivers. The resizer must not need more. */
   rules: [
     { apiGroups: [''], resources: ['persistentvolumes'], verbs: ['get', 'list', 'watch', 'patch'] },
     { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list', 'watch'] },
@@ -18,9 +18,9 @@ export const facts = {
     { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'list', 'watch'] },
   ],
-  /** The call to the driver that its work ends in. */
+  /** The CSI method that the resizer calls. */
   call: 'ControllerExpandVolume',
-  /** Logged when its caches are filled and its work begins. */
+  /** The message that the resizer logs when its caches are filled and its work starts. */
   startLine: 'Starting external resizer',
   /** The prefix of the Lease's name, before the name of the driver. */
   leasePrefix: 'external-resizer-',

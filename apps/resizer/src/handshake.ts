@@ -13,12 +13,12 @@ import {
 
 export interface HandshakeLimits {
   readonly probeMs: number
-  /** The limits of the calls of each controller, and of the questions about its capabilities. */
+  /** The deadlines of each controller's calls, and of the calls that ask for its capabilities. */
   readonly resizeTimeoutMs: number
   readonly modifyTimeoutMs: number
 }
 
-/** How the resizer gets to know its driver. */
+/** Returns the first calls of the resizer to its driver. */
 export function handshakeOf(limits: HandshakeLimits): HandshakeTable {
   return {
     limits: { probeMs: limits.probeMs, nameMs: limits.probeMs },
@@ -45,8 +45,9 @@ function connectionFailures(message: string): ConnectionFailures {
 }
 
 /**
- * The questions about capabilities. Resize and modify ask separately, each with its own limit, because users watch for
- * the calls and the error texts of the Go original. The node is asked only if the controller cannot expand.
+ * Returns the calls that ask for capabilities. Resize and modify ask separately, each with a separate deadline, because
+ * users rely on the calls and error texts of the Go original. NodeGetCapabilities is called only if the controller
+ * cannot expand volumes.
  */
 function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly CapabilityQuestion[] {
   const resize = 'Failed to create CSI resizer'

@@ -14,19 +14,19 @@ export interface ResizerSettings {
   readonly workers: number
   readonly retryStartMs: number
   readonly retryMaxMs: number
-  /** Limits of one expansion and of one modification. */
+  /** The deadlines of one expansion and of one modification. */
   readonly resizeTimeoutMs: number
   readonly modifyTimeoutMs: number
   readonly handleInUse: boolean
   readonly annotateFsResize: boolean
   readonly extraMetadata: boolean
-  /** --node-deployment: volumes that are not in the cache are another instance's. */
+  /** The flag `--node-deployment`: a volume that is not cached belongs to another node. */
   readonly nodeDeployment: boolean
 }
 
 export interface ResizerParts extends Informers {
   readonly settings: ResizerSettings
-  /** Who expands volumes; undefined: no volume is expanded. */
+  /** The part of the driver that expands volumes. Undefined: no volume is expanded. */
   readonly expands: 'driver' | 'node' | undefined
   readonly client: KubeClient
   readonly driver: Driver
@@ -37,24 +37,24 @@ export interface ResizerParts extends Informers {
   readonly log: Logger
 }
 
-/** The parts of the controllers in one term of leadership. Writes and calls need the lead. */
+/** The dependencies of the controllers while this process leads. Later writes and calls are refused. */
 export interface ResizerTerm extends ResizerParts {
   readonly assertLeading: () => void
-  /** The dependencies of both controllers. */
+  /** The dependencies that the resize controller and the modify controller share. */
   readonly common: Omit<ResizerClaimDeps, 'notifyCallStarted'>
   /**
-   * The queue orders of both controllers. Each controller moves the claim that it starts to the front of the other
-   * order. So both parts of one edit run together even if thousands of claims wait.
+   * The queue orders of both controllers. A controller that starts a call for a claim moves the claim to the front of
+   * the other queue. So expansion and modification of one claim run together even if thousands of claims wait.
    */
   readonly orders: { readonly resize: FifoOrder; readonly modify: FifoOrder }
 }
 
-/** The name of both queues, so that metrics add up in one series. */
+/** Returns the name of the queues in metrics. Both controllers use it, so that their numbers add up in one series. */
 export function queueName(driverName: string): string {
   return `${driverName}-pvc`
 }
 
-/** The common options of both claim controllers. */
+/** Returns the options that the resize controller and the modify controller share. */
 export function claimController(
   { settings, log }: ResizerTerm,
   order: FifoOrder,
@@ -70,7 +70,7 @@ export function claimController(
   }
 }
 
-/** A claim may wait for a volume that appears or changes. */
+/** Returns the source that wakes claims that wait for a new or changed volume. */
 export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
   return causesOf(volumes, (event) => {
     if (event.type === 'deleted') return []

@@ -46,8 +46,8 @@ const EXPAND = {
   },
 }
 
-describe('on the wire', () => {
-  it('an expansion is a mark, the call, the volume and the claim', async () => {
+describe('the requests of the resizer', () => {
+  it('an expansion patches the claim, calls the driver, and patches the volume and the claim', async () => {
     await scenario({
       given,
       when: raise,
@@ -70,7 +70,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('an expansion that the node has to finish leaves the old size on the volume', async () => {
+  it('an expansion that the kubelet must finish stores the old size on the volume', async () => {
     await scenario({
       given,
       when: raise,
@@ -89,7 +89,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('does not call a driver that expands on nodes only', async () => {
+  it('an expansion makes no call if the driver expands volumes on nodes only', async () => {
     await scenario({
       given: { ...given, driver: { controller: [], node: ['EXPAND_VOLUME'] } },
       when: raise,
@@ -97,7 +97,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('marks a refused size for any version of the claim', async () => {
+  it('the patch after a refusal of the driver has no `resourceVersion`', async () => {
     await scenario({
       given,
       flags: ['--retry-interval-start=1h', '--retry-interval-max=1h'],
@@ -126,7 +126,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('a modification is a mark, the call, the volume and the claim', async () => {
+  it('a modification patches the claim, calls the driver, and patches the volume and the claim', async () => {
     await scenario({
       given: { objects: [...given.objects, vac('gold', { parameters: { iops: '9' } })] },
       flags: ['--extra-modify-metadata'],
@@ -180,7 +180,7 @@ describe('on the wire', () => {
     })
   })
 
-  it('modifies nothing if the feature gate is off', async () => {
+  it('the resizer modifies no volume if the feature gate is off', async () => {
     await scenario({
       given: { objects: [...given.objects, vac('gold')] },
       flags: ['--feature-gates=VolumeAttributesClass=false'],

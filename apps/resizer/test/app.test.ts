@@ -18,7 +18,7 @@ function end(...flags: readonly string[]): Promise<Ended> {
   return resizerToItsEnd({ kubeconfig: cluster.kubeconfig, socket: cluster.driver.socket, flags })
 }
 
-/** Runs for as long as `body` takes. */
+/** Runs the resizer until `body` has ended. */
 async function during(flags: readonly string[], body: () => Promise<void>): Promise<void> {
   using run = scope()
   const running = runResizer({ kubeconfig: cluster.kubeconfig, socket: cluster.driver.socket, flags }, run.signal)
@@ -37,38 +37,38 @@ function raise(): void {
   }))
 }
 
-describe('a start that fails', () => {
+describe('the resizer at a failing start', () => {
   it.each<[what: string, options: ClusterOptions, flags: readonly string[], code: number, lines: readonly string[]]>([
     [
-      'for a driver that neither expands nor modifies',
+      'the driver can neither expand nor modify volumes',
       { driver: { controller: [], node: [] } },
       [],
       255,
       ['"Resize not supported"', '"Modify not supported"', '] CSI driver does not support resize nor modify'],
     ],
     [
-      'for a driver without a controller service',
+      'the driver has no controller service',
       { driver: { plugin: [] } },
       [],
       1,
       ['"Failed to create CSI resizer" err="CSI driver does not support controller service"'],
     ],
     [
-      'for both addresses',
+      '--metrics-address and --http-endpoint are both set',
       {},
       ['--metrics-address=:0', '--http-endpoint=:0'],
       1,
       ['"Only one of `--metrics-address` and `--http-endpoint` can be set."'],
     ],
     [
-      'for a gate that does not exist',
+      'a feature gate does not exist',
       {},
       ['--feature-gates=Topology=true'],
       1,
       ['"Failed to set feature gates" err="unrecognized feature gate: Topology"'],
     ],
     [
-      'for modifications that have no time',
+      '--modify-timeout is 0',
       {},
       ['--modify-timeout=0'],
       1,
@@ -76,8 +76,8 @@ describe('a start that fails', () => {
         '"Failed to create CSI modifier" err="failed to check if plugin supports controller modify: error getting controller capabilities: rpc error: code = DeadlineExceeded desc = context deadline exceeded"',
       ],
     ],
-    ['for a kubeconfig that is not there', {}, ['--kubeconfig=/nowhere'], 1, ['"Failed to create cluster config"']],
-  ])('%s', async (_what, options, flags, code, lines) => {
+    ['the kubeconfig does not exist', {}, ['--kubeconfig=/nowhere'], 1, ['"Failed to create cluster config"']],
+    ])('exits with an error if %s', async (_what, options, flags, code, lines) => {
     await begin(options)
     const { ending, log } = await end(...flags)
     expect(ending).toEqual({ code })
@@ -85,8 +85,8 @@ describe('a start that fails', () => {
   })
 })
 
-describe('a start', () => {
-  it('answers for its version', async () => {
+describe('the resizer at its start', () => {
+  it('prints its version with --version, whatever the other flags are', async () => {
     await begin()
     expect(await end('--version', '--feature-gates=Topology=true')).toMatchObject({
       ending: { code: 0 },
@@ -94,7 +94,7 @@ describe('a start', () => {
     })
   })
 
-  it('takes a gate that is always on', async () => {
+  it('accepts a feature gate that is always on', async () => {
     await begin()
     await during(['--feature-gates=RecoverVolumeExpansionFailure=true'], async () => {
       raise()
@@ -102,7 +102,7 @@ describe('a start', () => {
     })
   })
 
-  it('reads what the driver can do at its start, each side for itself, and never again', async () => {
+  it('asks for the capabilities of the driver once for each purpose, and not again', async () => {
     await begin()
     await during([], async () => {
       raise()
@@ -118,7 +118,7 @@ describe('a start', () => {
     ])
   })
 
-  it('asks nothing about pods', async () => {
+  it('sends no request about pods', async () => {
     await begin()
     await during([], async () => {
       raise()
@@ -129,7 +129,7 @@ describe('a start', () => {
   })
 })
 
-describe('work that waits', () => {
+describe('a modification whose class is missing', () => {
   const want = (name: string): void => {
     cluster.api.update(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, (claim) => ({
       ...claim,
@@ -138,7 +138,7 @@ describe('work that waits', () => {
   }
   const modified = { method: 'ControllerModifyVolume' }
 
-  it('for a class continues as soon as the class exists', async () => {
+  it('begins as soon as the class is created', async () => {
     await begin()
     await during([], async () => {
       want('gold')
@@ -150,7 +150,7 @@ describe('work that waits', () => {
     })
   })
 
-  it('for a class continues within seconds of the permission to read classes', async () => {
+  it('begins within seconds after the resizer gets the permission to read classes', async () => {
     await begin()
     cluster.add(vac('gold'))
     const action = { do: 'answer' as const, code: 403, reason: 'Forbidden', message: 'not yours to read' }
@@ -167,8 +167,8 @@ describe('work that waits', () => {
   })
 })
 
-describe('an end', () => {
-  it('lets a running call finish and saves its result', async () => {
+describe('the resizer at its end', () => {
+  it('waits for a running call and saves its result', async () => {
     await begin()
     const hold = cluster.driver.faults.hold({ method: 'ControllerExpandVolume' })
     using run = scope()
@@ -183,7 +183,7 @@ describe('an end', () => {
     expect(claim?.status?.conditions?.map(({ type }) => type)).not.toContain('ControllerResizeError')
   })
 
-  it.each([['--workers=0'], ['--workers=-1']])('comes only when asked for, also with %s', async (flag) => {
+  it.each([['--workers=0'], ['--workers=-1']])('the resizer runs until it is stopped with %s', async (flag) => {
     await begin()
     await during([flag], async () => {
       raise()

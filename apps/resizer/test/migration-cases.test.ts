@@ -4,13 +4,13 @@ import { projectClaim } from '../src/caches/claim.ts'
 import { volumeProjection, wholeVolume } from '../src/caches/volume.ts'
 import { expandSource, isOurs } from '../src/resize/source.ts'
 
-/** The decisions of the resizer about migrated volumes, through its own caches. */
+/** The functions of the resizer that the migration cases test, by the `direction` of a case. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
   [
     'resizerCanSupport',
     ({ driverName = '', pv, pvc }) => {
       const volume = volumeProjection(driverName)(pv ?? {})
-      // A claim without a volume is not looked at.
+      // A claim without a volume name would be ignored.
       const claim = projectClaim({ ...pvc, spec: { volumeName: 'any', ...pvc?.spec } })
       return isOurs(claim, volume, driverName)
     },

@@ -68,7 +68,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), seconds: fc.integer({ min: 1, max: 400 }) }) },
 )
 
-it('always converges on what the user wants, never beyond it, and leaves nothing behind', async () => {
+it('the resizer converges on the size and class that the user requests after random actions and faults', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 40, size: 'max' }), async (actions) => {
       const model = new ModelRun()

@@ -19,7 +19,7 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-/** Lets each request take this long. */
+/** Delays each request to the API server by this time. */
 function slowServer(ms: number): void {
   fixture.cluster.before = () => fixture.clock.sleep(ms)
 }
@@ -33,8 +33,8 @@ const conflicts = (): readonly unknown[] => fixture.cluster.requests.filter(({ v
 const calledAt = (name: string): readonly number[] =>
   fixture.driver.calls.flatMap(({ method, at }) => (method === name ? [at] : []))
 
-describe('an edit of size and class', () => {
-  it('needs three writes for each controller, without a conflict', async () => {
+describe('the resizer after an edit of size and class', () => {
+  it('sends three writes for each controller, without a conflict', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
@@ -49,7 +49,7 @@ describe('an edit of size and class', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('reaches the driver within one write of each other', async () => {
+  it('sends both calls to the driver within the time of one write', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
@@ -57,7 +57,7 @@ describe('an edit of size and class', () => {
     expect(Math.abs(expanded - modified)).toBe(5)
   })
 
-  it('reaches a slow driver with both calls at once', async () => {
+  it('sends both calls to a slow driver at the same time', async () => {
     fixture.driver.expand = async ({ request }) => {
       await fixture.clock.sleep(9_000)
       return { capacityBytes: (request as { capacityRange: { requiredBytes: bigint } }).capacityRange.requiredBytes }
@@ -72,7 +72,7 @@ describe('an edit of size and class', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('keeps its two failures apart', async () => {
+  it('records a failed expansion and a failed modification separately', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'no room')
     fixture.driver.modify = failing(CODES.Aborted, 'busy')
     await edit()
@@ -85,7 +85,7 @@ describe('an edit of size and class', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('continues even if the cache receives nothing', async () => {
+  it('finishes both even if the cache receives no events', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.caches.claims.lagging = true
       return { capacityBytes: (request as { capacityRange: { requiredBytes: bigint } }).capacityRange.requiredBytes }
@@ -98,14 +98,14 @@ describe('an edit of size and class', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('meets its other half even when a thousand others wait', async () => {
+  it('sends both calls of one claim together even if a thousand claims wait', async () => {
     slowServer(5)
     const names = Array.from({ length: 200 }, (_, index) => `c${index}`)
     for (const name of names) {
       fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name }))
       fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name }))
     }
-    // Every other claim wants both, so that the two queues would drift apart.
+    // Every second claim requests a size and a class, so that the two queues contain different claims.
     for (const [index, name] of names.entries()) {
       const change = index % 2 === 0 ? EDIT : { spec: { resources: { requests: { storage: '2Gi' } } } }
       fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, { ...CLAIM_REF, name }, change)

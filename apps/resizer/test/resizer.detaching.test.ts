@@ -25,7 +25,7 @@ function takePodRequests(): readonly string[] {
     .flatMap(({ verb, what, name }) => (what === 'pods' ? [`${verb} ${name}`] : []))
 }
 
-/** Returns the times of the calls, in seconds from now. Calls since the last look count as 0. */
+/** Returns the times of the calls to the driver in the next seconds. Calls since the last function call count as 0. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
   const start = fixture.clock.monotonic()
   await fixture.clock.advance(seconds * 1000)
@@ -42,8 +42,8 @@ beforeEach(async () => {
   await fixture.request('2Gi')
 })
 
-describe('an attached volume whose last pod has ended', () => {
-  it('retries without its earlier back-off, for six minutes', async () => {
+describe('an expansion of an attached volume whose last pod has ended', () => {
+  it('starts again with the shortest back-off, and retries often for six minutes', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     await endPod()
@@ -52,12 +52,12 @@ describe('an attached volume whose last pod has ended', () => {
     await callsWithin(305)
     expect(takePodRequests()).toEqual([])
     expect(await callsWithin(1000)).toEqual([4, 12, 312, 612, 912])
-    // The watch has ended with the six minutes: from then on each try lists the pods.
+    // The watch of the pods ends after six minutes. From then on each try lists the pods.
     expect(takePodRequests().filter((request) => request.startsWith('list'))).toHaveLength(3)
     expect(fixture.cluster.watches('pods')).toBe(0)
   })
 
-  it('retries soon even if the pod ended during the call', async () => {
+  it('retries soon even if the pod ends during the call', async () => {
     await begin()
     fixture.driver.expand = (call) => {
       fixture.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
@@ -79,7 +79,7 @@ describe('an attached volume whose last pod has ended', () => {
     expect((await callsWithin(16)).slice(0, seconds.length)).toEqual(seconds)
   })
 
-  it('retries at the time that the driver names', async () => {
+  it('retries after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.FailedPrecondition, 'the volume is in use', 20_000)
     fixture.driver.calls.splice(0)
     await endPod()

@@ -20,7 +20,7 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-/** The times, in seconds, at which the driver is called within `seconds`. */
+/** Returns the times of the calls to the driver in the next `seconds`, in seconds from now. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
   const start = fixture.clock.monotonic()
   fixture.driver.calls.splice(0)
@@ -43,7 +43,7 @@ it('a process that has lost the lead records no events for late responses', asyn
   expect(fixture.takeEvents()).toEqual([])
 })
 
-describe('an error of the driver', () => {
+describe('an expansion that the driver refuses', () => {
   it.each<CodeName>(['InvalidArgument', 'OutOfRange', 'NotFound'])('%s makes the size infeasible', async (code) => {
     fixture.driver.expand = failing(CODES[code], 'it went wrong')
     await fixture.request('2Gi')
@@ -68,7 +68,7 @@ describe('an error of the driver', () => {
     'Internal',
     'DataLoss',
     'Unauthenticated',
-  ])('%s is final, though the size is feasible', async (code) => {
+  ])('%s means that the call has failed, but the size is feasible', async (code) => {
     fixture.driver.expand = failing(CODES[code], 'it went wrong')
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
@@ -80,7 +80,7 @@ describe('an error of the driver', () => {
   })
 
   it.each<CodeName>(['Canceled', 'DeadlineExceeded', 'Unavailable', 'ResourceExhausted', 'Aborted'])(
-    '%s leaves the claim as it is',
+    '%s means that the expansion may be running, so the claim is not changed',
     async (code) => {
       fixture.driver.expand = failing(CODES[code], 'it went wrong')
       await fixture.request('2Gi')
@@ -89,13 +89,13 @@ describe('an error of the driver', () => {
     },
   )
 
-  it('causes retries after pauses that double', async () => {
+  it('retries after pauses that double', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
-  it('gives requests a low priority from the second try on, until the call succeeds', async () => {
+  it('sends requests with low priority from the second try on, until the call succeeds', async () => {
     const seen: string[] = []
     fixture.cluster.onRequest = ({ verb, what, priority }) => {
       if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
@@ -109,31 +109,31 @@ describe('an error of the driver', () => {
     expect(seen).toEqual([`${CLAIM} low`, VOLUME, CLAIM])
   })
 
-  it('causes a retry at the time that the driver names', async () => {
+  it('retries after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('causes a retry at the time that the driver names, even if the size is infeasible', async () => {
+  it('retries after the pause that the driver asks for, even if the size is infeasible', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('causes no storm of calls if the driver asks for an immediate retry', async () => {
+  it('retries with the usual back-off if the driver asks for an immediate retry', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('causes one retry and then slow retries, if the size is infeasible', async () => {
+  it('retries once soon, and then rarely, if the size is infeasible', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(700)).toEqual([1, 301, 601])
   })
 
-  it('does not delay a different size', async () => {
+  it('tries a different size at once', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(10_000)
@@ -148,7 +148,7 @@ describe('an error of the driver', () => {
     })
   })
 
-  it('makes a smaller size wait until the first call has ended, if it is not final', async () => {
+  it('tries a smaller size only after the larger size has certainly failed', async () => {
     fixture.driver.expand = failing(CODES.DeadlineExceeded, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(100_000)
@@ -161,8 +161,8 @@ describe('an error of the driver', () => {
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('does not delay a smaller size that the volume already exceeds', async () => {
-    // The volume has become 3Gi, but the process ended before the claim could say so.
+  it('tries a smaller size at once if the volume is already larger', async () => {
+    // The volume is expanded to 3Gi, but the process ends before it can write that to the claim.
     fixture.cluster.before = ({ what }) => (what === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined)
     await fixture.request('3Gi')
     await fixture.kill()
@@ -176,7 +176,7 @@ describe('an error of the driver', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
   })
 
-  it('does not survive a restart: the recorded size runs once more, and then the smaller size at once', async () => {
+  it('tries the recorded size once more after a restart, and then the smaller size at once', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.kill()
@@ -187,13 +187,13 @@ describe('an error of the driver', () => {
   })
 })
 
-describe('a driver that answers too little', () => {
+describe('an expansion that returns a too small size', () => {
   it.each([
     [0n, '0'],
     [2n ** 30n, '1Gi'],
     [2n ** 31n - 1n, '2147483647'],
     [-1n, '-1'],
-  ])('%s bytes is a final failure that names both sizes', async (capacityBytes, text) => {
+  ])('fails with both sizes in the message if the driver returns %s bytes', async (capacityBytes, text) => {
     fixture.driver.expand = () => ({ capacityBytes, nodeExpansionRequired: false })
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
@@ -210,7 +210,7 @@ describe('a driver that answers too little', () => {
   })
 })
 
-describe('a result that cannot be saved', () => {
+describe('an expansion whose patch the API server refuses', () => {
   const refuse = (what: string, error: Error, times = 1): void => {
     let left = times
     fixture.cluster.before = (request) => {
@@ -220,7 +220,7 @@ describe('a result that cannot be saved', () => {
     }
   }
 
-  it('the mark of the start: the driver is not called and no event is recorded', async () => {
+  it('makes no call and records no event if the start cannot be recorded in the claim', async () => {
     refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -232,7 +232,7 @@ describe('a result that cannot be saved', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
-  it('the size of the volume: reported, and the driver is asked again', async () => {
+  it('records an event and repeats the call if the size of the volume cannot be saved', async () => {
     refuse(VOLUME, apiError(403, 'Forbidden', 'not you'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME])
@@ -247,7 +247,7 @@ describe('a result that cannot be saved', () => {
   it.each([
     [false, 'resize finished'],
     [true, 'node expansion required'],
-  ])('the result (node step: %s): reported, and the driver is asked again', async (nodeExpansionRequired, what) => {
+  ])('records an event if the claim cannot be saved (node step: %s)', async (nodeExpansionRequired, what) => {
     fixture.driver.expand = () => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired }
@@ -259,7 +259,7 @@ describe('a result that cannot be saved', () => {
     )
   })
 
-  it('the failure: reported with what went wrong twice', async () => {
+  it('records an event with both errors if the error of the driver cannot be saved', async () => {
     fixture.driver.expand = (call) => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return failing(CODES.Internal, 'it went wrong')(call)
@@ -272,7 +272,7 @@ describe('a result that cannot be saved', () => {
     )
   })
 
-  it.each([CLAIM, VOLUME])('a server that asks to retry later (%s) is no failure of the volume', async (what) => {
+  it.each([CLAIM, VOLUME])('records no warning if the API server asks to retry a patch of %s later', async (what) => {
     refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)

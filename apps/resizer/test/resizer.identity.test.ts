@@ -20,13 +20,13 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-/** The volume is deleted and recreated under its name, for the same claim. */
+/** Deletes the volume and recreates it under its name, for the same claim. */
 function replaceVolume(): void {
   fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
   fixture.cluster.put(PERSISTENT_VOLUMES, volume({ ownUid: 'uid-pv-2', handle: 'handle-2' }))
 }
 
-/** The claim is deleted and recreated under its name, with the volume bound to the new one. */
+/** Deletes the claim and recreates it under its name, bound to the same volume. */
 function replaceClaim(): void {
   fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
   fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })
@@ -43,7 +43,7 @@ const want = async (name: string): Promise<void> => {
 
 const volumeSpec = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec
 
-/** Does it once, while the first call of the driver is under way. */
+/** Runs the action once, during the first call to the driver. */
 function duringFirstCall(what: () => void): void {
   fixture.driver.expand = (call) => {
     if (fixture.driver.calls.length === 1) what()
@@ -70,7 +70,7 @@ describe('a volume that is recreated during its expansion', () => {
     expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
   })
 
-  it('a late cache does not give the new volume the size of the old volume, and the expansion follows once the cache is current', async () => {
+  it('the new volume gets no size of the old volume if the cache is late, and is expanded afterwards', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await fixture.request('2Gi')
@@ -95,7 +95,7 @@ describe('a volume that is recreated during its modification', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('a late cache does not give the new volume the class of the old volume', async () => {
+  it('the new volume gets no class of the old volume if the cache is late', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await want('gold')
@@ -125,8 +125,8 @@ describe('a recreated claim', () => {
   })
 
   it("does not inherit the driver's results for the deleted claim", async () => {
-    // Both claims have the same running size. The first claim's final failure may be a running expansion for the
-    // second.
+    // Both claims show a running expansion to the same size. It has failed for the first claim, but may be running for
+    // the second claim.
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })
@@ -143,7 +143,7 @@ describe('a recreated claim', () => {
     expect(sizes).toEqual([2n * 2n ** 30n, 5n * 2n ** 30n])
   })
 
-  it('does not count as in use because the deleted claim was', async () => {
+  it('does not count as in use only because the deleted claim was in use', async () => {
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return failing(CODES.FailedPrecondition, 'in use')({} as never)
@@ -153,7 +153,7 @@ describe('a recreated claim', () => {
   })
 })
 
-describe('a server that no longer has a cached object', () => {
+describe('a patch that the API server answers with NotFound although the object is cached', () => {
   const oneNotFound = (which: string, after: number): void => {
     let left = 1
     fixture.cluster.before = ({ what, verb }) => {
@@ -164,10 +164,10 @@ describe('a server that no longer has a cached object', () => {
   }
 
   it.each<[what: string, which: string, after: number]>([
-    ['the beginning of an expansion', CLAIM, 0],
-    ['the size of the volume', VOLUME, 1],
-    ['the end of an expansion', CLAIM, 1],
-  ])('receives another request: %s', async (_what, which, after) => {
+    ['records the start of an expansion', CLAIM, 0],
+    ['writes the size of the volume', VOLUME, 1],
+    ['records the end of an expansion', CLAIM, 1],
+    ])('repeats the patch that %s', async (_what, which, after) => {
     oneNotFound(which, after)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)
@@ -175,17 +175,17 @@ describe('a server that no longer has a cached object', () => {
   })
 
   it.each<[what: string, which: string, after: number]>([
-    ['the beginning of a modification', CLAIM, 0],
-    ['the class of the volume', VOLUME, 1],
-    ['the end of a modification', CLAIM, 1],
-  ])('receives another request: %s', async (_what, which, after) => {
+    ['records the start of a modification', CLAIM, 0],
+    ['writes the class of the volume', VOLUME, 1],
+    ['records the end of a modification', CLAIM, 1],
+    ])('repeats the patch that %s', async (_what, which, after) => {
     oneNotFound(which, after)
     await want('gold')
     await fixture.clock.advance(1_000)
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('receives no more requests for a deleted claim', async () => {
+  it('causes no further work if the claim was deleted', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return grown(request, false)

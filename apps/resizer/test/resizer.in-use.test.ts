@@ -32,7 +32,7 @@ function takePodRequests(): readonly string[] {
     .flatMap(({ verb, what, name }) => (what === 'pods' ? [`${verb} ${name}`] : []))
 }
 
-/** Watches of pods that are open. */
+/** Returns the number of open watches of pods. */
 const watches = (): number => fixture.cluster.watches('pods')
 
 async function changePod(change: Partial<Pod> | undefined, name = 'web'): Promise<void> {
@@ -41,26 +41,26 @@ async function changePod(change: Partial<Pod> | undefined, name = 'web'): Promis
   await fixture.clock.settle()
 }
 
-describe('a driver that expands volumes in use', () => {
-  it('causes no requests about pods', async () => {
+describe('the resizer with a driver that expands volumes in use', () => {
+  it('sends no requests about pods', async () => {
     await fixture.request('2Gi')
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
     expect(takePodRequests()).toEqual([])
   })
 })
 
-describe('a driver that refuses to expand a volume in use', () => {
+describe('the resizer after the driver has refused to expand a volume in use', () => {
   beforeEach(async () => {
     fixture.driver.expand = refusing
     await fixture.request('2Gi')
   })
 
-  it("causes one list of the namespace's pods, and a watch while the claim waits", () => {
+  it("lists the namespace's pods once, and watches them while the claim waits", () => {
     expect(takePodRequests()).toEqual(['list ns', 'watch ns'])
     expect(fixture.takeEvents().at(-1)).toContain('code = FailedPrecondition desc = the volume is in use')
   })
 
-  it('receives no call while a pod uses the volume', async () => {
+  it('makes no call while a pod uses the volume', async () => {
     fixture.takeEvents()
     takePodRequests()
     fixture.driver.calls.splice(0)
@@ -75,7 +75,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     ['has ended', { status: { phase: 'Succeeded' } }],
     ['has failed', { status: { phase: 'Failed' } }],
     ['is deleted', undefined],
-  ])('receives a call at once when the last pod %s', async (_what, change) => {
+  ])('calls the driver at once when the last pod %s', async (_what, change) => {
     await fixture.clock.advance(100_000)
     fixture.driver.expand = willing
     fixture.driver.calls.splice(0)
@@ -84,7 +84,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('causes no watch after the claim stops waiting', async () => {
+  it('ends the watch when the claim no longer waits', async () => {
     fixture.driver.expand = willing
     await changePod(undefined)
     takePodRequests()
@@ -95,7 +95,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.clock.pending).toBe(0)
   })
 
-  it('receives a call only after the last of several pods', async () => {
+  it('calls the driver only after the last of several pods has ended', async () => {
     fixture.cluster.put(PODS, pod('second', 'data'))
     await fixture.clock.advance(1_000)
     fixture.driver.calls.splice(0)
@@ -105,7 +105,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('receives a call after a pod ends between list and watch', async () => {
+  it('calls the driver after a pod has ended between list and watch', async () => {
     await begin()
     fixture.driver.expand = refusing
     fixture.cluster.before = ({ what, verb }) => {
@@ -117,7 +117,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('receives a call after a pod ends while the watch is broken', async () => {
+  it('calls the driver after a pod has ended while the watch was broken', async () => {
     await fixture.clock.advance(100_000)
     await changePod({ metadata: { labels: { a: 'b' } } })
     fixture.cluster.breakWatches()
@@ -127,7 +127,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('receives a call when the pod ends, even if an earlier retry failed before the driver', async () => {
+  it('calls the driver when the pod ends, even if an earlier retry failed before its call', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     fixture.cluster.before = ({ what, verb }) => {
@@ -141,7 +141,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('receives a call at once after the driver was replaced, regardless of pods', async () => {
+  it('calls a new driver at once, even if a pod uses the volume', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     fixture.driver.lose()
@@ -152,7 +152,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('causes no watch after the claim has reached its size', async () => {
+  it('ends the watch when the claim has reached its size', async () => {
     takePodRequests()
     fixture.cluster.edit(
       PERSISTENT_VOLUME_CLAIMS,
@@ -165,7 +165,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(watches()).toBe(0)
   })
 
-  it('receives a call for a recreated claim', async () => {
+  it('calls the driver for a recreated claim', async () => {
     const another = claim({ uid: 'uid-2', request: '2Gi' })
     fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'data' })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume({ uid: 'uid-2' }))
@@ -175,7 +175,7 @@ describe('a driver that refuses to expand a volume in use', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('causes no watch after the process ends', async () => {
+  it('ends the watch when the process ends', async () => {
     await fixture.kill()
     expect(fixture.clock.pending).toBe(0)
     takePodRequests()
@@ -224,8 +224,8 @@ describe('a claim in use', () => {
   })
 })
 
-describe('pods that cannot be read', () => {
-  it('leave the decision to the driver at each retry', async () => {
+describe('the resizer, if pods cannot be read', () => {
+  it('calls the driver at each retry, which decides', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -235,7 +235,7 @@ describe('pods that cannot be read', () => {
     expect(fixture.driver.calls).toHaveLength(4)
   })
 
-  it('need a list at each retry if only `list` is allowed', async () => {
+  it('lists the pods at each retry if only `list` is allowed', async () => {
     fixture.cluster.before = ({ what, verb }) => {
       if (what === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -249,7 +249,7 @@ describe('pods that cannot be read', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('leave the decision to the driver during a passing error too', async () => {
+  it('calls the driver at a retry if the read of pods fails only for a time', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -261,8 +261,8 @@ describe('pods that cannot be read', () => {
   })
 })
 
-describe('a hundred claims that wait among two thousand pods', () => {
-  it('cost one list of four pages, and a watch that continues when the server ends it, in an hour', async () => {
+describe('the resizer with a hundred waiting claims and two thousand pods', () => {
+  it('sends one list of four pages in an hour, and continues its watch when the API server ends it', async () => {
     fixture = new ResizerFixture()
     for (let index = 0; index < 100; index += 1) {
       const name = `data-${index}`

@@ -19,14 +19,14 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-describe('another writer that changes the claim', () => {
+describe('an expansion whose claim another writer changes', () => {
   const label = (): void => {
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       metadata: { labels: { now: String(fixture.wire.length) } },
     })
   }
 
-  it('costs one read if the change is between our read and our write', async () => {
+  it('reads the claim once more if the change is between our read and our write', async () => {
     fixture.caches.claims.lagging = true
     let edits = 0
     fixture.cluster.before = (request) => {
@@ -57,7 +57,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
   })
 
-  it('does not repeat a failing call if it changes the claim twice in one run', async () => {
+  it('does not repeat a failing call if the claim changes twice in one run', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'busy')
     void fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -65,7 +65,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
   })
 
-  it('causes no failure and no repetition if it changes the claim during the call', async () => {
+  it('succeeds with one call if the claim changes during the call', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.caches.claims.lagging = true
       label()
@@ -80,7 +80,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('causes no storm of calls by constant changes', async () => {
+  it('writes at most five times in one run if the claim changes constantly', async () => {
     fixture.cluster.before = (request) => {
       if (request.what === CLAIM) throw apiError(409, 'Conflict', 'changed')
     }
@@ -91,7 +91,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('causes another run if it changes the size', async () => {
+  it('runs again if the other writer changes `allocatedResources`', async () => {
     let calls = 0
     fixture.driver.expand = ({ request }) => {
       calls += 1
@@ -108,7 +108,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '3Gi' })
   })
 
-  it('ends the work if it deletes the claim', async () => {
+  it('ends if the claim is deleted', async () => {
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired: false }
@@ -119,7 +119,7 @@ describe('another writer that changes the claim', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('gets the first size and then the larger size if it raises the request during the call', async () => {
+  it('reaches the first size and then a larger size if the request grows during the call', async () => {
     let raised = false
     fixture.driver.expand = ({ request }) => {
       if (!raised) {
@@ -137,8 +137,8 @@ describe('another writer that changes the claim', () => {
   })
 })
 
-describe('a driver that disconnects', () => {
-  it('causes no error during a call, and receives the call after its return', async () => {
+describe('an expansion whose driver disconnects', () => {
+  it('records no error of the running call, and repeats the call after the reconnect', async () => {
     fixture.driver.expand = (call) => {
       fixture.driver.lose()
       return failing(CODES.Unavailable, 'connection lost')(call)
@@ -153,7 +153,7 @@ describe('a driver that disconnects', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
-  it('does not delay the report of a call that it has answered', async () => {
+  it('records the error of a call that the driver has answered', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(fixture.takeEvents().at(-1)).toBe(
@@ -163,8 +163,8 @@ describe('a driver that disconnects', () => {
   })
 })
 
-describe('an end of the process', () => {
-  it('writes nothing during a call', async () => {
+describe('an expansion whose process ends', () => {
+  it('writes nothing if the process ends during the call', async () => {
     let abandon = (_: unknown): void => undefined
     fixture.driver.expand = () =>
       new Promise((_, reject) => {
@@ -180,8 +180,8 @@ describe('an end of the process', () => {
   })
 })
 
-describe('a missing volume', () => {
-  it('delays the claim until it appears', async () => {
+describe('an expansion without its volume', () => {
+it('waits until the volume is created', async () => {
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
     await fixture.start()
@@ -195,12 +195,12 @@ describe('a missing volume', () => {
   })
 })
 
-describe('an administrator who edits the volume', () => {
+describe('an expansion whose volume an administrator edits', () => {
   const editVolume = (storage: string): void => {
     fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { capacity: { storage } } })
   }
 
-  it("does not block the claim's request by a larger size", async () => {
+  it('reaches the requested size even if the administrator has written a larger size', async () => {
     await fixture.request('3Gi')
     editVolume('9Gi')
     await fixture.request('5Gi')
@@ -209,7 +209,7 @@ describe('an administrator who edits the volume', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '5Gi' })
   })
 
-  it('causes another call by a smaller size while the result is saved', async () => {
+  it('calls the driver again if the administrator writes a smaller size while the result is saved', async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     let edits = 0
     fixture.cluster.before = ({ what }) => {

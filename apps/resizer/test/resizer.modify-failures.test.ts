@@ -41,10 +41,10 @@ const condition = (type: string, message: string, reason?: string) => ({
   message,
 })
 
-describe('an error of the driver', () => {
+describe('a modification that the driver refuses', () => {
   const text = (code: string) => `rpc error: code = ${code} desc = it went wrong`
 
-  it('makes the class infeasible if it is `InvalidArgument`', async () => {
+  it('`InvalidArgument` means that the class is infeasible', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -61,7 +61,7 @@ describe('an error of the driver', () => {
   })
 
   it.each<CodeName>(['NotFound', 'OutOfRange', 'Internal', 'FailedPrecondition', 'Unimplemented'])(
-    '%s is final, though the class is feasible',
+    '%s means that the call has failed, but the class is feasible',
     async (code) => {
       await begin()
       fixture.driver.modify = failing(CODES[code], 'it went wrong')
@@ -79,7 +79,7 @@ describe('an error of the driver', () => {
   )
 
   it.each<CodeName>(['DeadlineExceeded', 'Unavailable', 'Aborted', 'ResourceExhausted', 'Canceled'])(
-    '%s pins the class',
+    '%s means that the modification may be running, so another class must wait',
     async (code) => {
       await begin()
       fixture.driver.modify = failing(CODES[code], 'it went wrong')
@@ -106,7 +106,7 @@ describe('an error of the driver', () => {
     },
   )
 
-  it('does not delay a different class', async () => {
+  it('tries a different class at once', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -116,7 +116,7 @@ describe('an error of the driver', () => {
     expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
-  it('does not delay a recreated class', async () => {
+  it('tries a recreated class at once', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -130,7 +130,7 @@ describe('an error of the driver', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('causes a retry at the time that the driver names', async () => {
+  it('retries after the pause that the driver asks for', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong', 3000)
     await want('gold')
@@ -159,7 +159,7 @@ describe('an error of the driver', () => {
     expect(fixture.driver.calls[1]?.at).toBe(fixture.driver.calls[0]?.at)
   })
 
-  it('does not apply to the next driver if the driver is replaced while the error is saved', async () => {
+  it('retries at once with a new driver that connects while the error is saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -190,7 +190,7 @@ describe('an error of the driver', () => {
     ])
   })
 
-  it('causes no event if it cannot be saved', async () => {
+  it('records no event if the error cannot be saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -207,8 +207,8 @@ describe('an error of the driver', () => {
   })
 })
 
-describe('a withdrawn request', () => {
-  it('only removes the condition after a final failure', async () => {
+describe('a withdrawn request for a class', () => {
+  it('only removes the condition if the modification has failed for good', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')

@@ -21,7 +21,7 @@ async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
 
 const want = (name: string | null): Promise<void> => wantClass(fixture, name)
 
-describe('a result that cannot be saved', () => {
+describe('a modification whose patch the API server refuses', () => {
   it.each([
     [
       VOLUME,
@@ -31,7 +31,7 @@ describe('a result that cannot be saved', () => {
       CLAIM,
       `mark PVC "data" as ModifyVolumeCompleted failed, errored with: can't patch status of  PVC ns/data with etcd is away`,
     ],
-  ])('after a call (%s): no event, and the driver is asked again', async (what, why) => {
+  ])('records no event and repeats the call if the patch of %s fails after the call', async (what, why) => {
     await begin()
     fixture.driver.modify = () => {
       let left = 1
@@ -53,7 +53,7 @@ describe('a result that cannot be saved', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('at the beginning: the driver is not called', async () => {
+  it('makes no call if the start cannot be recorded in the claim', async () => {
     await begin()
     fixture.cluster.before = ({ what }) => {
       if (what === CLAIM) throw apiError(500, 'InternalError', 'etcd is away')
@@ -64,11 +64,11 @@ describe('a result that cannot be saved', () => {
   })
 })
 
-describe('a write whose response is lost', () => {
-  it('causes a read before the next call, and a pause if the read fails', async () => {
+describe('a modification whose write got no answer', () => {
+  it('reads the claim before the next call, and retries later if the read fails', async () => {
     await begin()
     fixture.driver.modify = (call) => {
-      // Withdrawn: without the failure in its status the claim has a modification to be brought to its end.
+      // The request is withdrawn. Only the failure in the status shows that no modification must be finished.
       fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: null } })
       fixture.caches.claims.lagging = true
       fixture.cluster.after = () => {
@@ -91,8 +91,8 @@ describe('a write whose response is lost', () => {
   })
 })
 
-describe('another writer that changes the claim', () => {
-  it('costs a read and no event', async () => {
+describe('a modification whose claim another writer changes', () => {
+it('reads the claim once more and records no event', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.caches.claims.lagging = true
@@ -105,8 +105,8 @@ describe('another writer that changes the claim', () => {
   })
 })
 
-describe('a driver that disconnects during a call', () => {
-  it('causes no error, and receives the same class after its return', async () => {
+describe('a modification whose driver disconnects during the call', () => {
+  it('records no error, and repeats the call with the same class after the reconnect', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()
@@ -127,7 +127,7 @@ describe('a driver that disconnects during a call', () => {
     expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }])
   })
 
-  it('causes an event with the error of the call, because it has not refused the class', async () => {
+  it('records an event with the error of the call, because the driver has not refused the class', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()
@@ -139,8 +139,8 @@ describe('a driver that disconnects during a call', () => {
   })
 })
 
-describe('a missing volume', () => {
-  it('delays the claim until it appears', async () => {
+describe('a modification without its volume', () => {
+it('waits until the volume is created', async () => {
     await begin({ wantedClass: 'gold' })
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)

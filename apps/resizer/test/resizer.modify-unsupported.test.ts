@@ -19,7 +19,7 @@ it('a claim gets one event for each class that it asks for, if the driver cannot
   expect(fixture.takeWire()).toEqual([])
 })
 
-it('a claim gets its event when its volume appears after it', async () => {
+it('a claim gets its event when its volume is created after the claim', async () => {
   const fixture = new ResizerFixture({ modifies: false })
   fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
   await fixture.start()
@@ -29,7 +29,7 @@ it('a claim gets its event when its volume appears after it', async () => {
   expect(fixture.takeEvents()).toEqual([warning('gold')])
 })
 
-it('a claim gets no event for a class that it has, for a volume of another driver, and from a driver that modifies', async () => {
+it('a claim gets no event for its current class, for another driver, or if the driver modifies volumes', async () => {
   const has = await beginModify(
     { wantedClass: 'gold', status: { currentVolumeAttributesClassName: 'gold' } },
     {},
@@ -44,7 +44,7 @@ it('a claim gets no event for a class that it has, for a volume of another drive
   expect([...has.takeEvents(), ...other.takeEvents(), ...gateOff.takeEvents()]).toEqual([])
 })
 
-it('the pending work names the missing capability, until the claim asks for no class', async () => {
+it('the pending work contains the missing capability until the claim no longer requests a class', async () => {
   const fixture = await beginModify({ wantedClass: 'gold' }, {}, { modifies: false })
   const pending = () =>
     [...fixture.process.backlog.pending()].map(({ operation, reason, stuck }) => ({ operation, reason, stuck }))

@@ -37,13 +37,13 @@ const condition = (type: string, message: string, reason?: string) => ({
   message,
 })
 
-describe('a claim that requests a class', () => {
+describe('the resizer with a claim that requests a class', () => {
   beforeEach(async () => {
     await begin()
     await want('gold')
   })
 
-  it('causes a mark, the call, and writes of volume and claim', () => {
+  it('patches the claim, calls the driver, and patches volume and claim', () => {
     expect(fixture.wire).toEqual([
       {
         what: CLAIM,
@@ -71,14 +71,14 @@ describe('a claim that requests a class', () => {
     ])
   })
 
-  it('causes events at the start and at the end', () => {
+  it('records events at the start and at the end', () => {
     expect(fixture.takeEvents()).toEqual([
       'Normal VolumeModify: external resizer is modifying volume data with vac gold',
       'Normal VolumeModifySuccessful: external resizer modified volume data with vac gold successfully',
     ])
   })
 
-  it('gets another class the same way, and returns to the earlier class by a separate call', async () => {
+  it('changes to another class and back to the first class with one call each', async () => {
     await want('silver')
     await want('gold')
     const parameters = fixture.driver.calls.map(
@@ -90,7 +90,7 @@ describe('a claim that requests a class', () => {
     expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
-  it('causes no further work after its modification', async () => {
+  it('does no further work after the modification', async () => {
     fixture.takeWire()
     await fixture.clock.advance(3_600_000)
     expect(fixture.takeWire()).toEqual([])
@@ -98,7 +98,7 @@ describe('a claim that requests a class', () => {
 })
 
 describe('the request of a modification', () => {
-  it('names claim and volume with `--extra-modify-metadata`', async () => {
+  it('contains the names of claim and volume with `--extra-modify-metadata`', async () => {
     await begin({ wantedClass: 'gold' }, {}, { settings: { extraMetadata: true } })
     expect(fixture.driver.calls[0]?.request).toMatchObject({
       mutableParameters: {
@@ -122,18 +122,18 @@ describe('the request of a modification', () => {
 
   it.each<[what: string, parts: VolumeParts, secrets: object]>([
     [
-      'its own secret',
+      'the Secret for modifications',
       { spec: expandSecret, annotations: { [name]: 'modify', [namespace]: 'vault' } },
       { of: 'modify' },
     ],
-    ['the secret for expansions without one of its own', { spec: expandSecret }, { of: 'expand' }],
+    ['the Secret for expansions if there is no Secret for modifications', { spec: expandSecret }, { of: 'expand' }],
     [
-      'the secret for expansions when half of its own is missing',
+      'the Secret for expansions if one of the two annotations is empty',
       { spec: expandSecret, annotations: { [name]: 'modify', [namespace]: '' } },
       { of: 'expand' },
     ],
-    ['no secret without either', {}, {}],
-  ])('carries %s', async (_what, parts, secrets) => {
+    ['no Secret if the volume names none', {}, {}],
+    ])('contains %s', async (_what, parts, secrets) => {
     fixture = new ResizerFixture()
     for (const each of ['modify', 'expand']) {
       const data = { of: Buffer.from(each).toString('base64') }
@@ -146,7 +146,7 @@ describe('the request of a modification', () => {
     expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
   })
 
-  it('causes an event if its Secret is missing, though the claim does not show the error', async () => {
+  it('needs its Secret: if it is missing, an event shows the error, and the claim does not', async () => {
     await begin({ wantedClass: 'gold' }, { spec: expandSecret })
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -157,25 +157,25 @@ describe('the request of a modification', () => {
   })
 })
 
-describe('a claim of another driver or without a binding', () => {
+describe('the resizer with a claim that it must not modify', () => {
   it.each<[what: string, parts: ClaimParts, volumeParts: VolumeParts]>([
     ["another driver's volume", {}, { driver: 'other.example.com' }],
     ['an in-tree volume', {}, { spec: { csi: undefined, nfs: { server: 's', path: '/' } } }],
     ['a claim that is not bound', { status: { phase: 'Pending' } }, {}],
-  ])('%s is left alone', async (_what, parts, volumeParts) => {
+  ])('ignores %s', async (_what, parts, volumeParts) => {
     await begin({ wantedClass: 'gold', ...parts }, volumeParts)
     expect(fixture.takeWire()).toEqual([])
     expect(fixture.takeEvents()).toEqual([])
   })
 
-  it('a volume that is bound to another claim is modified nevertheless', async () => {
+  it('modifies a volume that is bound to another claim nevertheless', async () => {
     await begin({ wantedClass: 'gold' }, { uid: 'another' })
     expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
   })
 })
 
-describe('a missing class', () => {
-  it('leaves the claim pending until the class is created', async () => {
+describe('a modification with a missing class', () => {
+  it('keeps the status Pending until the class is created', async () => {
     await begin({ wantedClass: 'bronze' })
     expect(fixture.wire.splice(0)).toEqual([
       {
@@ -195,7 +195,7 @@ describe('a missing class', () => {
     expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
   })
 
-  it('starts the modification even if it is created during the mark of the claim', async () => {
+  it('starts even if the class is created while the status is written', async () => {
     fixture = new ResizerFixture()
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
@@ -216,8 +216,8 @@ describe('a missing class', () => {
   })
 })
 
-describe('a class of another driver', () => {
-  it('the class is applied, and one event is recorded for all retries', async () => {
+describe('a modification with a class of another driver', () => {
+  it('applies the class, and records one event for all retries', async () => {
     fixture = await beginModify()
     fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')

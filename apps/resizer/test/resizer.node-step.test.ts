@@ -24,7 +24,7 @@ async function begin(
   await fixture.start()
 }
 
-/** Acts as kubelet at the end of its expansion. */
+/** Finishes the expansion as the kubelet. */
 async function nodeFinishes(size: string): Promise<void> {
   const status = { capacity: { storage: size }, allocatedResourceStatuses: null, conditions: null }
   fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { status })
@@ -33,8 +33,8 @@ async function nodeFinishes(size: string): Promise<void> {
 
 const preResize = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations?.[PRE_RESIZE]
 
-describe('an expansion with a node step', () => {
-  it('continues while kubelet works on it', async () => {
+describe('an expansion that the kubelet must finish', () => {
+  it('makes no further call while the kubelet works', async () => {
     await begin()
     await fixture.request('2Gi')
     fixture.takeWire()
@@ -45,7 +45,7 @@ describe('an expansion with a node step', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('removes the old size from the volume at its end', async () => {
+  it('removes the annotation with the old size from the volume at its end', async () => {
     await begin()
     await fixture.request('2Gi')
     expect(preResize()).toBe('1Gi')
@@ -55,7 +55,7 @@ describe('an expansion with a node step', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('leads to a larger request that arrived later, and drops the recorded old size', async () => {
+  it('starts the expansion to a later request, and removes the annotation with the old size', async () => {
     await begin()
     await fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -67,18 +67,18 @@ describe('an expansion with a node step', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('records the size of the claim, not of the volume', async () => {
+  it('records the old size of the claim, not of the volume', async () => {
     await begin({}, { capacity: '1Gi' }, { capacity: '1536Mi' })
     await fixture.request('2Gi')
     expect(preResize()).toBe('1Gi')
   })
 
-  it('keeps an already recorded size', async () => {
+  it('keeps an old size that is already recorded', async () => {
     await begin({}, { request: '3Gi' }, { annotations: { [PRE_RESIZE]: '512Mi' }, capacity: '2Gi' })
     expect(preResize()).toBe('512Mi')
   })
 
-  it('records no size if the feature gate is off', async () => {
+  it('records no old size if the feature gate is off', async () => {
     await begin({ settings: { annotateFsResize: false } })
     await fixture.request('2Gi')
     expect(preResize()).toBeUndefined()
@@ -87,7 +87,7 @@ describe('an expansion with a node step', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('calls the driver once more if kubelet refuses, and then waits for kubelet', async () => {
+  it('calls the driver once more if the kubelet refuses, and then waits for the kubelet', async () => {
     await begin()
     await fixture.request('2Gi')
     fixture.takeWire()
@@ -106,7 +106,7 @@ describe('an expansion with a node step', () => {
   })
 })
 
-describe('the old size on a volume', () => {
+describe('the annotation with the old size of a volume', () => {
   it("disappears from another driver's volume too", async () => {
     await begin(
       {},
@@ -117,7 +117,7 @@ describe('the old size on a volume', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations).toEqual({ x: 'y' })
   })
 
-  it('causes a retry if it cannot be removed', async () => {
+  it('stays until a retry removes it if the API server refuses the patch', async () => {
     fixture = new ResizerFixture()
     let refusals = 1
     fixture.cluster.before = () => {
@@ -136,8 +136,8 @@ describe('the old size on a volume', () => {
   })
 })
 
-describe('the old size on a volume', () => {
-  it('does not stay if the cache receives it last', async () => {
+describe('the annotation with the old size of a volume', () => {
+  it('disappears even if the cache shows it only after the kubelet has finished', async () => {
     await begin()
     fixture.caches.volumes.lagging = true
     const parts = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
@@ -152,7 +152,7 @@ describe('the old size on a volume', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('does not appear if the claim reached the size during the call, because nothing would remove it', async () => {
+  it('does not appear if the claim reaches the size during the call, because no run would remove it', async () => {
     await begin()
     fixture.driver.expand = ({ request }) => {
       const status = { capacity: { storage: '2Gi' } }
@@ -164,8 +164,8 @@ describe('the old size on a volume', () => {
   })
 })
 
-describe('a driver that expands on nodes only', () => {
-  it('receives no call: the volume gets the size in the spelling of the request', async () => {
+describe('an expansion with a driver that expands on nodes only', () => {
+it('makes no call, and writes the size to the volume in the notation of the request', async () => {
     await begin({ expands: 'node' })
     await fixture.request('2G')
     expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
@@ -177,13 +177,13 @@ describe('a driver that expands on nodes only', () => {
     ])
   })
 
-  it('allows a smaller size if kubelet refused the larger size', async () => {
+  it('accepts a smaller size after the kubelet has refused a larger size', async () => {
     const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
     await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('does not delay expansions while it is disconnected', async () => {
+  it('continues while the driver is disconnected', async () => {
     await begin({ expands: 'node' })
     fixture.driver.lose()
     await fixture.request('2Gi')

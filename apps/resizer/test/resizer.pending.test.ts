@@ -23,7 +23,7 @@ const seconds = async (operation: string): Promise<number | undefined> => {
 }
 
 describe('an expansion', () => {
-  it('stays pending from the request until the driver has finished, and its duration is measured', async () => {
+  it('appears in the pending work until the driver has finished, and its duration in the metrics', async () => {
     expect(pending()).toEqual([])
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
@@ -53,7 +53,7 @@ describe('an expansion', () => {
     expect(pending()).toMatchObject([{ since: fixture.clock.now(), tries: 1 }])
   })
 
-  it('stays pending for its node step, and counts from the request', async () => {
+  it('stays pending until the kubelet has finished, and its duration counts from the request', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
     fixture.driver.expand = ({ request }) => grown(request, true)
@@ -71,7 +71,7 @@ describe('an expansion', () => {
     expect(await seconds('node-expand')).toBe(601)
   })
 
-  it('counts as stuck if kubelet refuses it', async () => {
+  it('counts as stuck if the kubelet refuses it', async () => {
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       status: { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } },
     })

@@ -25,7 +25,7 @@ interface Given {
   readonly volume?: VolumeParts
   readonly claim?: ClaimParts
   readonly driverName?: string
-  /** Changes the claim in the cache only, to a state that a server would refuse or complete. */
+  /** Changes the claim in the cache only, to a state that the API server would refuse or complete. */
   readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
   readonly prepare?: (fixture: ResizerFixture) => void
 }
@@ -63,7 +63,7 @@ describe('the request of an expansion', () => {
       { capacityRange: { requiredBytes: 1573388288n, limitBytes: 0n } },
     ],
     [
-      'has the file system of the volume, without a default',
+      'contains the file system type of the volume, without a default',
       {
         volume: {
           spec: {
@@ -81,14 +81,14 @@ describe('the request of an expansion', () => {
       },
     ],
     [
-      'has no file system for a block volume',
+      'contains no file system type for a block volume',
       { volume: { spec: { volumeMode: 'Block', mountOptions: ['ro'] } } },
       {
         volumeCapability: { accessType: { $case: 'block', value: {} }, accessMode: { mode: Mode.SINGLE_NODE_WRITER } },
       },
     ],
     [
-      'has the access mode of a driver that distinguishes pods of one node',
+      'contains the access mode SINGLE_NODE_MULTI_WRITER if the driver supports it',
       { prepare: ({ driver }) => driver.controller.add(Rpc.SINGLE_NODE_MULTI_WRITER) },
       { volumeCapability: { accessType: mounted('', []), accessMode: { mode: Mode.SINGLE_NODE_MULTI_WRITER } } },
     ],
@@ -105,7 +105,7 @@ describe('the request of an expansion', () => {
     expect(fixture.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
   })
 
-  it('uses the translation of an in-tree volume, and stores nothing of it', async () => {
+  it('contains the translation of an in-tree volume, which is not stored', async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
@@ -120,7 +120,7 @@ describe('the request of an expansion', () => {
     })
   })
 
-  it("uses another driver's volume unchanged if the claim names the migrated driver", async () => {
+  it("contains another driver's volume unchanged if the claim names the migrated driver", async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
@@ -155,7 +155,7 @@ describe('an expansion whose request cannot be built', () => {
       'error getting secret creds in namespace vault: secrets "creds" is forbidden',
     ],
     [
-      'the access modes make no sense',
+      'the access modes contradict each other',
       { volume: { spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } } },
       'failed to get capabilities of volume pv-data with CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume',
     ],
@@ -173,7 +173,7 @@ describe('an expansion whose request cannot be built', () => {
       },
       'failed to translate persistent volume: could not find in-tree plugin translation logic for "pv-data"',
     ],
-  ])('%s: an event, no call, a retry', async (_what, given, why) => {
+  ])('records an event and retries without a call if %s', async (_what, given, why) => {
     const fixture = await expandWith(given)
     const { name } = fixture.driver
     expect(fixture.driver.calls).toEqual([])
@@ -185,7 +185,7 @@ describe('an expansion whose request cannot be built', () => {
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
   })
 
-  it('a binary Secret fails with the error of gRPC', async () => {
+  it('records the error of gRPC if the Secret is binary', async () => {
     const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
     expect(fixture.driver.calls).toEqual([])
@@ -194,10 +194,10 @@ describe('an expansion whose request cannot be built', () => {
   })
 })
 
-describe('bad input', () => {
+describe('the resizer with an invalid object', () => {
   it.each<[what: string, given: Given, why: string]>([
     [
-      'a request that is no size',
+      'an invalid request',
       {
         claim: { request: '1Gi' },
         cached: (object) => ({ ...object, spec: { ...object.spec, resources: { requests: { storage: '2Kk' } } } }),
@@ -205,12 +205,12 @@ describe('bad input', () => {
       `spec.resources.requests.storage of the claim is "2Kk": unable to parse quantity's suffix`,
     ],
     [
-      'a capacity below nothing',
+      'a negative capacity',
       { claim: { capacity: '-1Gi' } },
       'status.capacity.storage of the claim is -1Gi, which is less than nothing',
     ],
     [
-      'a size that no driver can be asked for',
+      'a request that exceeds an int64',
       { claim: { request: '10E' } },
       '10E is more than a CSI driver can be asked for',
     ],
@@ -227,7 +227,7 @@ describe('bad input', () => {
       },
       'the claim has no status',
     ],
-  ])('%s: an event and a line name the cause, and other claims continue', async (_what, given, why) => {
+  ])('reports %s in an event and in the log, and expands other claims', async (_what, given, why) => {
     const prepare = ({ cluster }: ResizerFixture): void => {
       cluster.put(PERSISTENT_VOLUMES, volume({ name: 'fine' }))
       cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'fine', request: '2Gi' }))
@@ -241,14 +241,14 @@ describe('bad input', () => {
     ])
   })
 
-  it('causes another run when the volume changes', async () => {
+  it('runs again when the volume changes', async () => {
     const fixture = await expandWith({ volume: { uid: 'x' } })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('a bound claim without a capacity is expanded', async () => {
+  it('expands a bound claim without a capacity', async () => {
     const fixture = await expandWith({ claim: { capacity: null } })
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })

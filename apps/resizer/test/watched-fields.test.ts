@@ -7,7 +7,7 @@ import { REAL as REAL_CLASS } from '../src/testing/states/class-state.ts'
 import { SizeModel } from '../src/testing/states/size-model.ts'
 import { REAL as REAL_SIZE } from '../src/testing/states/size-state.ts'
 
-/** Why a change of a field that a decision reads need not start a run. */
+/** Fields that a decision reads although no trigger watches them, each with the reason. */
 type Unwatched<T> = Readonly<Partial<Record<keyof T, string>>>
 
 const IDENTITY = { uid: 'another object is added' }
@@ -45,7 +45,7 @@ const CLASS_VOLUME: Unwatched<ResizerVolume> = {
   source: 'the source of a volume is immutable',
 }
 
-/** Over every state of the exhaustive models: a decision waits for no change that starts no run. */
+/** Explores all states of the exhaustive models, and records the fields that their functions read. */
 describe('the fields that a decision reads', () => {
   it('a trigger watches each field of a size decision, or a reason is listed', () => {
     const reads = { claim: new Set<string>(), volume: new Set<string>() }

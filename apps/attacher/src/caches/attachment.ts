@@ -5,19 +5,16 @@ import { callSpec } from './volume.ts'
 
 /** The annotation of a VolumeAttachment with the ID of the node that the volume was published to. */
 export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
-/**
- * The annotations of a VolumeAttachment with `--recover-lost-volumes`. A detach uses them if the PersistentVolume is
- * gone.
- */
+/** Annotations that `--recover-lost-volumes` adds, so that a detach works after the PersistentVolume is gone. */
 export const HANDLE_ANNOTATION = 'csi-sidecars/volume-handle'
 export const VOLUME_UID_ANNOTATION = 'csi-sidecars/volume-uid'
 
-/** The index of the attachments of all attachers by the name of their volume. */
+/** The name of the index that finds VolumeAttachments, also of other attachers, by their PersistentVolume. */
 export const BY_VOLUME = 'volume'
 
 /**
- * The cached fields of a VolumeAttachment. Of an attachment of another attacher only the name of its volume is cached.
- * The object is flat and its fields have a fixed order, because tens of thousands are cached.
+ * The cached fields of a VolumeAttachment. For an attachment of another attacher, only the volume name is cached.
+ * The object is flat and its fields have a fixed order to save memory, because tens of thousands are cached.
  */
 export interface CachedAttachment extends Cached {
   readonly ours: boolean
@@ -26,22 +23,22 @@ export interface CachedAttachment extends Cached {
   readonly nodeName: string
   readonly deleting: boolean
   /**
-   * The deletion time, or the creation time of a living attachment. It is a number of seconds since 1970, because V8
-   * stores small numbers in place.
+   * The deletion time, or the creation time if the attachment is not being deleted, in seconds since 1970. V8 stores
+   * small integers without an allocation.
    */
   readonly dueSeconds: number | undefined
   readonly finalizers: readonly string[] | undefined
-  /** True if it has any annotations. */
+  /** True if the VolumeAttachment has any annotations. */
   readonly annotated: boolean
-  /** The value of `NODE_ID_ANNOTATION`. */
+  /** The node ID in the annotation `csi.alpha.kubernetes.io/node-id`. */
   readonly nodeId: string | undefined
-  /** The published volume, with `--recover-lost-volumes`. */
+  /** The published volume, from the annotations of `--recover-lost-volumes`. */
   readonly remembered: RememberedVolume | undefined
   readonly attached: boolean | undefined
   readonly metadata: Readonly<Record<string, string>> | undefined
   readonly attachError: VolumeError | undefined
   readonly detachError: VolumeError | undefined
-  /** The labels, the owners and the annotations of other writers as a text. It is empty if there are none. */
+  /** The labels, owners and annotations of other writers as one text, to detect changes. It is empty without any. */
   readonly rest: string
 }
 
@@ -51,7 +48,7 @@ export interface RememberedVolume {
   readonly uid: string
 }
 
-/** Returns the projection. With `remember` it keeps the annotations of `--recover-lost-volumes`. */
+/** Returns the function that extracts the cached fields, with `remember` also those of `--recover-lost-volumes`. */
 export function attachmentProjection(
   attacher: string,
   remember = false,

@@ -1,13 +1,13 @@
 /**
- * Readers of fields whose values may contradict their types. A value of another type counts as absent, as in clients
- * that decode objects into typed fields. So the code behind a projection relies on the types.
+ * Readers of fields of API objects whose values may contradict the declared types. A value of a wrong type counts as
+ * absent, so the code that reads cached objects can rely on the types.
  */
 
 export function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** A timestamp, in seconds since 1970. */
+/** Returns a timestamp as seconds since 1970. */
 export function seconds(value: unknown): number | undefined {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000)
@@ -18,7 +18,7 @@ export function texts(value: unknown): readonly string[] | undefined {
   return value.every(isText) ? value : value.filter(isText)
 }
 
-/** Returns null values as empty texts. */
+/** Returns the map with its texts only. A null value becomes an empty text. */
 export function textMap(value: unknown): Readonly<Record<string, string>> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   if (isTextMap(value)) return value

@@ -63,7 +63,7 @@ const PVS = [
 ]
 const NODE = { metadata: METADATA, spec: { drivers: [{ name: DRIVER, nodeID: 'id' }] } }
 
-/** Returns the object with any value, or none, in some of its fields. */
+/** Returns copies of the object in which a few fields are missing or have a random value. */
 function damaged(object: object): fc.Arbitrary<object> {
   const place = fc.constantFrom(...pathsOf(object))
   const damage = fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined, freq: 4 })
@@ -91,8 +91,8 @@ const anyVa = fc.oneof(damaged(VA), json).map((object) => attachmentProjection(D
 const anyPv = fc.oneof(...PVS.map(damaged), json).map((object) => object as PersistentVolume)
 const anyNode = fc.oneof(damaged(NODE), json).map((object) => nodeProjection(DRIVER)(object as CSINode))
 
-describe('an object with any content', () => {
-  it('leads to a plan whose calls can be sent', async () => {
+describe('objects with random content', () => {
+  it('an attach and a detach of random objects make CSI requests that can be serialized', async () => {
     const property = fc.asyncProperty(anyVa, anyPv, anyNode, fc.boolean(), async (any, pv, node, alone) => {
       const va: CachedAttachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
       const volumes = { get: () => volumeProjection(DRIVER)(pv) }
@@ -115,7 +115,7 @@ describe('an object with any content', () => {
     await fc.assert(property, runs)
   })
 
-  it('passes the triggers', () => {
+  it('the triggers accept random objects', () => {
     const trigger = onAttachment(FINALIZER, recordingLogger())
     const property = fc.property(anyVa, anyVa, anyPv, (before, after, pv) => {
       for (const cause of ['watch', 'own', 'resync'] as const) {
@@ -130,7 +130,7 @@ describe('an object with any content', () => {
 })
 
 describe('a projection', () => {
-  it('keeps only the volume of an attachment of another attacher', () => {
+  it('keeps only the volume name of an attachment of another attacher', () => {
     const foreign = attachmentProjection('other')(VA as unknown as VolumeAttachment)
     expect(Object.entries(foreign).filter(([, value]) => value !== undefined && value !== '')).toEqual([
       ['key', 'x'],
@@ -143,7 +143,7 @@ describe('a projection', () => {
     ])
   })
 
-  it('shares the lists and maps that many volumes and attachments repeat', () => {
+  it('stores a list or map only once if several objects have equal ones', () => {
     const interner = new Interner()
     const own = { metadata: METADATA, spec: SPEC } as unknown as PersistentVolume
     const va = VA as unknown as VolumeAttachment
@@ -165,11 +165,11 @@ describe('a projection', () => {
     { name: 'a null among the drivers', spec: { drivers: [null] } },
     { name: 'another driver', spec: { drivers: [{ name: 'other', nodeID: 'id' }] } },
     { name: 'a driver without an id', spec: { drivers: [{ name: DRIVER }] } },
-  ])('finds no ID in a node with $name', ({ spec }) => {
+  ])('finds no node ID in a CSINode with $name', ({ spec }) => {
     expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
   })
 
-  it('distinguishes labels, annotations and owners, in any order', () => {
+  it('distinguishes labels, annotations and owners, and ignores the order of their keys', () => {
     const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).rest
     expect(rest({ labels: { a: '1', b: '2' } })).toBe(rest({ labels: { b: '2', a: '1' } }))
     const all = [{ labels: { a: '1' } }, { annotations: { a: '1' } }, { ownerReferences: [{ name: 'a' }] }]

@@ -12,7 +12,7 @@ import { attachmentProjection } from './attachment.ts'
 import { nodeProjection } from './open.ts'
 import { volumeProjection } from './volume.ts'
 
-/** Typical texts of random objects. */
+/** The driver name that the projections look for. Random objects often contain it. */
 const DRIVER = 'csi.example.com'
 
 it('an attachment has equal projections from protobuf and from JSON', () => {

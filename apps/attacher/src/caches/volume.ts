@@ -12,7 +12,7 @@ export const MIGRATED_TO_ANNOTATION = 'pv.kubernetes.io/migrated-to'
  * - `own`: a CSI volume of this driver. Its spec is cached, without the fields that no call needs.
  * - `inTree`: a volume that a CSI driver may serve after translation. Translation needs its labels and its affinity
  *   too.
- * - `foreign`: a volume of another driver. Its source is read when a call needs it.
+ * - `foreign`: a volume of another driver. Its source is read from the API server when a call needs it.
  * - `other`: a volume that is neither CSI nor translatable.
  */
 export type CachedVolumeKind = 'own' | 'inTree' | 'foreign' | 'other'
@@ -22,15 +22,13 @@ export interface CachedVolume extends Cached {
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
   readonly migratedTo: string | undefined
-  /**
-   * A number instead of the handle, for `foreign` only. The lanes use it to separate the calls for different volumes.
-   */
+  /** A hash of the volume handle, if another driver has the volume. The queue uses it to distinguish volumes. */
   readonly handleDigest: number | undefined
   /** The access modes as a number, one bit each. */
   readonly modes: number
-  /** Only for `own`. */
+  /** The fields that calls need, if `kind` is `own`. */
   readonly spec: PersistentVolumeSpec | undefined
-  /** Only for `inTree`. */
+  /** The fields that translation needs, if `kind` is `inTree`. */
   readonly inTree: PersistentVolume | undefined
 }
 
@@ -72,12 +70,12 @@ export function forManyNodes(modes: number): boolean {
   return (modes & FOR_MANY_NODES) !== 0
 }
 
-/** Returns a number, which V8 stores in place, unlike a text. Two handles with one digest only wait for each other. */
+/** Returns a hash of a volume handle. If two handles have the same hash, their calls only wait for each other. */
 function digestOf(handle = ''): number {
   return crc32(handle) | 0
 }
 
-/** Returns the fields of a spec that publish and unpublish use. */
+/** Returns the fields of the spec that ControllerPublishVolume and ControllerUnpublishVolume need. */
 export function callSpec(spec: PersistentVolumeSpec = {}, intern = new Interner()): PersistentVolumeSpec {
   return {
     accessModes: intern.list(texts(spec.accessModes)),

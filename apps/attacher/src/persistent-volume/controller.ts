@@ -6,14 +6,14 @@ import { type AttacherTerm, backoffOf, type UndoneWrite, undoneAgain, undoneBy }
 import { concernsUs, hasLostFinalizer, type VolumeReleaseSettings } from './decide.ts'
 import { reconcileVolume } from './reconcile.ts'
 
-/** The name of its queue in metrics. */
+/** The name of the queue of PersistentVolumes in metrics. */
 export const PV_QUEUE = 'csi-attacher-pv'
 
-/** Removes our finalizer from volumes that no attachment needs, and restores it on volumes in use. */
+/** Returns the controller that removes our finalizer from unused volumes, and restores it on volumes in use. */
 export function volumeController(term: AttacherTerm): Controller {
   const { settings, volumes, attachments, api, finalizers, clock, log } = term
   const backoff = backoffOf(settings)
-  /** Keyed by UID. */
+  /** The removals of our finalizer by other writers, by UID of the volume. */
   const undone = new Map<string, UndoneWrite>()
   const deps = { api, volumes, attachments: attachments.store, finalizers, undone, settings, clock, log }
   return {
@@ -51,7 +51,7 @@ export function volumeController(term: AttacherTerm): Controller {
   }
 }
 
-/** Returns a volume that may be released, and a volume that has lost our finalizer. */
+/** Returns the name of a volume if our finalizer may have to be removed or restored. */
 export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume> {
   return (event) => {
     if (event.type === 'deleted') return []
@@ -61,6 +61,6 @@ export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume>
   }
 }
 
-/** Returns the volume of a deleted attachment of any attacher: it may have been the last one. */
+/** Returns the volume of a deleted attachment: if it was the last attachment, our finalizer can be removed. */
 export const onAttachmentGone: Trigger<CachedAttachment> = (event) =>
   event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []

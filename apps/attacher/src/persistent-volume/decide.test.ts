@@ -19,7 +19,7 @@ const REMOVE = {
 
 describe('decideRelease', () => {
   const rows: { name: string; pv: CachedVolume; attachments?: number; released: boolean }[] = [
-    { name: 'in use as ever', pv: volume(), released: false },
+    { name: 'in use', pv: volume(), released: false },
     { name: 'being deleted', pv: volume({}, DELETED), released: true },
     { name: 'being deleted, still attached somewhere', pv: volume({}, DELETED), attachments: 1, released: false },
     { name: 'in-tree, migrated to us', pv: inTree({ 'pv.kubernetes.io/migrated-to': DRIVER }), released: false },
@@ -31,12 +31,12 @@ describe('decideRelease', () => {
     { name: 'in-tree, no longer migrated', pv: inTree(), released: true },
     { name: 'neither CSI nor translatable', pv: volume({ nfs: { server: 's', path: '/' } }), released: false },
   ]
-  it.each(rows)('releases a volume ($name): $released', ({ pv, attachments = 0, released }) => {
+  it.each(rows)('removes our finalizer from a volume ($name): $released', ({ pv, attachments = 0, released }) => {
     const patch = decideRelease(pv, Array(attachments).fill({}), settings)
     expect(patch).toEqual(released ? REMOVE : undefined)
   })
 
-  it('returns no patch without our finalizer', () => {
+  it('returns no patch for a volume without our finalizer', () => {
     expect(decideRelease(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
   })
 

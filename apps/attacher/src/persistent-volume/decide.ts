@@ -21,8 +21,8 @@ function mayBeReleased(pv: CachedVolume, { driverName }: VolumeReleaseSettings):
 type Change = Pick<UpdateEvent<CachedVolume>, 'before' | 'after'>
 
 /**
- * Reports whether another writer has removed our finalizer. Our own removals happen only when the volume may be
- * released.
+ * Reports whether another writer has removed our finalizer. This process removes it only if the volume is being deleted
+ * or is no longer migrated to this driver.
  */
 export function hasLostFinalizer({ before, after }: Change, settings: VolumeReleaseSettings): boolean {
   const { finalizer } = settings
@@ -41,7 +41,7 @@ export function needsFinalizer(
   return attachments.some((va) => va.ours && (!va.deleting || va.finalizers?.includes(finalizer)))
 }
 
-/** Returns the patch that releases the volume. Undefined if the volume must be kept, or lacks our finalizer. */
+/** Returns the patch that removes our finalizer. Undefined if the volume lacks it, or must not be deleted yet. */
 export function decideRelease(
   pv: CachedVolume,
   attachments: readonly unknown[],

@@ -36,7 +36,7 @@ beforeEach(() => {
   api.put(pv())
 })
 
-// The code reads and patches only.
+// The tested code only reads and patches, so the fake client has no other methods.
 const client = (): KubeClient => api.client as KubeClient
 const finalizers = (): VolumeFinalizers => new VolumeFinalizers({ api: client(), volumes, finalizer: FINALIZER })
 
@@ -70,13 +70,13 @@ describe('reconcileVolume', () => {
     api.put(pv(deleted))
   })
 
-  it('releases a deleted volume without attachments', async () => {
+  it('removes the finalizer of a deleted volume without attachments', async () => {
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1)])
     expect(own.causes).toEqual([])
   })
 
-  it('keeps a volume that an attachment names', async () => {
+  it('keeps the finalizer of a volume that an attachment names', async () => {
     expect(await run([{ key: 'va1' }])).toBe(SETTLED)
     expect(api.requests).toEqual([])
     expect(own.causes).toEqual([{ on: 'attachment', name: 'va1' }])

@@ -38,7 +38,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
     return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
-    // Each deleted attachment enqueues the volume. This line explains why the volume still exists.
+    // The deletion of an attachment starts the next run. The log line explains why the volume still exists.
     if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED
@@ -70,13 +70,13 @@ async function restore(
   })
   // The volume is gone or was recreated. The next attach adds our finalizer to the new volume.
   if (restored?.uid !== pv.uid) return SETTLED
-  // An admission policy, for example, removes it.
+  // An admission policy, for example, has removed the finalizer from our patch.
   if (!restored.finalizers?.includes(settings.finalizer)) throw new Error('the finalizer was written and not stored')
   log.v(2)?.info('Restored the finalizer that another writer has removed')
   return SETTLED
 }
 
-/** The finalizers have changed since the patch was built. The next run builds it from the current list. */
+/** Reads a volume whose finalizers have changed, so that the next run builds its patch from the current list. */
 async function readAgain(name: string, { api, volumes, log }: VolumeReleaseDeps, signal: AbortSignal): Promise<void> {
   try {
     volumes.learn(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))

@@ -47,14 +47,14 @@ describe('compare', () => {
       verdict: { is: 'same' },
     },
     {
-      name: 'on a node that is gone, which the annotation names',
+      name: 'on a deleted node whose ID is in the annotation',
       va: attached,
       listing: listed,
       node: { known: 'noNode' },
       verdict: { is: 'same' },
     },
     {
-      name: 'on a node whose id has changed since',
+      name: 'on a node whose ID has changed',
       va: attached,
       listing: listed,
       node: { known: 'id', nodeId: 'new' },
@@ -75,14 +75,14 @@ describe('compare', () => {
       verdict: { is: 'unknown', why: `CSINode node1 does not contain driver ${DRIVER}` },
     },
     {
-      name: 'of a volume that is missing',
+      name: 'of a missing volume',
       va: attached,
       listing: listed,
       volume: ofPv(undefined),
       verdict: { is: 'unknown', why: 'persistentvolume "pv1" not found' },
     },
     {
-      name: 'of an inline volume, whose driver has no in-tree plugin',
+      name: 'of an inline volume whose driver replaces no in-tree plugin',
       va: attached,
       listing: listed,
       volume: inline(DRIVER, 'handle-1'),

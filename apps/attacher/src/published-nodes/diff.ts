@@ -2,10 +2,10 @@ import type { CachedAttachment } from '../caches/attachment.ts'
 import { listedHandle } from '../volumes/call-source.ts'
 import { type AttachNodeView, type AttachVolumeView, nodeFailureText, nodeIdIn } from '../volumes/volume-view.ts'
 
-/** The listed volumes: from handle to the IDs of the nodes that they are published to. */
+/** The result of ListVolumes: the IDs of the nodes that each volume is published to, by volume handle. */
 export type PublishedNodes = ReadonlyMap<string, ReadonlySet<string>>
 
-/** An attachment of ours, with its volume and its node. */
+/** One of our VolumeAttachments, with its volume and its node. */
 export interface ComparedAttachment {
   readonly va: CachedAttachment
   readonly volume: AttachVolumeView
@@ -16,10 +16,10 @@ export type ListingVerdict =
   | { readonly is: 'same' }
   | { readonly is: 'different'; readonly volumeHandle: string; readonly found: boolean }
   | { readonly is: 'unknown'; readonly why: string }
-  /** An inline volume of a driver without an in-tree plugin. */
+  /** The attachment has an inline volume, and its driver replaces no in-tree plugin. */
   | { readonly is: 'notCompared' }
 
-/** Compares the driver's listing with the status of the attachment. */
+/** Compares the driver's answer to ListVolumes with the status of an attachment. */
 export function compare(
   { va, volume, node }: ComparedAttachment,
   published: PublishedNodes,

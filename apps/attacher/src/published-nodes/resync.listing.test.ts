@@ -8,7 +8,7 @@ beforeEach(() => {
   fixture = new ComparisonFixture()
 })
 
-/** Lets many promises settle without time passing. */
+/** Lets promises settle until the condition is true. The clock does not advance. */
 async function until(holds: () => boolean): Promise<void> {
   for (let turns = 0; turns < 1000 && !holds(); turns += 1) await fixture.clock.settle()
 }
@@ -16,19 +16,19 @@ async function until(holds: () => boolean): Promise<void> {
 describe('compareForever', () => {
   it.each([
     [
-      'without a volume',
+      'without volumes',
       () => page(String(fixture.asked.length)),
       'failed to ListVolumes: the driver goes on after 1000 pages without a volume',
     ],
     [
-      'with ever the same volumes',
+      'that repeats its volumes',
       () => {
         const [entry] = page('', ['handle-1']).entries
         return { nextToken: String(fixture.asked.length), entries: Array(50_000).fill(entry) }
       },
       'failed to ListVolumes: the driver goes on after 1050000 volumes',
     ],
-  ])('gives up an endless listing %s, with a log line', async (_, next, text) => {
+  ])('ends an endless listing %s, and logs an error', async (_, next, text) => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1, pages: async () => next() })
     await until(() => fixture.log.lines.length > 0)
@@ -38,7 +38,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('gives up a listing that takes too long, with one line', async () => {
+  it('ends a listing that takes longer than five minutes, and logs an error', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const pages = async (): Promise<ListVolumesResponse> => {
       await fixture.clock.sleep(1_000)
@@ -55,7 +55,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('follows the pages, and logs a failed listing', async () => {
+  it('reads all pages of a listing, and logs a failed listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const pages = [page('t1', ['other', 'n']), page('', ['handle-1', 'node1-id'])]
     void fixture.start({
@@ -72,13 +72,13 @@ describe('compareForever', () => {
     })
   })
 
-  it('ends a listing whose token repeats', async () => {
+  it('ends a listing if the driver returns the same page token twice', async () => {
     void fixture.start({ pages: async () => page('again') })
     await fixture.clock.settle()
     expect(fixture.asked).toEqual(['', 'again'])
   })
 
-  it('ends a listing whose tokens lead back', async () => {
+  it('ends a listing if a page token leads back to an earlier page', async () => {
     const pages = async (): Promise<ListVolumesResponse> => {
       if (fixture.asked.length > 5) throw new Error('asked too often')
       return page(fixture.asked.length % 2 === 0 ? 'a' : 'b')
@@ -92,7 +92,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('pauses as long as a slow listing took, and lists once at a time', async () => {
+  it('runs one listing at a time, and pauses as long as a slow listing took', async () => {
     void fixture.start({ pages: () => fixture.clock.sleep(100_000).then(() => page('')) })
     await fixture.clock.advance(100_000)
     expect(fixture.asked).toHaveLength(1)
@@ -102,7 +102,7 @@ describe('compareForever', () => {
     expect(fixture.asked).toHaveLength(2)
   })
 
-  it('ends during a pause when it is aborted', async () => {
+  it('ends at once if it is aborted during a pause', async () => {
     const ended = fixture.start({})
     await fixture.clock.settle()
     fixture.stop.abort(new Error('stop'))

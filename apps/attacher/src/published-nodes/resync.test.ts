@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('compareForever', () => {
-  it('acts when two consecutive listings lack an attached volume, and with each later one', async () => {
+  it('enqueues an attachment if two consecutive listings lack its volume, and after each later listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -22,7 +22,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1', 'va1'])
   })
 
-  it('acts at once with one confirmation', async () => {
+  it('enqueues an attachment after the first listing if one confirmation is enough', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()
@@ -35,7 +35,7 @@ describe('compareForever', () => {
   it.each([
     { name: 'attached and listed', va: { attached: true }, nodes: ['node1-id'], done: [] },
     { name: 'attached, not listed', va: { attached: true }, nodes: [], done: ['va1'] },
-    { name: 'attached, listed only elsewhere', va: { attached: true }, nodes: ['node2-id'], done: ['va1'] },
+    { name: 'attached, listed on another node', va: { attached: true }, nodes: ['node2-id'], done: ['va1'] },
     { name: 'not attached and not listed', va: { attached: false }, nodes: [], done: [] },
     { name: 'without a status and not listed', va: { attached: undefined }, nodes: [], done: [] },
     { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
@@ -48,7 +48,7 @@ describe('compareForever', () => {
   })
 
   describe('compareForever with a call for the attachment', () => {
-    /** Runs work until the test ends it. */
+    /** Starts a CSI call for the attachment. The returned function ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       const run = recordingRun()
@@ -80,7 +80,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('counts again in the next listing, and others count at once', async () => {
+    it('compares the attachment with the next listing, and other attachments at once', async () => {
       fixture.has(withFinalizer({ attached: true }))
       fixture.has({ ...withFinalizer({ attached: true }), key: 'va2' })
       const end = begin('va1')

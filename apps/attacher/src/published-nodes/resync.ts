@@ -10,34 +10,31 @@ import { type ComparedAttachment, compare, type ListingVerdict, type PublishedNo
 export type ListingResult = 'same' | 'different'
 
 export interface ComparisonOptions {
-  /** Lists one page. Each page has its own deadline, so that a long listing can end. */
+  /** Reads one page of ListVolumes. Each page has a separate deadline, so that a listing of many pages can succeed. */
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>
   readonly attachments: Reader<CachedAttachment>
   readonly view: (va: CachedAttachment, signal: AbortSignal) => Promise<ComparedAttachment>
-  /**
-   * Enqueues the attachment. `different` and `same` are the results that a run must act on although the status needs no
-   * change. Undefined: the run is an ordinary one.
-   */
+  /** Enqueues the attachment. If `listing` is set, the run acts on it even if the status alone needs no work. */
   readonly reprocess: (va: CachedAttachment, listing: ListingResult | undefined) => void
-  /** Reports whether an error in the status is outdated once the driver lists the same. */
+  /** Reports whether the status contains an error that is outdated if the driver's listing agrees with the status. */
   readonly hasStaleError: (va: CachedAttachment) => boolean
-  /** Begins to record calls. A listing is not reliable for a volume whose call ran at the same time. */
+  /** Begins to record CSI calls. A listing is not reliable for a volume whose call ran at the same time. */
   readonly workSince: () => WorkSince
   readonly driverName: string
   readonly periodMs: number
-  /** The number of consecutive listings that must disagree in the same way. */
+  /** The number of consecutive listings that must disagree with a status in the same way before a run is forced. */
   readonly confirmations: number
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Limits of one listing. A listing that exceeds them will not end by itself. */
+/** Limits of one listing. A driver that exceeds them would probably send pages without end. */
 const MOST_EMPTY_PAGES = 1_000
 const MOST_VOLUMES = 1_000_000
-/** A driver that answers each page quickly with a new token is given up after this time. */
+/** The longest time of one listing. It ends a listing whose driver sends new page tokens without end. */
 const LONGEST_LISTING_MS = 5 * 60_000
 
-/** The consecutive listings in which an attachment differed. A recreated attachment starts from zero. */
+/** The number of consecutive listings that disagreed with an attachment. A recreated attachment starts from zero. */
 interface Suspicion {
   readonly uid: string
   readonly attached: boolean
@@ -45,8 +42,8 @@ interface Suspicion {
 }
 
 /**
- * Compares our attachments with one listing after another until `signal` is aborted. It pauses for the period, or for
- * the duration of the last listing if that was longer.
+ * Compares our attachments with one listing after another until `signal` is aborted. The pause between them is
+ * `periodMs`, or the duration of the last listing if that was longer.
  */
 export async function compareForever(options: ComparisonOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, periodMs } = options
@@ -75,7 +72,7 @@ async function compareOnce(
   const seen = new Set<string>()
   for (const va of before) {
     const verdict = await verdictOf(options, { va, published }, signal)
-    // The attachment changed during the listing, which may show either of the two states.
+    // The attachment changed during the listing, so the listing may show the old or the new state.
     if (options.attachments.get(va.key) !== va || worked.has(va.key)) continue
     if (verdict.is === 'different') seen.add(va.key)
     act(options, suspicions, { va, verdict })
@@ -125,11 +122,11 @@ function act(
     'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
     { VolumeAttachment, volumeHandle, attachedStatus: attached, found },
   )
-  // A living attachment that is not attached needs no force: its ordinary attach may be under way.
+  // If the volume is listed but not marked as attached, an ordinary run is enough: its attach may be under way.
   reprocess(va, attached || va.deleting ? 'different' : undefined)
 }
 
-/** Lists all pages. */
+/** Reads all pages of ListVolumes. */
 export async function listAll(
   { listPage, clock }: Pick<ComparisonOptions, 'listPage' | 'clock'>,
   signal: AbortSignal,
@@ -145,7 +142,7 @@ export async function listAll(
       throw new Error(`failed to ListVolumes: failed to list volumes: ${messageOf(cause)}`, { cause })
     })
     for (const { volume, status } of page.entries) {
-      // A volume without nodes equals a volume that is not listed, and needs no memory.
+      // A volume without nodes counts like a volume that is not listed, so it is not stored.
       if (!volume || !status?.publishedNodeIds.length) continue
       published.set(volume.volumeId, new Set(status.publishedNodeIds))
     }
@@ -153,7 +150,7 @@ export async function listAll(
     emptyPages = page.entries.length === 0 ? emptyPages + 1 : 0
     seen.add(token)
     token = page.nextToken
-    // The token leads back to an earlier page, so the listing would never end.
+    // The page token leads back to an earlier page, so the listing would never end.
     if (token !== '' && seen.has(token)) {
       throw new Error(`failed to ListVolumes: the driver answered token ${JSON.stringify(token)} with itself`)
     }
@@ -171,7 +168,7 @@ export async function listAll(
   return published
 }
 
-/** The keys with a call since `since()`, or with a call under way at that moment. */
+/** The keys whose runs have called the driver since `WorkLog.since()`, or were calling it at that moment. */
 export interface WorkSince extends Disposable {
   has(key: string): boolean
 }
@@ -181,7 +178,7 @@ export class WorkLog {
   readonly #calling = new Set<string>()
   readonly #begun = new Set<Set<string>>()
 
-  /** Runs the work of a key. The key counts as calling from its first call to the end of the run. */
+  /** Performs a run of a key. The key counts as calling the driver from the first call of the run to its end. */
   async run<T>(key: string, { signal }: Pick<Run, 'signal'>, work: () => Promise<T>): Promise<T> {
     const ignorePhases = onPhase(signal, (phase) => {
       if (phase === 'calling') this.#called(key)
@@ -194,7 +191,7 @@ export class WorkLog {
     }
   }
 
-  /** Begins to record keys. */
+  /** Begins to record the keys that call the driver, including calls that are under way. */
   since(): WorkSince {
     const seen = new Set(this.#calling)
     this.#begun.add(seen)

@@ -28,7 +28,7 @@ function look(pending: readonly PendingWork[], now: number, most: number): DueEv
   return looking.end()
 }
 
-/** Records all due events, as the reporter does. */
+/** Chooses the due events, and marks them as written, as the reporter does. */
 function report(
   pending: readonly PendingWork[],
   now: number,
@@ -41,34 +41,34 @@ function report(
   return { reported: chosen.map(({ work: { key } }) => key), skipped }
 }
 
-describe('an event', () => {
+describe('FailureSeriesTable', () => {
   it.each<[string, Partial<PendingWork>, number]>([
-    ['within ten seconds', {}, QUIET_MS - 1],
-    ['before it has failed', { message: undefined }, QUIET_MS],
+    ['is less than ten seconds old', {}, QUIET_MS - 1],
+    ['has not failed', { message: undefined }, QUIET_MS],
     [
-      'about another kind of object',
+      'belongs to another kind of object',
       { object: { kind: 'PersistentVolume', namespace: '', name: 'a', uid: 'a' } },
       QUIET_MS,
     ],
-    ['about a deleted object', { object: undefined }, QUIET_MS],
-    ['about a release', { operation: 'release' }, QUIET_MS],
-  ])('does not appear %s', (_, change, now) => {
+    ['belongs to a deleted object', { object: undefined }, QUIET_MS],
+    ['removes a finalizer from a volume', { operation: 'release' }, QUIET_MS],
+  ])('chooses no event if the work %s', (_, change, now) => {
     expect(report([work('a', change)], now).reported).toEqual([])
   })
 
-  it('appears once a minute while the work fails', () => {
+  it('chooses one event a minute while the work fails', () => {
     expect(report([work('a')], QUIET_MS).reported).toEqual(['a'])
     expect(report([work('a', { tries: 2 })], QUIET_MS + PERIOD_MS - 1).reported).toEqual([])
     expect(report([work('a', { tries: 3 })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('does not appear again without a new try or message', () => {
+  it('chooses no further event without a new try or a new message', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a')], QUIET_MS + PERIOD_MS).reported).toEqual([])
     expect(report([work('a', { message: 'other' })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('appears again for another operation, and for a recreated object', () => {
+  it('chooses an event at once for another operation, and for a recreated object', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a', { operation: 'detach' })], QUIET_MS).reported).toEqual(['a'])
     const object = { kind: 'VolumeAttachment', namespace: '', name: 'a', uid: 'other' }
@@ -76,24 +76,24 @@ describe('an event', () => {
   })
 })
 
-describe('more failing objects than events', () => {
+describe('FailureSeriesTable with more failing objects than events', () => {
   const three = (tries: number): PendingWork[] => ['a', 'b', 'c'].map((name) => work(name, { tries }))
 
-  it('take turns, the oldest first', () => {
+  it('chooses each object in turn, the oldest first', () => {
     expect(report([work('young', { since: 1 }), work('old')], 20_000, 1).reported).toEqual(['old'])
     expect(report([work('young', { since: 1, tries: 2 }), work('old', { tries: 2 })], 90_000, 1).reported).toEqual([
       'young',
     ])
   })
 
-  it('count once if a look sees an object twice', () => {
+  it('chooses an object once if it appears twice in the pending work', () => {
     expect(look([work('a'), work('b'), work('a')], QUIET_MS, 3).chosen.map((event) => event.work.key)).toEqual([
       'a',
       'b',
     ])
   })
 
-  it('count as skipped once for each minute without an event', () => {
+  it('counts a skipped event for each minute in which an object gets no event', () => {
     const skips = [0, 5_000, 59_999, 60_000, 65_000, 119_999, 120_000].map(
       (ms) => report(three(ms), QUIET_MS + ms, ms === 0 ? 1 : 0).skipped,
     )
@@ -101,8 +101,8 @@ describe('more failing objects than events', () => {
   })
 })
 
-describe('an object that has recovered', () => {
-  it('no longer holds an event that was chosen before', () => {
+describe('FailureSeriesTable after a recovery', () => {
+  it('no longer contains a chosen event of the recovered object', () => {
     const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
     table.take(work('a'))
     expect(chosen.map((event) => [event.work.key, table.holds(event)])).toEqual([
@@ -111,13 +111,13 @@ describe('an object that has recovered', () => {
     ])
   })
 
-  it('returns its series once', () => {
+  it('returns the events of the recovered object once', () => {
     report([work('a')], QUIET_MS)
     expect(table.take(work('a'))).toMatchObject({ tries: 1 })
     expect(table.take(work('a'))).toBeUndefined()
   })
 
-  it('returns no series without an event, and once it is no longer pending', () => {
+  it('returns no events if none was written, or if the work is no longer pending', () => {
     look([work('a')], QUIET_MS, 0)
     expect(table.take(work('a'))).toBeUndefined()
     report([work('b')], QUIET_MS)

@@ -4,55 +4,55 @@ import type { Event } from '@csi-sidecars/kube-types'
 
 /** The events about one object whose attach or detach fails. */
 export interface FailureSeries {
-  /** The time of its next event. */
+  /** The time of the next event of this series. */
   due: number
-  /** The time of its last event; 0 if there was none. */
+  /** The time of the last event of this series; 0 if there was none. */
   reportedAt: number
-  /** The number of tries and the message of its last event. */
+  /** The number of tries and the message in the last event of this series. */
   tries: number
   message: string | undefined
-  /** The last event of each of the two objects. */
+  /** The last Event about the attachment, and the last Event about the claim. */
   readonly events: Map<'attachment' | 'claim', Event>
-  /** The claim of the volume. Null: there is none; undefined: it was not read yet. */
+  /** The PersistentVolumeClaim of the volume. Null: the volume has none; undefined: it was not read yet. */
   claim: EventTarget | null | undefined
 }
 
-/** Each object gets at most one event in this time. */
+/** The shortest time between two events about one object. */
 export const PERIOD_MS = 60_000
 /**
- * Younger work is not reported. The attach/detach controller writes an event on the pod at once, and most failures end
- * within this time.
+ * The age at which failing work gets its first event. The attach/detach controller writes an event on the pod at once,
+ * and most failures end within this time.
  */
 export const QUIET_MS = 10_000
 
-/** Failing work, and its series. */
+/** A failing attach or detach, and the series of its events. */
 export interface DueEvent {
   readonly work: PendingWork
   readonly series: FailureSeries
 }
 
 export interface DueEvents {
-  /** The events to write, at most as many as allowed. The objects whose last event is oldest come first. */
+  /** The events to write, up to the limit. The objects whose last event is oldest come first. */
   readonly chosen: readonly DueEvent[]
-  /** Events that were not written although they were due for a whole period. */
+  /** The number of events that were due for a whole minute and not chosen. */
   readonly skipped: number
 }
 
-/** The series of all failing objects. An object that no longer fails has no series. */
+/** The series of events of all failing objects. An object that no longer fails has no series. */
 export class FailureSeriesTable {
   readonly #series = new Map<string, FailureSeries>()
 
-  /** Begins to look at the pending work. */
+  /** Begins to choose the events that are due at `now`, at most `most`. */
   look(now: number, most: number): DueLook {
     return new DueLook(this.#series, now, most)
   }
 
-  /** Reports whether the series of a chosen event still exists. */
+  /** Reports whether the object of a chosen event still fails. */
   holds({ work, series }: DueEvent): boolean {
     return this.#series.get(idOf(work)) === series
   }
 
-  /** Removes and returns the series of an object that has recovered. Undefined if no event was written. */
+  /** Removes and returns the events of an object that has recovered. Undefined if no event was written. */
   take(work: Pick<PendingWork, 'operation' | 'object'>): FailureSeries | undefined {
     const id = idOf(work)
     const series = this.#series.get(id)
@@ -65,13 +65,13 @@ export class FailureSeriesTable {
   }
 }
 
-/** One look at all pending work. It is done in pieces, so that other work runs between them. */
+/** Chooses the due events of all pending work. The caller adds the work in batches and can pause between them. */
 class DueLook {
   readonly #series: Map<string, FailureSeries>
   readonly #now: number
   readonly #most: number
   readonly #failing = new Set<string>()
-  /** The events to write, in order, of the work that was seen so far. */
+  /** The events to write for the work that was added so far, in their order. */
   readonly #chosen: DueEvent[] = []
   #skipped = 0
 
@@ -90,7 +90,7 @@ class DueLook {
     if (series.due <= this.#now && isNews) this.#choose({ work, series })
   }
 
-  /** Ends the look, and drops the series of objects that no longer fail. */
+  /** Returns the chosen events, and drops the series of objects that no longer fail. */
   end(): DueEvents {
     for (const id of this.#series.keys()) if (!this.#failing.has(id)) this.#series.delete(id)
     return { chosen: this.#chosen, skipped: this.#skipped }
@@ -103,7 +103,7 @@ class DueLook {
     if (last !== undefined) this.#skip(last.series)
   }
 
-  /** Counts an event that is not written, once in each period. */
+  /** Counts a due event that is not written, once in each minute. */
   #skip(series: FailureSeries): void {
     if (this.#now - series.due < PERIOD_MS) return
     series.due += PERIOD_MS

@@ -89,8 +89,8 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 
 const WORDS = 'Volume pv on node n: failed to attach: no'
 
-describe('an attach that keeps failing', () => {
-  it('writes one series about the attachment and one about the claim, whose count rises', async () => {
+describe('FailureReporter, for an attach that keeps failing', () => {
+  it('writes one event about the attachment and one about the claim, and later increases their counts', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     expect(requests.splice(0)).toEqual([
@@ -106,7 +106,7 @@ describe('an attach that keeps failing', () => {
     expect(priorities).not.toContain(undefined)
   })
 
-  it('ends with one recovery event each', async () => {
+  it('writes one recovery event about the attachment and one about the claim', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     pending = []
@@ -123,7 +123,7 @@ describe('an attach that keeps failing', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('writes no event after a recovery before its turn', async () => {
+  it('writes no event about an object that recovers before its event is written', async () => {
     pending = ['a', 'b', 'c', 'd'].map((name) => work(name, { volume: 'unclaimed' }))
     answer = async (request) => {
       if (request.startsWith('create VolumeAttachment a ')) reporter.completed(work('c'))
@@ -133,14 +133,14 @@ describe('an attach that keeps failing', () => {
     expect(written).toEqual(['a', 'b', 'd'])
   })
 
-  it('writes no recovery event without a failure event', async () => {
+  it('writes no recovery event if it has written no failure event', async () => {
     reporter.completed(work('a'))
     await clock.advance(10_000)
     expect(requests).toEqual([])
   })
 })
 
-describe('a detach', () => {
+describe('FailureReporter, for a detach', () => {
   it.each<[string, Partial<PendingWork>, string]>([
     ['fails', {}, 'VolumeDetachFailed x3: Volume unclaimed on node n: failed to detach: no'],
     [
@@ -155,8 +155,8 @@ describe('a detach', () => {
   })
 })
 
-describe('ten thousand failures', () => {
-  it('cause five writes a second, and the others are counted', async () => {
+describe('FailureReporter, for ten thousand failures', () => {
+  it('writes five events a second, and counts the skipped events in a metric', async () => {
     pending = Array.from({ length: 10_000 }, (_, index) => work(`${index}`))
     const written = (): number => requests.filter((each) => each.startsWith('create')).length
     await clock.advance(5_999)
@@ -170,10 +170,10 @@ describe('ten thousand failures', () => {
   })
 })
 
-describe('a refused event', () => {
+describe('FailureReporter, if the API server refuses an event', () => {
   const refused = apiError(403, 'Forbidden', 'events is forbidden')
 
-  it('logs one line, and stops all events for ten minutes, also in a later term', async () => {
+  it('logs one warning, and writes no events for ten minutes, even if the lease is lost and won again', async () => {
     answer = async (request) => {
       if (request.startsWith('create')) throw refused
     }
@@ -192,7 +192,7 @@ describe('a refused event', () => {
     ])
   })
 
-  it('stops no other event if its namespace is being deleted', async () => {
+  it('continues to write other events if the namespace of the refused event is being deleted', async () => {
     answer = async (request) => {
       if (request.startsWith('create PersistentVolumeClaim')) {
         const error = apiError(403, 'Forbidden', 'x')
@@ -205,7 +205,7 @@ describe('a refused event', () => {
     expect(log.lines.filter(({ level }) => level === 'warning')).toEqual([])
   })
 
-  it('leads to another try in the next minute if it has another reason', async () => {
+  it('tries again in the next minute after an internal error of the API server', async () => {
     answer = async () => {
       throw apiError(500, 'InternalError', 'x')
     }

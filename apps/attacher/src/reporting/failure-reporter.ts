@@ -8,18 +8,18 @@ import { type FailureSeries, FailureSeriesTable, PERIOD_MS } from './due-events.
 
 /** The name of the Go original, under which pending work and events are reported. */
 export const SIDECAR = 'external-attacher'
-/** The pause between two looks at failing work. */
+/** The pause between two checks for failing work. */
 const LOOK_MS = 5_000
-/** The limit of all event writes. */
+/** The limit of event writes, over all objects. */
 const WRITES_PER_SECOND = 5
 /** Each object needs two writes: for the attachment and for its claim. */
 const OBJECTS_PER_LOOK = Math.floor((WRITES_PER_SECOND * LOOK_MS) / 1000 / 2)
-/** The limit of recoveries that wait for their events. Others are not reported. */
+/** The limit of recoveries whose events are not written yet. Further recoveries get no event. */
 const MOST_RECOVERED = 500
-/** The pause after the API server has refused events. */
+/** The pause after the API server has refused an event. */
 const REFUSED_MS = 10 * 60_000
 
-/** The permission to write events. It lasts as long as the process, so that a refusal is logged once. */
+/** Remembers that the API server refuses events. It survives a lost lease, so that a refusal is logged once. */
 export class EventPermission {
   #refusedUntil = Number.NEGATIVE_INFINITY
   #said = false
@@ -36,14 +36,14 @@ export class EventPermission {
   }
 }
 
-/** The texts of the events. */
+/** The reasons and messages of the events about failures and recoveries. */
 export interface FailureTexts {
   readonly failed: (work: PendingWork) => EventText
   readonly recovered: (subject: Subject, failures: number) => EventText
 }
 
 export interface FailureReporterOptions {
-  /** The client refuses writes once this process no longer leads. */
+  /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly backlog: Backlog
   readonly permission: EventPermission
@@ -76,7 +76,7 @@ export class FailureReporter {
     this.#bucket = new TokenBucket({ clock, qps: WRITES_PER_SECOND, burst: WRITES_PER_SECOND })
   }
 
-  /** The work of the object is done. */
+  /** Schedules a recovery event after a successful attach or detach, if a failure event was written. */
   completed(subject: Subject): void {
     const series = this.#series.take(subject)
     if (series === undefined) return
@@ -149,7 +149,7 @@ export class FailureReporter {
     }
   }
 
-  /** Reads the claim of the volume, which no cache holds. Null if there is none. */
+  /** Reads the PersistentVolume for the name of its claim, which is not cached. Null if the volume has no claim. */
   async #claimOf(volume: string | undefined, signal: AbortSignal): Promise<EventTarget | null> {
     if (volume === undefined) return null
     try {

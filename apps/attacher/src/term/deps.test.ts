@@ -25,14 +25,14 @@ beforeEach(() => {
   undone = undefined
 })
 
-/** Another writer undoes the write. Returns the wait after that. */
+/** Records that another writer has undone our write. Returns the pause before we repeat the write. */
 function undo(): number {
   undone = undoneAgain(undone, { backoff, clock })
   return undoneWaitMs(undone, clock)
 }
 
 describe('undoneAgain', () => {
-  it('waits 0 ms the first time, then a pause that doubles up to the longest', async () => {
+  it('returns a pause of 0 ms the first time, then doubles the pause up to the longest', async () => {
     const waits: number[] = []
     for (let left = 5; left > 0; left -= 1) {
       waits.push(undo())
@@ -42,7 +42,7 @@ describe('undoneAgain', () => {
     expect(waits).toEqual([0, 1_000, 2_000, 4_000, 4_000])
   })
 
-  it('waits 0 ms again after the longest pause without an undone write', async () => {
+  it('returns a pause of 0 ms again if no write was undone for the longest pause', async () => {
     expect([undo(), undo()]).toEqual([0, 1_000])
     await clock.advance(5_000)
     expect(undo()).toBe(2_000)

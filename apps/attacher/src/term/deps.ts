@@ -43,9 +43,9 @@ export interface AttacherDeps {
   readonly client: KubeClient
   readonly driver: Driver
   readonly attachments: Informer<CachedAttachment, VolumeAttachment>
-  /** Undefined for a driver without attach: its attachments are only marked as attached. */
+  /** The caches for attaches. Undefined if the driver cannot attach: attachments are only marked as attached. */
   readonly attaching: AttachingCaches | undefined
-  /** The permission to write events. Undefined if no events are written. */
+  /** Remembers whether the API server accepts events. Undefined if no events are written. */
   readonly eventPermission?: EventPermission
   /** The pending work of this process. */
   readonly backlog: Backlog
@@ -53,16 +53,16 @@ export interface AttacherDeps {
   readonly log: Logger
 }
 
-/** The dependencies of the controllers of one term as leader. They refuse writes and calls without the lead. */
+/** The dependencies of the controllers while this process leads. They refuse writes and calls once it does not. */
 export interface AttacherTerm extends AttacherDeps, AttachingCaches {
-  /** The controllers share it, so that they share its writes. */
+  /** Adds our finalizer to volumes. Both controllers share it, so that they do not send the same patch twice. */
   readonly finalizers: VolumeFinalizers
-  /** The client refuses writes once this process no longer leads. */
+  /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly assertLeading: () => void
 }
 
-/** Returns the log lines of both kinds of attachment controllers. */
+/** Returns functions that log the start and the end of an attachment controller. */
 export function lifecycleLogs(log: Logger): Pick<Controller, 'onStart' | 'onEnd'> {
   return { onStart: () => log.info('Starting CSI attacher'), onEnd: () => log.info('Shutting CSI attacher') }
 }
@@ -72,12 +72,12 @@ export function backoffOf({ retryStartMs, retryMaxMs }: AttacherSettings): Contr
 }
 
 /**
- * A write of ours that another writer has undone. It is written again at once the first time. If a controller or an
- * admission policy undoes it repeatedly, the pause doubles each time.
+ * A write of ours that another writer has undone. We repeat it at once the first time. If a controller or an admission
+ * policy undoes it again and again, our pause doubles each time.
  */
 export interface UndoneWrite {
   readonly repeats: number
-  /** When it may be written again, in monotonic milliseconds. */
+  /** The earliest time at which the write is repeated, in monotonic milliseconds. */
   readonly until: number
 }
 
@@ -86,7 +86,7 @@ interface UndoneOptions {
   readonly clock: Clock
 }
 
-/** Records that a write was undone just now. A writer that paused for the longest back-off counts as a new one. */
+/** Records that a write was undone just now. After the longest back-off without that, it counts from zero. */
 export function undoneAgain(last: UndoneWrite | undefined, { backoff, clock }: UndoneOptions): UndoneWrite {
   const { baseMs, maxMs } = backoff
   const now = clock.monotonic()
@@ -95,14 +95,14 @@ export function undoneAgain(last: UndoneWrite | undefined, { backoff, clock }: U
   return { repeats, until: now + pauseMs }
 }
 
-/** Milliseconds until the write may be repeated; 0 if it may be at once. */
+/** Returns the milliseconds until the write may be repeated; 0 if it may be repeated at once. */
 export function undoneWaitMs(undone: UndoneWrite | undefined, clock: Clock): number {
   return undone === undefined ? 0 : Math.max(0, undone.until - clock.monotonic())
 }
 
 export type UpdateEvent<T> = InformerEvent<T> & { readonly type: 'updated' }
 
-/** Reports each write of ours that another writer undoes. It comes before the sources that add the object's key. */
+/** Calls `onUndone` if another writer undoes our write. It must come before the sources that enqueue the object. */
 export function undoneBy<T>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
   isUndone: (event: UpdateEvent<T>) => boolean,
@@ -114,12 +114,12 @@ export function undoneBy<T>(
     })
 }
 
-/** The text in the log. */
+/** The error message of a run if another writer has set `attached` back to false during the run. */
 export const STATUS_REVERTED = 'somebody has set the status back'
 
 /**
- * The outcome of a run whose status write was reverted. If the API server stored it first, it is written again at once.
- * If the API server did not store it, because a webhook drops it for example, it is retried with back-off.
+ * Returns the outcome of a run whose status write has no effect. If another writer has reverted it, it is repeated at
+ * once. If the API server did not store it, because a webhook drops it for example, it is retried with back-off.
  */
 export function statusReverted({ status }: VolumeAttachment, cause: Error): Outcome {
   return { kind: status?.attached === true ? 'superseded' : 'retry', cause }

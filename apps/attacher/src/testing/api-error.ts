@@ -4,7 +4,7 @@ export function apiError(code: number, reason: string, message = reason): ApiErr
   return new ApiError({ code, reason, message })
 }
 
-/** The answer to a merge patch that names another UID than the object has. */
+/** Returns the API server's answer to a merge patch whose UID differs from the UID of the object. */
 export function uidMismatch(uid: string): ApiError {
   const message = `Invalid value: "${uid}": field is immutable`
   const details = { causes: [{ reason: 'FieldValueInvalid', message, field: 'metadata.uid' }] }

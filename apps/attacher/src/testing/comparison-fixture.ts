@@ -13,11 +13,11 @@ export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: s
   })),
 })
 
-/** Attachments in a cache, a driver that lists volumes, and the comparison of both. */
+/** Runs the comparison of cached VolumeAttachments with the listing of a fake driver. */
 export class ComparisonFixture {
   readonly clock = new FakeClock()
   readonly stop = new AbortController()
-  /** The enqueued keys. Keys without a force mark are followed by `as usual` or `same`. */
+  /** The enqueued keys. `as usual` or `same` follows a key whose run is not forced. */
   readonly forced: string[] = []
   /** The tokens of the pages that the driver was asked for. */
   readonly asked: string[] = []

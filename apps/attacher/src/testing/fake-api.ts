@@ -9,12 +9,12 @@ interface Stored {
 
 /** An API server with a few objects that applies patches and records each request. */
 export class ObjectApi {
-  /** `patch pv1 {...}` in the order in which they came. */
+  /** The requests in their order, for example `patch pv1 {...}`. */
   readonly requests: string[] = []
   readonly objects = new Map<string, Stored>()
   /** The requests with a low priority. */
   readonly ofLowPriority: string[] = []
-  /** The failures of the next requests, by the beginning of their text. */
+  /** Errors for later requests. Each error answers the next `left` requests whose text begins with `request`. */
   readonly failures: { readonly request: string; readonly error: unknown; left: number }[] = []
   #version = 1
 

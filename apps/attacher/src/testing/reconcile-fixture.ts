@@ -43,7 +43,7 @@ export function pv(source: object = {}): PersistentVolume & { metadata: { name: 
 export const project = attachmentProjection(DRIVER)
 export const projectVolume = volumeProjection(DRIVER)
 
-/** Attachment `va1` of volume `pv1` at an API server, a driver, and runs over the key of the attachment. */
+/** Reconciles attachment `va1` of volume `pv1`, with a fake API server and a fake driver. */
 export class ReconcileFixture {
   readonly api = new ObjectApi()
   /** The calls in their order, as `publish handle-1 node1-id {secrets}`. */
@@ -53,9 +53,9 @@ export class ReconcileFixture {
   lost = false
   readonly clock = new FakeClock()
   readonly memory = new AttachmentMemory()
-  /** The cached objects that differ from the objects at the API server. */
+  /** The cached attachments that differ from the attachments at the API server. */
   readonly late = new Map<string, VolumeAttachment | undefined>()
-  /** The answer to the write of our finalizer to the volume. */
+  /** Returns the volume after our finalizer was written to it. */
   volumeAfterWrite: () => CachedVolume | undefined = () => projectVolume(pv())
   readonly woken: Cause[] = []
   readonly enqueued: string[] = []
@@ -77,7 +77,7 @@ export class ReconcileFixture {
     const { api, calls, enqueued, late, log, memory, woken } = this
     const isLost = (): boolean => this.lost
     return {
-      // The controller reads and patches, nothing else.
+      // The controller only reads and patches, so the fake client has no other methods.
       api: api.client as KubeClient,
       driver: {
         publish: (request) => {
@@ -132,7 +132,7 @@ export class ReconcileFixture {
     }
   }
 
-  /** Returns the cached object: the object at the API server, unless a test has set another state. */
+  /** Returns the cached attachment: the attachment at the API server, unless a test has set another state. */
   #stored(key: string): CachedAttachment | undefined {
     const { api, late } = this
     const object = (late.has(key) ? late.get(key) : api.get(key)) as VolumeAttachment | undefined

@@ -32,7 +32,7 @@ export function attachment(change: Partial<CachedAttachment> = {}): CachedAttach
   }
 }
 
-/** The same attachment with our finalizer and the node ID. */
+/** Attachment `va1` with our finalizer and the node ID. */
 export function withFinalizer(change: Partial<CachedAttachment> = {}): CachedAttachment {
   return attachment({ finalizers: [FINALIZER], annotated: true, nodeId: 'node1-id', ...change })
 }

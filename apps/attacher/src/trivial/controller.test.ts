@@ -32,7 +32,7 @@ const va = (
 
 let waitMs: number
 
-/** `since` returns the cached object after the answer. */
+/** Reconciles `va1`. `since` turns the API server's answer into the object that the cache then holds. */
 function run(
   signal = new AbortController().signal,
   since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,
@@ -65,21 +65,21 @@ const ATTACHED = 'patch va1/status {"metadata":{"uid":"u"},"status":{"attached":
 const error = { message: 'x', time: 't' }
 
 it.each([
-  { name: 'a fresh one', object: va(), requests: [ATTACHED] },
+  { name: 'new', object: va(), requests: [ATTACHED] },
   {
-    name: 'one that is being deleted',
+    name: 'being deleted',
     object: va({ metadata: { deletionTimestamp: 't', finalizers: [FINALIZER] } }),
     requests: [ATTACHED],
   },
   {
-    name: 'one with what another handler has left',
+    name: 'with metadata and errors of an earlier attacher',
     object: va({ status: { attachError: error, detachError: error, attachmentMetadata: { a: 'b' } } }),
     requests: [
       'patch va1/status {"metadata":{"uid":"u"},"status":{"attached":true,"attachmentMetadata":null,"attachError":null}}',
     ],
   },
-  { name: 'one that is attached', object: va({ status: { attached: true } }), requests: [] },
-  { name: "another attacher's", object: va({ attacher: 'other' }), requests: [] },
+  { name: 'attached', object: va({ status: { attached: true } }), requests: [] },
+  { name: 'of another attacher', object: va({ attacher: 'other' }), requests: [] },
 ])('sends for an attachment ($name): $requests', async ({ object, requests }) => {
   api.put(object)
   expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)

@@ -22,11 +22,11 @@ import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
 import { attachmentTraceSubject, objectOf } from '../volume-attachment/pending.ts'
 import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts'
 
-/** Marks attachments as attached, for a driver that has no attach. */
+/** Returns the controller that only marks VolumeAttachments as attached, for a driver that cannot attach. */
 export function trivialController(deps: AttacherDeps & { readonly api: KubeClient }): Controller {
   const { settings, attachments, clock, log } = deps
   const backoff = backoffOf(settings)
-  /** Keyed by UID. */
+  /** The status writes that other writers have reverted, by UID of the attachment. */
   const undone = new Map<string, UndoneWrite>()
   return {
     name: VA_QUEUE,
@@ -67,8 +67,8 @@ export interface TrivialDeps {
 }
 
 /**
- * Marks an attachment as attached, also one that is being deleted. Finalizers of an earlier attacher with a capable
- * driver stay.
+ * Marks an attachment as attached, even if it is being deleted. It does not remove a finalizer that an attacher has set
+ * while the driver could attach.
  */
 export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Run): Promise<Outcome> {
   const { signal } = run
@@ -87,12 +87,12 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
-    // The attachment was recreated, and the cache is about to show it.
+    // A refused UID is not logged: the attachment was recreated, and the cache will show the new one.
     if (!isUidMismatch(error)) log.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
   if (known === undefined || known.attached === true) return DONE
-  // Another writer reverted the status during this run. Its event starts no other run.
+  // Another writer reverted the status during this run. The watch event of that write starts no other run.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

@@ -20,7 +20,7 @@ export async function patch(run: AttachmentRun, change: Patch, options: PatchOpt
   try {
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
     const known = deps.attachments.learn(saved)
-    // The attachment may have been recreated under its name.
+    // The cache may already hold an attachment that was recreated under the same name.
     if (known?.uid === run.va.uid) run.va = known
     return saved
   } catch (error) {
@@ -41,11 +41,11 @@ export async function patchStatus(
   return next && (await patch(run, next, { ...options, subresource: 'status' }))
 }
 
-/** The tries before an object that keeps changing causes an error. */
+/** The tries of a patch whose object other writers keep changing. After them, the patch fails. */
 const TRIES = 3
 
 /**
- * Sends a patch with tests. If a test fails, it reads the object and builds the patch again from the current object.
+ * Sends a JSON patch with `test` operations. If a test fails, it reads the object, builds the patch again and sends it.
  * Undefined if there is nothing to write.
  */
 export async function patchTested(run: AttachmentRun, change: Change): Promise<VolumeAttachment | undefined> {
@@ -57,7 +57,7 @@ export async function patchTested(run: AttachmentRun, change: Change): Promise<V
     } catch (error) {
       if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
       await readAgain(run)
-      // The patch was built from the current object, so the API server refuses it for another reason.
+      // The current object leads to the same patch, so the API server refuses it for another reason than a failed test.
       if (isInvalid(error) && JSON.stringify(change(newest(run))) === JSON.stringify(next)) throw error
     }
   }
@@ -86,8 +86,8 @@ export function statusWritePriority(
 }
 
 /**
- * Returns the newest known state, from which a patch is built. A finalizer may have been removed during a call, for
- * example.
+ * Returns the newest known state of the attachment, from which patches are built. Other writers may have changed it
+ * during a call to the driver.
  */
 export function newest({ deps, key, va }: AttachmentRun): CachedAttachment {
   const known = deps.attachments.store.get(key)
@@ -95,8 +95,8 @@ export function newest({ deps, key, va }: AttachmentRun): CachedAttachment {
 }
 
 /**
- * Confirms with a second read that an attachment is gone, while the cache still holds it. A detach that follows cannot
- * be taken back.
+ * Reads an attachment that is still cached from the API server, to confirm that it is gone. The following detach cannot
+ * be undone.
  */
 export async function isGone(
   { key, uid }: CachedAttachment,
@@ -114,7 +114,7 @@ export async function isGone(
   }
 }
 
-/** Returns the encoded data of a Secret. It is read for each call, never kept, and decoded only for the call. */
+/** Returns the encoded data of a Secret. Each CSI call reads and decodes it again, and it is never kept. */
 export async function loadSecret(
   { api }: Pick<AttachmentDeps, 'api'>,
   ref: PublishSecretRef,

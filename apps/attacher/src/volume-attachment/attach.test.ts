@@ -10,7 +10,7 @@ beforeEach(() => {
 })
 
 describe('an attach', () => {
-  it('fails and waits for a missing volume, with the error in the status', async () => {
+  it('stores an error in the status and waits if the volume is missing', async () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
@@ -21,7 +21,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*attachError/)])
   })
 
-  it('passes the key and the signal of the run to the call', async () => {
+  it('passes the signal and the logger of the run to the driver call', async () => {
     const options: unknown[] = []
     const publish = async (_: object, given: object): Promise<object> => {
       options.push(given)
@@ -31,7 +31,7 @@ describe('an attach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('sends requests of low priority while it fails repeatedly, except for its first failure and its success', async () => {
+  it('sends requests with low priority while it fails repeatedly, except its first error and its success', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.publish = async () => {
@@ -48,9 +48,9 @@ describe('an attach', () => {
   })
 
   it.each([
-    ['the publication of a former handle if it was never marked as attached', {}, ['former on node1-id']],
-    ['no publication of an attached attachment, which a pod may use', { attached: true }, []],
-  ])('orphans %s', async (_, status, keys) => {
+    ['an unpublish from an earlier handle if it was never marked as attached', {}, ['former on node1-id']],
+    ['no unpublish from an earlier handle of an attached volume, which a pod may use', { attached: true }, []],
+  ])('enqueues %s', async (_, status, keys) => {
     fixture.api.put(va({ metadata: FINALIZED, status: status as never }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     const request = { volumeId: 'former', nodeId: 'node1-id' }
@@ -92,7 +92,7 @@ describe('an attach', () => {
     })
   })
 
-  it('waits for the volume if the write of its finalizer finds none, and for nothing after other failures', async () => {
+  it('waits for the volume if it is gone when its finalizer is written, but not after other failures', async () => {
     const { finalizers: _, ...metadata } = pv().metadata as { finalizers?: string[]; name: string; uid: string }
     const held = { ...pv(), metadata }
     for (const [error, causes] of [
@@ -110,7 +110,7 @@ describe('an attach', () => {
     }
   })
 
-  it('ends when the status says that the volume is attached', async () => {
+  it('succeeds when the status shows that the volume is attached', async () => {
     fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
     expect(await fixture.run()).toBe(DONE)
   })
@@ -124,7 +124,7 @@ describe('an attach', () => {
     await expect(fixture.run({ api: { ...fixture.api.client, patch } as never })).rejects.toThrow('enough')
   })
 
-  it('names the error whose status could not be written', async () => {
+  it('returns the error of the API server if the status cannot be written', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     const failure = apiError(500, 'InternalError', 'no')
     fixture.api.fail('patch va1/status', failure)

@@ -18,7 +18,7 @@ import type { AttachmentRun } from './run.ts'
 
 type Context = Readonly<Record<string, string>>
 
-/** The view that the steps were decided from. */
+/** The steps of an attach, and the view from which they were decided. */
 interface AttachPlan {
   readonly view: AttachmentView
   readonly steps: readonly AttachStep[]
@@ -42,8 +42,8 @@ export async function attach(run: AttachmentRun, plan: AttachPlan): Promise<Outc
 }
 
 /**
- * If the plan begins with our finalizer on the volume, the rest is decided again from the answer, because the cache may
- * lag. Undefined if the volume was replaced: its calls have another placement.
+ * Adds our finalizer to the PersistentVolume if the plan begins with it, and decides the other steps again from the API
+ * server's answer. Undefined if the volume was replaced: the key then belongs to other groups of the queue.
  */
 async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promise<AttachPlan | undefined> {
   const { view } = plan
@@ -52,7 +52,7 @@ async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promis
   const before = view.volume.pv
   const pv = await addVolumeFinalizer(run, first.name)
   if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
-  // The source of another driver's volume never changes, and only the observed volume has it.
+  // The API server's answer is cached without the source of another driver's volume. The source never changes.
   const current = { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } }
   const steps = decideAttach(current)
   waitForCause(run, steps)
@@ -70,7 +70,7 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Cac
   return pv
 }
 
-/** Performs the steps. Undefined if the attachment or its volume was deleted before the publish. */
+/** Performs the steps of an attach. Undefined if the attachment or its volume was deleted before the publish. */
 async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): Promise<Context | undefined> {
   const { deps, signal, log } = run
   let secretRef: PublishSecretRef | undefined
@@ -129,7 +129,8 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   const secrets = secretsFrom(call.secret)
   if (deps.attachments.store.get(key)?.uid !== va.uid) throw new AttachmentGoneError(key)
   const volume = volumeName(va, view.volume)
-  // The PersistentVolume was recreated with another handle. No pod uses a volume that was never marked as attached.
+  // If the PersistentVolume was recreated, the volume with the old handle is unpublished. No pod uses it, because it
+  // was never marked as attached.
   if (va.attached !== true) for (const orphan of deps.memory.orphan(va, volume)) deps.enqueue(orphan)
   deps.memory.publishing(va, {
     volume,
@@ -154,7 +155,7 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
     // The answer may contain an error, or keys of an earlier publish, that the cache did not show.
     if (newest(run).attached === true) await patchStatus(run, (va) => attachedPatch(va, context))
   } catch (error) {
-    // The volume is attached, and only the object does not show it. So no error is recorded, and the run is repeated.
+    // The volume is attached, and only the status does not show it. So no error is recorded, and the run is repeated.
     run.signal.throwIfAborted()
     if (error instanceof AttachmentGoneError) throw error
     const cause = new OperationError(`failed to mark as attached: ${messageOf(error)}`, { cause: error })

@@ -5,7 +5,7 @@ import { type PublishSecretRef, type PublishSource, usable } from '../volumes/ca
 import { type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
 import type { AttachmentView } from './observe.ts'
 
-/** The reason of pending work that only another object can end. */
+/** The reason why an attach or a detach waits for another object. */
 export type AttachObstacle =
   | 'PersistentVolumeMissing'
   | 'PersistentVolumeDeleting'
@@ -24,7 +24,7 @@ export interface LoadSecretStep {
   readonly ref: PublishSecretRef
 }
 
-/** The input of the checks: the view, and the source of the call. */
+/** The input of the checks: the observed state of an attachment, and the source of its volume. */
 export interface CallFacts {
   readonly view: AttachmentView
   readonly source: PublishSource
@@ -32,7 +32,7 @@ export interface CallFacts {
 
 export type PlanCheck<Facts, Step> = (facts: Facts) => PlanCheckResult<Step>
 
-/** The steps that a check adds to the plan. After the last ones no other check is made. Undefined: it does not apply. */
+/** The steps that a check adds to the plan. `isLast` skips the other checks. Undefined: the check adds no steps. */
 export type PlanCheckResult<Step> = { readonly steps: readonly Step[]; readonly isLast: boolean } | undefined
 
 export function next<Step>(step: Step): PlanCheckResult<Step> {
@@ -43,13 +43,13 @@ export function last<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
   return { steps, isLast: true }
 }
 
-/** Returns a fact that an earlier check has found. */
+/** Returns a fact that an earlier check has verified. Throws if it is undefined. */
 export function checked<T>(fact: T | undefined): T {
   invariant(fact !== undefined, 'an earlier check ends the plan without this fact')
   return fact
 }
 
-/** Makes the checks in their order. */
+/** Returns the steps of all checks in their order, up to the check that ends the plan. */
 export function planOf<Facts, Step>(checks: readonly PlanCheck<Facts, Step>[], facts: Facts): readonly Step[] {
   const plan: Step[] = []
   for (const check of checks) {
@@ -73,13 +73,13 @@ export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanC
   return next({ do: 'loadSecret', ref: { name: ref.name ?? '', namespace: ref.namespace ?? '' } })
 }
 
-/** A volume that is missing or wrong is waited for until it is recreated, or its access modes change. */
+/** Returns a failure that waits until the volume is recreated or its access modes change. */
 export function volumeFailure(volume: AttachVolumeView, message: string, obstacle?: AttachObstacle): FailStep {
   const waitsFor = volume.from === 'pv' ? ({ on: 'volume', name: volume.name } as const) : undefined
   return { do: 'fail', message, waitsFor, obstacle }
 }
 
-/** The ID of the node is unknown: its CSINode is missing, or the driver does not run there. */
+/** Returns the failure for a node without an ID: its CSINode is missing, or the driver does not run on the node. */
 export function nodeFailure({ va, node, settings }: AttachmentView): FailStep {
   return {
     do: 'fail',

@@ -35,10 +35,10 @@ import {
   onVolumeAdded,
 } from './triggers.ts'
 
-/** The name of its queue in metrics. */
+/** The name of the queue of VolumeAttachments in metrics. */
 export const VA_QUEUE = 'csi-attacher-va'
 
-/** Attaches and detaches through the driver. */
+/** Returns the controller that attaches and detaches volumes through the driver. */
 export function attachmentController(term: AttacherTerm): Controller {
   const { settings, attachments, volumes, nodes, api, driver, clock, log } = term
   const memory = new AttachmentMemory()
@@ -121,7 +121,7 @@ export function attachmentController(term: AttacherTerm): Controller {
   }
 }
 
-/** Adds the keys of a trigger, but ignores objects that are already cached. */
+/** Returns a source that enqueues the keys of a trigger, but ignores objects that are already cached. */
 function addedLater<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
     informer.subscribe((event) => {
@@ -147,7 +147,7 @@ function publishClient({ driver, settings, assertLeading, log }: AttacherTerm): 
   }
 }
 
-/** Returns the function that lists one page, with the deadline of `--timeout`. */
+/** Returns the function that reads one page of ListVolumes, with the deadline of `--timeout`. */
 function pageOf({ driver, settings, assertLeading, log }: AttacherTerm): ComparisonOptions['listPage'] {
   const calls = controllerClient(guardedDriver(driver, assertLeading, log))
   const { timeoutMs, maxEntries } = settings

@@ -36,12 +36,12 @@ describe('decideAttach', () => {
       plan: ['loadSecret', ...PUBLISH],
     },
     {
-      name: 'fails without any source',
+      name: 'fails if the attachment names no volume',
       view: { volume: { from: 'nowhere' } },
       plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
     },
     {
-      name: 'fails with both sources',
+      name: 'fails if the attachment has both an inline volume and a PersistentVolume',
       view: { volume: { from: 'both' } },
       plan: ['fail: both InlineCSIVolumeSource and PersistentVolumeName specified in VA source'],
     },
@@ -51,12 +51,12 @@ describe('decideAttach', () => {
       plan: ['fail: persistentvolume "pv1" not found'],
     },
     {
-      name: 'refuses a volume that is being deleted, before its finalizer',
+      name: 'fails for a volume that is being deleted, before it adds a finalizer',
       view: { volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b'] })) },
       plan: ['fail: PersistentVolume "pv1" is marked for deletion'],
     },
     {
-      name: 'adds the finalizer of a volume before it fails without CSI',
+      name: 'adds the finalizer of a volume before it fails because the volume is not CSI',
       view: { volume: ofPv(volume({ nfs: { server: 's', path: '/' } }, { finalizers: ['a/b'] })) },
       plan: ['addVolumeFinalizer', 'fail: pv spec contained non-csi source that was not migrated'],
     },
@@ -71,7 +71,7 @@ describe('decideAttach', () => {
       ],
     },
     {
-      name: 'fails on access modes that CSI cannot express, before any secret',
+      name: 'fails on access modes that CSI cannot express, before it loads a secret',
       view: {
         volume: ofPv(
           volume({
@@ -83,7 +83,7 @@ describe('decideAttach', () => {
       plan: ['fail: CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume'],
     },
     {
-      name: 'fails without the node, after the secret',
+      name: 'fails if the CSINode is missing, after it has loaded the secret',
       view: {
         node: { known: 'noNode' },
         volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }) })),
@@ -91,7 +91,7 @@ describe('decideAttach', () => {
       plan: ['loadSecret', 'fail: csinode.storage.k8s.io "node1" not found'],
     },
     {
-      name: 'fails without the driver on the node, whatever the annotation says',
+      name: 'fails if the driver is not on the node, whatever the annotation says',
       view: { node: { known: 'noDriver' }, va: withFinalizer() },
       plan: [`fail: CSINode node1 does not contain driver ${DRIVER}`],
     },
@@ -126,7 +126,7 @@ describe('decideAttach', () => {
       plan: ['addVolumeFinalizer', ...PUBLISH],
     },
     {
-      name: 'asks for the secret of an inline volume',
+      name: 'loads the secret of an inline volume',
       view: {
         volume: {
           from: 'inline',
@@ -136,7 +136,7 @@ describe('decideAttach', () => {
       plan: ['loadSecret', ...PUBLISH],
     },
     {
-      name: "publishes another driver's volume that names us",
+      name: "publishes another driver's volume if the attachment names our driver",
       view: {
         volume: ofPv({
           ...volume(),
@@ -175,16 +175,16 @@ describe('decideAttach', () => {
     ],
     ['the node', { node: { known: 'noNode' } }, NODE1, 'CSINodeMissing'],
     ['the driver on the node', { node: { known: 'noDriver' } }, NODE1, 'DriverNotOnNode'],
-    ['nothing that could come', { volume: { from: 'nowhere' } }, undefined, undefined],
-    ['nothing if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined, undefined],
+    ['no object if the attachment names no volume', { volume: { from: 'nowhere' } }, undefined, undefined],
+    ['no object if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined, undefined],
   ]
   it.each(waits)('waits for %s', (_, change, waitsFor, obstacle) => {
     expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor, obstacle })
   })
 })
 
-describe('the steps of an attach', () => {
-  it('name the volume, the secret and the finalizer', () => {
+describe('the steps of `decideAttach`', () => {
+  it('the steps contain the volume, the secret, the node ID and the finalizer', () => {
     const ref = { controllerPublishSecretRef: { name: 's', namespace: 'n' } }
     const pv = volume({ csi: csi(ref) }, { finalizers: [] })
     expect(decideAttach(view({ volume: ofPv(pv) })).slice(0, 3)).toEqual([
@@ -199,20 +199,20 @@ describe('the steps of an attach', () => {
     { ref: { name: 's' }, secret: { name: 's', namespace: '' } },
     { ref: null, secret: undefined },
     { ref: undefined, secret: undefined },
-  ])('read secret $secret if the volume names $ref', ({ ref, secret }) => {
+  ])('the plan loads secret $secret if the volume names $ref', ({ ref, secret }) => {
     const steps = decideAttach(view({ volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: ref }) })) }))
     expect(steps.find((step) => step.do === 'loadSecret')).toEqual(secret && { do: 'loadSecret', ref: secret })
   })
 })
 
-describe('the publish request', () => {
+describe('the publish request of `decideAttach`', () => {
   const requestOf = (change: Partial<AttachmentView>): unknown => {
     const step = decideAttach(view(change)).at(-1)
     return step?.do === 'publish' ? step.request : step
   }
   const rwo = { mode: 1 }
 
-  it('carries handle, node id, capability and volume context', () => {
+  it('contains handle, node ID, capability and volume context', () => {
     expect(requestOf({ volume: ofPv(volume({ csi: csi({ volumeAttributes: { a: 'b' } }) })) })).toEqual({
       volumeId: 'handle-1',
       nodeId: 'node1-id',
@@ -230,7 +230,7 @@ describe('the publish request', () => {
     { readOnly: true, publishReadonly: false, readonly: false },
     { readOnly: false, publishReadonly: true, readonly: false },
     { readOnly: undefined, publishReadonly: true, readonly: false },
-  ])('sets readonly $readonly for readOnly $readOnly with the capability $publishReadonly', (row) => {
+  ])('sets readonly $readonly for readOnly $readOnly if the driver has PUBLISH_READONLY: $publishReadonly', (row) => {
     const capabilities = {
       publishReadonly: row.publishReadonly,
       singleNodeMultiWriter: false,
@@ -244,7 +244,7 @@ describe('the publish request', () => {
     { fsType: undefined, defaultFsType: 'ext4', sent: 'ext4' },
     { fsType: '', defaultFsType: 'ext4', sent: 'ext4' },
     { fsType: undefined, defaultFsType: '', sent: '' },
-  ])('asks for "$sent" if the volume names $fsType and the flag $defaultFsType', ({ fsType, defaultFsType, sent }) => {
+  ])('sends fsType "$sent" for a volume with $fsType and flag $defaultFsType', ({ fsType, defaultFsType, sent }) => {
     const settings = { driverName: DRIVER, finalizer: FINALIZER, defaultFsType, recoverLostVolumes: false }
     const request = requestOf({ settings, volume: ofPv(volume({ csi: csi({ fsType }), mountOptions: ['b', 'a'] })) })
     expect(request).toMatchObject({
@@ -264,7 +264,7 @@ describe('the publish request', () => {
     { singleNodeMultiWriter: true, modes: ['ReadWriteOnce'], mode: Mode.SINGLE_NODE_MULTI_WRITER },
     { singleNodeMultiWriter: true, modes: ['ReadWriteOncePod'], mode: Mode.SINGLE_NODE_SINGLE_WRITER },
     { singleNodeMultiWriter: true, modes: ['ReadWriteMany'], mode: Mode.MULTI_NODE_MULTI_WRITER },
-  ])('asks for mode $mode for $modes with the capability $singleNodeMultiWriter', (row) => {
+  ])('asks for mode $mode for $modes if the driver has SINGLE_NODE_MULTI_WRITER: $singleNodeMultiWriter', (row) => {
     const capabilities = {
       publishReadonly: false,
       singleNodeMultiWriter: row.singleNodeMultiWriter,
@@ -273,7 +273,7 @@ describe('the publish request', () => {
     expect(request).toMatchObject({ volumeCapability: { accessMode: { mode: row.mode } } })
   })
 
-  it('uses the unrepaired handle of a translated volume', () => {
+  it('sends the handle of a translated volume as it is, even if parts of it are `UNSPECIFIED`', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd', fsType: 'xfs', readOnly: true } })
     const capabilities = { publishReadonly: true, singleNodeMultiWriter: false }
     expect(requestOf({ capabilities, volume: ofPv(inTree) })).toMatchObject({

@@ -30,22 +30,22 @@ export type AttachStep =
   | FailStep
 
 interface AttachFacts extends CallFacts {
-  /** Undefined without a source, and if CSI cannot express the access modes. */
+  /** The capability of the volume. Undefined if the volume is unknown, or CSI cannot express its access modes. */
   readonly capability?: VolumeCapability
   /** The message if CSI cannot express the access modes. */
   readonly modesError?: string
 }
 
-/** The checks of an attach. All that can fail without the driver comes before our finalizer, which blocks the deletion. */
+/** The checks of an attach. Checks that fail come before our finalizer is added, because it blocks the deletion. */
 const ATTACH_CHECKS: readonly PlanCheck<AttachFacts, AttachStep>[] = [
-  volumeIsDeleting, // Fails: a volume that is being deleted must not be attached.
-  volumeLacksFinalizer, // Adds it: an attached volume must not be deleted.
-  sourceIsUnknown, // Fails: nothing can be named to the driver.
-  accessModesAreUnsupported, // Fails: CSI cannot express the access modes.
-  secretIsReferenced, // Reads it, for this call only.
-  nodeIsUnknown, // Fails: the node has no ID at this driver.
-  attachmentLacksFinalizer, // Stores it with the node ID: from here on only an unpublish releases the attachment.
-  volumeMustBePublished, // Calls the driver.
+  volumeIsDeleting, // Fails if the volume is being deleted.
+  volumeLacksFinalizer, // Adds our finalizer to the volume, because an attached volume must not be deleted.
+  sourceIsUnknown, // Fails if the attachment has no usable volume source.
+  accessModesAreUnsupported, // Fails if CSI cannot express the access modes.
+  secretIsReferenced, // Reads the Secret of the volume, for this call only.
+  nodeIsUnknown, // Fails if the driver has no ID for the node.
+  attachmentLacksFinalizer, // Stores our finalizer and the node ID. After that only an unpublish removes the finalizer.
+  volumeMustBePublished, // Calls ControllerPublishVolume.
 ]
 
 /** Returns the steps of an attach in the order of their requests. */

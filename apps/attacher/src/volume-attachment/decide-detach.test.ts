@@ -15,52 +15,52 @@ describe('decideDetach', () => {
   const rows: { name: string; view: Partial<AttachmentView>; plan: string[] }[] = [
     { name: 'unpublishes, then removes the finalizer', view: { va: withFinalizer(deleting) }, plan: DETACH },
     {
-      name: 'unpublishes one that was never marked as attached',
+      name: 'unpublishes an attachment that was never marked as attached',
       view: { va: withFinalizer({ deleting: true, attached: false }) },
       plan: DETACH,
     },
     {
-      name: 'takes one without our finalizer for detached, whatever its status says',
+      name: 'treats an attachment without our finalizer as detached, whatever its status says',
       view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }) },
       plan: [],
     },
     {
-      name: 'writes the status if a listing has made the error of a detached attachment stale',
+      name: 'clears the error of a detached attachment if a listing confirms the detach',
       view: { va: attachment({ deleting: true, detachError: STALE }), confirmed: true },
       plan: ['markDetached'],
     },
     {
-      name: 'does nothing for a detached attachment with an error before a listing',
+      name: 'keeps the error of a detached attachment until a listing confirms the detach',
       view: { va: attachment({ deleting: true, detachError: STALE }) },
       plan: [],
     },
     {
-      name: 'does nothing for a detached attachment without an error after a listing',
+      name: 'writes nothing for a detached attachment without an error if a listing confirms the detach',
       view: { va: attachment({ deleting: true }), confirmed: true },
       plan: [],
     },
     {
-      name: 'unpublishes one without our finalizer when forced, and has none to remove',
+      name: 'unpublishes an attachment without our finalizer if it is forced',
       view: { va: attachment({ ...deleting, nodeId: 'node1-id' }), forced: true },
       plan: ['unpublish'],
     },
     {
-      name: 'only writes the status of one without our finalizer, while that is pending',
+      name: 'only writes the status if our finalizer is removed and the status is pending',
       view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }), statusPending: true },
       plan: ['markDetached'],
     },
     {
-      name: 'has no pending status beside a detach, which writes it itself',
+      name: 'adds no status step to a detach, which writes the status anyway',
       view: { va: withFinalizer(deleting), statusPending: true },
       plan: DETACH,
     },
     {
-      name: 'does not care that the volume is being deleted',
+      name: 'detaches a volume that is being deleted',
       view: { va: withFinalizer(deleting), volume: ofPv(volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })) },
       plan: DETACH,
     },
     {
-      name: 'is blocked without the volume',
+      name: 'blocks if the volume is missing',
       view: { va: withFinalizer(deleting), volume: ofPv(undefined) },
       plan: ['block: persistentvolume "pv1" not found'],
     },
@@ -73,37 +73,37 @@ describe('decideDetach', () => {
       plan: ['loadSecret', ...DETACH],
     },
     {
-      name: 'knows a node that is gone by the annotation',
+      name: 'uses the annotation if the CSINode is missing',
       view: { va: withFinalizer(deleting), node: { known: 'noNode' } },
       plan: DETACH,
     },
     {
-      name: 'knows a node that is shut down by the annotation',
+      name: 'uses the annotation if the CSINode lacks the driver',
       view: { va: withFinalizer(deleting), node: { known: 'noDriver' } },
       plan: DETACH,
     },
     {
-      name: 'fails without node and annotation',
+      name: 'fails if the CSINode and the annotation are missing',
       view: { va: withFinalizer({ ...deleting, nodeId: undefined }), node: { known: 'noNode' } },
       plan: ['fail: csinode.storage.k8s.io "node1" not found'],
     },
     {
-      name: 'fails without driver on the node and annotation',
+      name: 'fails if the CSINode lacks the driver and the annotation is missing',
       view: { va: withFinalizer({ ...deleting, nodeId: undefined }), node: { known: 'noDriver' } },
       plan: [`fail: CSINode node1 does not contain driver ${DRIVER}`],
     },
     {
-      name: 'removes the finalizer of a forced one too',
+      name: 'removes the finalizer after a forced detach too',
       view: { va: withFinalizer(deleting), forced: true },
       plan: DETACH,
     },
     {
-      name: 'takes one without any finalizer for detached',
+      name: 'treats an attachment without any finalizer as detached',
       view: { va: attachment(deleting) },
       plan: [],
     },
     {
-      name: 'does not care that the volume is not held, nor that no access mode of it makes sense',
+      name: 'detaches a volume without our finalizer and without access modes',
       view: { va: withFinalizer(deleting), volume: ofPv(volume({ accessModes: [] }, { finalizers: [] })) },
       plan: DETACH,
     },
@@ -123,7 +123,7 @@ describe('decideDetach', () => {
       plan: ['fail: pv spec contained non-csi source that was not migrated'],
     },
     {
-      name: 'fails without the node, after the secret',
+      name: 'fails if the CSINode is missing, after it has loaded the secret',
       view: {
         va: withFinalizer({ ...deleting, nodeId: undefined }),
         node: { known: 'noNode' },
@@ -132,12 +132,12 @@ describe('decideDetach', () => {
       plan: ['loadSecret', 'fail: csinode.storage.k8s.io "node1" not found'],
     },
     {
-      name: 'fails with both sources',
+      name: 'fails if the attachment has both an inline volume and a PersistentVolume',
       view: { va: withFinalizer(deleting), volume: { from: 'both' } },
       plan: ['fail: both InlineCSIVolumeSource and PersistentVolumeName specified in VA source'],
     },
     {
-      name: 'fails without any source',
+      name: 'fails if the attachment names no volume',
       view: { va: withFinalizer(deleting), volume: { from: 'nowhere' } },
       plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
     },
@@ -146,7 +146,7 @@ describe('decideDetach', () => {
     expect(summary(decideDetach(view(row.view)))).toStrictEqual(row.plan)
   })
 
-  it('prefers the id of the node to the annotation', () => {
+  it('prefers the node ID in the CSINode to the node ID in the annotation', () => {
     const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }) }))
     expect(steps[0]).toEqual({
       do: 'unpublish',
@@ -172,14 +172,14 @@ describe('decideDetach', () => {
       PV1,
       undefined,
     ],
-    ['nothing that could come', { volume: { from: 'nowhere' } }, 'fail', undefined, undefined],
+    ['no object if the attachment names no volume', { volume: { from: 'nowhere' } }, 'fail', undefined, undefined],
   ]
   it.each(waits)('waits for %s', (_, change, step, waitsFor, obstacle) => {
     const steps = decideDetach(view({ va: withFinalizer(deleting), ...change }))
     expect(steps.at(-1)).toMatchObject({ do: step, waitsFor, obstacle })
   })
 
-  it('uses the handle of the publish for a translated volume, and marks it as migrated', () => {
+  it('uses the same handle as the publish for a translated volume, and marks it as migrated', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd' } })
     expect(decideDetach(view({ va: withFinalizer(deleting), volume: ofPv(inTree) }))[0]).toEqual({
       do: 'unpublish',
@@ -188,7 +188,7 @@ describe('decideDetach', () => {
     })
   })
 
-  it('names the removed finalizer', () => {
+  it('contains the name of the finalizer to remove', () => {
     expect(decideDetach(view({ va: withFinalizer(deleting) })).at(-1)).toEqual({
       do: 'removeFinalizer',
       finalizer: FINALIZER,
@@ -196,7 +196,7 @@ describe('decideDetach', () => {
   })
 })
 
-describe('the node id of a detach', () => {
+describe('the node ID of `decideDetach`', () => {
   const published = (nodeId: string, volumeId = 'handle-1'): Publication => ({
     volume: volumeId,
     nodeName: 'node1',
@@ -205,31 +205,31 @@ describe('the node id of a detach', () => {
     migrated: false,
   })
   const rows: { name: string; view: Partial<AttachmentView>; nodeId: string }[] = [
-    { name: 'comes from the CSINode', view: {}, nodeId: 'node1-id' },
+    { name: 'uses the node ID in the CSINode', view: {}, nodeId: 'node1-id' },
     {
-      name: 'comes from the annotation if the CSINode has none',
+      name: 'uses the node ID in the annotation if the CSINode has none',
       view: { node: { known: 'noDriver' } },
       nodeId: 'old',
     },
-    { name: 'comes from the publication of this process', view: { published: [published('here')] }, nodeId: 'here' },
+    { name: 'uses the node ID of the last publish', view: { published: [published('here')] }, nodeId: 'here' },
     {
-      name: 'comes from the publication if the CSINode is missing',
+      name: 'uses the node ID of the last publish if the CSINode is missing',
       view: { published: [published('here')], node: { known: 'noNode' } },
       nodeId: 'here',
     },
     {
-      name: 'comes from the last publication of this process',
+      name: 'uses the node ID of the last of two publishes',
       view: { published: [published('first'), published('last')] },
       nodeId: 'last',
     },
     {
-      name: 'ignores publications of another handle',
+      name: 'ignores the node ID of a publish of another handle',
       view: { published: [published('here', 'handle-2')] },
       nodeId: 'node1-id',
     },
   ]
 
-  it('fails if neither the node nor the annotation has one, although it was published', () => {
+  it('fails if neither CSINode nor annotation has a node ID, although this process has published the volume', () => {
     const va = withFinalizer({ ...deleting, nodeId: undefined })
     const steps = decideDetach(view({ va, node: { known: 'noNode' }, published: [published('here')] }))
     expect(steps).toMatchObject([{ do: 'fail' }])

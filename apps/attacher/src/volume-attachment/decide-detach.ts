@@ -31,30 +31,30 @@ export type DetachStep =
     }
   /** The cache may lag: the API server must confirm that the PersistentVolume is gone. */
   | { readonly do: 'confirmLost'; readonly name: string }
-  /** The volume's handle is unknown: only its PersistentVolume helps. */
+  /** The handle of the attached volume is unknown. The detach waits for a change of its PersistentVolume. */
   | {
       readonly do: 'block'
       readonly message: string
       readonly waitsFor: Cause
       readonly obstacle: AttachObstacle | undefined
     }
-  /** It comes before the status: a finalizer with `attached: false` would read as "maybe published". */
+  /** Comes before the write of the status: `attached: false` with a finalizer would mean "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
-  /** The volume is detached already, and only the status may not say so. */
+  /** The volume is already detached, and only the status may still have to be written. */
   | { readonly do: 'markDetached' }
 
-/** The checks of a detach. The deletion of the volume does not matter, and the annotation names a node that is gone. */
+/** The checks of a detach. It works for a volume that is being deleted, and without a CSINode by the annotation. */
 const DETACH_CHECKS: readonly PlanCheck<CallFacts, DetachStep>[] = [
-  onlyStatusIsLeft, // Writes it: our finalizer is off, and the status is outdated.
-  isDetached, // Ends: without our finalizer the volume counts as detached, unless the driver lists it.
-  lostVolumeIsDetached, // Removes the finalizer: only that is left.
-  volumeWasReplaced, // Blocks: the handle of the new volume says nothing about the published one.
-  volumeIsLost, // Detaches by the annotations of the attachment, or blocks.
-  sourceIsUnknown, // Fails: nothing can be named to the driver.
-  secretIsReferenced, // Reads it, for this call only.
-  nodeIsUnknown, // Fails: neither the CSINode nor the attachment has an ID of the node.
-  volumeMayBePublished, // Calls the driver.
-  finalizerIsLeft, // Removes it, after the unpublish.
+  onlyStatusIsLeft, // Writes the status if our finalizer is removed and the status is outdated.
+  isDetached, // Ends the plan if our finalizer is removed, unless the driver still lists the volume as published.
+  lostVolumeIsDetached, // Removes our finalizer if the volume is detached and its PersistentVolume is gone.
+  volumeWasReplaced, // Blocks if the PersistentVolume was recreated with another handle than the attached volume has.
+  volumeIsLost, // Detaches by the attachment's annotations if the PersistentVolume is gone; blocks without them.
+  sourceIsUnknown, // Fails if the attachment has no usable volume source.
+  secretIsReferenced, // Reads the Secret of the volume, for this call only.
+  nodeIsUnknown, // Fails if neither the CSINode nor the attachment has a node ID.
+  volumeMayBePublished, // Calls ControllerUnpublishVolume.
+  finalizerIsLeft, // Removes our finalizer after the unpublish.
 ]
 
 /** Returns the steps of a detach in the order of their requests; none if the volume counts as detached. */
@@ -136,8 +136,8 @@ function removeFinalizer({ settings }: AttachmentView): DetachStep {
 }
 
 /**
- * The node ID, in this order: the ID that this process published the volume to, the ID in the CSINode, the ID in the
- * annotation. Undefined if the CSINode and the annotation are both missing, as after a restart.
+ * Returns the node ID, in this order: the ID that this process published the volume to, the ID in the CSINode, the ID
+ * in the annotation. Undefined if the CSINode and the annotation are both missing, as after a restart.
  */
 function nodeIdOf({ published, node, va }: AttachmentView, volumeId: string): string | undefined {
   const stored = nodeIdIn(node) ?? va.nodeId

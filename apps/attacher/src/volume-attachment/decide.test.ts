@@ -11,17 +11,17 @@ const attached = { attached: true }
 describe('operationOf', () => {
   const rows: [string, Partial<AttachmentView>, string, string | undefined][] = [
     ['attaches a new attachment', {}, 'attach', 'publish'],
-    ['keeps an attached one', { va: withFinalizer(attached) }, 'keep', undefined],
-    ['keeps an attached one without our finalizer', { va: attachment(attached) }, 'keep', undefined],
+    ['keeps an attached attachment', { va: withFinalizer(attached) }, 'keep', undefined],
+    ['keeps an attached attachment without our finalizer', { va: attachment(attached) }, 'keep', undefined],
     [
-      'attaches an attached one again if a listing disagrees',
+      'attaches an attached attachment again if a listing disagrees',
       { va: withFinalizer(attached), forced: true },
       'attach',
       'publish',
     ],
-    ['detaches a deleted one', { va: withFinalizer({ ...attached, deleting: true }) }, 'detach', 'removeFinalizer'],
+    ['detaches if it is deleted', { va: withFinalizer({ ...attached, deleting: true }) }, 'detach', 'removeFinalizer'],
     [
-      'detaches a deleted one that was never attached',
+      'detaches a deleted attachment that was never attached',
       { va: attachment({ deleting: true }), forced: true },
       'detach',
       'unpublish',
@@ -34,19 +34,19 @@ describe('operationOf', () => {
   })
 })
 
-describe('the plan of an attached attachment', () => {
+describe('`decide` for an attached attachment', () => {
   const rows: [string, Partial<AttachmentView>, KeepStep[]][] = [
-    ['is empty if it has our finalizer and no error', { va: withFinalizer(attached) }, []],
+    ['plans no step if the attachment has our finalizer and no error', { va: withFinalizer(attached) }, []],
     ['does not add our finalizer if it was missing from the start', { va: attachment(attached) }, []],
     [
       'restores our finalizer if another writer has removed it',
       { va: attachment(attached), stripped: true },
       [{ do: 'restoreFinalizer', finalizer: FINALIZER }],
     ],
-    ['restores no finalizer that is there', { va: withFinalizer(attached), stripped: true }, []],
-    ['keeps an error that no listing has made stale', { va: withFinalizer({ ...attached, attachError }) }, []],
+    ['does not restore an existing finalizer', { va: withFinalizer(attached), stripped: true }, []],
+    ['keeps an error until a listing confirms the attach', { va: withFinalizer({ ...attached, attachError }) }, []],
     [
-      'clears an error that a listing has made stale',
+      'clears an error if a listing confirms the attach',
       { va: withFinalizer({ ...attached, attachError }), confirmed: true },
       [{ do: 'clearError' }],
     ],
@@ -57,7 +57,7 @@ describe('the plan of an attached attachment', () => {
 })
 
 describe('checked', () => {
-  it('returns a fact, and throws without it', () => {
+  it('returns a defined fact, and throws for undefined', () => {
     expect(checked('id')).toBe('id')
     expect(() => checked(undefined)).toThrow('an earlier check ends the plan without this fact')
   })
@@ -65,13 +65,13 @@ describe('checked', () => {
 
 describe('hasStaleError', () => {
   it.each([
-    ['an attach error beside attached', withFinalizer({ attached: true, attachError }), true],
-    ['an attach error of one that is not attached', withFinalizer({ attachError }), false],
-    ['a detach error beside attached', withFinalizer({ attached: true, detachError: attachError }), false],
-    ['a detach error of one that is detached', attachment({ deleting: true, detachError: attachError }), true],
-    ['metadata of one that is detached', attachment({ deleting: true, metadata: { a: 'b' } }), true],
-    ['one that is detached, without error and metadata', attachment({ deleting: true }), false],
-    ['a detach error of one that is not detached', withFinalizer({ deleting: true, detachError: attachError }), false],
+    ['an attached attachment with an attach error', withFinalizer({ attached: true, attachError }), true],
+    ['a new attachment with an attach error', withFinalizer({ attachError }), false],
+    ['an attached attachment with a detach error', withFinalizer({ attached: true, detachError: attachError }), false],
+    ['a detached attachment with a detach error', attachment({ deleting: true, detachError: attachError }), true],
+    ['a detached attachment with metadata', attachment({ deleting: true, metadata: { a: 'b' } }), true],
+    ['a detached attachment without error and metadata', attachment({ deleting: true }), false],
+    ['a failed detach with its error', withFinalizer({ deleting: true, detachError: attachError }), false],
   ])('returns for %s: case %#', (_, object, stale) => {
     expect(hasStaleError(object, FINALIZER)).toBe(stale)
   })

@@ -4,16 +4,16 @@ import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { type DetachStep, decideDetach } from './decide-detach.ts'
 import type { AttachmentView } from './observe.ts'
 
-/** The steps that are due for an attachment. `keep`: it is attached and stays so; no step of it calls the driver. */
+/** The steps that are due for an attachment. `keep`: the volume stays attached, and no step calls the driver. */
 export type AttachmentPlan =
   | { readonly operation: 'attach'; readonly steps: readonly AttachStep[] }
   | { readonly operation: 'detach'; readonly steps: readonly DetachStep[] }
   | { readonly operation: 'keep'; readonly steps: readonly KeepStep[] }
 
 export type KeepStep =
-  /** Another writer has removed our finalizer. Without it no unpublish would follow. */
+  /** Restores our finalizer, which another writer has removed. Without it, no unpublish would follow. */
   | { readonly do: 'restoreFinalizer'; readonly finalizer: string }
-  /** An attach that was not needed has failed. */
+  /** Clears the attach error of a volume that is attached nevertheless. */
   | { readonly do: 'clearError' }
 
 export function decide(view: AttachmentView): AttachmentPlan {
@@ -35,7 +35,7 @@ export function operationOf({ va, forced }: Pick<AttachmentView, 'va' | 'forced'
   return va.attached === true && !forced ? 'keep' : 'attach'
 }
 
-/** An attachment that lacked our finalizer when this process saw it first is left alone. */
+/** Plans the steps for an attached volume. Only a finalizer whose removal this process has seen is restored. */
 export function decideKeep({ va, stripped, confirmed, settings }: AttachmentView): readonly KeepStep[] {
   const { finalizer } = settings
   const steps: KeepStep[] = []

@@ -36,14 +36,14 @@ describe('a detach', () => {
     expect(fixture.api.ofLowPriority).toEqual(['get login', 'patch va1/status'])
   })
 
-  it('passes the key and the signal of the run to the call', async () => {
+  it('passes the signal and the logger of the run to the driver call', async () => {
     const options: unknown[] = []
     const driver = { unpublish: async (_: object, given: object) => void options.push(given), lost: false }
     await fixture.run({ driver: driver as never })
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('blocks if the volume is missing, with the error in the status', async () => {
+  it('stores an error in the status and blocks if the volume is missing', async () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
       kind: 'blocked',
@@ -54,17 +54,17 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*detachError/)])
   })
 
-  it('ends when the status says that the volume is detached', async () => {
+  it('succeeds when the status shows that the volume is detached', async () => {
     expect(await fixture.run()).toBe(DONE)
   })
 
-  it('waits for no cause once its plan has no obstacle', async () => {
+  it('waits for no other object if the driver refuses the unpublish', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
     expect(fixture.lastRun.causes).toEqual([])
   })
 
-  it('sends nothing without our finalizer and with an up-to-date status', async () => {
+  it('sends nothing if our finalizer is removed and the status is up to date', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b'] }))
     const { status } = fixture.api.get('va1') as { status?: object }
     fixture.api.put({ ...deleting({ finalizers: ['a/b'] }), status: { ...status, attached: false } } as never)
@@ -72,7 +72,7 @@ describe('a detach', () => {
     expect([fixture.calls, fixture.api.requests]).toEqual([[], []])
   })
 
-  it('orphans the publication of another node ID', async () => {
+  it('enqueues an unpublish from an earlier node ID that the volume is still published to', async () => {
     const publication = { volume: 'handle-1', nodeName: 'node1', secret: undefined, migrated: false }
     for (const nodeId of ['former-id', 'node1-id'])
       fixture.memory.publishing({ uid: 'va1-uid' }, { ...publication, request: { volumeId: 'handle-1', nodeId } })
@@ -81,7 +81,7 @@ describe('a detach', () => {
   })
 })
 
-describe('a detach of a volume that is gone', () => {
+describe('a detach of a volume whose PersistentVolume is gone', () => {
   const remembered = { handle: 'handle-1', uid: 'pv1-uid' }
   const gone: AttachmentView = view({
     va: withFinalizer({ key: 'va1', uid: 'va1-uid', deleting: true, attached: true, remembered }),
@@ -94,7 +94,7 @@ describe('a detach of a volume that is gone', () => {
   it.each([
     ['calls the driver once the API server confirms the deletion', undefined],
     ['succeeds if the driver does not know the volume', new RpcError(CODES.NotFound, 'no such volume')],
-  ])('%s, and records its success', async (_, refusal) => {
+  ])('%s, and remembers that the volume is detached', async (_, refusal) => {
     fixture.api.objects.delete('pv1')
     if (refusal !== undefined) fixture.unpublish = () => Promise.reject(refusal)
     expect(await run()).toBe(DONE)
@@ -111,8 +111,8 @@ describe('a detach of a volume that is gone', () => {
   })
 
   it.each([
-    ['has a volume of that name', undefined, 'failed to detach: persistentvolume "pv1" has been made again'],
-    ['does not answer', apiError(500, 'InternalError', 'no'), 'failed to detach: no'],
+    ['has a PersistentVolume of that name', undefined, 'failed to detach: persistentvolume "pv1" has been made again'],
+    ['fails to answer', apiError(500, 'InternalError', 'no'), 'failed to detach: no'],
   ])('makes no call if the API server %s', async (_, failure, message) => {
     if (failure !== undefined) fixture.api.fail('get pv1', failure)
     expect(await run()).toMatchObject({ kind: 'retry', cause: { message } })
@@ -120,7 +120,7 @@ describe('a detach of a volume that is gone', () => {
   })
 })
 
-it('a detach of an existing volume is not recorded as the detach of a lost one', async () => {
+it('a detach is remembered as the detach of a lost volume only if the PersistentVolume is gone', async () => {
   await fixture.run()
   expect(fixture.memory.of({ uid: 'va1-uid' }).lostDetached).toBe(false)
   fixture.api.put(deleting())
@@ -131,7 +131,7 @@ it('a detach of an existing volume is not recorded as the detach of a lost one',
 const attachError = { message: 'no', time: TIME }
 const VA = { uid: 'va1-uid' }
 
-/** Another writer removes our finalizer from the attachment. */
+/** Records that another writer has removed our finalizer from the attachment. */
 function noteRemoval({ memory, clock }: ReconcileFixture): void {
   const backoff = { baseMs: 1_000, maxMs: 60_000 }
   memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
@@ -143,7 +143,7 @@ describe('a run over an attached attachment', () => {
     fixture = new ReconcileFixture()
   })
 
-  it('restores our finalizer, keeps those of others, and makes no call', async () => {
+  it('restores our finalizer, keeps foreign finalizers, and makes no call', async () => {
     fixture.api.put(va({ metadata: { finalizers: ['a/b'] }, status: { attached: true } }))
     noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
@@ -151,7 +151,7 @@ describe('a run over an attached attachment', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('waits if another writer removes it repeatedly', async () => {
+  it('waits if another writer removes our finalizer repeatedly', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     noteRemoval(fixture)
@@ -167,7 +167,7 @@ describe('a run over an attached attachment', () => {
     expect(fixture.api.requests.filter((each) => each.includes('attachError'))).toEqual([])
   })
 
-  it('fails after one patch if the API server refuses it for another reason', async () => {
+  it('fails after one patch if the API server refuses the patch for another reason than a failed test', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)
@@ -175,7 +175,7 @@ describe('a run over an attached attachment', () => {
     expect(fixture.api.requests.map((each) => each.split(' ')[0])).toEqual(['patch', 'get'])
   })
 
-  it('clears the error that a listing has made stale, once', async () => {
+  it('clears an attach error once, after a listing has confirmed the attach', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true, attachError } }))
     fixture.memory.note(VA, { listing: 'same' })
     await fixture.run()

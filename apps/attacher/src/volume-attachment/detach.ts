@@ -27,14 +27,15 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
     return await failed(run, steps.at(-1)?.do === 'block' ? 'blocked detach' : 'detach', error)
   }
   run.deps.memory.note(run.va, { statusPending: false })
-  // The attachment may have been published under another handle or node ID.
+  // The volume may still be published under another handle or node ID.
   orphanPublications(run)
   run.log.v(4)?.info('Fully detached')
   return DONE
 }
 
 /**
- * Returns true if the status needs no write: the attachment is gone with our finalizer, or its status shows the detach.
+ * Performs the steps of a detach. Returns true if no status must be written: the attachment is gone, or its status
+ * already shows the detach.
  */
 async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<boolean> {
   const { deps, signal, log } = run
@@ -57,7 +58,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         await confirmLost(run, step.name)
         break
       case 'removeFinalizer': {
-        // The answer of this write may be lost. Without our finalizer no other run would write the status.
+        // The answer to this patch may be lost. Then the note makes the next run write the status.
         deps.memory.note(run.va, { statusPending: true })
         const change = (va: CachedAttachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
         const saved = await patchTested(run, change).catch(during('could not mark as detached'))
@@ -85,7 +86,7 @@ async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<R
   try {
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {
-    // The back end may have lost the volume too, and then it is on no node.
+    // NotFound means that the storage has lost the volume too, so it is on no node.
     if (lost !== true || !isNotFoundByDriver(error)) throw error
   }
   if (lost === true) deps.memory.note(run.va, { lostDetached: true })
@@ -103,14 +104,14 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
   throw new OperationError(`persistentvolume "${name}" has been made again`)
 }
 
-/** Writes the status. It stays pending until it is stored, because no other event would start a try. */
+/** Writes the status. The memory marks it as pending until then, because no event would start another try. */
 async function markDetached(run: AttachmentRun): Promise<void> {
   run.deps.memory.note(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')
   await patchStatus(run, detachedPatch).catch(during('could not mark as detached'))
 }
 
-/** Maintains an attachment that stays attached. A failure is no `attachError`, because the volume is attached. */
+/** Maintains an attached volume. A failure is not stored as `attachError`, because the volume is attached. */
 export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[]): Promise<Outcome> {
   run.waitFor()
   if (steps.length === 0) run.log.v(4)?.info('VolumeAttachment is already attached')
@@ -126,7 +127,7 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
         unreachable(step)
     }
   }
-  // The answer to our write may show that another writer has reset the status. That starts no run by itself.
+  // The answer to our patch may show that another writer has reset the status. No event starts a run for that.
   const { attached, deleting } = newest(run)
   return attached === true || deleting ? SETTLED : AGAIN
 }
@@ -136,7 +137,7 @@ async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<
   await change.catch(during('could not restore the finalizer'))
   const { deleting, finalizers } = newest(run)
   if (deleting) return
-  // An admission policy, for example, removes it.
+  // An admission policy, for example, has removed the finalizer from our patch.
   if (!finalizers?.includes(finalizer)) throw new OperationError('the finalizer was written and not stored')
   run.log.v(2)?.info('Restored the finalizer that another writer has removed')
 }

@@ -1,10 +1,10 @@
 import type { PendingWork, Subject } from '@csi-sidecars/controller'
 import type { FailureTexts } from '../reporting/failure-reporter.ts'
 
-/** The API server refuses longer messages of some clients, and no user reads them. */
+/** The longest message of an Event, as in the API `events.k8s.io`. */
 const LONGEST_MESSAGE = 1024
 
-/** The events of a VolumeAttachment, and of the claim behind it, about failing attaches and detaches. */
+/** The texts of the events about failing attaches and detaches, on the VolumeAttachment and on its volume's claim. */
 export const ATTACHMENT_EVENTS: FailureTexts = {
   failed(work) {
     const error = work.message ?? ''

@@ -15,47 +15,47 @@ const thrownBy = (fail: () => never): unknown => {
 describe('failureOf', () => {
   const recorded = { record: true, code: undefined, retryAfterMs: undefined }
   const rows: { name: string; error: unknown; lost?: boolean; is: Partial<OperationFailure> }[] = [
-    { name: 'a step that cannot be taken', error: new OperationError('no'), is: { ...recorded, message: 'no' } },
+    { name: 'records a failed operation', error: new OperationError('no'), is: { ...recorded, message: 'no' } },
     {
-      name: 'a refusal of the API server, in front of it what was being done',
+      name: 'puts the name of the operation before a refusal of the API server',
       error: thrownBy(() => during('could not save')(apiError(500, 'InternalError', 'no'))),
       is: { ...recorded, message: 'could not save: no' },
     },
     {
-      name: 'an API server that asks to retry later',
+      name: 'does not record a failed operation after a 429 of the API server',
       error: thrownBy(() => during('could not save')(busy)),
       is: { ...recorded, record: false },
     },
-    { name: 'the same without the name of what was being done', error: busy, is: { ...recorded, record: false } },
+    { name: 'does not record a 429 of the API server', error: busy, is: { ...recorded, record: false } },
     {
-      name: 'a refusal of the driver, with its code',
+      name: 'records a refusal of the driver with its code',
       error: new RpcError(CODES.NotFound, 'gone'),
       is: { ...recorded, code: 5, message: 'rpc error: code = NotFound desc = gone' },
     },
     {
-      name: 'a driver that says when to come back',
+      name: 'returns the pause that the driver asks for',
       error: new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }),
       is: { ...recorded, code: 14, retryAfterMs: 3_000 },
     },
     {
-      name: 'a driver that says to come back at once, which it does not get',
+      name: 'ignores the request of the driver to retry at once',
       error: new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 0 }),
       is: { ...recorded, code: 14 },
     },
     {
-      name: 'a driver that disconnected during a call, which is awaited and not recorded',
+      name: 'does not record that the driver disconnected during a call',
       error: new RpcError(CODES.Unavailable, 'lost'),
       lost: true,
       is: { record: false, retryAfterMs: undefined },
     },
     {
-      name: 'a trouble with the API while the driver is away',
+      name: 'records an error of the API server while the driver is disconnected',
       error: new OperationError('no'),
       lost: true,
       is: { ...recorded, message: 'no' },
     },
-    { name: 'a mistake of our own', error: new TypeError('x is not a function'), is: { ...recorded } },
-    { name: 'something that is no error', error: 'what', is: { ...recorded, message: 'what' } },
+    { name: 'records an unexpected error', error: new TypeError('x is not a function'), is: { ...recorded } },
+    { name: 'records a thrown value that is not an Error', error: 'what', is: { ...recorded, message: 'what' } },
   ]
   it.each(rows)('$name', ({ error, lost = false, is }) => {
     expect(failureOf(error, lost)).toMatchObject(is)

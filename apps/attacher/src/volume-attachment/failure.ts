@@ -38,7 +38,7 @@ export interface OperationFailure {
 export function failureOf(error: unknown, driverLost: boolean): OperationFailure {
   const message = messageOf(error)
   if (error instanceof RpcError) {
-    // A driver that asks for no pause gets the usual back-off, because it would be called without a pause.
+    // A requested pause of 0 means the usual back-off: otherwise the driver would be called again without a pause.
     const retryAfterMs = error.retryAfterMs || undefined
     return { message, code: error.code, record: !driverLost, retryAfterMs }
   }

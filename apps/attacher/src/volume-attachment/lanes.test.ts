@@ -26,7 +26,7 @@ describe('placementOf', () => {
   it.each([
     { name: 'an attach', va: attachment(), lane: 0, blocks: undefined },
     { name: 'a detach', va: deleting, lane: 1, blocks: 'volume handle-1' },
-  ])('places $name in lane $lane with blocks "$blocks"', ({ va, lane, blocks }) => {
+  ])('places $name in lane $lane, where it blocks group "$blocks"', ({ va, lane, blocks }) => {
     const { lane: found, blocks: blocked } = place(va, volume())
     expect([found, blocked]).toEqual([lane, blocks])
   })
@@ -40,14 +40,14 @@ describe('placementOf', () => {
     { modes: ['New'], max: 1 },
     { modes: [], max: 1 },
     { modes: undefined, max: 1 },
-  ])('allows for $modes one call for a node and $max publishes of the volume', ({ modes, max }) => {
+  ])('allows one call for each node, and $max concurrent publishes for access modes $modes', ({ modes, max }) => {
     const onNode = { group: 'volume handle-1 on node1', max: 1 }
     const pv = volume({ accessModes: modes })
     expect(place(attachment(), pv).limits).toEqual([{ group: 'volume handle-1', max }, onNode])
     expect(place(deleting, pv).limits).toEqual([onNode])
   })
 
-  it('uses the name of a volume whose handle is unknown', () => {
+  it('groups calls by the name of the volume if its handle is unknown', () => {
     const names = ['volume of pv1', 'volume of pv1 on node1']
     expect(groups(attachment())).toEqual(names)
     expect(groups(attachment(), volume({ nfs: { server: 's', path: '/' } }))).toEqual(names)
@@ -61,12 +61,12 @@ describe('placementOf', () => {
       limit: { group: 'volume vol-1', max: 1 },
     },
     {
-      name: 'its many nodes',
+      name: 'the access mode for many nodes',
       source: { accessModes: ['ReadWriteMany'], cinder: { volumeID: 'v' } },
       limit: { group: 'volume v', max: Number.POSITIVE_INFINITY },
     },
     {
-      name: 'the single node of a disk whose modes translation narrows',
+      name: 'the access mode that the translation narrows to a single node',
       source: { accessModes: ['ReadWriteMany'], gcePersistentDisk: { pdName: 'd' } },
       limit: { group: 'volume projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d', max: 1 },
     },
@@ -74,7 +74,7 @@ describe('placementOf', () => {
     expect(place(attachment(), volume(source)).limits[0]).toEqual(limit)
   })
 
-  it("uses a substitute for the handle of another driver's volume, and allows it on many nodes", () => {
+  it("uses a hash of the handle for another driver's volume, and allows it on many nodes", () => {
     const limitOf = (name: string, spec: PersistentVolume['spec']): GroupLimit | undefined =>
       place(attachment({ pvName: name }), volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name }))
         .limits[0]
@@ -85,7 +85,7 @@ describe('placementOf', () => {
     expect(limitOf('pv1', { accessModes: ['ReadWriteMany'] })).toEqual({ ...single, max: Number.POSITIVE_INFINITY })
   })
 
-  it("uses the same name whether the source of another driver's volume was read or not", () => {
+  it("gives another driver's volume the same name whether its source was read or not", () => {
     const foreign = volume({ csi: csi({ driver: 'other' }) })
     const read: CachedVolume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
     const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
@@ -96,7 +96,7 @@ describe('placementOf', () => {
     { name: 'no source', va: attachment({ pvName: undefined }) },
     { name: 'both sources', va: attachment({ inlineSpec: { csi: csi() } }) },
     { name: 'an inline spec that is not CSI', va: attachment({ pvName: undefined, inlineSpec: {} }) },
-  ])('gives an attachment with $name its own group', ({ va }) => {
+  ])('places an attachment with $name in a separate group', ({ va }) => {
     expect(place(va, volume()).limits[0]).toEqual({ group: 'volume va1', max: 1 })
   })
 
@@ -105,7 +105,7 @@ describe('placementOf', () => {
     expect(place(va).limits[0]).toEqual({ group: 'volume handle-1', max: 1 })
   })
 
-  it('places an orphaned publication as a detach', () => {
+  it('places the unpublish of a volume without an attachment like a detach', () => {
     const memory = new AttachmentMemory()
     const request = { volumeId: 'handle-1', nodeId: 'id' }
     const publication = { volume: 'handle-1', nodeName: 'node1', request, secret: undefined, migrated: false }
@@ -121,7 +121,7 @@ describe('placementOf', () => {
     }
   })
 
-  it('limits nothing for a deleted attachment', () => {
+  it('sets no limits for a deleted attachment', () => {
     expect(place(undefined)).toEqual({ lane: 0, limits: [] })
   })
 })
@@ -142,7 +142,7 @@ describe('attachmentLanes', () => {
     return taken
   }
 
-  it.each([1, 2, 10, 100])('detaches alone occupy all of %d workers, and attaches alone too', (workers) => {
+  it.each([1, 2, 10, 100])('detaches alone occupy all %d workers, and so do attaches alone', (workers) => {
     expect(started(workers, attachments(200, true))).toHaveLength(workers)
     expect(started(workers, attachments(200, false))).toHaveLength(workers)
   })
@@ -163,7 +163,7 @@ describe('attachmentLanes', () => {
     expect(taken.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])
   })
 
-  it('a detach of a volume comes before its publish on another node, also for two volumes of one handle', () => {
+  it('a volume is detached before it is published on another node, even if two PersistentVolumes share it', () => {
     const shared = { csi: csi() }
     const volumes = reader(
       volume({ ...shared, accessModes: ['ReadWriteOnce'] }, { name: 'rwo' }),

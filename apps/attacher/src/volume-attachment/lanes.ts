@@ -15,7 +15,7 @@ export interface LaneSettings {
   readonly maxInflightPerNode: number
 }
 
-/** The caches and the memory that the placement of a key depends on. */
+/** The caches and the memory that decide where a key is queued. */
 export interface LaneSources {
   readonly attachments: Pick<Reader<CachedAttachment>, 'get'>
   readonly volumes: Pick<Reader<CachedVolume>, 'get'>
@@ -23,8 +23,8 @@ export interface LaneSources {
 }
 
 /**
- * Returns one lane for attaches and one for detaches. Hanging or failing detaches never block attaches.
- * Reserved attaches start while detaches, or retried attaches, occupy all workers.
+ * Returns the two parts of the queue: one lane for attaches and one for detaches. New attaches start even while hanging
+ * detaches, or retried attaches, occupy all workers.
  */
 export function attachmentLanes(settings: LaneSettings, sources: LaneSources): Lanes {
   const { workers } = settings
@@ -38,7 +38,7 @@ export function attachmentLanes(settings: LaneSettings, sources: LaneSources): L
 type NodeLimit = Pick<LaneSettings, 'maxInflightPerNode'>
 
 /**
- * Returns the placement of a key:
+ * Returns the lane of a key, and the limits of concurrent calls that apply to it:
  * - One call at a time runs for a volume and a node.
  * - A volume for a single node is published for one attachment at a time, whichever PersistentVolumes name it.
  * - A publish waits for all detaches of its volume, also for queued ones. A detach waits for no publish on another
@@ -69,7 +69,7 @@ function everywhere(volume: string): string {
   return `volume ${volume}`
 }
 
-/** Returns the name of the volume in the lanes. */
+/** Returns the name under which the queue counts the calls for a volume. */
 export function volumeName(va: CachedAttachment, volume: AttachVolumeView): string {
   return identityOf(va, volume).name
 }
@@ -80,7 +80,7 @@ export function volumeName(va: CachedAttachment, volume: AttachVolumeView): stri
  */
 function identityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; manyNodes: boolean } {
   const pv = volume.from === 'pv' ? volume.pv : undefined
-  // No cache has the source of another driver's volume, so a source that was read must not matter here.
+  // The source of another driver's volume is not cached. Its cached hash is used even if the source was read.
   if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }
   const source = callSource(volume)
   // Translation can narrow the access modes of an in-tree volume.

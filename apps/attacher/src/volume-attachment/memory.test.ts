@@ -16,20 +16,20 @@ function publish(va: { uid: string }, nodeId = 'id', volumeId = 'h'): Publicatio
   return publication
 }
 
-describe('the record of an attachment', () => {
-  it('keeps each fact until another one replaces it', () => {
+describe('AttachmentMemory, for one attachment', () => {
+  it('keeps each fact until a later fact replaces it', () => {
     memory.note(VA, { listing: 'different' })
     memory.note(VA, { statusPending: true })
     memory.note(VA, { listing: 'same' })
     expect(memory.of(VA)).toMatchObject({ listing: 'same', statusPending: true, gone: false, lostDetached: false })
   })
 
-  it('belongs to the uid: a recreated attachment has an empty one', () => {
+  it('knows no facts about a recreated attachment', () => {
     memory.note(VA, { gone: true, listing: 'different' })
     expect(memory.of(OTHER)).toMatchObject({ gone: false, listing: undefined, published: [] })
   })
 
-  it('becomes empty when the attachment is gone', () => {
+  it('forgets all facts when the attachment is gone', () => {
     memory.note(VA, { gone: true, listing: 'different', statusPending: true })
     memory.forget(VA)
     expect(memory.of(VA)).toMatchObject({ gone: false, listing: undefined, statusPending: false })
@@ -54,11 +54,11 @@ describe('the record of an attachment', () => {
   })
 })
 
-describe('orphaned publications', () => {
+describe('AttachmentMemory, for publications without an attachment', () => {
   const orphans = (): unknown[] => [memory.orphanedPublicationsOn('node1'), memory.orphanedPublication('h on id')]
   const NONE = [[], undefined]
 
-  it('exist from the end of their attachment until they are unpublished', () => {
+  it('keeps a publication as orphaned from the end of its attachment until it is unpublished', () => {
     const publication = publish(VA)
     expect(orphans()).toEqual(NONE)
     expect(memory.forget(VA)).toEqual(['h on id'])
@@ -68,7 +68,7 @@ describe('orphaned publications', () => {
     expect(orphans()).toEqual(NONE)
   })
 
-  it('contain all publications of other volumes than the named one', () => {
+  it('orphans the publications of all volumes except the named volume', () => {
     publish(VA, 'id', 'former')
     const current = publish(VA, 'id', 'h')
     publish(OTHER, 'id', 'i')
@@ -77,7 +77,7 @@ describe('orphaned publications', () => {
     expect(memory.of(VA).published).toEqual([current])
   })
 
-  it('end when another attachment publishes the volume on the node', () => {
+  it('drops an orphaned publication when another attachment publishes the volume on the node', () => {
     publish(VA)
     memory.forget(VA)
     publish(OTHER)

@@ -2,9 +2,9 @@ import type { ListingResult } from '../published-nodes/resync.ts'
 import type { UndoneWrite } from '../term/deps.ts'
 import type { PublishSecretRef, UnpublishRequest } from '../volumes/call-source.ts'
 
-/** A publish that this process has sent since it leads, and the request that undoes it. */
+/** A publish that this process has sent since it leads, and the unpublish request that undoes it. */
 export interface Publication {
-  /** The volume's name in the lanes: `volumeName`. */
+  /** The name under which the queue counts the calls for the volume: see `volumeName`. */
   readonly volume: string
   readonly nodeName: string
   readonly request: UnpublishRequest
@@ -16,17 +16,17 @@ export interface Publication {
 export interface AttachmentRecord {
   /** The result of the last comparison with the driver's listing. Runs act on it until one of them succeeds. */
   readonly listing: ListingResult | undefined
-  /** The status must be written. Without our finalizer, nothing in the API shows that it is outdated. */
+  /** True if the status must be written. Without our finalizer, no API object shows that the status is outdated. */
   readonly statusPending: boolean
-  /** The API server has reported that the attachment is gone, and the cache still holds it. */
+  /** True if the API server has reported that the attachment is gone, and the cache still holds it. */
   readonly gone: boolean
-  /** The lost volume is detached: it is not detached again. */
+  /** True if a volume whose PersistentVolume is gone was detached, so that it is not detached again. */
   readonly lostDetached: boolean
-  /** Another writer has set `attached` back to false. */
+  /** Set if another writer has set `attached` back to false. */
   readonly statusReverted: UndoneWrite | undefined
-  /** Another writer has removed our finalizer from the living attachment. */
+  /** Set if another writer has removed our finalizer from an attachment that is not being deleted. */
   readonly finalizerRemoved: UndoneWrite | undefined
-  /** The publishes without a successful unpublish, whatever the driver answered. The last publish comes last. */
+  /** The publishes without a successful unpublish, in their order, whatever the driver answered. */
   readonly published: readonly Publication[]
 }
 
@@ -43,8 +43,8 @@ const EMPTY: AttachmentRecord = {
 type Identity = { readonly uid: string }
 
 /**
- * The facts that the API cannot hold. They are lost with the process and with leadership, without harm.
- * An orphaned publication is a publication whose attachment is gone or names another volume now.
+ * Facts about attachments that are not in the API. To lose them with the process or the lease does no harm.
+ * An orphaned publication is a published volume whose attachment is gone or now names another volume.
  */
 export class AttachmentMemory {
   /** The records by UID: a recreated attachment has a new record. */
@@ -76,7 +76,7 @@ export class AttachmentMemory {
     if (others.length < published.length) this.note(va, { published: others })
   }
 
-  /** Orphans the publications of the attachment, except the publications of `volume`. Returns their keys. */
+  /** Marks the attachment's publications as orphaned, except publications of `volume`. Returns the keys to enqueue. */
   orphan(va: Identity, volume?: string): readonly string[] {
     const { published } = this.of(va)
     const orphans = published.filter((each) => each.volume !== volume)
@@ -89,7 +89,7 @@ export class AttachmentMemory {
     })
   }
 
-  /** Drops the record of an attachment that is gone, and orphans its publications. Returns their keys. */
+  /** Drops the record of a deleted attachment, and marks its publications as orphaned. Returns the keys to enqueue. */
   forget(va: Identity): readonly string[] {
     const keys = this.orphan(va)
     this.#records.delete(va.uid)

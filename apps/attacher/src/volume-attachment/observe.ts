@@ -20,17 +20,17 @@ export interface AttachmentView {
   readonly va: CachedAttachment
   readonly volume: AttachVolumeView
   readonly node: AttachNodeView
-  /** The driver's listing disagrees with the status: a run acts although the status needs no change. */
+  /** True if the driver's listing disagrees with the status: a run acts although the status needs no change. */
   readonly forced: boolean
-  /** The driver's listing agrees with the status, so errors of earlier tries are outdated. */
+  /** True if the driver's listing agrees with the status, so that errors of earlier tries are outdated. */
   readonly confirmed: boolean
-  /** Another writer has removed our finalizer from the living attachment. */
+  /** True if another writer has removed our finalizer from an attachment that is not being deleted. */
   readonly stripped: boolean
-  /** Our finalizer is removed, and the status is not written yet: it may still be `attached: true`. */
+  /** True if our finalizer is removed and the status is not written yet: it may still be `attached: true`. */
   readonly statusPending: boolean
-  /** The publications of this process for the attachment, the last one last. */
+  /** The publishes of this process for the attachment, in their order. */
   readonly published: readonly Publication[]
-  /** The lost volume is detached, and our finalizer is still on the attachment. */
+  /** True if a volume whose PersistentVolume is gone is detached, and only our finalizer must be removed. */
   readonly lostDetached: boolean
   readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings
@@ -46,7 +46,7 @@ export interface AttachmentObserveDeps {
   readonly settings: AttachSettings
 }
 
-/** Undefined if the attachment is gone, or belongs to another attacher. */
+/** Reads the state of an attachment. Undefined if it is gone, or belongs to another attacher. */
 export type ObserveAttachment = (key: string, signal: AbortSignal) => Promise<AttachmentView | undefined>
 
 export function observeAttachment(deps: AttachmentObserveDeps): ObserveAttachment {
@@ -59,7 +59,7 @@ export function observeAttachment(deps: AttachmentObserveDeps): ObserveAttachmen
   }
 }
 
-/** Returns the view from caches and memory alone. The volume of another driver has no source in it. */
+/** Returns the state of an attachment from caches and memory alone. It lacks the source of another driver's volume. */
 export function viewOf(va: CachedAttachment, deps: Omit<AttachmentObserveDeps, 'attachments' | 'api'>): AttachmentView {
   const { volumes, nodes, driver, memory, settings } = deps
   const { listing, statusPending, finalizerRemoved, published, lostDetached } = memory.of(va)

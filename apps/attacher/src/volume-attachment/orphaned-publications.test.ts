@@ -20,15 +20,15 @@ beforeEach(() => {
   fixture.memory.forget({ uid: 'gone' })
 })
 
-describe('the detach of an orphaned publication', () => {
-  it('logs the volume, and is done after the call', async () => {
+describe('reconcileOrphanedPublication', () => {
+  it('unpublishes the volume, and logs its name', async () => {
     expect(await fixture.run({}, KEY)).toBe(DONE)
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
     expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
     expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()
   })
 
-  it('passes the key and the signal of the run to the call', async () => {
+  it('passes the signal and the logger of the run to the driver call', async () => {
     const options: unknown[] = []
     const unpublish = async (_: object, given: object) => {
       options.push(given)
@@ -39,7 +39,7 @@ describe('the detach of an orphaned publication', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('reports why it failed', async () => {
+  it('returns the error of the driver', async () => {
     const refusal = new RpcError(CODES.Internal, 'no')
     fixture.unpublish = () => Promise.reject(refusal)
     expect(await fixture.run({}, KEY)).toMatchObject({ kind: 'retry', cause: { cause: refusal } })

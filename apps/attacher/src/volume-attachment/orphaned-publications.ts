@@ -7,14 +7,14 @@ import { volumeName } from './lanes.ts'
 import type { Publication } from './memory.ts'
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
 
-/** Orphans the remaining publications of the attachment, and enqueues their keys. */
+/** Enqueues an unpublish of each volume that is still published for the attachment. */
 export function orphanPublications({ deps, va }: AttachmentRun): void {
   for (const key of deps.memory.orphan(va)) deps.enqueue(key)
 }
 
 /**
- * Unpublishes an orphaned publication. A user removed the finalizer by hand, or the PersistentVolume was recreated.
- * A living attachment of the same volume and node is responsible instead. When it ends, this key runs again.
+ * Unpublishes a volume without an attachment: a user removed the finalizer by hand, or the PersistentVolume was
+ * recreated. If another attachment has the volume on the node, this key runs again when that attachment ends.
  */
 export async function reconcileOrphanedPublication(
   publication: Publication,
@@ -33,7 +33,7 @@ export async function reconcileOrphanedPublication(
   } catch (error) {
     signal.throwIfAborted()
     const { lost } = deps.driver
-    // The volume or the node is gone too, so there is nothing to repeat.
+    // NotFound means that the volume or the node is gone, so the unpublish is not repeated.
     if (lost || !isNotFoundByDriver(error)) {
       const { message, retryAfterMs } = failureOf(error, lost)
       const cause = new OperationError(`failed to detach: ${message}`, { cause: error })

@@ -15,7 +15,7 @@ import {
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const TIME = '2026-01-02T03:04:05Z'
-/** Each patch names the UID of the attachment in the fixtures. */
+/** Returns a merge patch with the UID of the attachment in the fixtures. */
 const merge = ({ metadata, ...change }: { metadata?: object; status?: object }): Patch => ({
   kind: 'merge',
   body: { metadata: { uid: 'va1-uid', ...metadata }, ...change },
@@ -34,7 +34,7 @@ const error = (message: string, errorCode?: number): { message: string; time: st
 describe('addFinalizerPatch', () => {
   it.each([
     {
-      name: 'adds both, where there is neither a map nor a list',
+      name: 'adds node ID and finalizer to an attachment without annotations and finalizers',
       va: attachment(),
       operations: [
         { op: 'test', path: '/metadata/annotations', value: null },
@@ -44,7 +44,7 @@ describe('addFinalizerPatch', () => {
       ],
     },
     {
-      name: 'adds the node id to the annotations of others, and the finalizer to an empty list',
+      name: 'adds the node ID to foreign annotations, and the finalizer to an empty list',
       va: attachment({ annotated: true, finalizers: [] }),
       operations: [
         { op: 'add', path: NODE_ID, value: 'n' },
@@ -53,7 +53,7 @@ describe('addFinalizerPatch', () => {
       ],
     },
     {
-      name: 'adds only the finalizer, behind foreign ones',
+      name: 'adds only the finalizer, after foreign finalizers, if the node ID is stored',
       va: attachment({ annotated: true, nodeId: 'n', finalizers: ['b/b', 'a/a'] }),
       operations: [
         { op: 'test', path: '/metadata/finalizers', value: ['b/b', 'a/a'] },
@@ -61,7 +61,7 @@ describe('addFinalizerPatch', () => {
       ],
     },
     {
-      name: 'overwrites a wrong node id',
+      name: 'overwrites a wrong node ID',
       va: withFinalizer({ nodeId: 'wrong' }),
       operations: [{ op: 'add', path: NODE_ID, value: 'n' }],
     },
@@ -69,13 +69,13 @@ describe('addFinalizerPatch', () => {
     expect(addFinalizerPatch(va, { nodeId: 'n', finalizer: FINALIZER })).toEqual(tested(operations))
   })
 
-  it('returns undefined if the attachment has both', () => {
+  it('returns undefined if the attachment has node ID and finalizer', () => {
     expect(addFinalizerPatch(withFinalizer(), { nodeId: 'node1-id', finalizer: FINALIZER })).toBeUndefined()
   })
 })
 
 describe('restoreFinalizerPatch', () => {
-  it('adds the finalizer alone', () => {
+  it('adds only the finalizer', () => {
     expect(restoreFinalizerPatch(attachment(), FINALIZER)).toEqual(
       tested([
         { op: 'test', path: '/metadata/finalizers', value: null },
@@ -100,7 +100,7 @@ describe('removeFinalizerPatch', () => {
 })
 
 describe('confirmedPatch', () => {
-  it('clears the attach error alone', () => {
+  it('clears only the attach error', () => {
     const va = withFinalizer({ attached: true, attachError: error('x'), detachError: error('y') })
     expect(confirmedPatch(va)).toEqual(merge({ status: { attachError: null } }))
     expect(confirmedPatch(withFinalizer({ attached: true }))).toBeUndefined()
@@ -109,7 +109,7 @@ describe('confirmedPatch', () => {
 
 describe('attachedPatch', () => {
   it.each([
-    { name: 'sets attached alone', va: withFinalizer(), context: {}, status: { attached: true } },
+    { name: 'sets only `attached`', va: withFinalizer(), context: {}, status: { attached: true } },
     {
       name: 'stores the publish context',
       va: withFinalizer(),
@@ -123,13 +123,13 @@ describe('attachedPatch', () => {
       status: { attached: true, attachError: null },
     },
     {
-      name: 'replaces an older context, removed keys included',
+      name: 'replaces an older publish context, including removed keys',
       va: withFinalizer({ attached: true, metadata: { a: '1', b: '2' } }),
       context: { b: '3' },
       status: { attachmentMetadata: { a: null, b: '3' } },
     },
     {
-      name: 'removes an older context for an empty one',
+      name: 'removes an older publish context if the new context is empty',
       va: withFinalizer({ attached: true, metadata: { a: '1' } }),
       context: {},
       status: { attachmentMetadata: null },
@@ -150,7 +150,7 @@ describe('attachedPatch', () => {
 })
 
 describe('detachedPatch', () => {
-  it('clears context and detach error, not the attach error', () => {
+  it('clears publish context and detach error, and keeps the attach error', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' }, detachError: error('x'), attachError: error('y') })
     expect(detachedPatch(va)).toEqual(
       merge({ status: { attached: false, attachmentMetadata: null, detachError: null } }),
@@ -197,7 +197,7 @@ describe('attachErrorPatch', () => {
     [`${'a'.repeat(1023)}é`, 'a'.repeat(1023)],
     [`${'a'.repeat(1022)}€`, 'a'.repeat(1022)],
     [`${'a'.repeat(1022)}é`, `${'a'.repeat(1022)}é`],
-  ])('cuts a message at 1024 bytes, never within a character: case %#', (message, stored) => {
+  ])('shortens a message to 1024 bytes without splitting a character: case %#', (message, stored) => {
     expect(patchOf(withFinalizer(), message)).toMatchObject({ body: { status: { attachError: { message: stored } } } })
   })
 })

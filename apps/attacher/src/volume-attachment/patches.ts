@@ -14,11 +14,11 @@ const LONGEST_MESSAGE_BYTES = 1024
 const ANNOTATIONS = '/metadata/annotations'
 const FINALIZERS = '/metadata/finalizers'
 
-/** The content of the patch before a publish. */
+/** The data that is stored on a VolumeAttachment before its volume is published. */
 export interface PublishNote {
   readonly nodeId: string
   readonly finalizer: string
-  /** The published volume, with `--recover-lost-volumes`. */
+  /** The volume to publish. It is stored with `--recover-lost-volumes`. */
   readonly remember?: RememberedVolume | undefined
 }
 
@@ -123,7 +123,8 @@ interface StatusChange {
 }
 
 /**
- * The patch carries the UID, so the API server refuses it for a recreated object. Undefined if it would change nothing.
+ * Returns a merge patch with the UID, so that the API server refuses it for a recreated attachment. Undefined if it
+ * would change nothing.
  */
 function statusPatch(va: CachedAttachment, change: StatusChange): Patch | undefined {
   const { uid, attached, metadata: attachmentMetadata, attachError, detachError } = va
@@ -132,7 +133,7 @@ function statusPatch(va: CachedAttachment, change: StatusChange): Patch | undefi
   return Object.keys(body).length === 0 ? undefined : { kind: 'merge', body: { metadata: { uid }, ...body } }
 }
 
-/** The patch tests the UID, so the API server refuses it for a recreated object. */
+/** Returns a JSON patch that tests the UID, so that the API server refuses it for a recreated attachment. */
 function testedPatch({ uid }: CachedAttachment, operations: readonly object[]): Patch | undefined {
   if (operations.length === 0) return undefined
   return { kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: uid }, ...operations] }

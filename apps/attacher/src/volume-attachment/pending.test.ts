@@ -67,12 +67,12 @@ describe('subjectOf', () => {
     expect(subject(attachment({ deleting: true }))).toMatchObject({ operation: 'detach' })
   })
 
-  it('returns nothing for an attachment that the API server reports as gone', () => {
+  it('returns undefined for an attachment that the API server reports as gone', () => {
     memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(subject(attachment())).toBeUndefined()
   })
 
-  it('returns the detach of an orphaned publication', () => {
+  it('returns a detach for a published volume whose attachment is gone', () => {
     memory.publishing(
       { uid: 'u' },
       {
@@ -88,7 +88,7 @@ describe('subjectOf', () => {
   })
 })
 
-describe('the obstacle of a subject', () => {
+describe('the obstacle of `subjectOf`', () => {
   const obstacle = (change: Partial<CachedAttachment> = {}): unknown =>
     (subject(withFinalizer({ attached: false, ...change })) as { obstacle?: string }).obstacle
   const detaching = { deleting: true, attached: true }

@@ -12,7 +12,7 @@ export interface SubjectSources {
   readonly viewOf: (va: CachedAttachment) => AttachmentView
 }
 
-/** Returns the reports of pending attaches and detaches. */
+/** Returns the table that describes pending attaches and detaches for reports. */
 export function attachmentTable(sources: SubjectSources): PendingTable {
   return {
     sidecar: SIDECAR,
@@ -27,8 +27,8 @@ export function attachmentTable(sources: SubjectSources): PendingTable {
 }
 
 /**
- * Returns the pending work of an attachment according to its plan, or of an orphaned publication. Undefined if nothing
- * is due.
+ * Returns the pending work of an attachment according to its plan, or the pending unpublish of a volume without an
+ * attachment. Undefined if no work is due.
  */
 export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectSources): Subject | undefined {
   const orphaned = memory.orphanedPublication(key)
@@ -54,7 +54,7 @@ export function objectOf({ key, uid }: Pick<CachedAttachment, 'key' | 'uid'>): N
   return { kind: 'VolumeAttachment', namespace: '', name: key, uid }
 }
 
-/** Returns the attributes of a trace. The key of a deleted attachment has a detach at most. */
+/** Returns the attributes of a run's trace. A run over a deleted attachment can only be a detach. */
 export function attachmentTraceSubject(
   attachments: Pick<Reader<CachedAttachment>, 'get'>,
 ): (key: string) => TraceSubject {

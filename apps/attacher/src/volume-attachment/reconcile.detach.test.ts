@@ -16,7 +16,7 @@ beforeEach(() => {
 describe('a detach', () => {
   beforeEach(() => fixture.api.put(deleting()))
 
-  it('unpublishes and removes the finalizer, in one write', async () => {
+  it('unpublishes, and then removes the finalizer in one write', async () => {
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
     expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
@@ -31,7 +31,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('records that the status cannot be written, and writes it later without another unpublish', async () => {
+  it('writes a failed status later, without another unpublish', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({
@@ -49,7 +49,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('writes no pending status once the attachment is gone', async () => {
+  it('drops a pending status once the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
     await fixture.run()
@@ -59,7 +59,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toHaveLength(2)
   })
 
-  it('drops the pending status after an answer that the attachment is gone', async () => {
+  it('drops a pending status if the API server reports that the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.unpublish = async () => {
       fixture.late.set('va1', deleting({ finalizers: ['a/b', FINALIZER] }))
@@ -91,7 +91,7 @@ describe('a detach', () => {
     expect(fixture.api.requests.at(-1)).toBe(REMOVE_FINALIZER)
   })
 
-  it('writes nothing for a forced detach without finalizer and `attached`', async () => {
+  it('writes nothing after a forced detach of an attachment without finalizer and `attached`', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -99,7 +99,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('writes the status of a forced detach without finalizer', async () => {
+  it('writes the status after a forced detach of an attached attachment without finalizer', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()

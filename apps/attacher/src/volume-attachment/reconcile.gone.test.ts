@@ -33,9 +33,9 @@ describe('an attachment that is deleted during its run', () => {
   })
 
   it.each([
-    { name: 'by the driver', error: undefined },
-    { name: 'and the driver refuses', error: new RpcError(CODES.Internal, 'no') },
-  ])('unpublishes if no other attachment names the volume and the node: published $name', async ({ error }) => {
+    { name: 'has published it', error: undefined },
+    { name: 'has refused the publish', error: new RpcError(CODES.Internal, 'no') },
+  ])('unpublishes the volume if no other attachment names it, and the driver $name', async ({ error }) => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       if (error !== undefined) throw error
@@ -50,7 +50,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.calls).toHaveLength(2)
   })
 
-  it('unpublishes when the driver is back, if it disconnected before its answer', async () => {
+  it('unpublishes the volume after a reconnect if the driver disconnected before its answer', async () => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       fixture.lost = true
@@ -69,17 +69,17 @@ describe('an attachment that is deleted during its run', () => {
     { name: 'on another node', object: { metadata: { uid: 'other' }, nodeName: 'node2' }, unpublished: true },
     { name: 'of another attacher', object: { metadata: { uid: 'other' }, attacher: 'other' }, unpublished: true },
     {
-      name: 'that goes too, without our finalizer',
+      name: 'that is being deleted without our finalizer',
       object: { metadata: { uid: 'other', deletionTimestamp: TIME, finalizers: ['a/b'] } },
       unpublished: true,
     },
     {
-      name: 'that goes too, with our finalizer',
+      name: 'that is being deleted with our finalizer',
       object: { metadata: { uid: 'other', deletionTimestamp: TIME, finalizers: [FINALIZER] } },
       unpublished: false,
     },
-    { name: 'that stays', object: { metadata: { uid: 'other' } }, unpublished: false },
-  ])('unpublishes if another attachment exists $name: $unpublished', async ({ object, unpublished }) => {
+    { name: 'that is not being deleted', object: { metadata: { uid: 'other' } }, unpublished: false },
+  ])('unpublishes although another attachment exists $name: $unpublished', async ({ object, unpublished }) => {
     const {
       nodeName = 'node1',
       attacher = DRIVER,
@@ -97,7 +97,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.memory.orphanedPublication(LEFT) === undefined).toBe(unpublished)
   })
 
-  it('unpublishes with the secret of the publish', async () => {
+  it('unpublishes with the same secret as the publish', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
     fixture.publish = async () => {
@@ -115,7 +115,7 @@ describe('an attachment that is deleted during its run', () => {
       code: 'Internal',
       outcome: { kind: 'retry', cause: new Error('failed to detach: rpc error: code = Internal desc = no') },
     },
-  ] as const)('causes one more detach after $code: $outcome.kind', async ({ code, outcome }) => {
+  ] as const)('returns $outcome.kind if the driver answers the unpublish with $code', async ({ code, outcome }) => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       return {}
@@ -126,7 +126,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.memory.orphanedPublication(LEFT) === undefined).toBe(outcome.kind === 'settled')
   })
 
-  it('does not publish if its end is known before', async () => {
+  it('does not publish if the cache shows the deletion before the call', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.api.put(va({ metadata: FINALIZED }))
@@ -142,7 +142,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('reads the attachment again while the cache holds it, and makes no call', async () => {
+  it('confirms the deletion by a read while the cache holds the attachment, and makes no second publish', async () => {
     fixture.publish = async () => {
       fixture.late.set('va1', va({ metadata: FINALIZED }))
       fixture.api.objects.delete('va1')
@@ -161,7 +161,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.calls).toHaveLength(3)
   })
 
-  it('retries the write if the second read finds the attachment', async () => {
+  it('retries the write after a 404 if a read finds the attachment', async () => {
     fixture.api.fail('patch va1/status', apiError(404, 'NotFound', 'no such path'))
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
@@ -170,21 +170,21 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.enqueued).toEqual([])
   })
 
-  it('counts as existing if the second read fails', async () => {
+  it('retries the write after a 404 if the read fails too', async () => {
     fixture.api.fail('patch va1/status', apiError(404, 'NotFound', 'no such path'))
     fixture.api.fail('get va1', apiError(500, 'InternalError', 'etcd is away'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.enqueued).toEqual([])
   })
 
-  it('runs again over an attachment that was thought to be gone', async () => {
+  it('attaches if the API server has an attachment that was reported as gone', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     fixture.memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toHaveLength(1)
   })
 
-  it('ends with its unpublish, and the recreated attachment does not change', async () => {
+  it('ends after its unpublish, and does not change the recreated attachment', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = async () => replaced()
     expect(await fixture.run()).toEqual({ kind: 'settled' })

@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 
 describe('an attach', () => {
-  it('adds the finalizer, publishes and stores the context, in two writes', async () => {
+  it('adds the finalizer, publishes, and stores the publish context, in two writes', async () => {
     fixture.publish = async () => ({ device: '/dev/x' })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.api.requests).toEqual([
@@ -43,7 +43,7 @@ describe('an attach', () => {
     expect(fixture.api.requests.slice(0, 2)).toEqual(['hold pv1', ADD_FINALIZER])
   })
 
-  it('reads the secret for the call, before the finalizer', async () => {
+  it('reads the secret for the call before it adds the finalizer', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
     await fixture.run()
@@ -51,7 +51,7 @@ describe('an attach', () => {
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {"key":"word"}'])
   })
 
-  it('names a missing secret, and adds no finalizer', async () => {
+  it('reports a missing secret, and adds no finalizer', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.fail('get creds', apiError(404, 'NotFound', 'secrets "creds" not found'))
     await fixture.run()
@@ -73,7 +73,7 @@ describe('an attach', () => {
     )
   })
 
-  it('stores no code if the gate is off', async () => {
+  it('stores no error code if the feature gate is off', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Internal, 'x'))
     await fixture.run({ recordErrorCode: false })
     expect(fixture.api.requests.at(-1)).not.toContain('errorCode')
@@ -84,7 +84,7 @@ describe('an attach', () => {
     expect(await fixture.run()).toMatchObject({ kind: 'retry', afterMs: 3_000 })
   })
 
-  it('clears the error of an earlier try with the success', async () => {
+  it('clears the error of an earlier try when it succeeds', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attachError: { message: 'x', time: TIME } } }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -141,7 +141,7 @@ describe('an attach', () => {
     expect(fixture.lastRun.causes).toEqual([])
   })
 
-  it('sends nothing for a deleted attachment and for an attached one', async () => {
+  it('sends nothing if the attachment is gone or attached', async () => {
     fixture.api.objects.delete('va1')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
@@ -149,7 +149,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('acts once on a listing that disagrees, and writes no unchanged status', async () => {
+  it('publishes once more if a listing disagrees with the status, and writes no unchanged status', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -171,16 +171,16 @@ describe('a volume that was recreated before our finalizer was on it', () => {
   beforeEach(() => fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } }))
 
   it.each([
-    { name: 'another volume', pv: () => projectVolume({ ...pv(), metadata: { ...pv().metadata, uid: 'later' } }) },
+    { name: 'a recreated volume', pv: () => projectVolume({ ...pv(), metadata: { ...pv().metadata, uid: 'later' } }) },
     { name: 'other access modes', pv: () => ({ ...projectVolume(pv()), modes: 0 }) },
-    { name: 'none', pv: () => undefined },
-  ])('causes another run with its new placement: $name', async ({ pv: answer }) => {
+    { name: 'no volume', pv: () => undefined },
+  ])('enqueues the attachment again if the API server has $name', async ({ pv: answer }) => {
     fixture.volumeAfterWrite = answer
     expect(await fixture.run()).toEqual({ kind: 'again' })
     expect([fixture.api.requests, fixture.calls]).toEqual([['hold pv1'], []])
   })
 
-  it('decides again with the volume of the answer', async () => {
+  it('plans the steps again with the volume that the API server has returned', async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), deleting: true })
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.calls).toEqual([])
@@ -188,7 +188,7 @@ describe('a volume that was recreated before our finalizer was on it', () => {
     expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
   })
 
-  it('keeps the source that was read for another driver', async () => {
+  it("keeps the source that was read for another driver's volume", async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), spec: undefined })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {}'])
@@ -203,7 +203,7 @@ describe('a volume that was recreated before our finalizer was on it', () => {
   })
 })
 
-it('a run with an outdated placement only runs again, and keeps the result of the listing', async () => {
+it('a run whose queue group has changed is queued again, and keeps the result of the listing', async () => {
   fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
   fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
   expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })
@@ -212,8 +212,8 @@ it('a run with an outdated placement only runs again, and keeps the result of th
   expect(fixture.calls).toHaveLength(1)
 })
 
-describe('a publish that was refused', () => {
-  it('waits for our detach from another node', async () => {
+describe('a call that the driver has refused', () => {
+  it('a refused publish waits until we have detached the volume from another node', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
     await fixture.run()
     expect(fixture.lastRun.causes).toEqual([{ on: 'unpublish', name: 'handle-1' }])
@@ -225,7 +225,7 @@ describe('a publish that was refused', () => {
     expect(fixture.woken).toEqual([{ on: 'unpublish', name: 'handle-1' }])
   })
 
-  it('does not wait for an unpublish if the unpublish was refused', async () => {
+  it('a refused unpublish does not wait for another unpublish', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()

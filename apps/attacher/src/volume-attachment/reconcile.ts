@@ -11,7 +11,7 @@ import type { AttachmentView } from './observe.ts'
 import { orphanPublications, reconcileOrphanedPublication } from './orphaned-publications.ts'
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
 
-/** Runs over an attachment, or over an orphaned publication. */
+/** Attaches, detaches or maintains one attachment, or unpublishes a volume without an attachment. */
 export async function reconcileAttachment(key: string, deps: AttachmentDeps, run: Run): Promise<Outcome> {
   const { memory } = deps
   const { signal } = run
@@ -23,7 +23,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, run
     if (await isGone(cached, deps, signal)) return SETTLED
     memory.note(cached, { gone: false })
   }
-  // The volume has changed, and its calls have another placement. From here to the view no step waits.
+  // The volume has changed, so the key belongs to another group of the queue. No `await` is allowed before `observe`.
   if (!deps.placementUnchanged(key)) return AGAIN
   const afterMs = cached === undefined ? 0 : undoneWait(cached, deps)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
@@ -37,7 +37,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, run
   const outcome = await perform(attachmentRun, view)
     .catch(gone(attachmentRun))
     .finally(() => {
-      // The cache may have seen the end of the attachment during the run.
+      // The cache may have removed the attachment during the run.
       if (!isKnown(attachmentRun)) for (const orphan of memory.forget(attachmentRun.va)) deps.enqueue(orphan)
     })
   if (outcome.kind === 'settled') memory.note(view.va, { listing: undefined })

@@ -8,12 +8,12 @@ import { attachErrorPatch, detachErrorPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
 
 type Operation = 'attach' | 'detach'
-/** A blocked detach is not retried by itself, once its error is recorded. */
+/** The operation that has failed. A blocked detach has no retry after a back-off once its error is recorded. */
 type Attempt = Operation | 'blocked detach'
 
 /**
- * Sets the causes that the key waits for. Call it with the decision: the missing object may appear while the steps
- * before the failure run. A refused publish waits for its cause until the next publish is sent.
+ * Sets the events that the key waits for. Call it before the steps are performed: a missing object may appear while
+ * they run. After a refused publish the key waits for a detach elsewhere until the next publish is sent.
  */
 export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | DetachStep)[]): void {
   const last = steps.at(-1)
@@ -37,10 +37,10 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const failure = failureOf(error, driver.lost)
   const recorded = failure.record && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
-  // An earlier success was stored, and its answer was lost.
+  // The status may show an earlier success whose answer was lost. The note makes the next run publish again.
   const { attached, deleting, finalizers } = newest(run)
   if (operation === 'attach' && attached === true && !deleting) memory.note(run.va, { listing: 'different' })
-  // Otherwise only the status is left to write, which needs no volume.
+  // A detach that only has to write the status needs no volume, so it is retried.
   const needsVolume = finalizers?.includes(finalizer) || memory.of(run.va).listing === 'different'
   if (attempt === 'blocked detach' && recorded && needsVolume) return { kind: 'blocked', cause }
   return { kind: 'retry', cause, afterMs: failure.retryAfterMs }

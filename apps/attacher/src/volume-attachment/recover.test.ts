@@ -30,8 +30,8 @@ const block = (message: string, on = 'volume'): unknown => [
 const again = (source: object = {}): AttachmentView['volume'] =>
   ofPv(volume({ csi: csi(source) }, { uid: 'other-uid' }))
 
-describe('a detach of a volume that is gone', () => {
-  it('uses the annotations, once the API server confirms the deletion', () => {
+describe('`decideDetach` for a missing PersistentVolume', () => {
+  it('unpublishes by the annotations once the API server confirms that the volume is gone', () => {
     expect(detach({ volume: ofPv(undefined) })).toEqual([
       { do: 'confirmLost', name: 'pv1' },
       { ...UNPUBLISH, lost: true },
@@ -39,23 +39,23 @@ describe('a detach of a volume that is gone', () => {
     ])
   })
 
-  it('calls the driver once, whatever volume has the name afterwards', () => {
+  it('plans no second unpublish, even if a recreated volume has the same name', () => {
     for (const now of [ofPv(undefined), again({ volumeHandle: 'other' })]) {
       expect(detach({ volume: now, lostDetached: true })).toEqual([REMOVE_FINALIZER])
     }
   })
 
   it.each<[string, Partial<AttachmentView>]>([
-    ['without the flag', { settings: view().settings }],
-    ['without the annotations', { va: deleting({ remembered: undefined }) }],
-    ['if the node is unknown', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
-  ])('blocks %s', (_, change) => {
+    ['the flag is off', { settings: view().settings }],
+    ['the annotations are missing', { va: deleting({ remembered: undefined }) }],
+    ['the node is unknown', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
+  ])('blocks if %s', (_, change) => {
     expect(detach({ volume: ofPv(undefined), ...change })).toEqual(block('persistentvolume "pv1" not found'))
   })
 })
 
-describe('a detach of a volume that was recreated', () => {
-  it('blocks for another handle until that volume is deleted', () => {
+describe('`decideDetach` for a recreated PersistentVolume', () => {
+  it('blocks until the recreated volume is deleted if its handle differs', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
         'PersistentVolume "pv1" was made again since it was attached: its uid is other-uid, that of the attached one was pv1-uid',
@@ -65,25 +65,25 @@ describe('a detach of a volume that was recreated', () => {
   })
 
   it.each<[string, Partial<AttachmentView>]>([
-    ['that has the same handle', { volume: again() }],
-    ['whatever its handle, without the flag', { volume: again(), settings: view().settings }],
-    ['where nothing is remembered', { volume: again(), va: deleting({ remembered: undefined }) }],
-  ])('detaches as usual one %s', (_, change) => {
+    ['it has the same handle', { volume: again() }],
+    ['the flag is off', { volume: again(), settings: view().settings }],
+    ['the annotations are missing', { volume: again(), va: deleting({ remembered: undefined }) }],
+  ])('detaches the volume as usual if %s', (_, change) => {
     expect(detach(change)).toEqual([UNPUBLISH, REMOVE_FINALIZER])
   })
 })
 
-it('a detach uses another handle of the PersistentVolume with the recorded UID', () => {
+it('a detach uses the current handle of the PersistentVolume if its UID is the recorded UID', () => {
   const request = { volumeId: 'other', nodeId: 'node1-id' }
   const changed = ofPv(volume({ csi: csi({ volumeHandle: 'other' }) }))
   expect(detach({ volume: changed })).toEqual([{ ...UNPUBLISH, request }, REMOVE_FINALIZER])
 })
 
-describe('an attach', () => {
+describe('`decideAttach` with --recover-lost-volumes', () => {
   const note = (change: Partial<AttachmentView>): unknown =>
     decideAttach(view({ settings: recovering, ...change })).find((step) => step.do === 'addFinalizer')
 
-  it('stores handle and UID with the finalizer', () => {
+  it('stores handle and UID of the volume together with the finalizer', () => {
     expect(note({})).toEqual({
       do: 'addFinalizer',
       nodeId: 'node1-id',
@@ -102,17 +102,17 @@ describe('an attach', () => {
     })
   })
 
-  it('writes nothing if all of it is stored', () => {
+  it('writes nothing if handle, UID and finalizer are stored', () => {
     expect(note({ va: withFinalizer({ remembered: REMEMBERED }) })).toBeUndefined()
   })
 
   it.each<[string, Partial<AttachmentView>]>([
     ['without the flag', { settings: view().settings }],
     [
-      'of a volume that has no PersistentVolume',
+      'for an inline volume',
       { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } },
     ],
-  ])('stores neither %s', (_, change) => {
+  ])('stores neither handle nor UID %s', (_, change) => {
     expect(note(change)).toEqual({ do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
   })
 })

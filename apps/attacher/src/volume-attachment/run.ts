@@ -18,7 +18,7 @@ export interface PublishCallOptions {
   readonly log: Logger
 }
 
-/** The two calls of this controller. Each has the deadline of `--timeout`. */
+/** The calls ControllerPublishVolume and ControllerUnpublishVolume. Each has the deadline of `--timeout`. */
 export interface PublishClient {
   publish(
     request: ControllerPublishVolumeRequest,
@@ -30,7 +30,7 @@ export interface PublishClient {
 }
 
 export interface AttachmentDeps {
-  /** The client refuses writes once this process no longer leads. */
+  /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly driver: PublishClient
   readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
@@ -39,20 +39,20 @@ export interface AttachmentDeps {
   readonly finalizer: string
   readonly memory: AttachmentMemory
   readonly observe: ObserveAttachment
-  /** Reports whether the key still has the placement in which it was taken. */
+  /** Reports whether the key still belongs to the lane and the groups of the queue from which it was taken. */
   readonly placementUnchanged: (key: string) => boolean
   /** Wakes the keys that wait for the cause. */
   readonly wake: (cause: Cause) => void
-  /** Adds a key to the queue. */
   readonly enqueue: (key: string) => void
-  /** The feature gate `MutableCSINodeAllocatableCount`. */
+  /** The feature gate `MutableCSINodeAllocatableCount`: error codes of the driver are stored in the status. */
   readonly recordErrorCode: boolean
   readonly clock: Clock
   readonly log: Logger
 }
 
 /**
- * One run over one attachment. `va` is the state from the answers of this run. `newest` returns the newest known state.
+ * One run over one attachment. `va` is the state that this run has observed or written. `newest` returns the newest
+ * known state.
  */
 export interface AttachmentRun extends Run {
   readonly key: string

@@ -27,13 +27,13 @@ const ours = attachment()
 const foreign = attachment({ ours: false })
 
 describe('onAttachment', () => {
-  it('returns a new attachment of ours, and none of another attacher', () => {
+  it('returns a new attachment of this attacher, and ignores attachments of another attacher', () => {
     expect([...trigger({ type: 'added', object: ours })]).toEqual(['va1'])
     expect([...trigger({ type: 'added', object: foreign })]).toEqual([])
     expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'resync' })]).toEqual([])
   })
 
-  it('ignores a new attachment at rest, unless it lacks our finalizer or has an error', () => {
+  it('ignores an added attachment that is attached, unless it lacks our finalizer or has an error', () => {
     const added = (va: CachedAttachment): readonly string[] => [...trigger({ type: 'added', object: va })]
     expect(added(withFinalizer({ attached: true }))).toEqual([])
     expect(log.lines.map(({ message }) => message)).toEqual(['VolumeAttachment is already attached'])
@@ -68,42 +68,42 @@ describe('onAttachment', () => {
   }[] = [
     { name: 'a resync', before: ours, after: ours, cause: 'resync', runs: true },
     {
-      name: 'a resync of one that is attached',
+      name: 'a resync of an attached attachment',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: true }),
       cause: 'resync',
       runs: false,
     },
     {
-      name: 'a resync of one that is attached without our finalizer',
+      name: 'a resync of an attached attachment without our finalizer',
       before: attachment({ attached: true }),
       after: attachment({ attached: true }),
       cause: 'resync',
       runs: true,
     },
     {
-      name: 'a label of one that is attached',
+      name: 'a label on an attached attachment',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: true, rest: '[[["a","b"]],[],[]]' }),
       cause: 'watch',
       runs: false,
     },
     {
-      name: 'attached by another writer',
+      name: '`attached` set by another writer',
       before: withFinalizer(),
       after: withFinalizer({ attached: true }),
       cause: 'watch',
       runs: true,
     },
     {
-      name: 'a deletion of one that is attached',
+      name: 'the deletion of an attached attachment',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: true, deleting: true }),
       cause: 'watch',
       runs: true,
     },
     {
-      name: 'a resync of one with an error',
+      name: 'a resync of an attachment with an error',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error }),
       cause: 'resync',
@@ -132,7 +132,7 @@ describe('onAttachment', () => {
       runs: false,
     },
     {
-      name: 'an error that is gone',
+      name: 'a removed error',
       before: withFinalizer({ detachError: error }),
       after: withFinalizer(),
       cause: 'watch',
@@ -160,42 +160,42 @@ describe('onAttachment', () => {
       runs: true,
     },
     {
-      name: 'attached reverted by another writer',
+      name: '`attached` reverted by another writer',
       before: withFinalizer({ attached: true, attachError: error }),
       after: withFinalizer({ attached: false, attachError: error }),
       cause: 'watch',
       runs: true,
     },
     {
-      name: 'a node id that another writer changed during the back-off',
+      name: 'a node ID that another writer changed during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, nodeId: 'other' }),
       cause: 'watch',
       runs: true,
     },
     {
-      name: 'a context that another writer changed beside the error',
+      name: 'a publish context that another writer changed together with the error',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, metadata: { a: 'b' } }),
       cause: 'watch',
       runs: true,
     },
     {
-      name: 'an absent context that became an empty one, and an absent attached that became false',
+      name: 'an absent publish context that became empty, and an absent `attached` that became false',
       before: withFinalizer({ attachError: error, attached: undefined }),
       after: withFinalizer({ attachError: later, metadata: {} }),
       cause: 'watch',
       runs: false,
     },
     {
-      name: 'a finalizer of ours that another writer removed beside the error',
+      name: 'our finalizer that another writer removed together with the error',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, finalizers: [] }),
       cause: 'watch',
       runs: true,
     },
     {
-      name: 'attached reverted while a run is under way, which sees it in the end',
+      name: '`attached` reverted during a run, which checks its status at its end',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: false }),
       cause: 'watch',
@@ -203,7 +203,7 @@ describe('onAttachment', () => {
       runs: false,
     },
     {
-      name: 'a finalizer of ours that another writer takes away while a run is under way',
+      name: 'our finalizer that another writer removed during a run',
       before: withFinalizer({ attached: true }),
       after: attachment({ attached: true }),
       cause: 'watch',
@@ -211,7 +211,7 @@ describe('onAttachment', () => {
       runs: true,
     },
     {
-      name: 'a finalizer of ours that our detach takes away',
+      name: 'our finalizer that our detach removed',
       before: withFinalizer({ deleting: true }),
       after: attachment({ deleting: true }),
       cause: 'own',
@@ -225,9 +225,9 @@ describe('onAttachment', () => {
       cause: 'watch',
       runs: false,
     },
-    { name: 'our own finalizer', before: ours, after: withFinalizer(), cause: 'own', runs: false },
+    { name: 'our finalizer that our attach added', before: ours, after: withFinalizer(), cause: 'own', runs: false },
     {
-      name: 'our own finalizer that the watch brings before its answer',
+      name: 'our finalizer that the watch delivers before the answer to our patch',
       before: ours,
       after: withFinalizer(),
       cause: 'watch',
@@ -243,7 +243,7 @@ describe('onAttachment', () => {
       runs: true,
     },
     {
-      name: 'our own success',
+      name: 'our status write after a success',
       before: withFinalizer(),
       after: withFinalizer({ attached: true, metadata: { a: 'b' } }),
       cause: 'own',
@@ -264,7 +264,7 @@ describe('onAttachment', () => {
       runs: true,
     },
   ]
-  it.each(rows)('$name: $runs', ({ before, after, cause, runs, ...row }) => {
+  it.each(rows)('starts a run for $name: $runs', ({ before, after, cause, runs, ...row }) => {
     inWork = row.inWork === true
     expect([...trigger({ type: 'updated', before, after, cause })]).toEqual(runs ? ['va1'] : [])
   })
@@ -276,15 +276,15 @@ describe('onAttachmentEnd', () => {
   const before = attachment()
 
   it.each<[string, InformerEvent<CachedAttachment>, string[]]>([
-    ['an attachment of that node ends', { type: 'deleted', object: before }, ['left on node1']],
+    ['an attachment is deleted', { type: 'deleted', object: before }, ['left on node1']],
     [
-      'one is to go',
+      'an attachment is being deleted',
       { type: 'updated', before, after: attachment({ deleting: true }), cause: 'watch' },
       ['left on node1'],
     ],
-    ['one comes', { type: 'added', object: before }, []],
-    ['one changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
-  ])('returns the publications of the node when %s', (_, event, keys) => {
+    ['an attachment is created', { type: 'added', object: before }, []],
+    ['an attachment changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
+  ])('returns the orphaned publications on the node when %s: case %#', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
 })
@@ -300,14 +300,14 @@ it('`onVolumeAdded` returns our attachments of the volume that are not attached,
 })
 
 it.each([
-  ['a reset', withFinalizer({ attached: true }), withFinalizer(), true],
-  ['a detach', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
-  ['a success', withFinalizer(), withFinalizer({ attached: true }), false],
-])('`isStatusReverted` returns for %s', (_, before, after, is) => {
+  ['another writer sets `attached` to false', withFinalizer({ attached: true }), withFinalizer(), true],
+  ['a detach sets `attached` to false', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
+  ['an attach succeeds', withFinalizer(), withFinalizer({ attached: true }), false],
+  ])('`isStatusReverted` recognizes a reverted status when %s: case %#', (_, before, after, is) => {
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
-describe('causes', () => {
+describe('causesOfVolume and causesOfNode', () => {
   const node = (
     nodeId: string | undefined,
   ): { key: string; uid: string; resourceVersion: string; nodeId: string | undefined } => ({
@@ -317,7 +317,7 @@ describe('causes', () => {
     nodeId,
   })
 
-  it('a created volume, a deleted volume and changed access modes are causes', () => {
+  it('keys wake when a volume is created, deleted or gets other access modes', () => {
     expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
     expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])
@@ -329,13 +329,13 @@ describe('causes', () => {
   })
 
   it.each([
-    { name: 'a node that appears with the driver', before: undefined, nodeId: 'id', is: true },
-    { name: 'a node that appears without the driver', before: undefined, nodeId: undefined, is: false },
-    { name: 'a driver that comes to a node', before: node(undefined), nodeId: 'id', is: true },
-    { name: 'a driver that comes back under another id', before: node('old'), nodeId: 'id', is: true },
-    { name: 'a node that changes otherwise', before: node('id'), nodeId: 'id', is: false },
-    { name: 'a driver that leaves', before: node('id'), nodeId: undefined, is: false },
-  ])('$name: $is', ({ before, nodeId, is }) => {
+    { name: 'a CSINode is created with the driver', before: undefined, nodeId: 'id', is: true },
+    { name: 'a CSINode is created without the driver', before: undefined, nodeId: undefined, is: false },
+    { name: 'the driver registers on a node', before: node(undefined), nodeId: 'id', is: true },
+    { name: 'the driver registers again with another ID', before: node('old'), nodeId: 'id', is: true },
+    { name: 'a CSINode changes in another field', before: node('id'), nodeId: 'id', is: false },
+    { name: 'the driver is removed from a node', before: node('id'), nodeId: undefined, is: false },
+    ])('keys wake when $name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
     const causes =
       before === undefined

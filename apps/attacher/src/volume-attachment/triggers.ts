@@ -9,8 +9,8 @@ import type { UpdateEvent } from '../term/deps.ts'
 import type { AttachmentMemory } from './memory.ts'
 
 /**
- * Returns our attachments that may need work. Attachments at rest are not queued: nearly all are at rest, and runs over
- * them would double the cost of a start.
+ * Returns our attachments that may need work. Attached attachments without an error are not queued: nearly all are like
+ * that, and runs over them would double the cost of a start.
  */
 export function onAttachment(finalizer: string, log: Logger): QueueTrigger<CachedAttachment> {
   return (event, queue) => {
@@ -34,8 +34,8 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Cache
 }
 
 /**
- * Reports whether a change needs a run. A stored error must not cause the retry that its back-off delays. Our own
- * writes need no run unless another writer has changed the object too; a run checks at its end that its success is
+ * Reports whether a change needs a run. The write of an error must not cause a retry before the back-off ends. Our own
+ * writes need no run unless another writer has changed the object too: a run checks at its end that its success is
  * stored.
  */
 function matters({ before, after, cause }: UpdateEvent<CachedAttachment>, finalizer: string, inWork: boolean): boolean {
@@ -67,7 +67,7 @@ function othersChanged(before: CachedAttachment, after: CachedAttachment, ownFin
   )
 }
 
-/** Absent and empty lists are equal. */
+/** Returns the finalizers as a text, so that absent and empty lists are equal. */
 function listed(finalizers: readonly string[] | undefined, without: string): string {
   return (finalizers ?? []).filter((name) => name !== without).join('\n')
 }
@@ -81,8 +81,8 @@ function statusChanged(before: CachedAttachment, after: CachedAttachment): boole
 }
 
 /**
- * Reports whether another writer has removed our finalizer from a living attachment. Our detaches remove it only from
- * deleted ones.
+ * Reports whether another writer has removed our finalizer. Our detaches remove it only from attachments that are being
+ * deleted.
  */
 export function hasLostFinalizer(
   { before, after }: Pick<UpdateEvent<CachedAttachment>, 'before' | 'after'>,
@@ -93,8 +93,8 @@ export function hasLostFinalizer(
 }
 
 /**
- * Reports whether another writer has set a living attachment back to not attached. Our detaches do that only to deleted
- * ones.
+ * Reports whether another writer has set `attached` back to false. Our detaches do that only for attachments that are
+ * being deleted.
  */
 export function isStatusReverted({ before, after }: Pick<UpdateEvent<CachedAttachment>, 'before' | 'after'>): boolean {
   return before.attached === true && after.attached !== true && !after.deleting
@@ -105,8 +105,8 @@ export const onDetachWanted: Trigger<CachedAttachment> = (event) =>
   event.type === 'updated' && event.after.deleting && !event.before.deleting ? [event.after.key] : []
 
 /**
- * Returns the orphaned publications on the node of an attachment that ends: no other attachment may be responsible for
- * them.
+ * Returns the orphaned publications on the node of an attachment that ends. It may have been the last attachment that
+ * still needed their volume on the node.
  */
 export function onAttachmentEnd(memory: Pick<AttachmentMemory, 'orphanedPublicationsOn'>): Trigger<CachedAttachment> {
   return (event) => {
@@ -128,8 +128,8 @@ export function causesOfVolume(event: InformerEvent<CachedVolume>): readonly Cau
 }
 
 /**
- * Returns the attachments of a new volume that are not attached. They may wait behind calls for the handle of an
- * earlier volume of the name, and can start with the new handle at once.
+ * Returns the attachments of a new volume that are not attached. They may be queued behind calls for an earlier volume
+ * of the same name, and can start with the new handle at once.
  */
 export function onVolumeAdded(attachmentsOf: (volume: string) => readonly CachedAttachment[]): Trigger<CachedVolume> {
   return (event) => {
@@ -142,7 +142,7 @@ function isDone({ attached, deleting }: CachedAttachment): boolean {
   return attached === true && !deleting
 }
 
-/** Returns the cause if the driver has registered on the node. */
+/** Returns the cause that wakes waiting keys if the driver has registered on the node. */
 export function causesOfNode(event: InformerEvent<CachedDriverNode>): readonly Cause[] {
   if (event.type === 'deleted') return []
   const node = event.type === 'added' ? event.object : event.after

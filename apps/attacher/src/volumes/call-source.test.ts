@@ -10,57 +10,57 @@ const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({
 const GCE = 'pd.csi.storage.gke.io'
 const GCE_NODE = 'projects/p1/zones/z1/instances/i1'
 
-describe('an unusable source', () => {
+describe('callSource', () => {
   const rows: { name: string; volume: AttachVolumeView; code: string | undefined; message: unknown }[] = [
     {
-      name: 'names two volumes',
+      name: 'an attachment with an inline volume and a PersistentVolume',
       volume: { from: 'both' },
       code: 'VA_SOURCE_AMBIGUOUS',
       message: 'both InlineCSIVolumeSource and PersistentVolumeName specified in VA source',
     },
     {
-      name: 'names none',
+      name: 'an attachment without a volume',
       volume: { from: 'nowhere' },
       code: 'VA_SOURCE_MISSING',
       message: 'neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source',
     },
     {
-      name: 'is inline and not CSI',
+      name: 'an inline volume that is not CSI',
       volume: { from: 'inline', spec: {} },
       code: 'VA_INLINE_NOT_CSI',
       message: 'inline volume spec contains nil CSI source',
     },
-    { name: 'is missing', volume: ofPv(undefined), code: 'NIL_OBJECT', message: 'persistentvolume "pv1" not found' },
+    { name: 'no volume', volume: ofPv(undefined), code: 'NIL_OBJECT', message: 'persistentvolume "pv1" not found' },
     {
-      name: 'is neither CSI nor in-tree',
+      name: 'a volume that is neither CSI nor in-tree',
       volume: ofPv(volume({ nfs: { server: 's', path: '/' } })),
       code: 'PV_NOT_CSI',
       message: 'pv spec contained non-csi source that was not migrated',
     },
     {
-      name: 'is refused by its translation',
+      name: 'an in-tree volume that cannot be translated',
       volume: ofPv(volume({ azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Shared' } })),
       code: 'AZURE_DISK_KIND',
       message: 'failed to translate in tree pv to CSI: kind(Shared) is not supported in csi migration',
     },
     {
-      name: 'breaks its translation',
+      name: 'an in-tree volume with a field of a wrong type',
       volume: ofPv(volume({ awsElasticBlockStore: { volumeID: 7 as never } })),
       code: undefined,
       message: expect.stringMatching(/^failed to translate in tree pv to CSI: ./),
     },
   ]
-  it.each(rows)('returns a code if it $name: $code', ({ volume: of, code, message }) => {
+  it.each(rows)('refuses $name with code $code', ({ volume: of, code, message }) => {
     expect(callSource(of)).toMatchObject({ ok: false, code, message })
   })
 })
 
-describe('a source', () => {
+describe('callSource, for a usable volume', () => {
   it.each([
-    { name: 'of a CSI volume', volume: ofPv(volume()), migrated: false },
-    { name: 'of an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
-    { name: 'of an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
-  ])('$name has migrated $migrated', ({ volume: of, migrated }) => {
+    { name: 'a CSI volume', volume: ofPv(volume()), migrated: false },
+    { name: 'an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
+    { name: 'an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
+    ])('returns migrated $migrated for $name', ({ volume: of, migrated }) => {
     expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })
   })
 })
@@ -78,7 +78,7 @@ describe('listedHandle', () => {
     { name: 'a translated volume', volume: ofPv(volume({ gcePersistentDisk: { pdName: 'd' } }, labels)), is: repaired },
     { name: 'an inline volume', volume: inline(GCE, unrepaired), is: repaired },
     {
-      name: 'an inline volume that lacks nothing',
+      name: 'an inline volume with a complete handle',
       volume: inline(GCE, 'projects/p/zones/z/disks/d'),
       is: 'projects/p/zones/z/disks/d',
     },
@@ -87,7 +87,7 @@ describe('listedHandle', () => {
     expect(listedHandle(of, GCE_NODE)).toEqual({ ok: true, volumeHandle: is })
   })
 
-  it('fails if the repair fails', () => {
+  it('fails if an incomplete handle cannot be completed', () => {
     expect(listedHandle(inline(GCE, 'projects/UNSPECIFIED'), GCE_NODE)).toMatchObject({
       ok: false,
       code: 'GCE_HANDLE_ELEMENTS',

@@ -21,7 +21,7 @@ export interface PublishSecretRef {
 
 type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
 
-/** The code of an unusable source, for programs. Documents and tables use these codes. */
+/** The code of an unusable volume source. Documents and tests refer to the codes, users see only the messages. */
 export type SourceErrorCode =
   | TranslationErrorCode
   | 'VA_SOURCE_AMBIGUOUS'
@@ -29,7 +29,7 @@ export type SourceErrorCode =
   | 'VA_INLINE_NOT_CSI'
   | 'PV_NOT_CSI'
 
-/** The reason why no volume can be named to the driver. */
+/** The reason why an attachment has no volume that the driver can be called for. */
 export interface PublishSourceFailure {
   readonly ok: false
   /** Undefined if the translation throws an unexpected error. */
@@ -98,7 +98,7 @@ export function listedHandle(volume: AttachVolumeView, nodeId: string): ListedHa
   const source = callSource(volume)
   if (!source.ok) return source
   const { driver, volumeHandle } = source.csi
-  // Inline volumes are already translated and look like CSI volumes, so all of them are repaired.
+  // Inline volumes are translated before they get here and look like CSI volumes, so all of them are completed.
   if (!source.migrated && volume.from !== 'inline') return { ok: true, volumeHandle }
   try {
     return { ok: true, volumeHandle: repairVolumeHandle(driver, volumeHandle, nodeId) }

@@ -34,25 +34,25 @@ beforeEach(() => {
   api.put(pv())
 })
 
-// The code reads and patches only.
+// The tested code only reads and patches, so the fake client has no other methods.
 const client = (): KubeClient => api.client as KubeClient
 const finalizers = (): VolumeFinalizers => new VolumeFinalizers({ api: client(), volumes, finalizer: FINALIZER })
 
 describe('VolumeFinalizers', () => {
-  it('adds our finalizer to a volume that has none', async () => {
+  it('adds our finalizer to a volume without finalizers', async () => {
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST])
     expect(cached?.finalizers).toEqual([FINALIZER])
   })
 
-  it('adds our finalizer behind foreign ones', async () => {
+  it('adds our finalizer after foreign finalizers', async () => {
     cached = project(pv({ finalizers: ['a/b'] }))
     api.put(pv({ finalizers: ['a/b'] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD])
   })
 
-  it('writes once for concurrent attachments, and not for later ones', async () => {
+  it('writes once for concurrent attachments, and not again for later attachments', async () => {
     const shared = finalizers()
     await Promise.all([shared.add('pv1', signal), shared.add('pv1', signal)])
     await shared.add('pv1', signal)

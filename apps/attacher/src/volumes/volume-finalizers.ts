@@ -3,10 +3,10 @@ import { isConflict, isInvalid, type KubeClient } from '@csi-sidecars/kube-clien
 import { addFinalizerPatch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { CachedVolume } from '../caches/volume.ts'
 
-/** The tries before a finalizer list that keeps changing causes an error. */
+/** The tries of a patch whose list of finalizers other writers keep changing. After them, the patch fails. */
 const TRIES = 3
 
-/** The state that a patch is built from. */
+/** The fields of a volume from which a patch is built. */
 interface PatchBase {
   readonly uid: string | undefined
   readonly finalizers: readonly string[] | undefined

@@ -10,7 +10,7 @@ describe('volumeOf', () => {
   it.each([
     { name: 'a volume', va: attachment(), view: ofPv(volume()) },
     {
-      name: 'a volume that is missing',
+      name: 'a missing volume',
       va: attachment({ pvName: 'other' }),
       view: { from: 'pv', name: 'other', pv: undefined },
     },
@@ -19,9 +19,9 @@ describe('volumeOf', () => {
       va: attachment({ pvName: undefined, inlineSpec }),
       view: { from: 'inline', spec: inlineSpec },
     },
-    { name: 'both', va: attachment({ inlineSpec }), view: { from: 'both' } },
-    { name: 'neither', va: attachment({ pvName: undefined }), view: { from: 'nowhere' } },
-  ])('finds $name', ({ va, view }) => {
+    { name: 'both sources', va: attachment({ inlineSpec }), view: { from: 'both' } },
+    { name: 'no source', va: attachment({ pvName: undefined }), view: { from: 'nowhere' } },
+  ])('finds $name of an attachment', ({ va, view }) => {
     expect(volumeOf(va, { get: (name) => (name === 'pv1' ? volume() : undefined) })).toEqual(view)
   })
 })
@@ -29,9 +29,9 @@ describe('volumeOf', () => {
 describe('nodeOf', () => {
   const cached = { key: 'node1', uid: 'u', resourceVersion: '1' }
   it.each([
-    { name: 'the id', node: { ...cached, nodeId: 'id' }, view: { known: 'id', nodeId: 'id' } },
-    { name: 'a node without the driver', node: { ...cached, nodeId: undefined }, view: { known: 'noDriver' } },
-    { name: 'no node', node: undefined, view: { known: 'noNode' } },
+    { name: 'the node ID', node: { ...cached, nodeId: 'id' }, view: { known: 'id', nodeId: 'id' } },
+    { name: 'a CSINode without the driver', node: { ...cached, nodeId: undefined }, view: { known: 'noDriver' } },
+    { name: 'no CSINode', node: undefined, view: { known: 'noNode' } },
   ])('finds $name', ({ node, view }) => {
     expect(nodeOf(attachment(), { get: (name) => (name === 'node1' ? node : undefined) })).toEqual(view)
   })
@@ -51,7 +51,7 @@ describe('readVolume', () => {
     return readVolume(attachment(), { volumes: { get: () => cached }, api: { get } }, signal)
   }
 
-  it('does not read a volume that the cache holds', async () => {
+  it('does not read a volume whose source is cached', async () => {
     expect(await read(volume(), {})).toEqual(ofPv(volume()))
     expect(reads).toEqual([])
   })
@@ -68,18 +68,18 @@ describe('readVolume', () => {
   })
 
   it.each([
-    { name: 'another volume', metadata: { uid: 'later' }, accessModes: ['ReadWriteOnce'] },
+    { name: 'a recreated volume', metadata: { uid: 'later' }, accessModes: ['ReadWriteOnce'] },
     { name: 'other access modes', metadata: { uid: 'pv1-uid' }, accessModes: ['ReadWriteMany'] },
-  ])('fails if the API server has $name, and waits for the cache', async ({ metadata, accessModes }) => {
+  ])('fails until the cache is up to date if the API server has $name', async ({ metadata, accessModes }) => {
     const spec = { accessModes, csi: csi({ driver: 'other' }) }
     await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
   })
 
-  it('finds a missing volume before the cache does', async () => {
+  it('returns a missing volume if the API server has none, although it is still cached', async () => {
     expect(await read(foreign, apiError(404, 'NotFound'))).toEqual(ofPv(undefined))
   })
 
-  it('fails with any other refusal', async () => {
+  it('fails with any other error of the API server', async () => {
     await expect(read(foreign, apiError(500, 'InternalError', 'no'))).rejects.toThrow('no')
   })
 })

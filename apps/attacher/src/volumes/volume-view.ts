@@ -31,8 +31,8 @@ export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedDriverNode
 }
 
 /**
- * Returns the volume of an attachment. No cache holds the source of another driver's volume, so it is read.
- * Throws if the cache lags, because the key was placed by the cached volume.
+ * Returns the volume of an attachment. The source of another driver's volume is not cached, so it is read from the API
+ * server. Throws if the cache lags, because the queue has grouped the key by the cached volume.
  */
 export async function readVolume(
   va: CachedAttachment,
@@ -55,7 +55,7 @@ export async function readVolume(
   }
 }
 
-/** Returns the PersistentVolume of a volume. Undefined if it is missing, or the volume is inline. */
+/** Returns the PersistentVolume of an attachment's volume. Undefined if it is missing, or the volume is inline. */
 export function pvOf(volume: AttachVolumeView): CachedVolume | undefined {
   return volume.from === 'pv' ? volume.pv : undefined
 }

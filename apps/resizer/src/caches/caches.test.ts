@@ -7,7 +7,7 @@ import { volumeProjection, wholeVolume } from './volume.ts'
 
 const EBS = 'ebs.csi.aws.com'
 
-describe('the cached fields of a claim', () => {
+describe('projectClaim', () => {
   const full = claim({
     request: '2Gi',
     allocated: '2Gi',
@@ -25,7 +25,7 @@ describe('the cached fields of a claim', () => {
     },
   })
 
-  it('contain the inputs of both state machines', () => {
+  it('keeps the fields that decide about the size and the class of the claim', () => {
     expect(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7', labels: { a: 'b' } } })).toEqual(
       {
         key: 'ns/data',
@@ -48,7 +48,7 @@ describe('the cached fields of a claim', () => {
     )
   })
 
-  it("contain only the type of other controllers' conditions", () => {
+  it("keeps only the type of other controllers' conditions", () => {
     const unused = { type: 'Unused', status: 'True', reason: 'NoPod', message: 'long', lastTransitionTime: 'then' }
     const kept = projectClaim({
       ...full,
@@ -60,13 +60,13 @@ describe('the cached fields of a claim', () => {
     ])
   })
 
-  it('share their names and order in every claim, and are empty without a volume', () => {
+  it('returns the same fields in the same order for each claim, and empty fields for a claim without a volume', () => {
     const bare = projectClaim({ ...full, spec: { ...full.spec, volumeName: undefined } })
     expect(Object.keys(bare)).toEqual(Object.keys(projectClaim(full)))
     expect(Object.values(bare).filter(Boolean)).toEqual(['ns/data', 'uid-data'])
   })
 
-  it('share equal texts', () => {
+  it('stores equal texts of several claims once', () => {
     const interner = new Interner()
     const text = jest.spyOn(interner, 'text')
     projectClaim(full, interner)
@@ -75,7 +75,7 @@ describe('the cached fields of a claim', () => {
     )
   })
 
-  it('identify the claim', () => {
+  it('keeps the identity of the claim for requests and events', () => {
     expect(claimRef({ key: 'ns/data' })).toEqual({ namespace: 'ns', name: 'data' })
     expect(eventTarget(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7' } }))).toEqual({
       apiVersion: 'v1',
@@ -88,8 +88,8 @@ describe('the cached fields of a claim', () => {
   })
 })
 
-describe('the cached fields of a volume', () => {
-  it('contain the inputs of calls, if the driver is ours', () => {
+describe('volumeProjection', () => {
+  it('keeps the fields that calls need for a volume of this driver', () => {
     const csi = {
       driver: 'csi.example.com',
       volumeHandle: 'h',
@@ -130,23 +130,23 @@ describe('the cached fields of a volume', () => {
   it.each<[what: string, driverName: string, spec: object, kind: string]>([
     ['a CSI volume of another driver', EBS, {}, 'other'],
     [
-      'an in-tree volume, for a driver that has taken over from in-tree',
+      'an in-tree volume for a driver that replaces an in-tree plugin',
       EBS,
       { csi: undefined, gcePersistentDisk: { pdName: 'd' } },
       'inTree',
     ],
     [
-      'an in-tree volume, for any other driver',
+      'an in-tree volume for a driver that replaces no in-tree plugin',
       'csi.example.com',
       { csi: undefined, gcePersistentDisk: { pdName: 'd' } },
       'other',
     ],
-    ['a volume that is neither', EBS, { csi: undefined, nfs: { server: 's', path: '/' } }, 'other'],
-  ])('%s has its own kind', (_what, driverName, spec, kind) => {
+    ['a volume without CSI', EBS, { csi: undefined, nfs: { server: 's', path: '/' } }, 'other'],
+  ])('returns the kind of %s: case %#', (_what, driverName, spec, kind) => {
     expect(volumeProjection(driverName)(volume({ spec })).kind).toBe(kind)
   })
 
-  it("contain little of another driver's volume, and `wholeVolume` adds the rest", () => {
+  it("keeps few fields of another driver's volume, and `wholeVolume` returns all of them", () => {
     const foreign = volume({ driver: 'other' })
     const kept = volumeProjection('csi.example.com')(foreign)
     expect(Object.entries(kept).filter(([, value]) => value)).toEqual([

@@ -4,39 +4,39 @@ import type { PersistentVolumeClaim, PersistentVolumeClaimCondition } from '@csi
 import { CONDITION, NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './names.ts'
 
 /**
- * The cached fields of a claim. If the claim has no volume, only its identity is cached.
+ * The cached fields of a PersistentVolumeClaim. If the claim has no volume, only its identity is cached.
  * All objects are flat, with the same fields in the same order, because tens of thousands are cached. Sizes stay texts,
  * because they are rarely compared and often patched.
  */
 export interface ResizerClaim extends Cached {
-  /** Empty while the claim is not bound to a volume. */
+  /** The name of the PersistentVolume. Empty while the claim is not bound. */
   readonly volumeName: string
   readonly phase: string | undefined
-  /** `spec.resources.requests.storage`. */
+  /** The requested size: `spec.resources.requests.storage`. */
   readonly request: string | undefined
-  /** `status.capacity.storage`. */
+  /** The size of the volume: `status.capacity.storage`. */
   readonly capacity: string | undefined
-  /** `status.allocatedResources.storage`. */
+  /** The size that an expansion was started for: `status.allocatedResources.storage`. */
   readonly allocated: string | undefined
-  /** `status.allocatedResourceStatuses.storage`. */
+  /** The progress of the expansion: `status.allocatedResourceStatuses.storage`. */
   readonly sizeStatus: string | undefined
-  /** The entries of other controllers in the same map. Undefined if there are none. */
+  /** The entries of other controllers in `status.allocatedResourceStatuses`. Undefined if there are none. */
   readonly otherStatuses: Readonly<Record<string, string>> | undefined
-  /** Ours as they are. Of any other only the type, for its place among them: tens of thousands flip without a meaning here. */
+  /** The resizer's conditions in full. Of other conditions only the type, which keeps the order of the list. */
   readonly conditions: readonly PersistentVolumeClaimCondition[] | undefined
-  /** The annotations that name the resizer and say that kubelet has nothing to expand. */
+  /** The annotations `volume.kubernetes.io/storage-resizer` and `volume.kubernetes.io/node-expansion-not-required`. */
   readonly resizer: string | undefined
   readonly noNodeExpansion: string | undefined
-  /** Classes: the one asked for and the one that the volume has. Empty for none. */
+  /** The requested VolumeAttributesClass, and the class that the volume has. Empty if there is none. */
   readonly wantedClass: string
   readonly currentClass: string
   readonly modifying: Modifying | undefined
 }
 
-/** `status.modifyVolumeStatus`. */
+/** The progress of a modification: `status.modifyVolumeStatus`. */
 export interface Modifying {
   readonly status: string
-  /** Empty while nothing was begun. */
+  /** The VolumeAttributesClass that is being applied. Empty before a modification has begun. */
   readonly target: string
 }
 
@@ -103,7 +103,7 @@ export function claimRef({ key }: Pick<ResizerClaim, 'key'>): { readonly namespa
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
 }
 
-/** The claim as the subject of an event. */
+/** Returns the reference to a claim in an Event. */
 export function eventTarget(claim: ResizerClaim): EventTarget {
   const { uid, resourceVersion } = claim
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }

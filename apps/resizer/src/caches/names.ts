@@ -1,14 +1,14 @@
-/** On claims: who resizes the volume, a CSI driver or an in-tree plugin. Written where volumes are migrated. */
+/** The annotation of a claim with the CSI driver or the in-tree plugin that resizes its volume, for CSI migration. */
 export const RESIZER_ANNOTATION = 'volume.kubernetes.io/storage-resizer'
-/** On claims: kubelet has nothing to expand. */
+/** The annotation of a claim whose file system the kubelet does not have to expand. */
 export const NO_NODE_EXPANSION_ANNOTATION = 'volume.kubernetes.io/node-expansion-not-required'
-/** On volumes that wait for kubelet: the claim's capacity before the expansion. */
+/** The annotation of a PersistentVolume with the claim's capacity before the expansion, until the kubelet is done. */
 export const PRE_RESIZE_ANNOTATION = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 /** The annotations of a volume that name the Secret for modifications. They count only if both are set. */
 export const MODIFY_SECRET_NAME_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-name'
 export const MODIFY_SECRET_NAMESPACE_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-namespace'
 
-/** `status.allocatedResourceStatuses.storage`: how far an expansion has come. */
+/** The values of `status.allocatedResourceStatuses.storage`, which show the progress of an expansion. */
 export const SIZE_STATUS = {
   controllerInProgress: 'ControllerResizeInProgress',
   controllerInfeasible: 'ControllerResizeInfeasible',
@@ -17,10 +17,10 @@ export const SIZE_STATUS = {
   nodeInfeasible: 'NodeResizeInfeasible',
 } as const
 
-/** `status.modifyVolumeStatus.status`. */
+/** The values of `status.modifyVolumeStatus.status`, which show the progress of a modification. */
 export const MODIFY_STATUS = { pending: 'Pending', inProgress: 'InProgress', infeasible: 'Infeasible' } as const
 
-/** Conditions of claims that are written here; kubelet writes `nodeError` too. */
+/** The types of the claim conditions that the resizer writes or removes. The kubelet writes `nodeError`. */
 export const CONDITION = {
   resizing: 'Resizing',
   nodeStepPending: 'FileSystemResizePending',

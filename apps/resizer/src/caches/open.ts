@@ -17,7 +17,7 @@ import { type ResizerVolume, volumeProjection } from './volume.ts'
 export interface Informers {
   readonly claims: Informer<ResizerClaim, PersistentVolumeClaim>
   readonly volumes: Informer<ResizerVolume, PersistentVolume>
-  /** Undefined if volumes are not modified. */
+  /** The cache of VolumeAttributesClasses. Undefined if volumes are not modified. */
   readonly classes: Informer<AttributesClass, VolumeAttributesClass> | undefined
 }
 
@@ -27,7 +27,7 @@ export interface ResizerCacheOptions {
   readonly resyncMs: number
 }
 
-/** Opens the caches of all nodes. */
+/** Opens the caches of the claims and volumes of the whole cluster. */
 export function openAll({ caches, driverName, resyncMs }: ResizerCacheOptions): Pick<Informers, 'claims' | 'volumes'> {
   const volumes = caches.open('PersistentVolumes', {
     resource: PERSISTENT_VOLUMES,
@@ -58,7 +58,7 @@ export function openClasses({ caches, resyncMs }: ResizerCacheOptions): NonNulla
  * class.
  */
 export interface AttributesClass extends Cached {
-  /** The driver that the class is for. */
+  /** The CSI driver that the class is for. */
   readonly driverName: string
   readonly parameters: Readonly<Record<string, string>>
 }

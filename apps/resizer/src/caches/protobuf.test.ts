@@ -13,20 +13,20 @@ import { projectClaim } from './claim.ts'
 import { projectClass } from './open.ts'
 import { volumeProjection } from './volume.ts'
 
-it('keeps of a claim the same, whether it comes as protobuf or as JSON', () => {
+it('a claim has equal projections from protobuf and from JSON', () => {
   sameFromBoth('PersistentVolumeClaim', PERSISTENT_VOLUME_CLAIM_MESSAGE, (claim) => projectClaim(claim))
 })
 
-it.each(['csi.example.com', 'pd.csi.storage.gke.io'])('keeps of a volume the same for %s, too', (driver) => {
+it.each(['csi.example.com', 'pd.csi.storage.gke.io'])('a volume has equal projections for driver %s', (driver) => {
   const project = volumeProjection(driver)
   sameFromBoth('PersistentVolume', PERSISTENT_VOLUME_MESSAGE, (volume) => project(volume))
 })
 
-it('keeps of a class the same', () => {
+it('a VolumeAttributesClass has equal projections from protobuf and from JSON', () => {
   sameFromBoth('VolumeAttributesClass', VOLUME_ATTRIBUTES_CLASS_MESSAGE, projectClass)
 })
 
-it('reads from a pod the same claims', () => {
+it('a pod has the same claims from protobuf and from JSON', () => {
   sameFromBoth('Pod', POD_MESSAGE, claimsOf)
 })
 

@@ -9,24 +9,24 @@ import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_
  * - `own`: a CSI volume of this driver, with all fields that its calls need.
  * - `inTree`: a volume that may belong to this driver after translation. Translation needs its labels and affinity too.
  * - `other`: any other volume. It is cached because its leftover annotation is removed too. If a claim still names this
- * driver, the rest is read from the server.
+ *   driver, the other fields are read from the API server.
  */
 export type VolumeKind = 'own' | 'inTree' | 'other'
 
-/** Flat, with the same fields in the same order in every object: tens of thousands are held. */
+/** The cached fields of a PersistentVolume. The objects are flat to save memory: tens of thousands are cached. */
 export interface ResizerVolume extends Cached {
   readonly kind: VolumeKind
-  /** `spec.capacity.storage`. */
+  /** The size of the volume: `spec.capacity.storage`. */
   readonly capacity: string | undefined
-  /** The annotation with the size before the expansion. */
+  /** The annotation `volume.alpha.kubernetes.io/pre-resize-capacity` with the claim's size before the expansion. */
   readonly preResize: string | undefined
-  /** The claim it is bound to. Not of `other`. */
+  /** The claim that the volume is bound to. Undefined for volumes of kind `other`. */
   readonly claimNamespace: string | undefined
   readonly claimName: string | undefined
   readonly claimUid: string | undefined
-  /** `own`: the parts that calls are made of. `inTree`: what translation reads. */
+  /** The fields that calls need if `kind` is `own`, or the fields that translation needs if `kind` is `inTree`. */
   readonly source: PersistentVolume | undefined
-  /** The class of the volume and the Secret for modifications. Both are set for `own` volumes only. */
+  /** The VolumeAttributesClass of the volume and the Secret for modifications, if `kind` is `own`. */
   readonly className: string | undefined
   readonly modifySecret: VolumeSecretRef | undefined
 }
@@ -41,7 +41,7 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume, int
   return (pv, intern = new Interner()) => projectVolume(pv, kindOf(pv, driverName, migrated), intern)
 }
 
-/** Caches only volumes of this driver and of this node, for `--node-deployment`. */
+/** Returns a projection that caches only volumes of this driver and of this node, for `--node-deployment`. */
 export function ownVolumeProjection(
   driverName: string,
   isOwn: (pv: PersistentVolume) => boolean,
@@ -53,7 +53,7 @@ export function ownVolumeProjection(
   }
 }
 
-/** The volume with all that a call needs, of any driver; not for the cache. */
+/** Returns a volume of any driver with all fields that calls need. It is not cached. */
 export function wholeVolume(pv: PersistentVolume): ResizerVolume {
   return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', new Interner())
 }
@@ -97,7 +97,7 @@ function sourceOf(pv: PersistentVolume, kind: VolumeKind, intern: Interner): Per
   }
 }
 
-/** The part of a spec that expansions and modifications are made of. */
+/** Returns the fields of a spec that expansions and modifications need. */
 function callSpec(spec: PersistentVolumeSpec | undefined, intern: Interner): PersistentVolumeSpec | undefined {
   if (spec?.csi == null) return undefined
   const { driver, volumeHandle, fsType, controllerExpandSecretRef } = spec.csi

@@ -67,7 +67,7 @@ it('does not run work whose signal is already aborted', async () => {
   expect(mutex.size).toBe(0)
 })
 
-it('keeps a key for its time', async () => {
+it('SlowSet keeps a key for the configured time', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   slow.add('a')
@@ -79,7 +79,7 @@ it('keeps a key for its time', async () => {
   expect(slow.leftMs('a')).toBeUndefined()
 })
 
-it('does not renew a present key, and adds an expired key again', async () => {
+it('SlowSet does not extend the time of a present key, and adds an expired key again', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   slow.add('a')
@@ -91,14 +91,14 @@ it('does not renew a present key, and adds an expired key again', async () => {
   expect(slow.leftMs('a')).toBe(1000)
 })
 
-it('removes a key', () => {
+it('SlowSet removes a key before its time', () => {
   const slow = new SlowSet(new FakeClock(), 1000)
   slow.add('a')
   slow.remove('a')
   expect(slow.leftMs('a')).toBeUndefined()
 })
 
-it('expired keys use no memory', async () => {
+it('SlowSet uses no memory for expired keys', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   for (let n = 0; n < 100; n += 1) slow.add(`old ${n}`)

@@ -4,17 +4,17 @@ import { abortable, type Clock } from '@csi-sidecars/base'
  * Serializes the writers of each claim. Resize and modify run at the same time and patch the same object. A run holds
  * the mutex of its key while it reads, decides and writes.
  *
- * The mutex is never held during a call to the driver. Both calls of one edit therefore reach the driver together, as
- * some back ends require, and neither controller waits for the other's call.
+ * The mutex is never held during a call to the driver. If a user edits size and class at once, both calls therefore run
+ * at the same time, as some storage systems require.
  *
- * The cache learns each write before the mutex is released. The next holder starts from that write, so its patch does
+ * Each write enters the cache before the mutex is released. The next holder starts from that write, so its patch does
  * not conflict.
  */
 export class KeyedMutex {
   /** A promise for each key, which resolves when the last waiter has released the key. */
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Runs `work` once all that asked for the key before are done. Rejects without running it when the signal comes first. */
+  /** Runs `work` after all earlier work on the key. Rejects without running it if the signal is aborted before. */
   async run<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted()
     const before = this.#last.get(key)
@@ -33,17 +33,17 @@ export class KeyedMutex {
     }
   }
 
-  /** Keys that are held. */
+  /** The number of keys with running or waiting work. */
   get size(): number {
     return this.#last.size
   }
 }
 
-/** Claims whose request the driver called infeasible, each for a fixed time after it was put in. */
+/** Claims whose request the driver has refused as infeasible. Each stays in the set for a fixed time. */
 export class SlowSet {
   readonly #clock: Clock
   readonly #lifeMs: number
-  /** When each key leaves, earliest first: all live for the same time, and an entry is never renewed. */
+  /** The time at which each key expires, earliest first: all keys stay equally long, and no key is extended. */
   readonly #ends = new Map<string, number>()
 
   constructor(clock: Clock, lifeMs: number) {
@@ -51,7 +51,7 @@ export class SlowSet {
     this.#lifeMs = lifeMs
   }
 
-  /** A key that is in already keeps its time. */
+  /** Adds a key. A key that is already in the set keeps its time. */
   add(key: string): void {
     this.#sweep()
     if (!this.#ends.has(key)) this.#ends.set(key, this.#clock.monotonic() + this.#lifeMs)
@@ -65,7 +65,7 @@ export class SlowSet {
     this.#ends.clear()
   }
 
-  /** Milliseconds until the key leaves; undefined when it is not in. */
+  /** Returns the milliseconds until the key expires. Undefined if the key is not in the set. */
   leftMs(key: string): number | undefined {
     const end = this.#ends.get(key)
     if (end === undefined) return undefined

@@ -9,7 +9,7 @@ import { NO_NODE_EXPANSION_ANNOTATION } from '../caches/names.ts'
 
 export type Condition = PersistentVolumeClaimCondition
 
-/** The fields of a claim that this program writes. An omitted field stays. An undefined field is removed. */
+/** The fields of a claim that the resizer writes. An omitted field stays. An undefined field is removed. */
 export type ClaimChange = {
   readonly [Field in
     | 'capacity'
@@ -51,7 +51,7 @@ function statusOf(claim: ResizerClaim): NonNullable<PersistentVolumeClaim['statu
   }
 }
 
-/** A map as far as we write it: of one key. */
+/** Returns a map with the only key that the resizer writes. Empty if the value is undefined. */
 export function textMap(key: string, value: string | undefined): Record<string, string> {
   return value === undefined ? {} : { [key]: value }
 }

@@ -6,23 +6,23 @@ import { unlessAtRest } from './reconcile.ts'
 const object = projectClaim(claim())
 const queue = { isInWork: () => false }
 
-describe('claims at rest', () => {
+describe('unlessAtRest', () => {
   const trigger = unlessAtRest(
     () => ['ns/data'],
     ({ request, capacity }) => request === capacity,
   )
 
-  it('do not run at the start and at a resync', () => {
+  it('skips a claim without work at the start and at a resync', () => {
     expect(trigger({ type: 'added', object }, queue)).toEqual([])
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'resync' }, queue)).toEqual([])
   })
 
-  it('run after a change, because an earlier run may be incomplete', () => {
+  it('enqueues a claim without work after a change, because an earlier run may be incomplete', () => {
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'watch' }, queue)).toEqual(['ns/data'])
     expect(trigger({ type: 'deleted', object }, queue)).toEqual(['ns/data'])
   })
 
-  it('do not stop the runs of other claims', () => {
+  it('enqueues a claim with work at the start and at a resync', () => {
     const raised = projectClaim(claim({ request: '2Gi' }))
     expect(trigger({ type: 'added', object: raised }, queue)).toEqual(['ns/data'])
   })

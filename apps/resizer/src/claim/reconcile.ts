@@ -21,9 +21,9 @@ export type ClaimBeginning<W> = { readonly work: W } | { readonly end: Outcome }
 
 /** The steps of a controller in a run over one claim. */
 export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
-  /** Undefined when the claim is gone. */
+  /** Reads the state of the claim. Undefined if the claim is gone. */
   observe(): V | undefined | Promise<V | undefined>
-  /** All that comes before the call. */
+  /** Performs the steps before the call to the driver. */
   begin(view: V): Promise<ClaimBeginning<W>>
   cannotBegin(cause: unknown): Error
   /** Calls the driver and records the result. */
@@ -50,7 +50,7 @@ export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
   }
 }
 
-/** Looks at the claim again as long as others change it between our look and our write. */
+/** Reads the claim and decides again, up to a limit, while other writers change it before our patch. */
 async function begin<V extends OfClaim, W extends OfClaim>(
   run: ResizerClaimRun<ResizerClaimDeps>,
   steps: ClaimSteps<V, W>,
@@ -76,7 +76,7 @@ async function begin<V extends OfClaim, W extends OfClaim>(
 
 export type ClaimUpdate = InformerEvent<ResizerClaim> & { readonly type: 'updated' }
 
-/** Claims that are new, and those whose updates matter. Whose they are shows only with their volume. */
+/** Returns a trigger for new claims and relevant updates. Only a run can see whether the volume is of this driver. */
 export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger<ResizerClaim> {
   return (event) => {
     switch (event.type) {
@@ -93,8 +93,8 @@ export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger
 }
 
 /**
- * Skips unchanged claims at rest. At a start and at a resync nearly all claims are at rest, and their runs would take
- * half of the start's CPU time.
+ * Skips unchanged claims without work. At a start and at a resync nearly all claims have no work, and their runs would
+ * take half of the start's CPU time.
  */
 export function unlessAtRest(
   trigger: QueueTrigger<ResizerClaim>,

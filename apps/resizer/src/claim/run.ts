@@ -15,23 +15,23 @@ import { claimRef, eventTarget, projectClaim, type ResizerClaim } from '../cache
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { KeyedMutex } from './keyed-mutex.ts'
 
-/** How often a patch is tried in one run because others have changed the claim. */
+/** The tries of a patch in one run while other writers keep changing the claim. */
 export const CONFLICT_TRIES = 5
 
 /** The part of an informer that a controller uses. */
 export type LearningCache<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
 
-/** The dependencies of both claim controllers. */
+/** The dependencies of the resize controller and of the modify controller. */
 export interface ResizerClaimDeps {
-  /** Refuses writes once this process no longer leads. */
+  /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly claims: LearningCache<ResizerClaim, PersistentVolumeClaim>
   readonly volumes: LearningCache<ResizerVolume, PersistentVolume>
-  /** Shared by both. */
+  /** Serializes the writes of both controllers to one claim. */
   readonly mutex: KeyedMutex
-  /** Claims with a write of which no answer came. Shared by both. */
+  /** The claims with a write whose answer was lost, for both controllers. */
   readonly unconfirmed: Set<string>
-  /** Called right before a call for the claim is sent: the other controller looks at the claim next. */
+  /** Makes the other controller process the claim next. It is called before a call to the driver is sent. */
   readonly notifyCallStarted: (key: string) => void
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock
@@ -49,7 +49,7 @@ export function newRun<D extends ResizerClaimDeps>(key: string, deps: D, control
   return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
 }
 
-/** Changes the claim's status. The claim as the server answers it, which the cache knows from here on. */
+/** Patches the claim's status, and caches and returns the claim in the API server's answer. */
 export async function patchClaim(
   run: ResizerClaimRun<ResizerClaimDeps>,
   patch: Patch,
@@ -68,8 +68,8 @@ export async function patchClaim(
 }
 
 /**
- * Reads the result of a write whose response was lost, before anything is decided. The next leader knows only calls
- * that the claim's status announces. Returns the error if the read fails.
+ * Reads the claim if the answer to the last write was lost, before the next decision. The status must show each call to
+ * the driver before it is sent, because the next leader knows no others. Returns the error if the read fails.
  */
 export async function confirmLastWrite({
   key,
@@ -89,25 +89,25 @@ export async function confirmLastWrite({
 }
 
 /**
- * Priority of the writes before a call and after its failure: low while retrying. Otherwise thousands of failing claims
- * would use up `--kube-api-qps`.
+ * Returns the priority of the writes before a call and after its failure: low while a run is retried. Otherwise
+ * thousands of failing claims would use up `--kube-api-qps`.
  */
 export function priorityOf({ retrying }: Pick<Run, 'retrying'>): RequestPriority | undefined {
   return retrying ? 'low' : undefined
 }
 
-/** Reports whether the cache still holds this very claim, so that nothing else will put its key to work. */
+/** Reports whether the cache still holds this claim, and not a recreated claim whose event starts another run. */
 export function isKnown({ key, deps }: ResizerClaimRun<ResizerClaimDeps>, { uid }: Pick<ResizerClaim, 'uid'>): boolean {
   return deps.claims.store.get(key)?.uid === uid
 }
 
-/** The cache was behind, so the next patch starts from the current claim. */
+/** Reads the claim into the cache after a conflict, so that the next patch is built from the current claim. */
 export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<ResizerClaimDeps>): Promise<void> {
   try {
     deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
   } catch (error) {
     signal.throwIfAborted()
-    // The next patch shows the problem.
+    // The next patch fails too if the problem persists.
     log.v(4)?.info('The claim could not be read again', { err: error })
   }
 }
@@ -116,12 +116,12 @@ export function recordEvent({ deps }: ResizerClaimRun<ResizerClaimDeps>, claim: 
   deps.recorder.event(eventTarget(claim), text)
 }
 
-/** The text has two blanks, like the original's. */
+/** Returns the error text of the Go original, which has two blanks after "of". */
 export function cannotPatch(key: string, cause: unknown): string {
   return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
 }
 
-/** When the driver wants to be asked again. No wait at all is no advice: it would be asked without end. */
+/** Returns the pause that the driver asks for. A pause of 0 is ignored: it would cause calls without a pause. */
 export function retryAfterOf({ retryAfterMs }: RpcError): number | undefined {
   return retryAfterMs !== undefined && retryAfterMs > 0 ? retryAfterMs : undefined
 }

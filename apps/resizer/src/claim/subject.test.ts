@@ -14,7 +14,7 @@ test.each([
     '00-1-2-01',
   ],
   ['one that is gone', undefined, NAMES, undefined],
-])('a trace of %s names the operation and its objects', (_, claim, names, traceparent) => {
+])('the trace of a run over %s names the operation and its objects', (_, claim, names, traceparent) => {
   const subject = claimTraceSubject({ get: () => claim as ResizerClaim | undefined }, 'expand')
   expect(subject('ns/data')).toEqual({ operation: 'expand', names, traceparent })
 })

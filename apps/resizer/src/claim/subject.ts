@@ -2,10 +2,10 @@ import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controll
 import type { Reader } from '@csi-sidecars/informer'
 import { claimRef, type ResizerClaim } from '../caches/claim.ts'
 
-/** The name of the Go original. */
+/** The name of the Go original, under which pending work is reported. */
 export const SIDECAR = 'external-resizer'
 
-/** Reports the pending claims. `subjectOf` returns undefined if nothing is due for a claim. */
+/** Returns the table that describes pending claims for reports. `subjectOf` returns undefined if no work is due. */
 export function claimTable(
   claims: Pick<Reader<ResizerClaim>, 'get'>,
   subjectOf: (claim: ResizerClaim) => Subject | undefined,

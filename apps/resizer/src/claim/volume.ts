@@ -6,7 +6,7 @@ import { type Patch, PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-type
 import type { ResizerVolume, VolumeSecretRef } from '../caches/volume.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
 
-/** A volume that was deleted and recreated under its name since the run began. */
+/** The error of a run whose volume was deleted and recreated under the same name during the run. */
 class ReplacedError extends Error {
   override readonly name = 'ReplacedError'
 
@@ -54,12 +54,12 @@ export function replacedOutcome(
   const causes = [...causesOf(error)]
   if (causes.some((cause) => cause instanceof ReplacedError)) return { kind: 'superseded', cause: error }
   if (!causes.some(isUidMismatch)) return undefined
-  // The cache does not have the new volume yet.
+  // The cache still has the old volume, so the claim waits for the event of the new volume.
   run.waitFor({ on: 'volume', name: volume.key })
   return { kind: 'retry', cause: new ReplacedError(volume, error) }
 }
 
-/** A Secret that could not be read. The message is part of an event. */
+/** The error if a Secret cannot be read. Users see the message in an event. */
 export class SecretError extends Error {
   override readonly name = 'SecretError'
 
@@ -67,7 +67,7 @@ export class SecretError extends Error {
     super(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
   }
 
-  /** The API server only asked to retry later. */
+  /** True if the API server only asked to retry later. */
   get busy(): boolean {
     return isTooManyRequests(this.cause)
   }
@@ -90,7 +90,7 @@ export async function loadSecret(
   return secretsFrom(data)
 }
 
-/** The wire's reference, whose parts may be missing. */
+/** Returns the reference to a Secret. Missing fields of the API object become empty. */
 export function secretRefOf(
   ref: { readonly name?: string | undefined; readonly namespace?: string | undefined } | null | undefined,
 ): VolumeSecretRef | undefined {

@@ -18,12 +18,12 @@ const updated = (
 const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 const gold = { currentVolumeAttributesClassName: 'gold' }
 
-describe('a run over the class of a claim', () => {
+describe('onClaim of modify', () => {
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
-    ['when the claim is seen first', { type: 'added', object: known() }],
-    ['when another class is wanted', updated({}, { wantedClass: 'gold' })],
+    ['when the claim is new in the cache', { type: 'added', object: known() }],
+    ['when the claim requests another class', updated({}, { wantedClass: 'gold' })],
     [
-      'when the claim no longer requests one',
+      'when the claim no longer requests a class',
       updated({ wantedClass: 'gold', status: inProgress }, { status: inProgress }),
     ],
     [
@@ -35,50 +35,50 @@ describe('a run over the class of a claim', () => {
       updated({ wantedClass: 'gold', status: { phase: 'Pending' } }, { wantedClass: 'gold' }),
     ],
     [
-      'when a modification has ended and another class is wanted',
+      'when a modification has ended and the claim requests another class',
       updated({ wantedClass: 'silver', status: inProgress }, { wantedClass: 'silver', status: gold }, 'own'),
     ],
     [
-      'at a resync, of a claim that wants another class',
+      'at a resync if the claim requests another class',
       updated({ wantedClass: 'gold' }, { wantedClass: 'gold' }, 'resync'),
     ],
-  ])('starts %s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
+  ])('starts a run %s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
-    ['when the claim is gone', { type: 'deleted', object: known() }],
+    ['when the claim is deleted', { type: 'deleted', object: known() }],
     [
       'when the claim is not bound',
       updated({ status: { phase: 'Lost' } }, { wantedClass: 'gold', status: { phase: 'Lost' } }),
     ],
     [
-      'when its modification has ended as it was wanted',
+      'when a modification to the requested class has ended',
       updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: gold }, 'own'),
     ],
-    ['when its size changes', updated({}, { request: '2Gi' })],
+    ['when only the requested size changes', updated({}, { request: '2Gi' })],
     [
-      'at a resync, while it is being modified',
+      'at a resync while the claim is being modified',
       updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: inProgress }, 'resync'),
     ],
-  ])('does not start %s', (_what, event) => expect(onClaim(event)).toEqual([]))
+  ])('starts no run %s', (_what, event) => expect(onClaim(event)).toEqual([]))
 })
 
-describe("reset of a claim's earlier failures", () => {
-  it('happens when the requested class changes', () =>
+describe('classChanged', () => {
+  it('returns a claim whose requested class changes', () =>
     expect(classChanged(updated({}, { wantedClass: 'gold' }))).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
-    ['when the claim is seen first', { type: 'added', object: known({ wantedClass: 'gold' }) }],
-    ['when the same class is wanted', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
-  ])('does not happen %s', (_what, event) => expect(classChanged(event)).toEqual([]))
+    ['a claim that is new in the cache', { type: 'added', object: known({ wantedClass: 'gold' }) }],
+    ['a change of another field', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
+    ])('ignores %s', (_what, event) => expect(classChanged(event)).toEqual([]))
 })
 
-describe('the priority at a start', () => {
+describe('wasTried of modify', () => {
   it.each([
     [undefined, false],
     ['Pending', false],
     ['InProgress', true],
     ['Infeasible', true],
-  ])('a cached claim with status %s has a low priority: %s', (status, expected) => {
+  ])('reports for a claim with status %s that it has been tried: %s', (status, expected) => {
     const modifyVolumeStatus = status && { modifyVolumeStatus: { status } }
     expect(wasTried(known({ status: { ...modifyVolumeStatus } }))).toBe(expected)
   })

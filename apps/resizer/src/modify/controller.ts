@@ -21,7 +21,7 @@ import { isClassAtRest } from './decide.ts'
 import { reconcileModify } from './reconcile.ts'
 import { type ModifyClient, ModifyMemory } from './run.ts'
 
-/** Modifies volumes by the class that their claims want. */
+/** Returns the controller that modifies volumes by the VolumeAttributesClass that their claims request. */
 export function modifyController(
   parts: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
 ): Controller {
@@ -38,14 +38,14 @@ export function modifyController(
     nodeDeployment,
   }
   const isAtRest = (claim: ResizerClaim): boolean => isClassAtRest(claim, volumes.store.get(claim.volumeName))
-  /** The process that began these modifications may have ended in the middle of a call. */
+  /** Marks modifications of earlier processes as possibly running: such a process may have ended during a call. */
   const begunBefore: Source = () => {
     for (const { key, modifying } of claims.store.values()) {
       if (modifying?.status === MODIFY_STATUS.inProgress) memory.uncertain.add(key)
     }
     return () => undefined
   }
-  /** The driver has not refused a class that was recreated under the same name. */
+  /** Forgets that the driver refused a class when the class is recreated, and starts its claims. */
   const classRemade: Source = (queue) =>
     classes.subscribe((event) => {
       if (event.type !== 'added') return
@@ -90,10 +90,10 @@ function modifyClient({ driver, settings, assertLeading, log }: ResizerTerm): Mo
   }
 }
 
-/** Claims, whenever another class may be due. */
+/** Returns a claim if it may need another class. */
 export const onClaim = claimTrigger(matters)
 
-/** The claim requests another class than the failed one. */
+/** Returns a claim if its requested class has changed, so that failures of the earlier class no longer delay it. */
 export const classChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 
@@ -115,7 +115,7 @@ export interface ModificationSources {
   readonly nodeDeployment: boolean
 }
 
-/** The modification of a claim's volume, while it is due. */
+/** Describes the pending modification of a claim's volume. Undefined if no modification is due. */
 export function modificationOf(
   claim: ResizerClaim,
   { volumes, classes, nodeDeployment }: ModificationSources,

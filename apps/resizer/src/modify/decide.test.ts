@@ -9,7 +9,7 @@ import type { ModifyView } from './observe.ts'
 interface Row {
   readonly want?: string
   readonly current?: string
-  /** Status and target of the modification that the claim speaks of. */
+  /** Status and target of the modification in the status of the claim. */
   readonly modifying?: readonly [status: string, target?: string]
   readonly conditions?: readonly string[]
   readonly claim?: ClaimParts
@@ -18,7 +18,7 @@ interface Row {
   readonly slow?: boolean
   readonly reportedClass?: string
   readonly nodeDeployment?: boolean
-  /** The steps, patches left out. */
+  /** The expected steps without their patches. */
   readonly steps: readonly object[]
 }
 
@@ -31,13 +31,13 @@ const REPORT = { do: 'reportDriver', target: FOREIGN, volumeDriver: DRIVER }
 const NO_NEED = noop('No need to modify PVC')
 const ROLLED_BACK = noop('stop reconcile for rolled back PVC')
 
-/** The classes gold, silver and foreign exist, bronze does not. */
+/** The cases. The VolumeAttributesClasses gold, silver and foreign exist; bronze does not. */
 const rows: Record<string, Row> = {
-  'a claim without a volume waits for one': {
+  'a claim without a volume needs no work': {
     claim: { name: '' },
     steps: [noop('PV bound to PVC is not created yet')],
   },
-  'a volume that is not in the cache is waited for': {
+  'a claim waits for a volume that is not cached': {
     want: 'gold',
     volume: 'missing',
     steps: [
@@ -48,59 +48,59 @@ const rows: Record<string, Row> = {
       },
     ],
   },
-  "with --node-deployment it is another instance's": {
+  'with --node-deployment, a volume that is not cached belongs to another node': {
     want: 'gold',
     volume: 'missing',
     nodeDeployment: true,
     steps: [{ do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
   },
-  "another driver's volume is left alone": {
+  "another driver's volume is ignored": {
     want: 'gold',
     volume: { driver: 'other' },
     steps: [noop('Skipping PV provisioned by different driver')],
   },
-  'a claim that is not bound is left alone': {
+  'an unbound claim needs no work': {
     want: 'gold',
     claim: { status: { phase: 'Lost' } },
     steps: [noop('No need to modify PV')],
   },
-  'what was infeasible is not repeated at once': {
+  'an infeasible request is not repeated at once': {
     want: 'gold',
     modifying: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ do: 'skip' }],
   },
-  'another class is tried at once': {
+  'a different class than the infeasible class is tried at once': {
     want: 'silver',
     modifying: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ do: 'speedUp' }, start('silver'), modify('silver')],
   },
-  'no wanted class leaves the slow set': {
+  'a withdrawn request ends the pause of an infeasible request': {
     modifying: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ do: 'speedUp' }, ROLLED_BACK],
   },
-  'an end of the modification leaves the slow set': {
+  'a finished modification ends the pause of an infeasible request': {
     want: 'gold',
     current: 'gold',
     slow: true,
     steps: [{ do: 'speedUp' }, NO_NEED],
   },
-  'a claim that has what it wants is left alone': { want: 'gold', current: 'gold', steps: [NO_NEED] },
-  'a claim that wants nothing and has nothing is left alone': { steps: [NO_NEED] },
-  'no wanted class removes the condition': {
+  'a claim with its requested class needs no work': { want: 'gold', current: 'gold', steps: [NO_NEED] },
+  'a claim without any class needs no work': { steps: [NO_NEED] },
+  'a withdrawn request removes the condition': {
     modifying: ['Infeasible', 'gold'],
     conditions: ['ModifyingVolume', 'ModifyVolumeError'],
     steps: [{ do: 'cancel' }],
   },
-  'no wanted class without the condition is no change': {
+  'a withdrawn request without the condition changes nothing': {
     modifying: ['Pending'],
     conditions: ['ModifyVolumeError'],
     steps: [ROLLED_BACK],
   },
-  'no wanted class for a claim that has a class is no change': { current: 'gold', steps: [ROLLED_BACK] },
-  'what may be running is carried on, whatever is wanted': {
+  'a withdrawn request for a claim that has a class changes nothing': { current: 'gold', steps: [ROLLED_BACK] },
+  'a modification that may be running continues, whatever class the claim requests': {
     want: 'silver',
     modifying: ['InProgress', 'gold'],
     uncertain: true,
@@ -110,7 +110,7 @@ const rows: Record<string, Row> = {
     modifying: ['InProgress', 'gold'],
     steps: [modify('gold')],
   },
-  'without its class it cannot be carried on': {
+  'a modification that may be running waits for its missing class': {
     modifying: ['InProgress', 'bronze'],
     steps: [
       {
@@ -123,34 +123,34 @@ const rows: Record<string, Row> = {
       },
     ],
   },
-  'an unknown status lets the newly wanted class begin': {
+  'an infeasible modification lets the requested class begin': {
     want: 'silver',
     modifying: ['Infeasible', 'gold'],
     uncertain: true,
     steps: [start('silver'), modify('silver')],
   },
-  'a class that is not there is waited for': {
+  'a claim waits for a missing class': {
     want: 'bronze',
     steps: [{ do: 'pend', className: 'bronze', waitsFor: onClass('bronze') }],
   },
-  'a class is begun': { want: 'gold', steps: [start('gold'), modify('gold')] },
-  'the class from before is begun like any other': {
+  'a modification begins for a requested class': { want: 'gold', steps: [start('gold'), modify('gold')] },
+  'a modification back to the current class begins after an infeasible class': {
     want: 'gold',
     current: 'gold',
     modifying: ['Infeasible', 'silver'],
     steps: [start('gold'), modify('gold')],
   },
-  'a class that came later is begun': {
+  'a modification begins for a class that was missing before': {
     want: 'gold',
     modifying: ['Pending'],
     steps: [start('gold'), modify('gold')],
   },
-  'what has failed for good is begun again': {
+  'a modification that has failed for good begins again': {
     want: 'gold',
     modifying: ['InProgress', 'gold'],
     steps: [start('gold'), modify('gold')],
   },
-  'a class of another driver is reported and begun': {
+  'a class of another driver is reported and applied': {
     want: 'foreign',
     steps: [REPORT, start('foreign'), modify('foreign')],
   },
@@ -159,7 +159,7 @@ const rows: Record<string, Row> = {
     reportedClass: 'uid-foreign',
     steps: [start('foreign'), modify('foreign')],
   },
-  'a class of another driver is reported when a new leader carries on': {
+  'a class of another driver is reported when a new leader continues the modification': {
     want: 'gold',
     modifying: ['InProgress', 'foreign'],
     uncertain: true,
@@ -167,19 +167,19 @@ const rows: Record<string, Row> = {
   },
 }
 
-describe('what is done about the class of a claim', () => {
+describe('decideModify', () => {
   it.each(Object.entries(rows))('%s', (_name, row) => {
     expect(decideModify(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
   })
 
-  it('a claim at rest is one for which nothing is done', () => {
+  it('`isClassAtRest` is true only for claims that need no work', () => {
     const resting = Object.values(rows).filter((row) => isClassAtRest(viewOf(row).claim, viewOf(row).volume))
     expect(resting.map(({ steps }) => steps)).toContainEqual([NO_NEED])
     const kinds = resting.flatMap(({ steps }) => steps.map((step) => 'do' in step && step.do))
     expect(new Set(kinds).isSubsetOf(new Set(['noop', 'speedUp']))).toBe(true)
   })
 
-  it('a claim that is pending already is not written', () => {
+  it('a claim whose status is already Pending is not written', () => {
     const [first] = decideModify(viewOf({ want: 'bronze', modifying: ['Pending', 'gold'], steps: [] }))
     expect(first).toMatchObject({ do: 'pend', patch: undefined })
     const [other] = decideModify(viewOf({ want: 'bronze', modifying: ['Infeasible', 'gold'], steps: [] }))

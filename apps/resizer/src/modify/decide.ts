@@ -8,27 +8,27 @@ import type { ModifyView } from './observe.ts'
 import { cancelPatch, isModifying, pendingPatch, startPatch } from './patches.ts'
 
 export type ModifyStep =
-  /** The driver called the same request infeasible not long ago. */
+  /** The driver has refused the same request as infeasible a short time ago, so no call is made. */
   | { readonly do: 'skip' }
-  /** The request differs from the infeasible request. */
+  /** The request is no longer the infeasible request, so it is not delayed. */
   | { readonly do: 'speedUp' }
   | { readonly do: 'noop'; readonly why: string; readonly waitsFor?: Cause }
   | { readonly do: 'cancel'; readonly patch: Patch }
-  /** A running modification cannot end if its target class is missing. */
+  /** A modification may be running, but cannot be finished because its target class is missing. */
   | { readonly do: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
-  /** The class that is wanted is not there. */
+  /** The requested class does not exist. */
   | { readonly do: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }
-  /** The class is for another driver than the volume's. It is applied all the same, as the Go original does. */
+  /** The class names another driver than the volume. It is applied nevertheless, as in the Go original. */
   | { readonly do: 'reportDriver'; readonly target: AttributesClass; readonly volumeDriver: string }
-  /** Store that a modification begins. */
+  /** Stores in the claim that a modification begins. */
   | { readonly do: 'start'; readonly patch: Patch; readonly className: string }
-  /** The last step of a modification that is due. */
+  /** Calls ControllerModifyVolume. */
   | { readonly do: 'modify'; readonly target: AttributesClass; readonly volume: ResizerVolume }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
 /**
- * The steps up to the call of the driver, in the order in which they go over the wire. The first check that applies
- * ends the list: the order of the checks is behavior.
+ * Returns the steps up to the call of the driver, in the order of their requests. The first check that applies ends the
+ * list, so the order of the checks decides the result.
  */
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
   const { claim, volume } = view
@@ -45,7 +45,7 @@ function decideClass(view: ModifyView, volume: ResizerVolume): readonly ModifySt
   const { claim, uncertain } = view
   const { wantedClass, modifying } = claim
   if (hasItsClass(claim)) return [noop('No need to modify PVC')]
-  // A modification that may be running ends before any other begins, even if its class is no longer requested.
+  // A modification that may be running is finished before another begins, even if its class is no longer requested.
   const inProgress = modifying?.status === MODIFY_STATUS.inProgress
   if (inProgress && (uncertain || wantedClass === '')) return carryOn(view, modifying.target, volume)
   if (wantedClass === '' && isModifying(claim)) return [{ do: 'cancel', patch: cancelPatch(claim) }]
@@ -55,7 +55,7 @@ function decideClass(view: ModifyView, volume: ResizerVolume): readonly ModifySt
   return [...reportDriver(view, target, volume), start(view), { do: 'modify', target, volume }]
 }
 
-/** Reports whether a run over the claim would do nothing, as far as the caches show. */
+/** Reports whether the caches show that a run over the claim would do nothing. */
 export function isClassAtRest(claim: ResizerClaim, volume: ResizerVolume | undefined): boolean {
   return volume !== undefined && hasItsClass(claim)
 }
@@ -84,7 +84,7 @@ function start({ claim, now }: ModifyView): ModifyStep {
   return { do: 'start', patch: startPatch(claim, claim.wantedClass, now), className: claim.wantedClass }
 }
 
-/** Once for each class that the claim comes to, not with each try. */
+/** Reports a class of another driver once for each claim and class, not with each try. */
 function reportDriver(
   { reportedClass }: ModifyView,
   target: AttributesClass,
@@ -100,7 +100,7 @@ function missingVolume({ key, volumeName }: ResizerClaim): ModifyStep {
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
-/** It may come to this node later. */
+/** Returns the step for a volume that is not on this node. It may move to this node later. */
 function volumeElsewhere({ volumeName }: ResizerClaim): ModifyStep {
   return { do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: volumeName } }
 }

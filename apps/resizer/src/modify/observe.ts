@@ -5,19 +5,19 @@ import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { ModifyMemory } from './run.ts'
 
-/** One claim and all that its next step depends on, at one moment. */
+/** The state of one claim at one moment, with everything that its next modification step depends on. */
 export interface ModifyView {
   readonly claim: ResizerClaim
-  /** Undefined when the cache does not have it. */
+  /** The volume of the claim. Undefined if it is not cached. */
   readonly volume: ResizerVolume | undefined
   readonly classOf: (name: string) => AttributesClass | undefined
-  /** A modification of the claim may be running. */
+  /** True if a modification of the claim may be running. */
   readonly uncertain: boolean
-  /** The claim's modification was called infeasible, not long ago. */
+  /** True if the driver has refused the claim's modification as infeasible a short time ago. */
   readonly slow: boolean
-  /** The uid of the class of another driver that was last reported for the claim. */
+  /** The UID of the last class of another driver that was reported for the claim. */
   readonly reportedClass: string | undefined
-  /** --node-deployment: a volume that is not in the cache is another instance's. */
+  /** The flag `--node-deployment`: a volume that is not cached belongs to another node. */
   readonly nodeDeployment: boolean
   /** The wall time for timestamps in the API. */
   readonly now: number
@@ -32,7 +32,7 @@ export interface ModifyObserveDeps {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Undefined when the claim is gone. */
+/** Reads the state of a claim from the caches. Undefined if the claim is gone. */
 export function observeModify(
   key: string,
   { claims, volumes, classes, memory, nodeDeployment, clock }: ModifyObserveDeps,

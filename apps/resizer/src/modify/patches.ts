@@ -6,7 +6,7 @@ import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type Condition, claimPatch, withCondition, withoutConditions } from '../claim/patch.ts'
 
-/** Stores that a modification begins, before the call to the driver. */
+/** Returns the patch that records the start of a modification, before the call to the driver. */
 export function startPatch(claim: ResizerClaim, target: string, now: number): Patch {
   const conditions = modifying(claim, now, `Modifying volume to ${JSON.stringify(target)} is in progress.`)
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
@@ -20,7 +20,8 @@ export function pendingPatch(claim: ResizerClaim): Patch | undefined {
 }
 
 /**
- * The user has withdrawn the request. Only the condition is removed: the result of the last modification stays visible.
+ * Returns the patch after the user has withdrawn the request. It removes only the condition: the result of the last
+ * modification stays visible.
  */
 export function cancelPatch(claim: ResizerClaim): Patch {
   return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
@@ -43,13 +44,13 @@ export function failedPatch(
   return claimPatch(claim, { modifying: { status, target }, conditions }, { guarded: true })
 }
 
-/** The volume has the class. Not guarded: the volume says so already, and the claim must not stay behind. */
+/** Returns the patch after a modification, for any version of the claim: the volume already shows the class. */
 export function modifiedPatch(claim: ResizerClaim, target: string): Patch {
   const change = { currentClass: target, modifying: undefined, conditions: modified(claim) }
   return claimPatch(claim, change, { guarded: false })
 }
 
-/** Undefined when the volume says so already. */
+/** Returns the patch that writes the class to the volume. Undefined if the volume already shows it. */
 export function classPatch(volume: ResizerVolume, target: string): Patch | undefined {
   if (volume.className === target) return undefined
   return volumePatch(
@@ -109,7 +110,7 @@ export function modifying({ conditions }: ResizerClaim, now: number, message: st
   return put(conditions, { type: MODIFYING, message }, now)
 }
 
-/** A driver that says nothing leaves no message: the API does not keep empty ones. */
+/** Returns the conditions after a failure. An empty message is omitted, because the API does not store it. */
 export function modifyFailed(
   claim: ResizerClaim,
   now: number,

@@ -12,7 +12,7 @@ import { MODIFY_EVENTS } from './patches.ts'
 import { cannotMark, recordFailure, recordSuccess } from './record.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
-/** One run over one claim. */
+/** Runs once over the VolumeAttributesClass of one claim. */
 export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run): Promise<Outcome> {
   const run: ModifyRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for modify controller')
@@ -55,7 +55,7 @@ async function begin(
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         return { end: { kind: 'retry', cause: new Error(step.message) } }
       case 'pend':
-        // The key waits before the patch, because the class may appear during the patch.
+        // The wait is set before the patch, because the class may be created during the patch.
         run.waitFor(step.waitsFor)
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         if (step.patch !== undefined) await patchClaim(run, step.patch)
@@ -88,7 +88,7 @@ async function begin(
   throw new Error('the plan of a modification has no end')
 }
 
-/** A modification that cannot be called now is not begun either. */
+/** Ends the run while the driver is disconnected, so that no modification begins that cannot be called. */
 function whileAway(run: ModifyRun): { readonly end: Outcome } | undefined {
   run.waitFor()
   if (!run.deps.driver.lost) return undefined
@@ -111,7 +111,7 @@ const CLAIM_NAME = 'csi.storage.k8s.io/pvc/name'
 const CLAIM_NAMESPACE = 'csi.storage.k8s.io/pvc/namespace'
 const VOLUME_NAME = 'csi.storage.k8s.io/pv/name'
 
-/** The call of a modification. Its Secret is the one for modifications, else the one for expansions. */
+/** Returns the request of a modification, with the Secret for modifications or else the Secret for expansions. */
 async function modifyRequest(
   { claim, volume, target }: Modification,
   { api, extraMetadata }: { readonly api: Pick<KubeClient, 'get'>; readonly extraMetadata: boolean },

@@ -18,7 +18,7 @@ import { patchVolume, refuseReplaced, replacedOutcome, SecretError } from '../cl
 import { classPatch, failedPatch, MODIFY_EVENTS, type ModifyError, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
 
-/** The driver has modified the volume: the volume says so first, then the claim. */
+/** Records a successful modification: first in the PersistentVolume, then in the claim. */
 export async function recordSuccess(run: ModifyRun, modification: Modification): Promise<Outcome> {
   const { deps, key, signal } = run
   const { claim, target } = modification
@@ -61,16 +61,16 @@ function notCompleted(key: string): (cause: unknown) => never {
   }
 }
 
-/** The volume is modified, only the objects do not say so. The next run asks the driver for the same again. */
+/** Returns the error if a result cannot be saved. The volume is modified, and the next run repeats the same call. */
 function notSaved(claim: ResizerClaim, cause: unknown): Error {
   const { name } = claimRef(claim)
   const what = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`
   return new Error(`cannot get error status from modify volume err: ${what}`, { cause })
 }
 
-/** The driver has not modified the volume, or was not asked because something was missing. */
+/** Records that the driver has not modified the volume, or could not be called. */
 export async function recordFailure(run: ModifyRun, modification: Modification, error: unknown): Promise<Outcome> {
-  // Called off by shutdown or a lost lease: that is no failure of the volume, and the next leader tries again.
+  // A shutdown or a lost lease has cancelled the run. The volume has not failed, and the next leader tries again.
   run.signal.throwIfAborted()
   const { deps, key } = run
   const { claim, target } = modification
@@ -78,8 +78,8 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   if (failure.uncertain) deps.memory.uncertain.add(key)
   if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
-  // A retry time from the driver takes precedence. The set changes before the claim is written, because the driver may
-  // be replaced during the write.
+  // A retry time from the driver replaces the slow retries. The set of slow claims changes before the claim is written,
+  // because another driver may connect during the write.
   if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
   const unsaved = await saveFailure(run, modification, failure.mark)
@@ -104,7 +104,7 @@ function isOtherWanted({ deps, key }: ModifyRun, { claim, target }: Modification
   return newest?.uid === claim.uid && newest.wantedClass !== '' && newest.wantedClass !== target.key
 }
 
-/** The driver has said nothing about the volume, so the claim says nothing new either. */
+/** Returns the outcome of a failure that does not concern the volume, and so is not written to the claim. */
 function withoutMark(
   run: ModifyRun,
   claim: ResizerClaim,
@@ -143,7 +143,7 @@ async function saveFailure(
   }
 }
 
-/** Reports whether the claim still speaks of this modification. */
+/** Reports whether the claim's status still shows this modification as in progress. */
 function isStill({ modifying }: ResizerClaim, target: string): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
 }
@@ -158,17 +158,17 @@ export interface ModifyFailure {
   readonly message: string
   /** The error to write to the claim. Undefined if the error does not concern the volume. */
   readonly mark: ModifyError | undefined
-  /** The modification may be running. */
+  /** True if the modification may be running. */
   readonly uncertain: boolean
-  /** The driver disconnected during a call and is awaited. */
+  /** True if the driver disconnected during the call. The retry then waits until it is back. */
   readonly driverLost: boolean
-  /** Whether an event is recorded though the claim says nothing. */
+  /** True if an event is recorded although the claim does not show the failure. */
   readonly report: boolean
-  /** When the driver has said to come back. */
+  /** The pause that the driver asks for. */
   readonly retryAfterMs: number | undefined
 }
 
-/** Decided here only. */
+/** Decides the effect of an error. No other code interprets errors of modifications. */
 export function failureOf(error: unknown, driverLost: boolean): ModifyFailure {
   const message = messageOf(error)
   if (!(error instanceof RpcError)) {

@@ -7,10 +7,10 @@ import type { ResizerVolume } from '../caches/volume.ts'
 import { SlowSet } from '../claim/keyed-mutex.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from '../claim/run.ts'
 
-/** The driver's part in modifications, with the deadline of --modify-timeout. */
+/** The CSI calls of a modification, with the deadline of `--modify-timeout`. */
 export interface ModifyClient {
   modify(request: ControllerModifyVolumeRequest, options: { readonly signal: AbortSignal }): Promise<unknown>
-  /** True if the driver is away at the moment. */
+  /** True while the driver is disconnected. */
   readonly lost: boolean
 }
 
@@ -18,24 +18,22 @@ export interface ModifyDeps extends ResizerClaimDeps {
   readonly driver: ModifyClient
   readonly classes: Pick<Reader<AttributesClass>, 'get'>
   readonly memory: ModifyMemory
-  /** --extra-modify-metadata. */
+  /** The flag `--extra-modify-metadata`. */
   readonly extraMetadata: boolean
-  /** --node-deployment. */
+  /** The flag `--node-deployment`. */
   readonly nodeDeployment: boolean
 }
 
 export type ModifyRun = ResizerClaimRun<ModifyDeps>
 
-/** A modification that the claim says has begun. */
+/** A modification whose begin is recorded in the claim. */
 export interface Modification {
   readonly claim: ResizerClaim
   readonly volume: ResizerVolume
   readonly target: AttributesClass
 }
 
-/**
- * Results of the driver that the API cannot store. They are lost with the process and with leadership, without harm.
- */
+/** Results of the driver that are not in the API. To lose them with the process or the lease does no harm. */
 export class ModifyMemory {
   /** The claims with a modification that may be running. It must end before a different modification begins. */
   readonly uncertain = new Set<string>()
@@ -47,7 +45,7 @@ export class ModifyMemory {
     this.slow = new SlowSet(clock, slowMs)
   }
 
-  /** The claim is gone. */
+  /** Forgets a claim that is gone. */
   forget(key: string): void {
     this.uncertain.delete(key)
     this.slow.remove(key)

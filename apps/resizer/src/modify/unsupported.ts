@@ -8,13 +8,13 @@ import { onClaim } from './controller.ts'
 import { MODIFY_EVENTS } from './patches.ts'
 
 /**
- * Warns about claims that ask for a VolumeAttributesClass, if the driver cannot modify volumes. Without the event, users
- * see no reason (kubernetes-csi/external-resizer#603).
+ * Returns the controller for a driver that cannot modify volumes. It warns about claims that ask for a
+ * VolumeAttributesClass. Without the event, users see no reason (kubernetes-csi/external-resizer#603).
  */
 export function unsupportedModifyController(parts: ResizerTerm): Controller {
   const { settings, claims, volumes, common, orders } = parts
   const { name, workers, backoff } = claimController(parts, orders.modify)
-  /** The class of the last event, by the claim. */
+  /** The class in the last event about each claim. */
   const reported = new Map<string, string>()
   const volumeOf = (claim: ResizerClaim): ResizerVolume | undefined => volumes.store.get(claim.volumeName)
   return {

@@ -54,7 +54,7 @@ afterEach(async () => {
   expect(clock.pending).toBe(0)
 })
 
-it('lists the claims when that of a new volume does not come by itself', async () => {
+it('lists the claims if no watch event brings the claim of a new volume', async () => {
   const { state, add } = scene()
   add('x')
   await clock.advance(900)
@@ -65,7 +65,7 @@ it('lists the claims when that of a new volume does not come by itself', async (
   expect(state.lists).toBe(1)
 })
 
-it('lists nothing for a claim that comes, a volume that goes, and one from before the first list', async () => {
+it('does not list if the claim arrives, the volume is deleted, or it existed before the first list', async () => {
   const { known, state, add, remove } = scene()
   add('x')
   known.add('ns/x')
@@ -76,7 +76,7 @@ it('lists nothing for a claim that comes, a volume that goes, and one from befor
   expect(state.lists).toBe(0)
 })
 
-it('lists again for a volume that came during the first list, and for one that left and came back', async () => {
+it('lists for a volume that appears during the first list, and for a volume that is recreated', async () => {
   const { state, add, remove } = scene({ synced: false })
   add('x')
   await clock.advance(60_000)
@@ -91,7 +91,7 @@ it('lists again for a volume that came during the first list, and for one that l
   expect(state.lists).toBe(2)
 })
 
-it('lists twice a minute at most, however many volumes have no claim', async () => {
+it('lists at most twice a minute, however many volumes have no claim', async () => {
   const { state, add } = scene()
   for (let second = 0; second < 120; second += 1) {
     add(`v-${second}`)

@@ -9,21 +9,21 @@ export interface ClaimsOfNewVolumesOptions {
   readonly clock: Clock
 }
 
-/** A claim is bound after its volume was created, so its own event nearly always follows. */
+/** The wait for the watch event of a new volume's claim. It nearly always comes, because a claim is bound last. */
 const FOR_THE_EVENT_MS = 1_000
-/** A list has all claims of the cluster: volumes whose claims do not exist must not cause many. */
+/** The pause between two lists, because a list reads all claims and each volume without a claim may cause one. */
 const BETWEEN_LISTS_MS = 30_000
 
 /**
- * Claims are kept only while their volume is this instance's. One that was dropped before its volume came, as when the
- * volume moves to this node, comes by another list, if nothing else brings it. Runs until the signal is aborted.
+ * Lists the claims again if the cache lacks the claim of a new volume. A claim is cached only while its volume is on
+ * this node, so it was dropped before the volume moved here. Runs until the signal is aborted.
  */
 export async function followClaimsOfNewVolumes(
   { claims, volumes, clock }: ClaimsOfNewVolumesOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const missing = new Map<string, string>()
-  // Their claims are in the first list, which begins now.
+  // The first list of claims begins now. It contains the claims of these volumes.
   const known = new Set([...volumes.store.values()].map(({ uid }) => uid))
   let wake = (): void => undefined
   const unsubscribe = volumes.subscribe((event) => {

@@ -29,7 +29,7 @@ function scene() {
   return { clock, log, cluster, node, selected, names, putNode, register }
 }
 
-it('knows the node once its CSINode lists the driver, and logs one line while it waits', async () => {
+it('`whenKnown` resolves once the CSINode lists the driver, and logs one line while it waits', async () => {
   const { clock, log, node, selected, names, putNode, register } = scene()
   expect([selected, names]).toEqual([
     ['nodes metadata.name=a', 'csinodes metadata.name=a'],
@@ -49,7 +49,7 @@ it('knows the node once its CSINode lists the driver, and logs one line while it
   expect(log.lines.map(({ message }) => message)).toEqual(['Waiting for the node of this process'])
 })
 
-it('reports a change of labels and of topology keys, and nothing else', () => {
+it('`onChange` reports changes of labels and of topology keys, and no other changes', () => {
   const { cluster, node, putNode, register } = scene()
   let changes = 0
   node.onChange(() => {

@@ -14,11 +14,11 @@ export interface LocalNodeOptions {
   readonly log: Logger
 }
 
-/** At nearly every start both objects exist, so only a longer wait is logged. */
+/** The wait before a log line. At nearly every start, Node and CSINode exist, so only a longer wait is logged. */
 const BEFORE_LOG_MS = 2_000
 
 /**
- * The Node and the CSINode of this process, as far as the owner of a volume depends on them. If the driver disappears
+ * Watches the Node and the CSINode of this process, which decide the volumes that it owns. If the driver disappears
  * from the CSINode, because the kubelet registers it again, the last state counts: its volumes have not moved.
  */
 export class LocalNodeWatch {
@@ -61,12 +61,12 @@ export class LocalNodeWatch {
     caches.add(cacheOf(`CSINode ${nodeName}`, csiNodes, clock))
   }
 
-  /** Undefined until the Node was read and its CSINode lists the driver. */
+  /** The node of this process. Undefined until the Node was read and its CSINode lists the driver. */
   get current(): ResizerNode | undefined {
     return this.#current
   }
 
-  /** Resolves when the node is known. Logs one line if that takes longer. */
+  /** Resolves when Node and CSINode were read. Logs one line if that takes longer than two seconds. */
   async whenKnown(signal: AbortSignal): Promise<void> {
     const { clock, log, nodeName, driverName } = this.#options
     const cancel = clock.schedule(BEFORE_LOG_MS, () => {
@@ -81,7 +81,7 @@ export class LocalNodeWatch {
     }
   }
 
-  /** Calls the listener whenever the node has changed after it was known. Returns the undo. */
+  /** Calls the listener when the Node or the CSINode changes later. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -113,7 +113,7 @@ function presentOf<T>(event: InformerEvent<T>): T | undefined {
   return event.type === 'deleted' ? undefined : objectOf(event)
 }
 
-/** Sorts labels and keys, because the order in the server's answers may differ. */
+/** Returns the node as a text. Labels and keys are sorted, because their order in the API server's answers varies. */
 function textOf({ labels, nodeId, topologyKeys }: ResizerNode): string {
   const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([sorted, nodeId, topologyKeys.toSorted()])

@@ -48,7 +48,7 @@ export function openOfNode({
     resyncMs,
   })
   const runVolumes = async (signal: AbortSignal): Promise<void> => {
-    // Only a new list brings back dropped volumes. It rejects only at the end of the process.
+    // After a change of the node, only a new list finds its other volumes. It rejects only when the process ends.
     const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
     using undo = new DisposableStack()
     undo.defer(node.onChange(listAgain))
@@ -66,7 +66,7 @@ export function openOfNode({
   return { claims, volumes }
 }
 
-/** Returns a cache that is read only after `before`. Until then its silence has no meaning. */
+/** Returns a cache that starts to read after `before`. Until then, missing events do not mean that its watch hangs. */
 function cacheAfter(
   before: (signal: AbortSignal) => Promise<void>,
   { cache, run, clock }: { readonly cache: Cache; readonly run: Cache['run']; readonly clock: Clock },

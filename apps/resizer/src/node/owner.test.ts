@@ -54,30 +54,30 @@ test.each<[what: string, owner: VolumeOwner, ...terms: NodeSelectorTerm[]]>([
     labels(when('node', 'In', 'a')),
     labels(when('node', 'In', 'a'), when('rack', 'In', 'r2')),
   ],
-  ['this node in one term, and nothing in the other', 'own', labels(when('node', 'In', 'a')), {}],
+  ['this node in one term, and no node in an empty term', 'own', labels(when('node', 'In', 'a')), {}],
 
   ['another node', 'foreign', labels(when('node', 'In', 'b'))],
   ['other nodes', 'foreign', labels(when('node', 'In', 'b')), labels(when('node', 'In', 'c'))],
   ['another node by its name', 'foreign', fields(named('In', 'b'))],
-  ['all nodes but this one', 'foreign', labels(when('node', 'NotIn', 'a'))],
-  ['all nodes but this one, by name', 'foreign', fields(named('NotIn', 'a'))],
+  ['all nodes except this node', 'foreign', labels(when('node', 'NotIn', 'a'))],
+  ['all nodes except this node, by name', 'foreign', fields(named('NotIn', 'a'))],
   ['this node, in another rack', 'foreign', labels(when('node', 'In', 'a'), when('rack', 'In', 'r2'))],
   [
     'this node by its name, in another rack',
     'foreign',
     { ...fields(named('In', 'a')), ...labels(when('rack', 'In', 'r2')) },
   ],
-  ['a label that it lacks', 'foreign', labels(when('node', 'In', 'a'), when('missing', 'Exists'))],
-  ['nodes without a label that it has', 'foreign', labels(when('node', 'DoesNotExist'))],
-  ['more slots', 'foreign', labels(when('slots', 'Gt', '8'))],
-  ['fewer slots', 'foreign', labels(when('slots', 'Lt', '8'))],
-  ['slots that are no number', 'foreign', labels(when('slots', 'Gt', 'few'))],
-  ['two limits', 'foreign', labels(when('slots', 'Gt', '1', '2'))],
-  ['a rack as a number', 'foreign', labels(when('rack', 'Gt', '0'))],
-  ['an operator of a later release', 'foreign', labels(when('node', 'Like', 'a'))],
-  ['a field of a later release', 'foreign', fields({ key: 'spec.x', operator: 'In', values: ['a'] })],
-  ['no value', 'foreign', labels(when('node', 'In'))],
-  ['nothing', 'foreign', {}],
+  ['a label that this node lacks', 'foreign', labels(when('node', 'In', 'a'), when('missing', 'Exists'))],
+  ['nodes without a label that this node has', 'foreign', labels(when('node', 'DoesNotExist'))],
+  ['a number above the label of this node', 'foreign', labels(when('slots', 'Gt', '8'))],
+  ['a number below the label of this node', 'foreign', labels(when('slots', 'Lt', '8'))],
+  ['an invalid number', 'foreign', labels(when('slots', 'Gt', 'few'))],
+  ['a number above two limits', 'foreign', labels(when('slots', 'Gt', '1', '2'))],
+  ['a number above 0 for a text label', 'foreign', labels(when('rack', 'Gt', '0'))],
+  ['an unknown operator', 'foreign', labels(when('node', 'Like', 'a'))],
+  ['an unknown field', 'foreign', fields({ key: 'spec.x', operator: 'In', values: ['a'] })],
+  ['no value of a label', 'foreign', labels(when('node', 'In'))],
+  ['no node, by an empty term', 'foreign', {}],
   ['a label named like a property of every object', 'foreign', labels(when('x/constructor', 'Exists'))],
 
   ['two nodes', 'shared', labels(when('node', 'In', 'a', 'b'))],
@@ -92,29 +92,29 @@ test.each<[what: string, owner: VolumeOwner, ...terms: NodeSelectorTerm[]]>([
     labels(when('topology.kubernetes.io/zone', 'In', 'east')),
   ],
   ['all nodes with the driver', 'shared', labels(when('node', 'Exists'))],
-  ['all nodes but another', 'shared', labels(when('node', 'NotIn', 'b'))],
-  ['nodes without a label that it lacks', 'shared', labels(when('missing', 'DoesNotExist'))],
-  ['slots above', 'shared', labels(when('slots', 'Gt', '7'))],
-  ['slots below', 'shared', labels(when('slots', 'Lt', '+9'))],
+  ['all nodes except another node', 'shared', labels(when('node', 'NotIn', 'b'))],
+  ['nodes without a label that this node lacks too', 'shared', labels(when('missing', 'DoesNotExist'))],
+  ['nodes with a number above 7', 'shared', labels(when('slots', 'Gt', '7'))],
+  ['nodes with a number below 9', 'shared', labels(when('slots', 'Lt', '+9'))],
   ["a key of another driver's topology", 'shared', labels(when('other.example.com/node', 'In', 'a'))],
-])('a selector of %s: %s', (_what, owner, ...terms) => {
+])('a volume whose nodeAffinity selects %s has the owner: %s', (_what, owner, ...terms) => {
   expect(ownerOf({ required: { nodeSelectorTerms: terms } }, NODE)).toBe(owner)
 })
 
 test.each([
-  ['without affinity', undefined],
-  ['without a selector', {}],
-  ['with a selector without terms', { required: { nodeSelectorTerms: [] } }],
-])('a volume %s has no node', (_what, affinity) => {
+  ['without nodeAffinity', undefined],
+  ['without a node selector', {}],
+  ['with a node selector without terms', { required: { nodeSelectorTerms: [] } }],
+  ])('a volume %s has the owner none', (_what, affinity) => {
   expect(ownerOf(affinity, NODE)).toBe('none')
 })
 
-test('an empty topology value names no node', () => {
+test('an empty topology value does not identify a node', () => {
   const node = { ...NODE, nodeId: '', labels: { 'csi.example.com/node': '' } }
   expect(ownerOf({ required: { nodeSelectorTerms: [labels(when('node', 'In', ''))] } }, node)).toBe('shared')
 })
 
-test('a key that the CSINode does not list names a node only as its host name', () => {
+test('the host name label identifies a node, even if the CSINode does not list it as a topology key', () => {
   const node = { ...NODE, topologyKeys: [] }
   const byKey = { required: { nodeSelectorTerms: [labels(when('node', 'In', 'a'))] } }
   const byHost = { required: { nodeSelectorTerms: [labels(when('kubernetes.io/hostname', 'In', 'a.example.com'))] } }

@@ -11,9 +11,9 @@ import type { Logger } from '@csi-sidecars/telemetry'
 export interface ResizerNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
-  /** The driver's id of the node. */
+  /** The ID that the driver has for the node. */
   readonly nodeId: string
-  /** The keys of the labels that the driver places volumes by. */
+  /** The keys of the node labels that the driver uses as the topology of its volumes. */
   readonly topologyKeys: readonly string[]
 }
 
@@ -21,8 +21,8 @@ export interface ResizerNode {
  * The owner of a volume.
  * - `own`: its affinity admits this node and can admit no other node.
  * - `foreign`: its affinity does not admit this node.
- * - `shared`: its affinity admits this node and possibly others. No instance may act, because none knows which others
- * run.
+ * - `shared`: its affinity admits this node and possibly others. No resizer may act, because it does not know whether
+ *   another node's resizer acts too.
  * - `none`: it has no affinity, so all nodes are equal.
  */
 export type VolumeOwner = 'own' | 'foreign' | 'shared' | 'none'
@@ -30,9 +30,9 @@ export type VolumeOwner = 'own' | 'foreign' | 'shared' | 'none'
 const HOST_NAME_LABEL = 'kubernetes.io/hostname'
 
 /**
- * Returns the owner of a volume. An instance reads its own Node only, so it cannot count the nodes that a selector
- * admits. It checks whether each term names this node: by name, by host name, or by a topology key of the driver whose
- * value identifies the node. A zone never identifies a node, even if it has only one.
+ * Returns the owner of a volume. A resizer with `--node-deployment` reads only its Node, so it cannot count the nodes
+ * that a selector admits. It checks whether each term names this node: by name, by host name, or by a topology key of
+ * the driver whose value identifies the node. A zone never identifies a node, even if it has only one node.
  */
 export function ownerOf(
   affinity: NonNullable<PersistentVolume['spec']>['nodeAffinity'],
@@ -45,7 +45,7 @@ export function ownerOf(
   return terms.every((term) => admitsNothing(term) || namesNode(term, node, identity)) ? 'own' : 'shared'
 }
 
-/** The labels that no other node has. */
+/** Returns the labels whose values no other node has. */
 function identityOf({ name, labels, nodeId, topologyKeys }: ResizerNode): ReadonlyMap<string, string> {
   const hostName = labels[HOST_NAME_LABEL]
   const unique = new Set([name, hostName, nodeId])
@@ -81,12 +81,12 @@ function isOnly({ operator, values }: NodeSelectorRequirement, value: string | u
 }
 
 export interface OwnVolumesOptions {
-  /** Undefined while it is not known: no volume is owned then. */
+  /** Returns the node of this process. Undefined until it was read: this process owns no volume then. */
   readonly node: () => ResizerNode | undefined
   readonly log: Logger
 }
 
-/** Bounds the memory for volumes that were logged. With more of them the oldest are logged again after a new list. */
+/** The limit of volumes that are remembered as logged. Older volumes are logged again after a new list. */
 const REMEMBERED = 10_000
 
 const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {
@@ -94,7 +94,7 @@ const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {
   shared: 'its nodeAffinity does not name this node alone',
 }
 
-/** Which volumes of the driver this instance acts on. Logs once each that no instance acts on. */
+/** Decides which volumes of the driver this process acts on. Logs each volume once that no process acts on. */
 export class OwnVolumes {
   readonly #options: OwnVolumesOptions
   readonly #logged = new Set<string>()

@@ -14,7 +14,7 @@ import { reconcileResize } from './reconcile.ts'
 import { expansionOf } from './subject.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
-/** Expands volumes. */
+/** Returns the controller that expands volumes. */
 export function resizeController(parts: ResizerTerm): Controller {
   const { settings, claims, volumes, expands, common, orders, clock, log } = parts
   const { driverName, annotateFsResize, nodeDeployment, retryStartMs, retryMaxMs } = settings
@@ -65,7 +65,7 @@ export function resizeController(parts: ResizerTerm): Controller {
   }
 }
 
-/** The awaited object has arrived, so earlier failures no longer delay the claim. */
+/** Enqueues a claim whose awaited object has arrived. Earlier failures no longer delay it. */
 function wake(queue: Enqueuer, key: string): void {
   queue.resetBackoff(key)
   queue.add(key)

@@ -11,7 +11,7 @@ interface Row {
   readonly volume?: VolumeParts | 'missing'
   readonly view?: Partial<ResizeView>
   readonly settings?: Partial<ResizeSettings>
-  /** The steps, patches left out. */
+  /** The expected steps without their patches. */
   readonly steps: readonly object[]
 }
 
@@ -32,14 +32,14 @@ const onEbs = { settings: { driverName: EBS } }
 const ebsVolume: PersistentVolume['spec'] = { csi: undefined, awsElasticBlockStore: { volumeID: 'vol-1' } }
 
 const rows: Record<string, Row> = {
-  'a claim that asks for what it has is left alone': { steps: [NO_NEED] },
-  'equal amounts in other words are equal': { claim: { request: '1024Mi' }, steps: [NO_NEED] },
-  'a claim without a volume waits for one': {
+  'a claim with the requested size needs no work': { steps: [NO_NEED] },
+  'equal sizes in different notations are equal': { claim: { request: '1024Mi' }, steps: [NO_NEED] },
+  'a claim without a volume needs no work': {
     claim: { ...raised, name: '' },
     view: { claim: projectClaim({ metadata: { name: 'data', namespace: 'ns' }, spec: {} }) },
     steps: [noop('PV bound to PVC is not created yet')],
   },
-  'a volume that is not in the cache is waited for': {
+  'a claim waits for a volume that is not cached': {
     claim: raised,
     volume: 'missing',
     steps: [
@@ -50,28 +50,28 @@ const rows: Record<string, Row> = {
       },
     ],
   },
-  "with --node-deployment it is another instance's": {
+  'with --node-deployment, a volume that is not cached belongs to another node': {
     claim: raised,
     volume: 'missing',
     settings: { nodeDeployment: true },
     steps: [{ do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
   },
-  'a claim that is not bound is left alone': {
+  'an unbound claim needs no work': {
     claim: { ...raised, status: { phase: 'Lost' } },
     steps: [NO_NEED],
   },
-  'a claim that asks for less than it has is left alone': { claim: { request: '512Mi' }, steps: [NO_NEED] },
-  "another driver's volume is left alone": {
+  'a claim that requests less than its capacity needs no work': { claim: { request: '512Mi' }, steps: [NO_NEED] },
+  "another driver's volume is ignored": {
     claim: raised,
     volume: { driver: 'other.example.com' },
     steps: [NOT_OURS],
   },
-  'an in-tree volume is left alone by a driver without an ancestor': {
+  'an in-tree volume is ignored if the driver replaces no in-tree plugin': {
     claim: { ...raised, annotations: { [RESIZER]: DRIVER } },
     volume: { spec: ebsVolume },
     steps: [NOT_OURS],
   },
-  'an in-tree volume is left alone until its claim names the driver': {
+  'an in-tree volume is ignored until its claim names the driver': {
     ...onEbs,
     claim: { ...raised, annotations: { [RESIZER]: 'kubernetes.io/aws-ebs' } },
     volume: { spec: ebsVolume },
@@ -104,7 +104,7 @@ const rows: Record<string, Row> = {
     volume: { uid: 'earlier' },
     steps: [reject('PersistentVolume "pv-data" is bound to another claim of this name, with uid earlier')],
   },
-  'the name in the claimRef is not compared': {
+  'a volume whose claimRef has the UID but another name is expanded': {
     claim: raised,
     volume: { spec: { claimRef: { namespace: 'ns', name: 'renamed', uid: 'uid-data' } } },
     steps: [mark('2Gi', 'A1')],
@@ -113,15 +113,15 @@ const rows: Record<string, Row> = {
     claim: { ...raised, capacity: null, status: { phase: undefined } },
     steps: [reject('the claim has no status')],
   },
-  'a request that is no size is refused': {
+  'an invalid request is refused': {
     claim: { request: '2Kk' },
     steps: [reject(`spec.resources.requests.storage of the claim is "2Kk": unable to parse quantity's suffix`)],
   },
-  'a capacity below nothing is refused': {
+  'a negative capacity is refused': {
     claim: { ...raised, capacity: '-1Gi' },
     steps: [reject('status.capacity.storage of the claim is -1Gi, which is less than nothing')],
   },
-  "a volume's size that is none is refused": {
+  'an invalid capacity of the volume is refused': {
     claim: raised,
     volume: { capacity: 'much' },
     steps: [
@@ -131,36 +131,36 @@ const rows: Record<string, Row> = {
       ),
     ],
   },
-  'an allocated size that is none is refused': {
+  'an invalid allocated size is refused': {
     claim: { ...raised, allocated: '2Kk' },
     steps: [reject(`status.allocatedResources.storage of the claim is "2Kk": unable to parse quantity's suffix`)],
   },
-  'the largest size that a driver can be asked for is asked for': {
+  'a request of 8E is accepted': {
     claim: { request: '8E' },
     steps: [mark('8E', 'A1')],
   },
-  'a size that no int64 holds is refused': {
+  'a request that exceeds an int64 is refused': {
     claim: { request: '10E' },
     steps: [reject('10E is more than a CSI driver can be asked for')],
   },
-  'what was begun to a size that is none gives way to the request': {
+  'the request replaces an expansion to the invalid size 0': {
     claim: { ...raised, allocated: '0', sizeStatus: 'ControllerResizeInProgress' },
     steps: [mark('2Gi', 'A3')],
   },
-  'what was begun to more than a driver can be asked for gives way to the request': {
+  'the request replaces an expansion to a size that exceeds an int64': {
     claim: { ...raised, allocated: '10E', sizeStatus: 'ControllerResizeInProgress' },
     steps: [mark('2Gi', 'A3')],
   },
-  "wrong sizes of another driver's claim are ignored": {
+  "invalid sizes of another driver's claim are ignored": {
     claim: { request: '2Kk' },
     volume: { driver: 'other.example.com' },
     steps: [NOT_OURS],
   },
-  'a bound claim without a capacity has nothing yet': {
+  'a bound claim without a capacity is expanded': {
     claim: { request: '1Gi', capacity: null },
     steps: [mark('1Gi', 'B5')],
   },
-  'a node that is known to be at it is let alone, though no status word says so': {
+  'the kubelet finishes the expansion if FileSystemResizePending is True, even without a size status': {
     claim: {
       request: '2Gi',
       status: { conditions: [condition('Resizing', 'True'), condition('FileSystemResizePending', 'True')] },
@@ -168,7 +168,7 @@ const rows: Record<string, Row> = {
     volume: { capacity: '2Gi' },
     steps: [noop(NODES_TURN, 'B5')],
   },
-  'a node that is known not to be at it is no reason to wait': {
+  'the driver is called if FileSystemResizePending is False and there is no size status': {
     claim: {
       request: '2Gi',
       status: { conditions: [condition('Resizing', 'True'), condition('FileSystemResizePending', 'False')] },
@@ -176,93 +176,93 @@ const rows: Record<string, Row> = {
     volume: { capacity: '2Gi' },
     steps: [mark('2Gi', 'B5')],
   },
-  'one byte more than an int64 holds is refused': {
+  'a request of one byte more than an int64 is refused': {
     claim: { request: '9223372036854775808' },
     steps: [reject('9223372036854775808 is more than a CSI driver can be asked for')],
   },
-  'as much as an int64 holds can be asked for': {
+  'a request of the largest int64 is accepted': {
     claim: { request: '9223372036854775807' },
     steps: [mark('9223372036854775807', 'A1')],
   },
-  "the old size is taken off a volume that the node has expanded, others' too": {
+  "the annotation with the old size is removed from an expanded volume, also from another driver's": {
     claim: { request: '2Gi', capacity: '2Gi' },
     volume: { capacity: '2Gi', driver: 'other.example.com', annotations: { [PRE_RESIZE]: '1Gi' } },
     steps: [{ do: 'dropPreResize' }, NO_NEED],
   },
-  'the old size is taken off an unbound claim too': {
+  'the annotation with the old size is removed from the volume of an unbound claim too': {
     claim: { request: '2Gi', capacity: '2Gi', status: { phase: 'Lost' } },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
     steps: [{ do: 'dropPreResize' }, NO_NEED],
   },
-  'the old size is taken off before the next expansion begins': {
+  'the annotation with the old size is removed before the next expansion begins': {
     claim: { request: '3Gi', capacity: '2Gi', allocated: '2Gi' },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
     steps: [{ do: 'dropPreResize' }, mark('3Gi', 'A1')],
   },
-  'the old size stays while the node has work': {
+  'the annotation with the old size stays while the kubelet has work': {
     claim: { request: '2Gi', allocated: '2Gi', sizeStatus: 'NodeResizePending' },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
     steps: [noop(NODES_TURN, 'B1')],
   },
-  'the old size is none of our business with the gate off': {
+  'the annotation with the old size stays if the feature gate is off': {
     claim: { request: '2Gi', capacity: '2Gi' },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
     settings: { annotateFsResize: false },
     steps: [NO_NEED],
   },
-  'a request that grew is tried at once': {
+  'a larger request after an infeasible request is tried at once': {
     claim: { ...infeasible, request: '3Gi' },
     view: { slowForMs: 1000 },
     steps: [{ do: 'backOff' }, mark('3Gi', 'A2')],
   },
-  'an infeasible request that is not known yet is tried, and known from then on': {
+  'an infeasible request of an earlier process is tried once, and delayed after that': {
     claim: infeasible,
     steps: [{ do: 'backOff' }, mark('2Gi', 'A2')],
   },
-  'an infeasible request is not repeated before its time': {
+  'an infeasible request is not repeated before its pause ends': {
     claim: infeasible,
     view: { slowForMs: 1000 },
     steps: [{ do: 'backOff' }, { do: 'postpone', ms: 1000 }],
   },
-  'the slow set holds no other request up': {
+  'the pause of an infeasible request does not delay another request': {
     claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
     view: { slowForMs: 1000, finallyFailed: true },
     steps: [mark('2Gi', 'A3')],
   },
-  'while an expansion may be running a smaller request waits': {
+  'a smaller request waits while an expansion may be running': {
     claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
     steps: [mark('3Gi', 'A3')],
   },
-  'a node that waits for its turn is let alone': {
+  'a larger request waits while the kubelet finishes an expansion': {
     claim: { request: '3Gi', allocated: '2Gi', sizeStatus: 'NodeResizeInProgress' },
     volume: { capacity: '2Gi' },
     steps: [noop(NODES_TURN, 'A4')],
   },
 }
 
-describe('what is done about the size of a claim', () => {
+describe('decideResize', () => {
   it.each(Object.entries(rows))('%s', (_name, row) => {
     expect(decideResize(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
     const last: { do?: string; target?: string } = row.steps.at(-1) ?? {}
     expect(dueSize(viewOf(row))?.toString()).toBe(last.do === 'mark' ? last.target : undefined)
   })
 
-  it('a claim at rest is one for which nothing is done', () => {
+  it('`isSizeAtRest` is true only for claims that need no work', () => {
     const resting = Object.entries(rows).filter(([, row]) => {
       const { claim, volume, settings } = viewOf(row)
       return isSizeAtRest(claim, volume, settings.driverName)
     })
-    expect(resting.map(([name]) => name)).toContain('a claim that asks for what it has is left alone')
+    expect(resting.map(([name]) => name)).toContain('a claim with the requested size needs no work')
     for (const [, { steps }] of resting) expect(steps).toEqual([expect.objectContaining({ do: 'noop' })])
   })
 
-  it('a migrated volume of which the cache has too little is looked at', () => {
+  it('`isSizeAtRest` is false for a volume of a migrated driver whose fields are not cached', () => {
     const { claim, volume } = viewOf({ claim: { annotations: { [RESIZER]: EBS } }, volume: { driver: 'x' }, steps: [] })
     expect(isSizeAtRest(claim, volume, EBS)).toBe(false)
     expect(isSizeAtRest(claim, volume, DRIVER)).toBe(true)
   })
 
-  it('a new size is marked as tried, one that was tried before is not', () => {
+  it('the mark sets the status ControllerResizeInProgress only for a size that was not tried before', () => {
     const marks = ['1536Mi', '2Gi'].map((allocated) => {
       const step = decideResize(viewOf({ claim: { ...infeasible, allocated }, steps: [] })).at(-1)
       return step?.do === 'mark' && JSON.stringify(step.patch).includes('ControllerResizeInProgress')
@@ -270,7 +270,7 @@ describe('what is done about the size of a claim', () => {
     expect(marks).toEqual([true, false])
   })
 
-  it('a size tried before keeps its status word and what earlier tries have left', () => {
+  it('the mark for a size that was tried before keeps the status and the conditions', () => {
     const conditions = [{ type: 'ControllerResizeError', status: 'True' }]
     const again = viewOf({ claim: { ...infeasible, status: { conditions } }, steps: [] })
     expect(decideResize(again).at(-1)).toMatchObject({

@@ -10,25 +10,25 @@ import { isOurs } from './source.ts'
 import { type ResizeTarget, targetOf } from './target.ts'
 
 export type ResizeStep =
-  /** Kubelet is done: the volume no longer needs the annotation with its old size. */
+  /** Removes the annotation with the old size from the volume, because the kubelet is done. */
   | { readonly do: 'dropPreResize'; readonly patch: Patch }
-  /** The driver called the request infeasible: from now on it is repeated slowly. */
+  /** Adds the claim to the slow set, because the driver has refused its request as infeasible. */
   | { readonly do: 'backOff' }
-  /** The last step of an expansion that is due: store that it begins. The driver comes after it. */
+  /** Stores in the claim that an expansion begins. The call to the driver follows. */
   | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: ResizeTarget['row'] }
-  /** Nothing to do until something changes. */
+  /** Ends the run, because there is nothing to do. */
   | { readonly do: 'noop'; readonly why: string; readonly row?: ResizeTarget['row']; readonly waitsFor?: Cause }
-  /** The milliseconds until the next try. A changed request is tried at once. */
+  /** Ends the run until `ms` have passed. A changed request is tried at once. */
   | { readonly do: 'postpone'; readonly ms: number }
-  /** Something is wrong that no retry mends: report it to the user. */
+  /** Reports an error in the objects that a retry cannot solve. */
   | { readonly do: 'reject'; readonly message: string; readonly waitsFor: Cause }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
 const NO_NEED: ResizeStep = { do: 'noop', why: 'No need to resize PVC' }
 
 /**
- * The steps up to the call of the driver, in the order in which they go over the wire. The first check that applies
- * ends the list: the order of the checks is behavior.
+ * Returns the steps up to the call of the driver, in the order of their requests. The first check that applies ends the
+ * list, so the order of the checks decides the result.
  */
 export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const { claim, volume } = view
@@ -53,31 +53,31 @@ function decideExpansion(view: ResizeView, volume: ResizerVolume, read: ReadSize
   const notASize = whyNoTarget(size)
   if (notASize !== undefined) return [reject(volume, notASize)]
   const newSize = read.sizes.allocated === undefined || !read.sizes.allocated.equals(size)
-  // A size that the driver has not seen is tried at once.
+  // A size that the driver was not asked for yet is tried at once.
   if (!newSize && slowForMs !== undefined) return [...backOff(claim), { do: 'postpone', ms: slowForMs }]
   const patch = markPatch(claim, { target: size, newSize }, view.now)
   return [...backOff(claim), { do: 'mark', patch, target: size, row }]
 }
 
-/** Equal texts are equal sizes. It saves reading them in nearly all claims at nearly all times. */
+/** Reports whether request and capacity are equal. It compares the texts, which is enough for nearly all claims. */
 function hasItsSize(claim: ResizerClaim, volume: ResizerVolume): boolean {
   return claim.request === claim.capacity && volume.preResize === undefined
 }
 
-/** Reports whether a run over the claim would do nothing, as far as the caches show. */
+/** Reports whether the caches show that a run over the claim would do nothing. */
 export function isSizeAtRest(claim: ResizerClaim, volume: ResizerVolume | undefined, driverName: string): boolean {
   if (volume === undefined || !hasItsSize(claim, volume)) return false
-  // The cache has too little of a migrated volume that looks like another driver's.
+  // A volume of kind `other` may belong to a migrated driver. Its cached fields are not enough to decide.
   return volume.kind !== 'other' || !isOurs(claim, volume, driverName)
 }
 
-/** The size that the claim is to be expanded to now; undefined when it is not. */
+/** Returns the size that the claim must be expanded to now. Undefined if no expansion is due. */
 export function dueSize(view: ResizeView): Quantity | undefined {
   const last = decideResize(view).at(-1)
   return last?.do === 'mark' ? last.target : undefined
 }
 
-/** Ignores driver, binding and phase, so that the annotation also leaves volumes of other drivers. */
+/** Plans to remove the annotation with the old size, also from volumes of other drivers and of unbound claims. */
 function cleanUp({ settings }: ResizeView, volume: ResizerVolume, read: ReadSizes): ResizeStep[] {
   if (!read.ok || !settings.annotateFsResize || volume.preResize === undefined) return []
   if (read.sizes.capacity.compare(read.sizes.volume) < 0) return []
@@ -101,7 +101,7 @@ function backOff({ sizeStatus }: ResizerClaim): ResizeStep[] {
   return sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'backOff' }] : []
 }
 
-/** The volume of a claim may be bound to another claim. Undefined if it is bound to this claim. */
+/** Returns the reason why the volume is not bound to this claim. Undefined if it is. */
 function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undefined {
   const { namespace } = claimRef(claim)
   if (claim.phase === undefined) return `the claim has no status`
@@ -117,7 +117,7 @@ function missingVolume({ key, volumeName }: ResizerClaim): ResizeStep {
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
-/** It may come to this node later. */
+/** Returns the step for a volume that is not on this node. It may move to this node later. */
 function volumeElsewhere({ volumeName }: ResizerClaim): ResizeStep {
   return { ...noop('The PV is not of this node'), waitsFor: { on: 'volume', name: volumeName } }
 }

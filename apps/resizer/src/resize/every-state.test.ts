@@ -11,24 +11,24 @@ import { onClaim } from './triggers.ts'
  * Each state leads to the requested size by events, back-offs and a working driver. At the end claim, volume and driver
  * agree, and no temporary state is left.
  */
-describe('every state of one claim’s size', () => {
-  it('leads to the requested size', () => {
+describe('the model of one claim’s size', () => {
+  it('each state leads to the requested size', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(50_000)
   })
 
-  it("leads to the requested size even if an administrator edits the volume's capacity", () => {
+  it("each state leads to the requested size even if an administrator edits the volume's capacity", () => {
     const { states, problem } = walk({ edits: 1, faults: false, failures: false })
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(25_000)
   })
 
   it.each([
-    ['a request that changes', { onClaim: deafTo('request') }],
-    ['a node that has failed', { onClaim: deafTo('sizeStatus') }],
-    ['a volume that has the size from before', { onVolume: () => [], faults: true, sizes: [1, 2] }],
-  ] satisfies [string, Partial<SizeOptions>][])('never reaches the goal without the trigger for %s', (_, broken) => {
+    ['changes of the request', { onClaim: deafTo('request') }],
+    ['changes of the size status', { onClaim: deafTo('sizeStatus') }],
+    ['volumes with the old size', { onVolume: () => [], faults: true, sizes: [1, 2] }],
+    ] satisfies [string, Partial<SizeOptions>][])('a problem appears without a trigger for %s', (_, broken) => {
     expect(walk({ faults: false, failures: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
   })
 })
@@ -37,7 +37,7 @@ function walk(options: Partial<SizeOptions>) {
   return explore(new SizeModel({ ...REAL, ...options }))
 }
 
-/** The trigger, but for changes of this field. */
+/** Returns a broken trigger, which ignores changes of this field. */
 function deafTo(field: keyof ResizerClaim): typeof onClaim {
   return (event, queue) =>
     onClaim(

@@ -12,15 +12,15 @@ import { retryAfterOf } from '../claim/run.ts'
 import { loadSecret, SecretError, secretRefOf } from '../claim/volume.ts'
 import { expandSource } from './source.ts'
 
-/** The driver's part in expansions, with the deadline of --resize-timeout. */
+/** The CSI calls of an expansion, with the deadline of `--resize-timeout`. */
 export interface ExpandClient {
   expand(
     request: ControllerExpandVolumeRequest,
     options: { readonly migrated: boolean; readonly signal: AbortSignal },
   ): Promise<ControllerExpandVolumeResponse>
-  /** The capability SINGLE_NODE_MULTI_WRITER of the driver when it was connected. */
+  /** True if the driver had the capability SINGLE_NODE_MULTI_WRITER when it connected. */
   readonly singleNodeMultiWriter: boolean
-  /** True if the driver is away at the moment. */
+  /** True while the driver is disconnected. */
   readonly lost: boolean
 }
 
@@ -33,12 +33,12 @@ export interface Expanded {
 
 export interface ExpandDeps {
   readonly api: Pick<KubeClient, 'get'>
-  /** Undefined for a driver that expands on nodes only: there is nothing to call, and kubelet does it all. */
+  /** Undefined for a driver that expands on nodes only: the kubelet does all of the work. */
   readonly driver: ExpandClient | undefined
   readonly driverName: string
 }
 
-/** Has the driver make the volume at least this large. */
+/** Calls ControllerExpandVolume, so that the volume has at least the target size. */
 export async function expandVolume(
   { volume, target }: { readonly volume: ResizerVolume; readonly target: Quantity },
   { api, driver, driverName }: ExpandDeps,
@@ -56,7 +56,7 @@ export async function expandVolume(
   }
   const { capacityBytes, nodeExpansionRequired } = await driver.expand(request, { migrated, signal })
   const size = Quantity.ofBytes(capacityBytes)
-  // Written to the volume, a size that is too small would never meet the claim's and be asked for again for ever.
+  // If a too small size were written to the volume, the expansion would be repeated without end.
   if (capacityBytes < requiredBytes) throw new ExpandAnswerError(size, target)
   return { size, nodeStep: nodeExpansionRequired }
 }
@@ -70,7 +70,7 @@ function capabilityOf(name: string, spec: PersistentVolumeSpec, singleNodeMultiW
   }
 }
 
-/** A driver that answers a success which is none. It has done its work and does not continue: as final as an error. */
+/** The driver reports success with a smaller size than requested. It is final: the driver does not continue to work. */
 export class ExpandAnswerError extends Error {
   override readonly name = 'AnswerError'
 
@@ -79,19 +79,19 @@ export class ExpandAnswerError extends Error {
   }
 }
 
-/** A call that did not succeed, or was not made because something for it was missing. */
+/** The effect of a failed expansion on the claim, the memory and the retry. */
 export interface ExpandFailure {
   readonly message: string
   /**
-   * `infeasible`: the driver will never do this. `final`: it has failed and is not running.
-   * `uncertain`: it may be running, now or from an earlier try.
+   * `infeasible`: the driver can never do this expansion. `final`: the expansion has failed and is not running.
+   * `uncertain`: an expansion may be running, from this try or from an earlier try.
    */
   readonly kind: 'infeasible' | 'final' | 'uncertain'
-  /** The driver does not expand volumes that are in use. */
+  /** True if the driver refuses to expand volumes that are in use. */
   readonly inUse: boolean
-  /** Whether an event is recorded. */
+  /** True if an event is recorded. */
   readonly report: boolean
-  /** When the driver has said to come back. */
+  /** The pause that the driver asks for. */
   readonly retryAfterMs: number | undefined
 }
 

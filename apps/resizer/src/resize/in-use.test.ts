@@ -36,7 +36,7 @@ function end(name = 'web'): Promise<void> {
 
 const refused = (): Promise<number | undefined> => inUse.refusedFor(data, never)
 
-/** The waits after consecutive refusals. */
+/** Returns the pauses after consecutive refusals of the driver. */
 async function waits(count: number): Promise<readonly (number | undefined)[]> {
   const seen: (number | undefined)[] = []
   for (let index = 0; index < count; index += 1) {
@@ -47,8 +47,8 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
   return seen
 }
 
-describe('the mark of a claim', () => {
-  it('belongs to the UID of the claim, and stays until it is removed', () => {
+describe('InUse, for a claim whose driver has refused', () => {
+  it('marks the UID of the claim until the mark is removed', () => {
     expect(inUse.isMarked(data)).toBe(false)
     inUse.mark(data)
     expect([inUse.isMarked(data), inUse.isMarked(other)]).toEqual([true, false])
@@ -56,7 +56,7 @@ describe('the mark of a claim', () => {
     expect(inUse.isMarked(data)).toBe(false)
   })
 
-  it('ends with the claim, and with the driver', () => {
+  it('drops the mark if the claim is gone, or another driver connects', () => {
     inUse.mark(data)
     inUse.forget(data)
     expect(inUse.isMarked(data)).toBe(false)
@@ -66,8 +66,8 @@ describe('the mark of a claim', () => {
   })
 })
 
-describe('a claim that a pod uses', () => {
-  it('gets no retry time, and wakes once when the pod has ended', async () => {
+describe('InUse, for a claim that a pod uses', () => {
+  it('returns no pause, and wakes the claim once when the pod has ended', async () => {
     run()
     expect(await inUse.isUsed(data, never)).toBe(true)
     expect(await refused()).toBeUndefined()
@@ -79,11 +79,11 @@ describe('a claim that a pod uses', () => {
   })
 
   it.each<[what: string, stop: () => void]>([
-    ['waits for nothing more', () => inUse.stopWaiting(data)],
-    ['is gone', () => inUse.forget(data)],
-    ['has another driver', () => inUse.onDriverReturn()],
-    ['is no longer ours to expand', () => close()],
-  ])('does not wake if it %s, and no pod is watched', async (_what, stop) => {
+    ['the claim no longer waits', () => inUse.stopWaiting(data)],
+    ['the claim is gone', () => inUse.forget(data)],
+    ['another driver connects', () => inUse.onDriverReturn()],
+    ['the process no longer leads', () => close()],
+    ])('does not wake the claim and watches no pod if %s', async (_what, stop) => {
     run()
     await inUse.isUsed(data, never)
     stop()
@@ -93,20 +93,20 @@ describe('a claim that a pod uses', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('wakes exactly once if its pod ends during the check', async () => {
+  it('wakes the claim exactly once if its pod ends during the check', async () => {
     run()
     await inUse.isUsed(data, never)
     const looking = inUse.isUsed(data, never)
     cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
     const used = await looking
     await clock.settle()
-    // Either the run itself has seen that it is over, or it is woken afterwards.
+    // The check either sees that the pod has ended, or the claim wakes afterwards.
     expect(woken).toEqual(used ? ['ns/data'] : [])
   })
 })
 
-describe('a claim whose pods have ended', () => {
-  it('retries after pauses that double up to eight seconds, for six minutes', async () => {
+describe('InUse, for a claim whose pods have ended', () => {
+  it('returns pauses that double up to eight seconds, for six minutes', async () => {
     expect(await waits(5)).toEqual([1_000, 2_000, 4_000, 8_000, 8_000])
     await clock.advance(360_000 - 23_000 - 1)
     expect(cluster.watches('pods')).toBe(1)
@@ -118,12 +118,12 @@ describe('a claim whose pods have ended', () => {
     expect(await waits(4)).toEqual([128_000, 256_000, 300_000, 300_000])
   })
 
-  it('never pauses for longer than the longest back-off', async () => {
+  it('returns no pause that is longer than the longest back-off', async () => {
     begin({ baseMs: 500, maxMs: 3_000 })
     expect(await waits(5)).toEqual([500, 1_000, 2_000, 3_000, 3_000])
   })
 
-  it('counts from the end of the last pod, not from the next refusal', async () => {
+  it('counts the six minutes from the end of the last pod, not from the next refusal', async () => {
     run()
     await inUse.isUsed(data, never)
     await end()
@@ -134,7 +134,7 @@ describe('a claim whose pods have ended', () => {
 
   it.each<[what: string, forget: () => unknown]>([
     [
-      'a pod uses it again',
+      'a pod uses the claim again',
       async () => {
         run('next')
         await clock.settle()
@@ -142,22 +142,22 @@ describe('a claim whose pods have ended', () => {
         await end('next')
       },
     ],
-    ['it was expanded', () => inUse.forget(data)],
-    ['another driver has come', () => inUse.onDriverReturn()],
-  ])('starts over when %s', async (_what, forget) => {
+    ['the claim was expanded', () => inUse.forget(data)],
+    ['another driver connects', () => inUse.onDriverReturn()],
+    ])('starts again with the shortest pause when %s', async (_what, forget) => {
     await waits(3)
     await forget()
     expect(await refused()).toBe(1_000)
   })
 
-  it('does not pass its pauses to a recreated claim', async () => {
+  it('starts with the shortest pause for a recreated claim', async () => {
     await waits(3)
     expect(await inUse.refusedFor(other, never)).toBe(1_000)
   })
 })
 
-describe('pods that cannot be read', () => {
-  it('leave the retry to the ordinary back-off', async () => {
+describe('InUse, if pods cannot be read', () => {
+  it('returns no pause, so that the usual back-off applies', async () => {
     cluster.before = () => {
       throw apiError(403, 'Forbidden', 'pods is forbidden')
     }

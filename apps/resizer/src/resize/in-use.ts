@@ -6,7 +6,7 @@ import { ClaimPodUse } from './pod-use.ts'
 
 export interface InUseOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
-  /** The controller's own waits between tries. */
+  /** The pauses of the controller between tries. */
   readonly backoff: { readonly baseMs: number; readonly maxMs: number }
   readonly clock: Clock
   readonly log: Logger
@@ -18,9 +18,9 @@ interface Detaching {
   refusals: number
 }
 
-/** How long after the last pod a volume may still be attached: the time that Kubernetes waits for a lost node. */
+/** The time that a volume may stay attached after its last pod: Kubernetes waits that long for a lost node. */
 const DETACHING_MS = 6 * 60_000
-/** The longest wait for it in that time. */
+/** The longest pause between tries while a volume may still be attached. */
 const DETACHING_PAUSE_MS = 8_000
 
 /**
@@ -34,7 +34,7 @@ export class InUse {
   readonly #pods: ClaimPodUse
   /** The UIDs of the refused claims, so that a recreated claim starts without a mark. */
   readonly #refused = new Set<string>()
-  /** The uid of each claim that waits for its pods, by its key. */
+  /** The UIDs of the claims that wait until no pod uses them, by key of the claim. */
   readonly #waiting = new Map<string, string>()
   readonly #detaching = new Map<string, Detaching>()
   #wake: (key: string) => void = () => undefined
@@ -44,12 +44,12 @@ export class InUse {
     this.#pods = new ClaimPodUse({ ...options, onUnused: (key) => this.#podsEnded(key) })
   }
 
-  /** The driver refused to expand the claim's volume, as one that is in use. */
+  /** Records that the driver has refused to expand the claim's volume because it is in use. */
   mark({ uid }: ResizerClaim): void {
     this.#refused.add(uid)
   }
 
-  /** The driver is asked again. */
+  /** Removes the mark before the driver is called again. */
   unmark({ uid }: ResizerClaim): void {
     this.#refused.delete(uid)
   }
@@ -58,20 +58,20 @@ export class InUse {
     return this.#refused.has(uid)
   }
 
-  /** Reports whether a pod uses the claim now. If so it waits, and is woken once the last such pod has ended. */
+  /** Reports whether a pod uses the claim. If so, the claim wakes once its last pod has ended. */
   async isUsed(claim: ResizerClaim, signal: AbortSignal): Promise<boolean> {
     return (await this.#useOf(claim, signal)) === 'used'
   }
 
   /**
-   * The driver has just refused: how long to wait until it is asked again. Undefined when the claim waits for a pod, or
-   * pods cannot be read: then the ordinary back-off has to do.
+   * Returns the pause after a refusal of the driver. Undefined if a pod uses the claim, or pods cannot be read: then
+   * the usual back-off applies.
    */
   async refusedFor(claim: ResizerClaim, signal: AbortSignal): Promise<number | undefined> {
     if ((await this.#useOf(claim, signal)) !== 'unused') return undefined
     const { clock, backoff } = this.#options
     const now = clock.monotonic()
-    // Pods that were there before the call may have ended during it.
+    // If its pods ended during the call, no event has recorded when the claim became unused.
     const detaching = this.#detaching.get(claim.uid) ?? { sinceMs: now, refusals: 0 }
     this.#detaching.set(claim.uid, detaching)
     const recent = now - detaching.sinceMs < DETACHING_MS
@@ -81,20 +81,20 @@ export class InUse {
     return recent ? Math.min(pause, DETACHING_PAUSE_MS) : pause
   }
 
-  /** The claim waits for nothing that pods have to do with. */
+  /** Ends the wait of a claim for its pods. */
   stopWaiting({ key }: Pick<ResizerClaim, 'key'>): void {
     this.#waiting.delete(key)
     this.#pods.release(key)
   }
 
-  /** The claim is expanded, or gone. */
+  /** Forgets a claim that is expanded or gone. */
   forget(claim: ResizerClaim): void {
     this.unmark(claim)
     this.#detaching.delete(claim.uid)
     this.stopWaiting(claim)
   }
 
-  /** A new driver may expand volumes that the old driver refused. */
+  /** Drops all refusals after a reconnect, because a new driver may expand volumes in use. */
   onDriverReturn(): void {
     this.#refused.clear()
     this.#detaching.clear()

@@ -18,13 +18,13 @@ export interface NodeStepsOptions {
 
 interface NodeStep {
   readonly uid: string
-  /** When the kubelet's part began. */
+  /** The time at which the kubelet's part of the expansion began. */
   readonly since: number
-  /** When the expansion became due, as far as this process knows. */
+  /** The earliest time at which this process knows that the expansion was due. */
   due: number
 }
 
-/** Expansions of which only the kubelet's part is left: nothing is done for them here, but users wait for them. */
+/** Reports expansions that only the kubelet must finish. The resizer does nothing for them, but users wait for them. */
 export class NodeSteps {
   readonly #options: NodeStepsOptions
   readonly #steps = new Map<string, NodeStep>()
@@ -33,7 +33,7 @@ export class NodeSteps {
     this.#options = options
   }
 
-  /** Follows the claims, until the returned function is called. */
+  /** Follows the cached claims until the returned function is called. */
   open(): () => void {
     const { claims, backlog } = this.#options
     using undo = new DisposableStack()
@@ -49,7 +49,7 @@ export class NodeSteps {
     return () => ends.dispose()
   }
 
-  /** The controller's part of an expansion that was due since then is done. */
+  /** Records that the resizer's part of an expansion is done, and since when the expansion was due. */
   due(key: string, since: number): void {
     const claim = this.#options.claims.store.get(key)
     if (claim !== undefined) this.#look(claim)
@@ -68,7 +68,7 @@ export class NodeSteps {
     }
     if (known === undefined) return
     this.#steps.delete(claim.key)
-    // If kubelet is done, the controller is done too. If a larger size is requested, a new expansion begins.
+    // Without a status the kubelet has finished the expansion. With another status a new expansion has begun.
     if (known.uid === claim.uid && claim.sizeStatus === undefined) {
       backlog.completed('node-expand', Math.max(0, clock.now() - known.due))
     }
@@ -96,7 +96,7 @@ export class NodeSteps {
         state: 'waiting',
         reason: REASONS.has(reason) ? reason : SIZE_STATUS.nodePending,
         since,
-        // Without a pod no kubelet can do it, and that is no error.
+        // A wait for a pod is no error: the kubelet expands a volume only while a pod uses it.
         stuck: reason === SIZE_STATUS.nodeInfeasible,
         tries: 0,
         waitsFor: ['kubelet of a node with a pod that uses the claim'],

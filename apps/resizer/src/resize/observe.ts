@@ -7,25 +7,25 @@ import { type ResizerVolume, wholeVolume } from '../caches/volume.ts'
 import { SlowSet } from '../claim/keyed-mutex.ts'
 import { isOurs } from './source.ts'
 
-/** The settings of this process that decisions depend on; the same for its whole life. */
+/** The settings that decisions depend on. They never change during the life of the process. */
 export interface ResizeSettings {
   readonly driverName: string
-  /** The driver is called for expansions; false where only nodes expand. */
+  /** True if the driver is called for expansions. False if only nodes expand volumes. */
   readonly driverExpands: boolean
-  /** --node-deployment: a volume that is not in the cache is another instance's. */
+  /** The flag `--node-deployment`: a volume that is not cached belongs to another node. */
   readonly nodeDeployment: boolean
-  /** Gate AnnotateFsResize. */
+  /** The feature gate `AnnotateFsResize`. */
   readonly annotateFsResize: boolean
 }
 
-/** One claim and all that its next step depends on, at one moment. */
+/** The state of one claim at one moment, with everything that its next expansion step depends on. */
 export interface ResizeView {
   readonly claim: ResizerClaim
-  /** Undefined when the cache does not have it. */
+  /** The volume of the claim. Undefined if it is not cached. */
   readonly volume: ResizerVolume | undefined
-  /** The last expansion that this process asked for has failed for good. */
+  /** True if the last expansion that this process asked for has failed for good. */
   readonly finallyFailed: boolean
-  /** How long the claim is still in the slow set; undefined when it is not in it. */
+  /** The milliseconds until an infeasible request may be repeated. Undefined if the request is not delayed. */
   readonly slowForMs: number | undefined
   readonly settings: ResizeSettings
   /** The wall time for timestamps in the API. */
@@ -41,7 +41,7 @@ export interface ResizeObserveDeps {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Undefined when the claim is gone. */
+/** Reads the state of a claim. Undefined if the claim is gone. */
 export async function observeResize(
   key: string,
   { api, claims, volumes, memory, settings, clock }: ResizeObserveDeps,
@@ -70,11 +70,9 @@ async function volumeOf(
   return wholeVolume(await api.get(PERSISTENT_VOLUMES, { name: volume.key }, { signal }))
 }
 
-/**
- * Results of the driver that the API cannot store. They are lost with the process and with leadership, without harm.
- */
+/** Results of the driver that are not in the API. To lose them with the process or the lease does no harm. */
 export class ResizeMemory {
-  /** Claims whose last expansion has failed for good: no earlier one can still be running. */
+  /** The claims whose last expansion has failed for good, so that no expansion can be running. */
   readonly finallyFailed = new Set<string>()
   readonly slow: SlowSet
 
@@ -82,7 +80,7 @@ export class ResizeMemory {
     this.slow = new SlowSet(clock, slowMs)
   }
 
-  /** The claim is gone. */
+  /** Forgets a claim that is gone. */
   forget(key: string): void {
     this.finallyFailed.delete(key)
     this.slow.remove(key)

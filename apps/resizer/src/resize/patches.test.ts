@@ -30,10 +30,10 @@ function known(parts: ClaimParts & { conditions?: object[] } = {}) {
   return projectClaim({ ...pvc, metadata: { ...pvc.metadata, resourceVersion: '42' } })
 }
 
-describe('the mark of a start', () => {
+describe('markPatch', () => {
   const size = Quantity.parse('2Gi')
 
-  it('sets size, status and condition, guarded by the seen version', () => {
+  it('sets size, status and condition, for the cached version of the claim only', () => {
     expect(markPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
@@ -47,7 +47,7 @@ describe('the mark of a start', () => {
     })
   })
 
-  it("drops the traces of an earlier size, and keeps other controllers' fields", () => {
+  it("removes status and conditions of an earlier size, and keeps other controllers' fields", () => {
     const conditions = [
       foreign,
       old('ControllerResizeError'),
@@ -77,7 +77,7 @@ describe('the mark of a start', () => {
     })
   })
 
-  it('changes only the time if the same size is tried again', () => {
+  it('changes only the time of the condition if the same size is tried again', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible', conditions })
     expect(markPatch(claimed, { target: size, newSize: false }, now).body).toEqual({
@@ -89,17 +89,17 @@ describe('the mark of a start', () => {
     })
   })
 
-  it('keeps the spelling of the request', () => {
+  it('writes the size in the notation of the request', () => {
     const body = markPatch(known(), { target: Quantity.parse('2G'), newSize: true }, now).body
     expect(body).toMatchObject({ status: { allocatedResources: { storage: '2G' } } })
   })
 })
 
-describe('the mark of a failure', () => {
+describe('failedPatch', () => {
   const error = { message: 'rpc error: code = Internal desc = broken', infeasible: false }
   const message = 'failed to expand pvc with rpc error: code = Internal desc = broken'
 
-  it('adds its condition, for any version of the claim', () => {
+  it('adds the condition for the error, for any version of the claim', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
     expect(failedPatch(claimed, error, now).body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -110,14 +110,14 @@ describe('the mark of a failure', () => {
     })
   })
 
-  it('shows that the size is infeasible', () => {
+  it('sets the status for an infeasible size', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress' })
     expect(failedPatch(claimed, { ...error, infeasible: true }, now).body).toMatchObject({
       status: { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } },
     })
   })
 
-  it('replaces an older failure', () => {
+  it('replaces the condition of an older failure', () => {
     const conditions = [{ ...old('ControllerResizeError'), message: 'older' }]
     expect(failedPatch(known({ conditions }), error, now).body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -129,8 +129,8 @@ describe('the mark of a failure', () => {
   })
 })
 
-describe('the result on the claim', () => {
-  it('adds the wait for kubelet and keeps all else, if a node step follows', () => {
+describe('nodeStepPatch and finishedPatch', () => {
+  it('a node step adds only that the kubelet must finish the expansion', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({
       sizeStatus: 'ControllerResizeInProgress',
@@ -156,7 +156,7 @@ describe('the result on the claim', () => {
     })
   })
 
-  it('sets the capacity and removes our other fields, if no node step follows', () => {
+  it('a finished expansion sets the capacity and removes our other fields', () => {
     const conditions = [old('Resizing'), foreign, old('ControllerResizeError')]
     const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInProgress', conditions })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
@@ -173,7 +173,7 @@ describe('the result on the claim', () => {
     })
   })
 
-  it("keeps other controllers' statuses and an existing annotation", () => {
+  it("a result keeps other controllers' statuses and an existing annotation", () => {
     const allocatedResourceStatuses = { storage: 'ControllerResizeInProgress', 'example.com/x': 'NodeResizePending' }
     const claimed = known({ annotations: { [NOT_REQUIRED]: 'yes' }, status: { allocatedResourceStatuses } })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
@@ -182,13 +182,13 @@ describe('the result on the claim', () => {
     })
   })
 
-  it('adds the first capacity of a claim', () => {
+  it('a finished expansion adds the capacity of a claim that had none', () => {
     const body = finishedPatch(known({ capacity: null }), Quantity.ofBytes(2n ** 31n)).body
     expect(body).toMatchObject({ status: { capacity: { storage: '2Gi' } } })
   })
 })
 
-describe('the patch of a volume', () => {
+describe('capacityPatch and dropPreResizePatch', () => {
   const pv = (capacity: string) => volumeProjection(DRIVER)(volume({ capacity }))
 
   it.each<[what: string, bytes: bigint, text: string]>([
@@ -203,7 +203,7 @@ describe('the patch of a volume', () => {
     })
   })
 
-  it('records the old size', () => {
+  it('records the old size of the claim in an annotation', () => {
     expect(capacityPatch(pv('1Gi'), Quantity.parse('2G'), '1Gi')?.body).toEqual({
       metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: '1Gi' } },
       spec: { capacity: { storage: '2G' } },
@@ -213,11 +213,11 @@ describe('the patch of a volume', () => {
     })
   })
 
-  it('does not exist if the volume already has the capacity', () => {
+  it('returns undefined if the volume already has the capacity', () => {
     expect(capacityPatch(pv('2Gi'), Quantity.parse('2Gi'), undefined)).toBeUndefined()
   })
 
-  it('removes the old size and keeps the map, which may have entries of other writers', () => {
+  it('removes only the annotation with the old size', () => {
     const annotated = (annotations: Record<string, string>) => volumeProjection(DRIVER)(volume({ annotations }))
     const body = { metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: null } } }
     expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi', mine: 'stays' })).body).toEqual(body)
@@ -228,7 +228,7 @@ describe('the patch of a volume', () => {
     ['1024Mi', '1Gi'],
     ['1Gi', '1Gi'],
     ['1.5Gi', '1536Mi'],
-  ])('writes a capacity of %s as %s', (capacity, text) => expect(preResizeText(known({ capacity }))).toBe(text))
+  ])('writes an old size of %s as %s', (capacity, text) => expect(preResizeText(known({ capacity }))).toBe(text))
 
-  it('writes no capacity as 0', () => expect(preResizeText(known({ capacity: null }))).toBe('0'))
+  it('writes a missing old size as 0', () => expect(preResizeText(known({ capacity: null }))).toBe('0'))
 })

@@ -4,7 +4,7 @@ import { CONDITION, PRE_RESIZE_ANNOTATION, SIZE_STATUS } from '../caches/names.t
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type Condition, claimPatch, textMap, withCondition, withoutConditions } from '../claim/patch.ts'
 
-/** Stores that an expansion begins, before the call to the driver. The status stays if the size was tried before. */
+/** Returns the patch that records the start of an expansion. The status stays if the size was tried before. */
 export function markPatch(
   claim: ResizerClaim,
   { target, newSize }: { readonly target: Quantity; readonly newSize: boolean },
@@ -20,8 +20,8 @@ export function markPatch(
 }
 
 /**
- * The driver has refused. Not guarded by a version: if this were lost, the target would stick to the size that failed,
- * and the user could not take it back.
+ * Returns the patch after a refusal of the driver, for any version of the claim. If it were lost, the failed size would
+ * stay the target, and the user could not request a smaller size.
  */
 export function failedPatch(claim: ResizerClaim, error: { message: string; infeasible: boolean }, now: number): Patch {
   const conditions = failed(claim, now, `failed to expand pvc with ${error.message}`)
@@ -29,14 +29,14 @@ export function failedPatch(claim: ResizerClaim, error: { message: string; infea
   return claimPatch(claim, { conditions, ...status }, { guarded: false })
 }
 
-/** The driver has finished, the kubelet has not. Earlier conditions stay. */
+/** Returns the patch if the kubelet must still expand the file system. Earlier conditions stay. */
 export function nodeStepPatch(claim: ResizerClaim, now: number): Patch {
   const conditions = nodeStepPending(claim, now)
   const change = { sizeStatus: SIZE_STATUS.nodePending, conditions, noNodeExpansion: undefined }
   return claimPatch(claim, change, { guarded: true })
 }
 
-/** The expansion is done. The requested size stays recorded. */
+/** Returns the patch after a finished expansion. `status.allocatedResources` keeps the size. */
 export function finishedPatch(claim: ResizerClaim, size: Quantity): Patch {
   const change = {
     capacity: size.toString(),
@@ -47,7 +47,7 @@ export function finishedPatch(claim: ResizerClaim, size: Quantity): Patch {
   return claimPatch(claim, change, { guarded: true })
 }
 
-/** The volume's new size, with the claim's old one where kubelet has a step to do. Undefined when it says so already. */
+/** Returns the patch with the new size of the volume, and the annotation `preResize`. Undefined if nothing changes. */
 export function capacityPatch(volume: ResizerVolume, size: Quantity, preResize: string | undefined): Patch | undefined {
   const capacity = size.toString()
   if (volume.capacity === capacity && preResize === undefined) return undefined
@@ -67,7 +67,7 @@ function partsOf({ capacity, preResize }: ResizerVolume): Pick<PersistentVolume,
   }
 }
 
-/** The claim's capacity as the annotation has it. */
+/** Returns the claim's capacity in the notation of the annotation for the old size. */
 export function preResizeText(claim: ResizerClaim): string {
   return Quantity.parse(claim.capacity ?? '0').toString()
 }
@@ -79,7 +79,7 @@ const OF_RESIZE: ReadonlySet<string> = new Set([RESIZING, ...OF_EARLIER_RESIZE])
 
 type Conditions = readonly Condition[]
 
-/** A new size removes the conditions of earlier tries. A repeated size keeps them. */
+/** Returns the conditions at the start of an expansion. A new size removes the conditions of earlier tries. */
 export function resizing({ conditions }: ResizerClaim, now: number, { newSize }: { newSize: boolean }): Conditions {
   const kept = newSize ? withoutConditions(conditions, OF_EARLIER_RESIZE) : conditions
   return withCondition(kept, condition(RESIZING, now))

@@ -5,25 +5,25 @@ import { PodWatch } from './pod-watch.ts'
 
 export interface PodUseOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
-  /** Receives a claim when its last pod has ended. */
+  /** Called with a claim when its last pod has ended. */
   readonly onUnused: (claim: string) => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The number of namespaces from which one watch of all pods costs less than a watch for each. */
+/** The number of namespaces from which one watch of all pods costs less than a watch for each namespace. */
 const MANY_NAMESPACES = 20
 
 /**
- * Reports which claims are used by pods. The first question about a claim lists the pods of its namespace once. The
- * pods are watched while any run asks about a claim there, so later questions are answered at once.
+ * Reports which claims are used by pods. The first question about a claim lists the pods of its namespace. They are
+ * watched until `release`, so that later questions are answered at once.
  */
 export class ClaimPodUse {
   readonly #options: PodUseOptions
-  /** The claims that are asked about, by namespace. */
+  /** The claims that runs have asked about, by namespace. */
   readonly #asked = new Map<string, Set<string>>()
   readonly #watches = new Map<string, PodWatch>()
-  /** Answers for each namespace that has none of its own; once its pods have been listed, that is for all. */
+  /** The watch of all namespaces. Until it has listed the pods, existing watches of single namespaces stay in use. */
   #all: PodWatch | undefined
   #allRefused = false
 
@@ -32,8 +32,7 @@ export class ClaimPodUse {
   }
 
   /**
-   * Returns the pods of the claim's namespace, or undefined if they cannot be read. They are watched until `release`.
-   * An answer is as current as the watch.
+   * Returns the pods of the claim's namespace, which are watched until `release`. Undefined if they cannot be read.
    */
   async podsOf(claim: string, signal: AbortSignal): Promise<Pick<PodWatch, 'uses'> | undefined> {
     const namespace = namespaceOf(claim)
@@ -49,7 +48,7 @@ export class ClaimPodUse {
     }
   }
 
-  /** Ends the questions about the claim. */
+  /** Ends the watch of the claim's namespace if no run asks about another claim of it. */
   release(claim: string): void {
     const namespace = namespaceOf(claim)
     const asked = this.#asked.get(namespace)
@@ -59,12 +58,12 @@ export class ClaimPodUse {
     if (this.#asked.size === 0) this.#closeAll()
   }
 
-  /** Ends the questions about all claims. */
+  /** Releases all claims. */
   close(): void {
     for (const claims of [...this.#asked.values()]) for (const claim of [...claims]) this.release(claim)
   }
 
-  /** The watch that answers for the namespace, once it can. */
+  /** Returns the watch for the namespace once it has listed the pods. */
   async #listed(namespace: string, signal: AbortSignal): Promise<PodWatch> {
     if (this.#all === undefined && !this.#allRefused && this.#asked.size >= MANY_NAMESPACES) this.#openAll()
     if (this.#all !== undefined && !this.#watches.has(namespace)) {
@@ -111,7 +110,7 @@ export class ClaimPodUse {
     all.listed.then(listed, refused)
   }
 
-  /** Pods may have ended before the first list of a watch that takes the place of another. */
+  /** Reports claims as unused whose pods ended before the first list of a new watch. */
   #reportUnused(watch: PodWatch, claims: Iterable<string> = []): void {
     for (const claim of [...claims]) if (!watch.uses(claim)) this.#options.onUnused(claim)
   }
@@ -126,7 +125,7 @@ export class ClaimPodUse {
     this.#all = undefined
   }
 
-  /** The driver knows best anyway: it is asked again. */
+  /** Logs that pods cannot be read. The driver is called again, and refuses if the volume is in use. */
   #report(error: unknown, namespace: string): void {
     this.#options.log.v(2)?.info('Pods could not be read, the driver decides', { namespace, err: error })
   }

@@ -29,7 +29,7 @@ function run(namespace: string, name: string): void {
 
 const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
 
-/** Asks about one claim in each of so many namespaces, all of which are used. */
+/** Asks whether pods use one claim in each of `count` namespaces. All of them are used. */
 async function askAbout(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     run(`ns-${index}`, 'web')
@@ -38,14 +38,14 @@ async function askAbout(count: number): Promise<void> {
   await clock.settle()
 }
 
-describe('pods that cannot be read', () => {
+describe('ClaimPodUse, if pods cannot be read', () => {
   const forbidden = (which: string) => {
     cluster.before = ({ verb }) => {
       if (verb === which) throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
   }
 
-  it("count as unknown, without a warning in addition to the client's line", async () => {
+  it("returns undefined, and logs no warning in addition to the client's warning", async () => {
     forbidden('list')
     for (const claim of ['ns/data', 'ns/data', 'other/data']) expect(await uses(claim)).toBeUndefined()
     expect(log.lines.filter(({ level }) => level !== 2)).toEqual([])
@@ -53,7 +53,7 @@ describe('pods that cannot be read', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('need a list for each question if only `list` is allowed', async () => {
+  it('sends a list for each question if only `list` is allowed', async () => {
     forbidden('watch')
     run('ns', 'web')
     expect(await uses('ns/data')).toBe(true)
@@ -61,11 +61,11 @@ describe('pods that cannot be read', () => {
     cluster.delete(PODS, { namespace: 'ns', name: 'web' })
     expect(await uses('ns/other')).toBe(false)
     await clock.settle()
-    // The list for one claim also shows the other, which the refused watch could not.
+    // The list for this claim also shows that the other claim is unused.
     expect(unused).toContain('ns/data')
   })
 
-  it('cause a line at level 2', async () => {
+  it('logs a line at level 2', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -79,7 +79,7 @@ describe('pods that cannot be read', () => {
     ])
   })
 
-  it('get a common watch later if the list of all pods failed for a passing reason', async () => {
+  it('starts the common watch later if the list of all pods fails only for a time', async () => {
     let away = true
     cluster.before = ({ name }) => {
       if (name === '' && away) throw apiError(500, 'InternalError', 'etcd is away')

@@ -11,7 +11,7 @@ type Frames = readonly WatchFrame<Pod>[] | Error
 
 let clock: FakeClock
 let listed: readonly Pod[]
-/** The frames of each stream. The last stream stays open. */
+/** The events that each watch stream delivers. The last stream stays open. */
 let streams: Frames[]
 let versions: (string | undefined)[]
 let lists: number
@@ -66,7 +66,7 @@ const changed = (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Pod, version: s
   object: { ...object, metadata: { ...object.metadata, resourceVersion: version } },
 })
 
-describe('the claims that a pod uses', () => {
+describe('PodWatch', () => {
   const ephemeral: Pod = {
     metadata: { namespace: 'ns', name: 'job' },
     spec: {
@@ -79,20 +79,20 @@ describe('the claims that a pod uses', () => {
   }
 
   it.each<[what: string, pod: Pod, claims: readonly string[]]>([
-    ['are those of its volumes', pod('web', 'data'), ['ns/data']],
-    ['are those made for it', ephemeral, ['ns/job-scratch']],
-    ['are there while it waits for a node', pod('web', 'data', 'Pending'), ['ns/data']],
-    ['are none when it has ended', pod('web', 'data', 'Succeeded'), []],
-    ['are none when it has failed', pod('web', 'data', 'Failed'), []],
-    ['are none without volumes', { metadata: { namespace: 'ns', name: 'web' }, spec: { containers: [] } }, []],
-  ])('%s', async (_what, each, claims) => {
+    ['the claim of a volume of a pod', pod('web', 'data'), ['ns/data']],
+    ['the claim of an ephemeral volume', ephemeral, ['ns/job-scratch']],
+    ['the claim of a pending pod', pod('web', 'data', 'Pending'), ['ns/data']],
+    ['no claim of a pod that has succeeded', pod('web', 'data', 'Succeeded'), []],
+    ['no claim of a pod that has failed', pod('web', 'data', 'Failed'), []],
+    ['no claim of a pod without volumes', { metadata: { namespace: 'ns', name: 'web' }, spec: { containers: [] } }, []],
+    ])('reports as used %s', async (_what, each, claims) => {
     listed = [each]
     const watch = await open()
     expect(['ns/data', 'ns/job-scratch', 'ns/job-config', 'ns/'].filter((claim) => watch.uses(claim))).toEqual(claims)
     watch.close()
   })
 
-  it('become unused when the pod ends, not when it changes', async () => {
+  it('reports a claim as unused when its pod ends, not when the pod changes', async () => {
     listed = [pod('web', 'data')]
     streams = [
       [changed('MODIFIED', pod('web', 'data', 'Running'), '101'), over('closed')],
@@ -106,8 +106,8 @@ describe('the claims that a pod uses', () => {
   })
 })
 
-describe('a claim that several pods use', () => {
-  it('becomes unused with the end of the last pod, in any order of changes', async () => {
+describe('PodWatch, for a claim that several pods use', () => {
+  it('reports the claim as unused when its last pod ends, in any order of events', async () => {
     listed = [pod('web', 'data')]
     const frames = [
       changed('ADDED', pod('job', 'data'), '101'),
@@ -131,14 +131,14 @@ describe('a claim that several pods use', () => {
   })
 })
 
-describe('a stream that has ended', () => {
+describe('PodWatch, after the end of a stream', () => {
   it.each<[EndFrame['why'], version: string | undefined, lists: number]>([
     ['closed', '105', 1],
     ['broken', '105', 1],
     ['silent', '105', 1],
     ['badFrame', '200', 2],
     ['error', '200', 2],
-  ])('continues after %s from %s', async (why, version, times) => {
+  ])('continues after the end `%s` from version %s', async (why, version, times) => {
     streams = [[{ type: 'BOOKMARK', resourceVersion: '105', initialEventsEnd: false }, over(why)]]
     const watch = await open()
     await clock.advance(1_000)
@@ -148,7 +148,7 @@ describe('a stream that has ended', () => {
 
   it.each<[what: string, error: Error, versions: readonly string[]]>([
     ['continues from its last version after an error', apiError(500, 'InternalError', 'no'), ['100', '100']],
-    ['begins with a list where its version is forgotten', apiError(410, 'Expired', 'too old'), ['100', '200']],
+    ['lists again if the API server has dropped its version', apiError(410, 'Expired', 'too old'), ['100', '200']],
   ])('%s', async (_what, error, expected) => {
     streams = [error]
     const watch = await open('ns')
@@ -159,7 +159,7 @@ describe('a stream that has ended', () => {
     watch.close()
   })
 
-  it('reports only the claims that the new list no longer has', async () => {
+  it('reports after a new list only claims that no listed pod uses', async () => {
     listed = [pod('web', 'data'), pod('job', 'other')]
     streams = [apiError(410, 'Expired', 'too old')]
     const watch = await open()
@@ -169,7 +169,7 @@ describe('a stream that has ended', () => {
     watch.close()
   })
 
-  it('causes growing pauses until a stream delivers data', async () => {
+  it('makes growing pauses until a stream delivers data', async () => {
     const empty: Frames = [over('closed')]
     streams = [empty, empty, [changed('ADDED', pod('web', 'data'), '101'), over('closed')], empty]
     const watch = await open()
@@ -184,7 +184,7 @@ describe('a stream that has ended', () => {
     watch.close()
   })
 
-  it('ends the watch if the server refuses it, and reports the refusal to the owner', async () => {
+  it('ends if the API server forbids the watch, and calls `onRefused`', async () => {
     const forbidden = apiError(403, 'Forbidden', 'pods is forbidden')
     streams = [forbidden]
     await open()
@@ -195,7 +195,7 @@ describe('a stream that has ended', () => {
   })
 })
 
-describe('a closed watch', () => {
+describe('a closed PodWatch', () => {
   it('sends no request and reports nothing', async () => {
     listed = [pod('web', 'data')]
     const watch = await open()

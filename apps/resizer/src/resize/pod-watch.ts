@@ -12,17 +12,17 @@ import type { Logger } from '@csi-sidecars/telemetry'
 
 export interface PodWatchOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
-  /** Undefined: all namespaces. */
+  /** The namespace of the pods. Undefined: all namespaces. */
   readonly namespace: string | undefined
-  /** Receives a claim when its last pod has ended. */
+  /** Called with a claim when its last pod has ended. */
   readonly onUnused: (claim: string) => void
-  /** Pods may not be watched: nothing more will be heard. */
+  /** Called if the API server forbids the watch. No further events follow. */
   readonly onRefused: (error: unknown) => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The claims that a pod uses, by its key; of a pod that has ended, or uses none, there is nothing. */
+/** The key of a pod, and the claims that it uses. */
 interface PodClaims {
   readonly pod: string
   readonly claims: readonly string[]
@@ -36,12 +36,12 @@ const LONGEST_PAUSE_MS = 30_000
  * continues from the list.
  */
 export class PodWatch {
-  /** Settles with the first list. */
+  /** Resolves after the first list. */
   readonly listed: Promise<void>
   readonly #options: PodWatchOptions
   readonly #scope = scope()
   #pods = new Map<string, readonly string[]>()
-  /** How many pods use each claim. */
+  /** The number of pods that use each claim. */
   readonly #users = new Map<string, number>()
 
   constructor(options: PodWatchOptions) {
@@ -49,7 +49,7 @@ export class PodWatch {
     this.listed = this.#list(this.#scope.signal).then((version) => this.#follow(version))
   }
 
-  /** Reports whether a pod uses the claim, as far as has been heard. */
+  /** Reports whether a pod uses the claim, according to the list and the watch events so far. */
   uses(claim: string): boolean {
     return this.#users.has(claim)
   }
@@ -58,13 +58,13 @@ export class PodWatch {
     this.#scope.abort(new CancelledError('no claim waits for a pod'))
   }
 
-  /** If the pods of all namespaces are refused, each namespace is read for itself. */
+  /** Returns the options of list and watch. If all namespaces are forbidden, the caller reads single namespaces. */
   get #scopeOf(): Pick<ListOptions, 'namespace' | 'optional'> & { readonly message: typeof POD_MESSAGE } {
     const { namespace } = this.#options
     return { namespace, message: POD_MESSAGE, optional: namespace === undefined }
   }
 
-  /** The version to watch from. */
+  /** Lists the pods. Returns the version to watch from. */
   async #list(signal: AbortSignal): Promise<string> {
     const { api } = this.#options
     const pods = new Map<string, readonly string[]>()
@@ -91,8 +91,8 @@ export class PodWatch {
   }
 
   /**
-   * Watches until it is aborted or refused. Continues from the last seen version, and lists again if that version is
-   * too old.
+   * Watches until `signal` is aborted or the API server forbids it. A new stream continues from the last version, or
+   * after a new list if that version is too old.
    */
   async #watch(from: string, signal: AbortSignal): Promise<void> {
     const { clock, log, namespace } = this.#options
@@ -111,7 +111,7 @@ export class PodWatch {
     }
   }
 
-  /** One stream to its end: the version to continue from, undefined when that is too old. */
+  /** Reads one stream to its end. Returns the version to continue from. Undefined if a new list is necessary. */
   async #stream(from: string, signal: AbortSignal, onFrame: () => void): Promise<string | undefined> {
     const { api } = this.#options
     let version = from
@@ -123,7 +123,7 @@ export class PodWatch {
     return version
   }
 
-  /** The version that the change brings. */
+  /** Applies a watch event. Returns its version. */
   #take({ type, object }: ChangeFrame<Pod>): string {
     const version = object.metadata?.resourceVersion ?? ''
     const now = type === 'DELETED' ? undefined : claimsOf(object)
@@ -148,7 +148,7 @@ export class PodWatch {
   }
 }
 
-/** Reports whether the watch cannot continue after this end. */
+/** Reports whether a new list is necessary after this end of a stream. */
 function isLost({ why }: EndFrame): boolean {
   return why === 'error' || why === 'badFrame'
 }
@@ -157,12 +157,12 @@ function podKey({ metadata: { namespace, name } = {} }: Pod): string {
   return `${namespace}/${name}`
 }
 
-/** Undefined for a pod without claims, and for one that has ended: its containers are gone for good. */
+/** Returns the claims that a pod uses. Undefined if it uses none or has ended, because its containers are gone. */
 export function claimsOf(pod: Pod): PodClaims | undefined {
   const { metadata: { namespace } = {}, spec, status } = pod
   if (status?.phase === 'Succeeded' || status?.phase === 'Failed') return undefined
   const claims = (spec?.volumes ?? []).flatMap(({ name, ephemeral, persistentVolumeClaim }) => {
-    // A generic ephemeral volume has a claim of its own.
+    // The claim of a generic ephemeral volume has the name of the pod and of the volume.
     if (ephemeral != null) return `${podKey(pod)}-${name}`
     return persistentVolumeClaim ? `${namespace}/${persistentVolumeClaim.claimName}` : []
   })

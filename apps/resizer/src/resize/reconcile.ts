@@ -11,7 +11,7 @@ import { observeResize, type ResizeView } from './observe.ts'
 import { type ControllerExpansion, RESIZE_EVENTS, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 
-/** One run over one claim. */
+/** Runs once over the size of one claim. */
 export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run): Promise<Outcome> {
   const run: ResizeRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for resize controller')
@@ -87,7 +87,7 @@ async function mark(
   return { work: { claim, before: view.claim, volume, target: step.target } }
 }
 
-/** Undefined when the annotation is gone. Until then no other step is taken: the next expansion would keep it. */
+/** Removes the annotation with the old size. A failure ends the run, because the next expansion would keep it. */
 async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patch): Promise<Outcome | undefined> {
   const { deps, signal } = run
   const name = volume?.key ?? ''
@@ -140,7 +140,7 @@ async function callDriver(
   }
 }
 
-/** A volume that is only still attached is tried again sooner than its failures say. */
+/** Shortens the pause before the next try if no pod uses the volume any longer and it is only still attached. */
 async function retrySoonerWhileInUse(
   run: ResizeRun,
   inUse: InUse,

@@ -15,16 +15,16 @@ import { type ResizeRun, resizeFailed } from './run.ts'
 
 /** A started expansion, with the claim and the volume at its start. */
 export interface ControllerExpansion {
-  /** The claim with the mark of the start. */
+  /** The claim after the patch that records the start of the expansion. */
   readonly claim: ResizerClaim
-  /** Without it. */
+  /** The claim before that patch. */
   readonly before: ResizerClaim
-  /** The volume without the annotation that this run has removed. */
+  /** The volume as the run observed it, even if the run has removed the annotation with the old size since. */
   readonly volume: ResizerVolume
   readonly target: Quantity
 }
 
-/** The driver has expanded the volume: the volume says so first, then the claim. */
+/** Records a successful expansion: first in the PersistentVolume, then in the claim. */
 export async function recordSuccess(
   run: ResizeRun,
   expansion: ControllerExpansion,
@@ -74,7 +74,7 @@ function outcomeOfSuccess(run: ResizeRun, expansion: ControllerExpansion): Outco
   return { kind: 'retry', cause: new Error(`the volume was expanded to ${target}, and has less again`) }
 }
 
-/** The size that is due for the same claim now, as far as the caches know; undefined when none is. */
+/** Returns the size that is due for the same claim now, according to the caches. Undefined if no expansion is due. */
 function sizeDue(
   { deps, key }: ResizeRun,
   expansion: ControllerExpansion,
@@ -95,7 +95,7 @@ async function saveCapacity(
   { size, nodeStep }: Expanded,
 ): Promise<void> {
   const { settings } = run.deps
-  // An annotation that this very run has taken away is not written again: the run began with a volume that had it.
+  // The annotation with the old size is written only if the volume lacked it at the start of the expansion.
   const remember = nodeStep && settings.annotateFsResize && volume.preResize === undefined && !hasSize(run, size)
   const preResize = remember ? preResizeText(before) : undefined
   try {
@@ -118,8 +118,8 @@ function hasSize({ deps, key }: ResizeRun, size: Quantity): boolean {
 }
 
 /**
- * The result, written over the newest claim that is known: what others have changed since the beginning does not matter,
- * unless it is the size or how far its expansion has come.
+ * Writes the result to the newest known claim. Changes of other writers since the start do not matter, unless they
+ * concern the size or the progress of the expansion.
  */
 async function saveClaim(
   run: ResizeRun,
@@ -146,7 +146,7 @@ function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown
   return new Error(`mark PVC "${key}" as ${what} failed: ${cannotPatch(key, cause)}`, { cause })
 }
 
-/** The volume is larger, only the objects do not say so. The next run asks the driver for the same again. */
+/** Returns the outcome if a result cannot be saved. The volume is larger, and the next run repeats the same call. */
 function notSaved(run: ResizeRun, { claim }: ControllerExpansion, error: unknown): Outcome {
   run.signal.throwIfAborted()
   const cause = error instanceof Error ? error.cause : undefined
@@ -156,9 +156,9 @@ function notSaved(run: ResizeRun, { claim }: ControllerExpansion, error: unknown
   return { kind: 'retry', cause: error }
 }
 
-/** The driver has not expanded the volume, or was not asked because something was missing. */
+/** Records that the driver has not expanded the volume, or could not be called. */
 export async function recordFailure(run: ResizeRun, expansion: ControllerExpansion, error: unknown): Promise<Outcome> {
-  // Called off by shutdown or a lost lease: that is no failure of the volume, and the next leader tries again.
+  // A shutdown or a lost lease has cancelled the run. The volume has not failed, and the next leader tries again.
   run.signal.throwIfAborted()
   const { deps, key } = run
   const { claim, volume } = expansion
@@ -192,7 +192,7 @@ function remember({ deps, key }: ResizeRun, claim: ResizerClaim, failure: Expand
   if (failure.inUse) inUse?.mark(claim)
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
   else memory.finallyFailed.add(key)
-  // Infeasible claims enter the slow set when their status is read. The retry time that a driver names is kept.
+  // An infeasible request is delayed once a run reads its status. A pause that the driver asks for comes first.
   if (failure.kind !== 'infeasible' || failure.retryAfterMs !== undefined) memory.slow.remove(key)
 }
 

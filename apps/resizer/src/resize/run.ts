@@ -4,17 +4,17 @@ import type { InUse } from './in-use.ts'
 import type { ResizeMemory, ResizeSettings } from './observe.ts'
 
 export interface ResizeDeps extends ResizerClaimDeps {
-  /** Undefined for a driver that expands on nodes only. */
+  /** The CSI calls. Undefined for a driver that expands volumes on nodes only. */
   readonly driver: ExpandClient | undefined
   readonly memory: ResizeMemory
-  /** Undefined with --handle-volume-inuse-error=false. */
+  /** Delays expansions of volumes in use. Undefined with `--handle-volume-inuse-error=false`. */
   readonly inUse: InUse | undefined
   readonly settings: ResizeSettings
 }
 
 export type ResizeRun = ResizerClaimRun<ResizeDeps>
 
-/** The error of an expansion, in the words that users see. */
+/** Returns the error message of an expansion for users. */
 export function resizeFailed({ deps }: ResizeRun, volumeName: string, why: string): string {
   return `resize volume "${volumeName}" by resizer "${deps.settings.driverName}" failed: ${why}`
 }

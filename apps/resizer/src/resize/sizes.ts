@@ -19,7 +19,7 @@ export type ReadSizes = { readonly ok: true; readonly sizes: Sizes } | { readonl
 
 const NOTHING = Quantity.parse('0')
 
-/** A size that the driver can be asked for travels in an int64. */
+/** The largest size that a CSI call can request, which is an int64. */
 const LARGEST = Quantity.ofBytes(2n ** 63n - 1n)
 
 export function readSizes(claim: ResizerClaim, volume: ResizerVolume): ReadSizes {
@@ -41,7 +41,7 @@ function fit(size: Quantity | undefined): Quantity | undefined {
   return size !== undefined && whyNoTarget(size) === undefined ? size : undefined
 }
 
-/** The reason why no driver can be asked for this size. Undefined if the size is possible. */
+/** Returns the reason why no driver can be asked for this size. Undefined if the size is possible. */
 export function whyNoTarget(target: Quantity): string | undefined {
   if (target.compare(LARGEST) > 0) return `${target} is more than a CSI driver can be asked for`
   return target.sign() > 0 ? undefined : `${target} is no size to expand to`

@@ -4,7 +4,7 @@ import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 
-/** A volume that cannot be described to the driver. The message is part of an event. */
+/** The error for a volume that cannot be named in a CSI call. Users see the message in an event. */
 export class SourceError extends Error {
   override readonly name = 'SourceError'
   readonly code: string
@@ -15,21 +15,21 @@ export class SourceError extends Error {
   }
 }
 
-/** The fields of the volume for an expansion. */
+/** The fields of a volume that an expansion needs. */
 export interface ExpandSource {
   readonly spec: PersistentVolumeSpec
   readonly csi: NonNullable<PersistentVolumeSpec['csi']>
-  /** Translated from an in-tree volume for this call only. */
+  /** True if the volume is an in-tree volume that was translated for this call. */
   readonly migrated: boolean
 }
 
-/** Whether this driver resizes the volume: a migrated driver whatever its claim says is its own, any other its CSI volumes. */
+/** Reports whether this driver resizes the volume: its CSI volumes, and with migration the claims that name it. */
 export function isOurs(claim: ResizerClaim, volume: ResizerVolume, driverName: string): boolean {
   if (claim.resizer === driverName && isMigratedCSIDriverByName(driverName)) return true
   return volume.kind === 'own'
 }
 
-/** The volume as the driver knows it. The handle is taken as it is: only attaching needs to repair one. */
+/** Returns the source of a volume for an expansion. The handle is used as it is: only attaching completes handles. */
 export function expandSource(name: string, pv: PersistentVolume, driverName: string): ExpandSource {
   const source = sourceOf(name, pv, driverName)
   if (!source.csi.volumeHandle) throw new SourceError('EMPTY_HANDLE', 'empty volume handle')

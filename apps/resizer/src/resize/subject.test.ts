@@ -12,7 +12,7 @@ const claimOf = (parts: ClaimParts): ResizerClaim => projectClaim(claim(parts))
 const volumeOf = (parts?: VolumeParts): ResizerVolume => volumeProjection(DRIVER)(volume(parts))
 const OBJECT = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data', uid: 'uid-data' }
 
-describe('an expansion', () => {
+describe('expansionOf', () => {
   const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf(), inUse = false): Subject | undefined =>
     expansionOf(claimOf(parts), {
       volumes: { get: () => pv },
@@ -22,12 +22,12 @@ describe('an expansion', () => {
     })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
-  it('counts as pending while the claim requests more than its capacity', () => {
+  it('returns a pending expansion while the claim requests more than its capacity', () => {
     expect(due({ request: '2Gi' })).toEqual(EXPAND)
   })
 
   it.each<[string, ClaimParts, ResizerVolume]>([
-    ['a claim with the requested size, also in another notation', { request: '1024Mi' }, volumeOf()],
+    ['a claim with the requested size in another notation', { request: '1024Mi' }, volumeOf()],
     ['a claim that is not bound', { request: '2Gi', status: { phase: 'Lost' } }, volumeOf()],
     ["another driver's volume", { request: '2Gi' }, volumeOf({ driver: 'other' })],
     [
@@ -35,11 +35,11 @@ describe('an expansion', () => {
       { request: '2Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending },
       volumeOf(),
     ],
-  ])('does not count for %s', (_, parts, pv) => {
+  ])('returns undefined for %s', (_, parts, pv) => {
     expect(due(parts, pv)).toBeUndefined()
   })
 
-  it('the expansion is due again if the request exceeds the size at the node', () => {
+  it('returns a pending expansion if the request exceeds the size that the kubelet is working on', () => {
     expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
   })
 
@@ -51,11 +51,11 @@ describe('an expansion', () => {
       nodeDeployment,
     })
 
-  it('the expansion belongs to another instance if the volume is not on this node', () => {
+  it('returns undefined with `--node-deployment` if the volume is not on this node', () => {
     expect(withoutVolume(true)).toBeUndefined()
   })
 
-  it('the subject names its obstacle', () => {
+  it('names a missing volume, an infeasible size and a volume in use as obstacles', () => {
     const missing = withoutVolume(false)
     const infeasible = due({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
     const used = due({ request: '2Gi' }, volumeOf(), true)
@@ -67,7 +67,7 @@ describe('an expansion', () => {
   })
 })
 
-describe('a modification', () => {
+describe('modificationOf', () => {
   const known = projectClass(attributesClass('gold'))
   const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf()): Subject | undefined =>
     modificationOf(claimOf(parts), {
@@ -84,11 +84,11 @@ describe('a modification', () => {
   })
 
   it.each<[string, ClaimParts, object | undefined]>([
-    ['gives a pending modification for a new class', { wantedClass: 'gold' }, MODIFY],
-    ['gives a pending modification until a begun one ends', { status: modifying('InProgress', 'gold') }, MODIFY],
-    ['gives nothing without a class', {}, undefined],
+    ['returns a pending modification for a new class', { wantedClass: 'gold' }, MODIFY],
+    ['returns a modification in progress as pending', { status: modifying('InProgress', 'gold') }, MODIFY],
+    ['returns undefined without a class', {}, undefined],
     [
-      'gives nothing for the current class',
+      'returns undefined for the current class',
       { wantedClass: 'gold', status: { currentVolumeAttributesClassName: 'gold' } },
       undefined,
     ],
@@ -106,7 +106,7 @@ describe('a modification', () => {
     expect(due(parts)).toEqual(subject)
   })
 
-  it("the modification is not due for another driver's volume", () => {
+  it("returns undefined for another driver's volume", () => {
     expect(due({ wantedClass: 'gold' }, volumeOf({ driver: 'other' }))).toBeUndefined()
   })
 })

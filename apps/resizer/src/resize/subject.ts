@@ -16,7 +16,7 @@ export interface ExpansionSources {
   readonly nodeDeployment: boolean
 }
 
-/** The controller's part in an expansion, while it is due. */
+/** Describes the resizer's pending part of an expansion. Undefined if no expansion is due. */
 export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Subject | undefined {
   const { volumes, driverName, inUse, nodeDeployment } = sources
   if (claim.volumeName === '' || claim.phase !== 'Bound' || claim.request === claim.capacity) return undefined
@@ -36,12 +36,12 @@ const OF_NODE: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.nodeInfeasible,
 ])
 
-/** Reports whether only the kubelet's part is left: the volume is larger, its file system is not. */
+/** Reports whether only the kubelet must work: the volume is larger, but its file system is not. */
 export function isNodesPart(claim: ResizerClaim): boolean {
   return OF_NODE.has(claim.sizeStatus) || isNodeStepPending(claim)
 }
 
-/** False if a size is invalid: the run reports the error. */
+/** Reports whether `size` is at most `other`. False if one of them is invalid: the run reports the error. */
 function isAtMost(size: string | undefined, other: string | undefined): boolean {
   const [a, b] = [Quantity.tryParse(size ?? '0'), Quantity.tryParse(other ?? '0')]
   return a !== undefined && b !== undefined && a.compare(b) <= 0

@@ -9,7 +9,7 @@ interface Row {
   readonly allocated?: string
   readonly status?: string
   readonly progress?: Partial<Progress>
-  /** Undefined: nothing to do. */
+  /** The expected size. Undefined if there is nothing to do. */
   readonly size: string | undefined
 }
 
@@ -19,7 +19,7 @@ const NODE_PENDING = 'NodeResizePending'
 const NODE_IN_PROGRESS = 'NodeResizeInProgress'
 const NODE_INFEASIBLE = 'NodeResizeInfeasible'
 
-/** The volume is smaller than the request. */
+/** Cases in which the volume is smaller than the request. */
 const A: readonly Row[] = [
   { row: 'A1', request: '3Gi', volume: '1Gi', size: '3Gi' },
   { row: 'A1', request: '3Gi', volume: '1Gi', allocated: '2Gi', size: '3Gi' },
@@ -42,7 +42,7 @@ const A: readonly Row[] = [
   { row: 'A4', request: '3Gi', volume: '2Gi', status: NODE_IN_PROGRESS, size: '3Gi' },
   { row: 'A5', request: '3Gi', volume: '2Gi', allocated: '2Gi', status: NODE_INFEASIBLE, size: '2Gi' },
   { row: 'A5', request: '3Gi', volume: '2Gi', status: NODE_INFEASIBLE, size: '3Gi' },
-  // The volume was recreated with less than the size that kubelet was to finish. The driver refuses this size for good.
+  // The volume was recreated smaller than the size that the kubelet should finish. The driver refuses that size.
   ...[NODE_PENDING, NODE_INFEASIBLE].map((status) => ({
     row: status === NODE_PENDING ? 'A4' : 'A5',
     request: '3Gi',
@@ -54,7 +54,7 @@ const A: readonly Row[] = [
   })),
 ]
 
-/** The volume is as large as the request, or larger. */
+/** Cases in which the volume is as large as the request, or larger. */
 const B: readonly Row[] = [
   { row: 'B1', request: '2Gi', volume: '2Gi', allocated: '2Gi', status: NODE_PENDING, size: undefined },
   { row: 'B1', request: '2Gi', volume: '3Gi', allocated: '3Gi', status: NODE_IN_PROGRESS, size: undefined },
@@ -106,15 +106,15 @@ const B: readonly Row[] = [
   { row: 'B3', request: '2Gi', volume: '2Gi', allocated: '5Gi', status: IN_PROGRESS, size: '5Gi' },
   { row: 'B4', request: '2Gi', volume: '2Gi', allocated: '2Gi', size: '2Gi' },
   { row: 'B4', request: '4Gi', volume: '9Gi', allocated: '2Gi', size: '2Gi' },
-  // The claim has 1Gi: that expansion is over.
+  // The claim has the recorded size of 1Gi, so that expansion is finished.
   { row: 'B4', request: '2Gi', volume: '9Gi', allocated: '1Gi', size: '2Gi' },
   { row: 'B5', request: '2Gi', volume: '2Gi', size: '2Gi' },
   { row: 'B5', request: '2Gi', volume: '2Gi', progress: { nodeStepPending: true }, size: undefined },
   { row: 'B5', request: '2Gi', volume: '2Gi', allocated: '3Gi', status: 'SomethingNew', size: '2Gi' },
 ]
 
-describe('the size to expand to', () => {
-  it.each([...A, ...B])('$row: request $request, volume $volume, allocated $allocated, status $status', (row) => {
+describe('targetOf', () => {
+  it.each([...A, ...B])('uses row $row for request $request, volume $volume, allocated $allocated, $status', (row) => {
     const { request, volume, allocated, status, progress } = row
     const sizes = {
       request: Quantity.parse(request),
@@ -127,7 +127,7 @@ describe('the size to expand to', () => {
     expect({ row: target.row, size: target.size?.toString() }).toEqual({ row: row.row, size: row.size })
   })
 
-  it('compares amounts, not texts', () => {
+  it('compares sizes as amounts, not as texts', () => {
     const sizes = {
       request: Quantity.parse('2048Mi'),
       capacity: Quantity.parse('1Gi'),

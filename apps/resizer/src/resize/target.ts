@@ -2,19 +2,19 @@ import type { Quantity } from '@csi-sidecars/kube-types'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { Sizes } from './sizes.ts'
 
-/** The inputs of the choice, in addition to the sizes. */
+/** The state that decides about the size to expand to, in addition to the sizes. */
 export interface Progress {
-  /** `status.allocatedResourceStatuses.storage`. */
+  /** The progress of the expansion: `status.allocatedResourceStatuses.storage`. */
   readonly status: string | undefined
-  /** The last expansion that this process asked for has failed for good. */
+  /** True if the last expansion that this process asked for has failed for good. */
   readonly finallyFailed: boolean
-  /** The driver is called for expansions; false where only nodes expand. */
+  /** True if the driver is called for expansions. False if only nodes expand volumes. */
   readonly driverExpands: boolean
-  /** Condition FileSystemResizePending is True. */
+  /** True if the condition FileSystemResizePending is True. */
   readonly nodeStepPending: boolean
 }
 
-/** The size to expand to, and the row of the decision table for logs and tests. */
+/** The size to expand to, and the row of the decision table that chose it, for logs and tests. */
 export interface ResizeTarget {
   readonly row: Row
   /** Undefined if there is nothing to do now: no call, no write. */
@@ -34,45 +34,45 @@ interface Rule {
 
 const { controllerInProgress, controllerInfeasible, nodePending, nodeInProgress, nodeInfeasible } = SIZE_STATUS
 
-/** The volume is smaller than the request. */
+/** The rows of the decision table if the volume is smaller than the request. */
 const VOLUME_TOO_SMALL: readonly Rule[] = [
   // The driver refused the recorded size for good, so the size is chosen again.
   { row: 'A2', when: hasStatus(controllerInfeasible), size: requested },
   // The driver may still be working on the recorded size.
   { row: 'A3', when: hasStatus(controllerInProgress), size: recordedUnlessFailed },
-  // Kubelet has work if the driver has expanded the volume to the recorded size.
+  // The kubelet must finish the expansion if the driver has expanded the volume to the recorded size.
   {
     row: 'A4',
     when: hasStatus(nodePending, nodeInProgress),
     size: (s) => (driverIsDone(s) ? undefined : recordedUnlessFailed(s)),
   },
-  // Kubelet refused the recorded size: the driver confirms it once more.
+  // The kubelet has refused the recorded size. The driver is asked for the same size once more.
   { row: 'A5', when: hasStatus(nodeInfeasible), size: recordedUnlessFailed },
 ]
 
-/** No expansion is recorded, or its status is unknown. */
+/** The row for a too small volume without a recorded expansion, or with an unknown status. */
 const OTHERWISE_TOO_SMALL: Rule = { row: 'A1', when: () => true, size: requested }
 
 /**
- * The driver has expanded the volume, but the claim does not show it: the result was not saved, or kubelet has failed.
- * Rows B3a and B4 differ from the Go original.
+ * The rows of the decision table if the volume is large enough, but the claim does not show it: the result was not
+ * saved, or the kubelet has failed. Rows B3a and B4 differ from the Go original.
  */
 const VOLUME_LARGE_ENOUGH: readonly Rule[] = [
-  // Kubelet has work.
+  // The kubelet must finish the expansion.
   { row: 'B1', when: hasStatus(nodePending, nodeInProgress), size: () => undefined },
-  // Kubelet refused the recorded size. Without the driver the request replaces it at once.
+  // The kubelet has refused the recorded size. If only nodes expand, the request replaces that size at once.
   { row: 'B2', when: hasStatus(nodeInfeasible), size: (s) => (s.driverExpands ? recordedUnlessFailed(s) : s.request) },
-  // The refused size is no longer requested. The original keeps asking for it.
+  // The driver has refused a size that is no longer requested. The Go original still asks for it.
   { row: 'B3a', when: (s) => hasStatus(controllerInfeasible)(s) && recordedExceeds(s, s.volume), size: requested },
-  // The driver repeats the recorded size, so that its result is saved.
+  // The driver is asked for the recorded size again, so that its result is saved.
   { row: 'B3', when: hasStatus(controllerInfeasible, controllerInProgress), size: recordedUnlessFailed },
-  // The claim lacks the recorded size. The original also resumes a finished expansion, and misses the request.
+  // The claim is smaller than the recorded size. The Go original also resumes a finished expansion.
   { row: 'B4', when: (s) => s.status === undefined && recordedExceeds(s, s.capacity), size: (s) => s.allocated },
-  // The claim has the recorded size: an administrator has edited the capacity of the volume since.
+  // The claim has the recorded size, so an administrator has edited the capacity of the volume.
   { row: 'B4', when: (s) => s.status === undefined && s.allocated !== undefined, size: requested },
 ]
 
-/** Only an API server that does not know the status fields leaves such a claim. */
+/** The row for a claim without a recorded size, which only an API server without these status fields leaves. */
 const OTHERWISE_LARGE_ENOUGH: Rule = {
   row: 'B5',
   when: () => true,
@@ -80,8 +80,8 @@ const OTHERWISE_LARGE_ENOUGH: Rule = {
 }
 
 /**
- * The size to expand to, by the first row that applies. The size of an expansion that may still be running comes
- * before a newer request. An expansion that has certainly failed is ignored.
+ * Returns the size to expand to, by the first row that applies. The size of an expansion that may still be running
+ * comes before a newer request. An expansion that has certainly failed is ignored.
  */
 export function targetOf(sizes: Sizes, progress: Progress): ResizeTarget {
   const state = { ...sizes, ...progress }

@@ -5,11 +5,11 @@ import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
 
-/** Claims, whenever there may be something to do about their size. */
+/** Returns a claim if its size may need work. */
 export const onClaim: QueueTrigger<ResizerClaim> = (event, queue) =>
   claimTrigger((update) => matters(update, (key) => queue.isInWork(key)))(event)
 
-/** The claim requests another size than the failed one. */
+/** Returns a claim if its requested size has changed, so that failures of the earlier size no longer delay it. */
 export const requestChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 
@@ -19,9 +19,9 @@ export function wasTried({ sizeStatus }: ResizerClaim): boolean {
 }
 
 /**
- * The claim of a volume that is seen to have the size from before its expansion. While the claim is in work that news is
- * its own run's; later than that kubelet may have been faster than the news, and nothing else would take the size away.
- * A volume whose capacity shrinks, which others do, may have the claim's size only now.
+ * Returns the claim of a volume that gets the annotation with the old size. During a run over the claim, that run has
+ * written it. Otherwise the kubelet may already be done, and only another run removes the annotation.
+ * If another writer shrinks the volume's capacity, the annotation may have to be removed too.
  */
 export const onVolume: QueueTrigger<ResizerVolume> = (event, queue) => {
   if (event.type === 'deleted') return []
@@ -46,9 +46,8 @@ function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) 
 }
 
 /**
- * The words that we write ourselves. One that comes while the claim is in work is from that run: a retry that it caused
- * would not wait for its back-off. Whether it is from the watch is no evidence, for the watch may be faster than
- * the answer to our patch.
+ * The statuses that the resizer writes. If one appears during a run over the claim, that run has written it, and
+ * another run would not wait for the back-off. The watch may deliver it before the answer to our patch arrives.
  */
 const OURS: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.controllerInProgress,
@@ -64,7 +63,7 @@ function grew(before: string | undefined, after: string | undefined): boolean {
   return before !== after && compare(before, after) < 0
 }
 
-/** Compares two sizes. An invalid size counts as changed and as the smallest. */
+/** Compares two sizes. If one of them is invalid, the first counts as smaller, so that a run reports the error. */
 function compare(before: string | undefined, after: string | undefined): number {
   const [a, b] = [sizeOf(before), sizeOf(after)]
   return a !== undefined && b !== undefined ? a.compare(b) : -1

@@ -2,7 +2,7 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttributesClas
 
 export const DRIVER = 'csi.example.com'
 export const NAMESPACE = 'ns'
-/** The claim of the builders, and its volume. */
+/** The key of the claim that the builders create, and references to it and to its volume. */
 export const KEY = 'ns/data'
 export const CLAIM_REF = { namespace: NAMESPACE, name: 'data' }
 export const VOLUME_REF = { name: 'pv-data' }
@@ -13,7 +13,7 @@ export interface ClaimParts {
   readonly name?: string
   readonly uid?: string
   readonly request?: string
-  /** Null: no capacity at all. */
+  /** The capacity in the status. Null: the claim has no capacity. */
   readonly capacity?: string | null
   readonly allocated?: string
   readonly sizeStatus?: string
@@ -22,7 +22,7 @@ export interface ClaimParts {
   readonly status?: Partial<Status>
 }
 
-/** A bound claim that requests and has 1Gi. */
+/** Returns a bound claim that requests and has 1Gi, with the given changes. */
 export function claim(parts: ClaimParts = {}): PersistentVolumeClaim {
   const { name = 'data', request = '1Gi', capacity = '1Gi', allocated, sizeStatus, wantedClass, annotations } = parts
   return {
@@ -50,13 +50,13 @@ export interface VolumeParts {
   readonly driver?: string
   readonly annotations?: Record<string, string>
   readonly spec?: PersistentVolume['spec']
-  /** The claim that it is bound to. */
+  /** The UID of the claim that the volume is bound to. */
   readonly uid?: string
   readonly ownUid?: string
   readonly handle?: string
 }
 
-/** A volume of our driver, bound to the claim of its name. */
+/** Returns a volume of our driver that is bound to the claim of the same name, with the given changes. */
 export function volume(parts: VolumeParts = {}): PersistentVolume {
   const { name = 'data', capacity = '1Gi', driver = DRIVER, annotations } = parts
   const { ownUid = `uid-pv-${name}`, handle = `handle-${name}` } = parts

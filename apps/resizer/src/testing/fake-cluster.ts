@@ -3,7 +3,7 @@ import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
 import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { FakeApi } from '@csi-sidecars/testkit'
 
-/** The API server of the resizer's tests. */
+/** The fake API server of the resizer's tests. */
 export class FakeCluster extends FakeApi<ApiError> {
   constructor(clock: Clock) {
     super({ errorOf: apiErrorOf, clock })
@@ -17,7 +17,7 @@ export class FakeCluster extends FakeApi<ApiError> {
     this.server.dropWatches({ how: 'cut' })
   }
 
-  /** How many watches of these are open. */
+  /** Returns the number of open watches of a resource. */
   watches(plural: string): number {
     return [...this.client.watches].filter(({ path }) => path.split('?')[0]?.endsWith(`/${plural}`)).length
   }

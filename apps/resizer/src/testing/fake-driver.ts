@@ -7,23 +7,23 @@ import type {
 } from '@csi-sidecars/csi-proto'
 
 export interface SeenCall {
-  /** `ControllerExpandVolume`. */
+  /** The name of the CSI method, for example `ControllerExpandVolume`. */
   readonly method: string
   readonly request: unknown
   readonly options: CallOptions
   readonly at: number
 }
 
-/** The size that an expansion asked for, in whole GiB. */
+/** Returns the size that an expansion has requested, in whole GiB. */
 export function requiredGi({ request }: Pick<SeenCall, 'request'>): string {
   const { capacityRange } = request as ControllerExpandVolumeRequest
   return `${(capacityRange?.requiredBytes ?? 0n) / 2n ** 30n}Gi`
 }
 
-/** An answer, or an error to throw. May wait. */
+/** The function that answers a CSI call. It may throw an error, or return a promise. */
 export type Answer = (call: SeenCall) => unknown
 
-/** A driver that answers as the test says, by default with success. For tests. */
+/** A CSI driver whose answers the test sets. By default all calls succeed. */
 export class FakeDriver implements Driver {
   readonly name: string
   readonly calls: SeenCall[] = []
@@ -33,7 +33,7 @@ export class FakeDriver implements Driver {
   lostForMs = 0
   expand: Answer = willing
   modify: Answer = () => ({})
-  /** Called with each call as it comes in. */
+  /** Called with each CSI call when it arrives. */
   onCall: (call: SeenCall) => void = () => undefined
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #now: () => number
@@ -77,10 +77,10 @@ export class FakeDriver implements Driver {
   }
 }
 
-/** Gives exactly the requested size, and leaves nothing to the node. */
+/** Answers an expansion with exactly the requested size, without a node step. */
 export const willing: Answer = ({ request }) => grown(request, false)
 
-/** The answer of a driver that gives exactly the requested size. */
+/** Returns the answer to an expansion with exactly the requested size. */
 export function grown(request: unknown, nodeExpansionRequired: boolean): object {
   const { capacityRange } = request as ControllerExpandVolumeRequest
   return { capacityBytes: capacityRange?.requiredBytes ?? 0n, nodeExpansionRequired }

@@ -2,16 +2,16 @@ import type { Cached, Informer, InformerEvent, Reader } from '@csi-sidecars/info
 import { compareResourceVersions, type KubeObject, type Resource } from '@csi-sidecars/kube-types'
 import type { FakeApi } from '@csi-sidecars/testkit'
 
-/** A cache of the fake cluster that hears of changes at once, or only when `deliver` is called. For tests. */
+/** A cache of the fake cluster for tests. It shows changes at once, or only when `deliver` is called. */
 export class FakeInformer<W extends KubeObject, T extends Cached> implements Informer<T, W> {
   readonly lastActivity = 0
   readonly store: Reader<T>
-  /** Keeps the changes back. */
+  /** True if changes wait for `deliver`. */
   lagging = false
   readonly #project: (object: W) => T | undefined
   readonly #objects = new Map<string, T>()
   readonly #handlers = new Set<(event: InformerEvent<T>) => void>()
-  /** When an object of a key was last seen to go: nothing older comes back. */
+  /** The versions at which objects were deleted, by key. An older version does not restore an object. */
   readonly #gone = new Map<string, string>()
   readonly #late: { readonly type: string; readonly object: W }[] = []
   readonly #forget: () => void
@@ -45,7 +45,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
 
   async caughtUp(): Promise<void> {}
 
-  /** The process that has this cache is gone. */
+  /** Ends the cache with its process. */
   close(): void {
     this.#forget()
     this.#handlers.clear()
@@ -63,7 +63,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
     }
   }
 
-  /** Hears of all that has changed. */
+  /** Delivers all changes that wait. */
   deliver(): void {
     for (const { type, object } of this.#late.splice(0)) {
       if (type === 'DELETED') this.#remove(object)
@@ -78,7 +78,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
     const newest = before?.resourceVersion ?? this.#gone.get(after.key)
     if (newest !== undefined && compareResourceVersions(after.resourceVersion, newest) <= 0) return
     this.#objects.set(after.key, after)
-    // Deleted and recreated under the same name: two objects.
+    // The object was deleted and recreated under the same name.
     if (before !== undefined && before.uid !== after.uid) {
       this.#emit({ type: 'deleted', object: before })
       return this.#emit({ type: 'added', object: after })

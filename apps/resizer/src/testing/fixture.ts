@@ -47,14 +47,14 @@ const SETTINGS: Omit<ResizerSettings, 'driverName'> = {
   nodeDeployment: false,
 }
 
-/** A cluster, a driver and one resizer between them, in which nothing happens but what the test lets happen. */
+/** A fake API server, a fake driver and one resizer. The test controls the time and all answers. */
 export class ResizerFixture {
   readonly clock = new FakeClock({ now: Date.UTC(2026, 0, 1) })
   readonly cluster = new FakeCluster(this.clock)
   readonly driver: FakeDriver
   readonly log: RecordingLogger = recordingLogger()
   readonly events: SeenEvent[] = []
-  /** Writes of objects and calls of the driver, in the order in which they went over the wire. */
+  /** The writes to the API server and the calls to the driver, in their order. */
   readonly wire: { readonly what: string; readonly body: unknown }[] = []
   readonly #options: FixtureOptions
   #process: Process | undefined
@@ -69,7 +69,7 @@ export class ResizerFixture {
     driver.onCall = ({ method, request }) => void wire.push({ what: method, body: request })
   }
 
-  /** Starts the process, with caches that know the cluster as it is. */
+  /** Starts the process, with caches that hold the current objects. */
   async start(): Promise<void> {
     this.#process = newProcess(this, this.#options)
     await this.clock.settle()
@@ -82,7 +82,7 @@ export class ResizerFixture {
     await this.clock.settle()
   }
 
-  /** The time to renew the lease is over, and the process does not know it yet. */
+  /** Lets the lease expire without a notice to the process. */
   loseLease(): void {
     this.#process?.loseLease()
   }
@@ -107,7 +107,7 @@ export class ResizerFixture {
     return claim
   }
 
-  /** Raises or lowers the request of the builders' claim. */
+  /** Raises or lowers the requested size of the claim. */
   async request(size: string): Promise<void> {
     const change = { spec: { resources: { requests: { storage: size } } } }
     this.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
@@ -119,12 +119,12 @@ export class ResizerFixture {
     return this.wire.splice(0).map(({ what }) => what)
   }
 
-  /** Events since the last look, as `Warning VolumeResizeFailed: message`. */
+  /** Returns the events since the last call, as `Warning VolumeResizeFailed: message`. */
   takeEvents(): readonly string[] {
     return this.events.splice(0).map(({ type, reason, message }) => `${type} ${reason}: ${message}`)
   }
 
-  /** Error lines since the start. */
+  /** The error lines since the start. */
   get errors(): readonly string[] {
     const lines = this.log.lines.filter(({ level }) => level === 'error')
     return lines.map(({ message, error }) => `${message}: ${error instanceof Error ? error.message : String(error)}`)

@@ -2,7 +2,7 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES
 import { attributesClass, CLAIM_REF, type ClaimParts, claim, type VolumeParts, volume } from './builders.ts'
 import { type FixtureOptions, ResizerFixture } from './fixture.ts'
 
-/** A resizer with a claim, its volume and the classes gold and silver. */
+/** Starts a resizer with a claim, its volume and the VolumeAttributesClasses gold and silver. */
 export async function beginModify(
   parts: ClaimParts = {},
   volumeParts: VolumeParts = {},
@@ -17,7 +17,7 @@ export async function beginModify(
   return fixture
 }
 
-/** The user wants another class for the claim. */
+/** Requests another class for the claim, or none. */
 export async function wantClass({ cluster, clock }: ResizerFixture, name: string | null): Promise<void> {
   cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: name } })
   await clock.settle()

@@ -8,7 +8,7 @@ export interface RunOptions {
   readonly flags?: readonly string[]
 }
 
-/** The whole resizer in this process, from its command line to its end, for which the signal may ask. */
+/** Runs the whole resizer in this process, from its command line to its end. The signal stops it. */
 export function resizerToItsEnd({ kubeconfig, socket, flags = [] }: RunOptions, signal?: AbortSignal): Promise<Ended> {
   return runInProcess(
     programOf(resizer),
@@ -17,7 +17,7 @@ export function resizerToItsEnd({ kubeconfig, socket, flags = [] }: RunOptions, 
   )
 }
 
-/** Runs until the signal asks the resizer to end. An earlier end is a failure. */
+/** Runs the resizer until the signal stops it. An earlier end is a failure. */
 export async function runResizer(options: RunOptions, signal: AbortSignal): Promise<void> {
   const { ending, log } = await resizerToItsEnd(options, signal)
   if (!signal.aborted) throw new Error(`csi-resizer ended with ${JSON.stringify(ending)}:\n${log}`)

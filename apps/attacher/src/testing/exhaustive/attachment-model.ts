@@ -15,7 +15,7 @@ import {
 } from './attachment-state.ts'
 
 export interface AttachmentModelOptions {
-  /** The letters of the object when the attach/detach controller creates it: O is a foreign finalizer. */
+  /** The letters of the VolumeAttachment when it is created. O: it has a foreign finalizer; empty: it has none. */
   readonly created: Letters
   /** True if the driver lists published nodes. */
   readonly lists: boolean
@@ -57,7 +57,7 @@ interface Options {
   readonly rules: AttachmentRules
 }
 
-/** The actions of users, the attach/detach controller and the back end, and the end of the process. */
+/** Returns the moves of users, of the attach/detach controller and of the storage, and the kill of the attacher. */
 function othersSteps(state: AttachmentModelState, { lists, most, rules }: Options): Move<AttachmentModelState>[] {
   const { va, pv, node, published, process, done } = state
   const step = (name: string, change: Partial<AttachmentModelState>): Move<AttachmentModelState> => ({
@@ -89,7 +89,7 @@ function othersSteps(state: AttachmentModelState, { lists, most, rules }: Option
   ]
 }
 
-/** Marks a stale status at the end of the process: only this process, or a listing, knows that it is stale. */
+/** Records that a killed attacher leaves an outdated status, which a later process can detect only by ListVolumes. */
 function killed({ va, done }: AttachmentModelState): string {
   const isStale = has(va, 'Z') ? !has(va, 'F') && hasStatus(va) : has(va, 'A') && has(va, 'X')
   return isStale && !done.includes('k') ? withDone(done, 'k') : done
@@ -107,7 +107,7 @@ function released(va: Letters): Letters | null {
   return has(va, 'Z') && !has(va, 'O') && !has(va, 'F') ? null : va
 }
 
-/** Excuses a finalizer that was removed while no process could see it: no one can know the publication. */
+/** Accepts a volume that stays published if a user removed our finalizer while no attacher could see it. */
 function excused(state: AttachmentModelState): AttachmentModelState {
   const isLost = state.done.includes('f') && !isKnown(state)
   return isLost && state.published ? { ...state, excused: true } : state
@@ -137,14 +137,14 @@ function processSteps(state: AttachmentModelState, { lists, rules }: Options): M
 }
 
 /**
- * Reports whether a missing object blocks the work. A detach uses the annotation instead of the node. Without our
- * finalizer it needs no volume.
+ * Reports whether a missing PersistentVolume or CSINode blocks the work. A detach uses an annotation instead of the
+ * CSINode. Without our finalizer on the attachment it needs no PersistentVolume.
  */
 function isObstructed({ va, pv, node, process }: AttachmentModelState): boolean {
   return has(va, 'Z') ? !pv && (has(va, 'F') || process?.listing === 'different') : !pv || !node
 }
 
-/** Returns the violated rule of a final state. */
+/** Returns the rule that a final state violates. Undefined if the state violates no rule. */
 function unfinished(state: AttachmentModelState, lists: boolean): string | undefined {
   const { va, process } = state
   if (process === null) return 'nothing runs'
@@ -177,7 +177,7 @@ function whatDetachLacks(state: AttachmentModelState, va: Letters, lists: boolea
   // Our finalizer was removed by hand during the deletion. The attachment counts as detached, whatever its status says.
   if (state.done.includes('f')) return undefined
   if (state.published) return 'detached, and published'
-  // An attachment without its volume cannot be compared.
+  // An attachment without its PersistentVolume cannot be compared with a listing.
   const isExcused = (!lists || !state.pv) && state.done.includes('k')
   return hasStatus(va) && !isExcused && !isObstructed(state)
     ? 'detached beside a status that says something else'

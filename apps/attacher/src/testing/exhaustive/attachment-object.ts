@@ -34,7 +34,7 @@ export function withLetter(letters: Letters, letter: string): Letters {
 const project = attachmentProjection(DRIVER)
 const projected = new Map<Letters, CachedAttachment>()
 
-/** Returns the cached object. */
+/** Returns the cached VolumeAttachment that the letters describe. */
 export function attachmentOf(letters: Letters): CachedAttachment {
   const known = projected.get(letters) ?? project(wireOf(letters))
   projected.set(letters, known)
@@ -43,7 +43,7 @@ export function attachmentOf(letters: Letters): CachedAttachment {
 
 const patched = new WeakMap<Patch, Map<Letters, Letters | 'refused'>>()
 
-/** Returns the object after a patch. `refused`: one of the tests of the patch fails. */
+/** Returns the letters after a patch. `refused`: a `test` operation of the patch fails. */
 export function patchedLetters(letters: Letters, patch: Patch): Letters | 'refused' {
   const results = patched.get(patch) ?? new Map<Letters, Letters | 'refused'>()
   patched.set(patch, results)

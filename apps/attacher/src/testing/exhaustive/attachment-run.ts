@@ -31,7 +31,7 @@ const NOW = Date.UTC(2026, 0, 1)
 const ERROR = { message: 'no', code: undefined }
 const NOTE = { nodeId: 'node1-id', finalizer: FINALIZER }
 
-/** Returns the outcomes of the next step of a run. Only its success is a fair move. */
+/** Returns the outcomes of the next step of a run. Only the success is fair: it must happen in the end. */
 export function runSteps(
   state: RunningState,
   run: AttachmentModelRun,
@@ -92,7 +92,7 @@ function callSteps(
   { advanced, outcome, failures }: Ways,
 ): readonly Move<AttachmentModelState>[] {
   const published = name === 'publish'
-  // The cache showed the end of the attachment before the publish was sent.
+  // The cache showed the deletion of the attachment before the publish was sent.
   if (published && state.process.cached === null)
     return [outcome('is not sent', { ...state, process: orphan(state.process) }, true)]
   const publication = published || state.process.publication
@@ -127,8 +127,8 @@ function isDetached({ va, process: { cached } }: RunningState): boolean {
 }
 
 /**
- * Applies the patch of the cached object. If a test fails, it applies the patch of the current object. Undefined if the
- * object is gone.
+ * Applies the patch that is built from the cached attachment. If one of its tests fails, it builds and applies another
+ * patch from the stored attachment. Undefined if the attachment is gone.
  */
 function written(state: RunningState, change: Change, rules: AttachmentRules): RunningState | undefined {
   const { va, process } = state
@@ -144,7 +144,7 @@ function written(state: RunningState, change: Change, rules: AttachmentRules): R
 
 const patches = new WeakMap<Change, Map<Letters, Patch | undefined>>()
 
-/** Builds each patch once for each state. */
+/** Returns the patch for an attachment. Each patch is built once and reused, because states repeat. */
 function patchOf(change: Change, letters: Letters): Patch | undefined {
   const made = patches.get(change) ?? new Map<Letters, Patch | undefined>()
   patches.set(change, made)
@@ -180,7 +180,7 @@ interface Failing {
   readonly rules: AttachmentRules
 }
 
-/** Returns the states after a failure: with the recorded error, and without it if the write fails. */
+/** Returns the states after a failed step: with the error in the status, and without it if that write fails too. */
 function failed(state: RunningState, { run, name, rules }: Failing): readonly AttachmentModelState[] {
   const retried: RunningState = { ...state, process: { ...state.process, run: null, planned: true } }
   if (run.operation === 'keep' || name === 'markAttached') return [retried]
@@ -198,7 +198,7 @@ function running(state: AttachmentModelState): RunningState {
   return { ...state, process }
 }
 
-/** Returns the outcomes of the unpublish of an orphaned publication. */
+/** Returns the outcomes of unpublishing a volume whose attachment is gone. */
 export function orphanSteps(state: RunningState): readonly Move<AttachmentModelState>[] {
   const done = { ...state.process, publication: false, orphaned: false }
   return [

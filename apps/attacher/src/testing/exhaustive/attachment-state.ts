@@ -16,7 +16,7 @@ import {
 import { DRIVER, FINALIZER, ofPv, view, volume } from '../views.ts'
 import { attachmentOf, has, type Letters } from './attachment-object.ts'
 
-/** The triggers and decisions of the process. A test breaks one of them and expects a problem. */
+/** The triggers and decisions of the attacher. A test replaces one by a broken version, and expects a problem. */
 export const ATTACHMENT_RULES = {
   decideAttach,
   decideKeep,
@@ -32,41 +32,41 @@ export const ATTACHMENT_RULES = {
 }
 export type AttachmentRules = typeof ATTACHMENT_RULES
 
-/** A run over the attachment, with its remaining steps. */
+/** The run that works on the attachment, with its remaining steps. */
 export interface AttachmentModelRun {
   readonly operation: AttachmentPlan['operation']
   readonly todo: readonly string[]
 }
 
-/** One life of the attacher. */
+/** The state of one attacher process, from its start to its end. */
 export interface AttachmentModelProcess {
   readonly cached: Letters | null
-  /** Its key is queued, or planned after a back-off. */
+  /** The key of the attachment is queued, or it is planned for the end of a back-off. */
   readonly queued: boolean
   readonly planned: boolean
-  /** The kind of the cause that it waits for. */
+  /** The kind of event that the key waits for; empty if there is none. */
   readonly waits: string
   readonly listing: '' | 'same' | 'different'
   readonly statusPending: boolean
   readonly stripped: boolean
   /** The process has published the volume and not unpublished it since. */
   readonly publication: boolean
-  /** The publication outlived its attachment, and its key is queued. */
+  /** The attachment is gone, and the unpublish of its volume is queued. */
   readonly orphaned: boolean
   readonly run: AttachmentModelRun | null
 }
 
 export interface AttachmentModelState {
-  /** The object at the API server. */
+  /** The VolumeAttachment at the API server. Null: it does not exist. */
   readonly va: Letters | null
   readonly pv: boolean
   readonly node: boolean
   /** True if the driver has published the volume. */
   readonly published: boolean
   readonly process: AttachmentModelProcess | null
-  /** The interventions of other writers so far, each at most once. */
+  /** The interventions of other writers so far, one letter for each kind. */
   readonly done: string
-  /** True if a finalizer was removed by hand so that no process can know the publication. */
+  /** True if our finalizer was removed by hand so that no process can know that the volume is published. */
   readonly excused: boolean
 }
 
@@ -86,7 +86,7 @@ const IDLE: AttachmentModelProcess = {
 const PV = volume()
 const NODE = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: 'node1-id' }
 
-/** Starts the process with a cache that was just read. */
+/** Returns the state of a process that has just started and filled its cache. */
 export function started({ va }: AttachmentModelState): AttachmentModelProcess {
   return { ...IDLE, cached: va, queued: va !== null }
 }
@@ -148,7 +148,7 @@ export function changed(
   return { ...process, queued: process.queued || isCause || keys.length > 0 }
 }
 
-/** Begins a run over the key. */
+/** Returns the process after a worker has begun a run over the attachment. */
 export function begun(
   state: AttachmentModelState,
   process: AttachmentModelProcess,
@@ -162,7 +162,7 @@ export function begun(
 
 const plans = new WeakMap<AttachmentRules, Map<string, readonly AnyStep[]>>()
 
-/** Decides once for each view. */
+/** Returns the plan for a state. Each plan is computed once and reused, because states repeat. */
 function decided(
   { pv, node }: AttachmentModelState,
   { cached, listing, stripped, statusPending }: AttachmentModelProcess,
@@ -210,7 +210,7 @@ export function settled(process: AttachmentModelProcess): AttachmentModelProcess
   return { ...process, run: null, planned: false, listing: '' }
 }
 
-/** Compares a listing of the driver with the attachment. */
+/** Returns the process after it has compared a listing of the driver with the attachment. */
 export function compared(
   { pv, node, published }: AttachmentModelState,
   process: AttachmentModelProcess,
@@ -226,7 +226,7 @@ export function compared(
   return { ...process, listing: va.attached === true || va.deleting ? 'different' : process.listing, queued: true }
 }
 
-/** Reports whether the object, by our finalizer, or the process knows that the volume may be published. */
+/** Reports whether our finalizer or the memory of the process shows that the volume may be published. */
 export function isKnown({ va, process }: AttachmentModelState): boolean {
   if (has(va, 'F')) return true
   if (process === null) return false

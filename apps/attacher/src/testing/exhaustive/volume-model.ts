@@ -8,7 +8,7 @@ import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
 
 const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }
 
-/** The triggers and decisions of the process. A test breaks one of them and expects a problem. */
+/** The triggers and decisions of the attacher. A test replaces one by a broken version, and expects a problem. */
 export const VOLUME_RULES = {
   decideRelease,
   needsFinalizer,
@@ -40,8 +40,8 @@ interface State {
   readonly foreign: boolean
   readonly process: Process | null
   /**
-   * The interventions of other writers so far, each at most once. x: our finalizer was removed while no process could
-   * see it.
+   * The interventions of other writers so far, one letter for each kind. x: our finalizer was removed while no process
+   * could see it.
    */
   readonly done: string
 }
@@ -96,7 +96,7 @@ function withDone(done: string, letter: string): string {
   return done.includes(letter) ? done : [...done, letter].sort().join('')
 }
 
-/** Reports whether our finalizer is missing and no process has seen its removal. Such a volume is left alone. */
+/** Reports whether our finalizer was removed while no process could see it. No process restores it then. */
 function isUnseen({ pv, process, done }: State): boolean {
   if (!done.includes('f') || pv === null || pv.includes('F')) return false
   return process === null || !(process.pv?.includes('F') || process.stripped)
@@ -147,7 +147,7 @@ function attachSteps(state: Running, rules: VolumeRules): Move<State>[] {
   ]
 }
 
-/** Returns the moves of a run over the key of the volume. */
+/** Returns the moves of a run that removes or restores our finalizer on the volume. */
 function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const process = { ...state.process, queued: false, planned: false }
   const taken = { ...state, process }
@@ -170,8 +170,8 @@ function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
 }
 
 /**
- * Applies the patch of the cached object. If a test fails, the current object enters the cache and the run is repeated.
- * Undefined if the volume is gone.
+ * Applies the patch that is built from the cached volume. If one of its tests fails, the stored volume enters the cache
+ * and the run is repeated. Undefined if the volume is gone.
  */
 function written(
   state: Running,
@@ -186,7 +186,7 @@ function written(
   return { ...state, pv: after, process: seen(process, after, rules) }
 }
 
-/** Returns the object after the patch. Undefined if the API server refuses it. */
+/** Returns the volume after the patch. Undefined if the API server refuses the patch. */
 function applied(pv: Letters, patch: Patch): Letters | null | undefined {
   try {
     const { metadata } = applyPatch(wireOf(pv), patch, {
@@ -201,7 +201,7 @@ function applied(pv: Letters, patch: Patch): Letters | null | undefined {
   }
 }
 
-/** Returns the stored object. A deleted object without finalizers is gone. */
+/** Returns the volume that the API server stores. Null if it is being deleted and has no finalizers. */
 function stored(pv: Letters): Letters | null {
   return pv.includes('Z') && !/[OF]/.test(pv) ? null : ['O', 'F', 'Z'].filter((letter) => pv.includes(letter)).join('')
 }

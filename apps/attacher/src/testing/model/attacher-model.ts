@@ -14,13 +14,13 @@ import { DRIVER, FINALIZER } from '../views.ts'
 import { AttacherModelStorage, type PublishCall } from './driver.ts'
 import { AttacherProcess, type AttacherProcessOptions } from './process.ts'
 
-/** The volumes of all kinds that an attachment can name. Any other name is like `own`. */
+/** One volume of each kind. A volume of any other name is a CSI volume of this driver, like `own`. */
 export const VOLUMES = ['own', 'shared', 'in-tree', 'foreign', 'inline']
 export const NODES = ['n1', 'n2']
 
 export const handleOf = (volume: string): string => `vol-${volume}`
 export const nodeIdOf = (node: string): string => `${node}-id`
-/** Returns the ID of the recreated object. `vol-own` and `vol-own~` follow each other in turn. */
+/** Returns the ID of a recreated volume or node. It alternates, for example between `vol-own` and `vol-own~`. */
 const otherOf = (id: string): string => (id.endsWith('~') ? id.slice(0, -1) : `${id}~`)
 const baseOf = (id: string): string => id.replace('~', '')
 export const vaName = (volume: string, node: string): string => `${volume}.${node}`
@@ -37,11 +37,9 @@ export class AttacherModel {
   /** All publishes and unpublishes, in the order in which they started. */
   readonly calls: PublishCall[] = []
   process: AttacherProcess | undefined
-  /** The attachments whose success may have been followed by a failure that the attacher cannot know. */
+  /** The attachments whose volume the storage has detached without a call. A later attach may leave an error. */
   readonly blurred = new Set<string>()
-  /**
-   * The attachments whose object, volume or node was recreated: the API alone does not contain their publications.
-   */
+  /** The attachments that were recreated, or whose volume or node was. The API does not show all their publications. */
   readonly remade = new Set<string>()
   readonly remadeVolumes = new Set<string>()
   /** The publications of earlier processes, as `handle on node id`. */
@@ -98,7 +96,7 @@ export class AttacherModel {
     if (again) this.createAttachment(volume, node, false)
   }
 
-  /** Removes a volume in the same way, and recreates it with another handle. */
+  /** Deletes a volume, removes its finalizers, and recreates it with another handle. */
   remakeVolume(volume: string): void {
     const handle = this.handleNow(volume)
     if (handle === undefined) return
@@ -137,7 +135,7 @@ export class AttacherModel {
     return drivers?.[0]?.nodeID
   }
 
-  /** Removes the foreign finalizer. */
+  /** Removes the finalizer of another writer from an attachment. */
   removeForeignFinalizer(volume: string, node: string): void {
     const old = this.attachment(volume, node)?.metadata?.finalizers
     if (old?.includes(FOREIGN_FINALIZER) !== true) return
@@ -170,13 +168,13 @@ export class AttacherModel {
     this.api.put(CSI_NODES, { metadata: { name: node }, spec: { drivers } })
   }
 
-  /** Unpublishes the volume of an unpublish that the driver answers with NotFound. */
+  /** Unpublishes the volume in the storage if the driver answers its unpublish with NotFound. */
   notFound(label: string): void {
     const [, method, volumeId = '', nodeId = ''] = label.split(' ')
     if (method === 'unpublish') this.storage.perform({ method, volumeId, nodeId })
   }
 
-  /** Detaches the volume in the back end. No comparison would find this for an inline volume. */
+  /** Detaches the volume in the storage. Inline volumes are excluded, because no listing shows their detach. */
   forget(volume: string, node: string): void {
     if (volume === 'inline') return
     this.storage.perform({ method: 'unpublish', volumeId: handleOf(volume), nodeId: nodeIdOf(node) })
@@ -194,13 +192,13 @@ export class AttacherModel {
     })
   }
 
-  /** Reports whether no process can know a publication: its object was recreated, and its process has ended. */
+  /** Reports whether no process can know a publication: its objects were recreated, and its process has ended. */
   isLost({ volumeId, nodeId }: Omit<PublishCall, 'method'>): boolean {
     const name = vaName(baseOf(volumeId).slice('vol-'.length), baseOf(nodeId).slice(0, -'-id'.length))
     return this.remade.has(name) && this.#forgotten.has(`${volumeId} on ${nodeId}`)
   }
 
-  /** Checks the rule of every moment: each publication has an attachment with our finalizer. */
+  /** Checks the rule that holds at each moment: a published volume has an attachment with our finalizer. */
   checkAlways(): void {
     if (this.#violation !== undefined) throw this.#violation
     for (const { volume, node } of pairs()) {
@@ -213,7 +211,7 @@ export class AttacherModel {
     invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)
   }
 
-  /** An error that was thrown here would be taken for an answer of the driver. */
+  /** Checks a CSI call. The error is stored, because the attacher would take a thrown error for the driver's answer. */
   #onCall(call: PublishCall, process: AttacherProcess): void {
     this.calls.push(call)
     try {

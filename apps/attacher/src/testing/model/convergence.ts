@@ -9,7 +9,7 @@ import {
 import { FINALIZER } from '../views.ts'
 import { type AttacherModel, hasFinalizer, pairs, vaName } from './attacher-model.ts'
 
-/** Several longest back-offs, and more listings than confirmations. */
+/** A time with several of the longest back-offs, and with more listings than a comparison needs. */
 const LONG_MS = 10 * 60_000
 
 /** Ends all faults: all requests pass, all events are delivered, and time passes. */
@@ -27,7 +27,7 @@ export async function calmDown(model: AttacherModel): Promise<void> {
   }
 }
 
-/** Checks the final state. */
+/** Checks that the API objects and the storage agree after all faults have ended. */
 export function checkConverged(model: AttacherModel): void {
   for (const { volume, node } of pairs()) checkAttachment(model, volume, node)
   for (const pv of model.api.server.list(PERSISTENT_VOLUMES)) checkVolume(model, pv)
@@ -58,7 +58,7 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
     invariant(hasFinalizer(va), `attached without our finalizer: ${state}`)
     // Changes of other writers are reverted unless an obstacle exists.
     invariant(isWhereItShould(model, volume, node) || obstacle !== undefined, `marked as attached: ${state}`)
-    // The error of another attach stays if the volume is attached after all.
+    // The error of a repeated attach may stay although the volume is attached.
     invariant(
       attachError == null || model.blurred.has(name) || model.remade.has(name),
       `attached with an error: ${state}`,
@@ -70,8 +70,8 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
 }
 
 /**
- * Reports whether the volume is attached by its current handle and node ID. No comparison finds another ID of the node
- * of an inline volume.
+ * Reports whether the volume is published under its current handle and node ID. An inline volume may be published under
+ * another ID of the node, because it is not compared with the listing.
  */
 function isWhereItShould(model: AttacherModel, volume: string, node: string): boolean {
   if (volume === 'inline') return model.attachedFor(volume, node).length > 0
@@ -97,7 +97,7 @@ function checkVolume(model: AttacherModel, pv: PersistentVolume): void {
   const { name = '', deletionTimestamp, finalizers = [], annotations } = pv.metadata ?? {}
   const ours = finalizers.filter((each) => each === FINALIZER).length
   invariant(ours <= 1, `${name} has our finalizer ${ours} times`)
-  // A volume that was given back can be taken again while its release is under way. No real user does that.
+  // The model may switch migration on again while our finalizer is being removed. No real user does that.
   const givenBack = name === 'in-tree' && annotations === undefined
   const inUse = pairs().filter(({ volume, node }) => volume === name && model.attachment(volume, node) !== undefined)
   for (const { volume, node } of inUse) {

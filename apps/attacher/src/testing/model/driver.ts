@@ -47,7 +47,7 @@ export interface AttacherModelDriverOptions {
   readonly lists: boolean
 }
 
-/** The driver of one process. */
+/** The CSI driver as one attacher process sees it. */
 export class ModelDriver {
   readonly inFlight = new Set<PublishCall>()
   readonly #storage: AttacherModelStorage
@@ -64,7 +64,7 @@ export class ModelDriver {
     this.#lists = lists
   }
 
-  /** Breaks the connection: calls in flight fail, whether they were carried out or not. */
+  /** Breaks the connection: calls in flight fail, whether the driver has performed them or not. */
   lose(): void {
     if (this.#lost) return
     this.#lost = true

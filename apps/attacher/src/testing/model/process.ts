@@ -46,7 +46,7 @@ export interface AttacherProcessOptions {
   readonly lists: boolean
 }
 
-/** One process of the attacher, from its caches to its workers. A gate holds its requests, and its watches lag. */
+/** One attacher process. The test decides when its requests are answered and when its watches deliver events. */
 export class AttacherProcess {
   readonly gate = new StepGate()
   readonly driver: ModelDriver
@@ -108,12 +108,12 @@ export class AttacherProcess {
     })
   }
 
-  /** Delivers the next changes of one resource, or of all. */
+  /** Delivers the next watch events of one resource, or of all resources. */
   deliver(resource?: Resource<KubeObject>, count?: number): void {
     this.#client.deliver(resource, count)
   }
 
-  /** Delivers all later changes at once. */
+  /** Delivers all later watch events at once. */
   deliverAtOnce(): void {
     this.#client.watchesLag = false
   }
@@ -123,7 +123,7 @@ export class AttacherProcess {
     this.#api.server.dropWatches({ resource })
   }
 
-  /** Starts no other work, and lets running work end. */
+  /** Stops the process: running work can end, and no other work starts. */
   stop(): void {
     this.#stop.abort(new CancelledError('asked to stop'))
   }
@@ -135,7 +135,7 @@ export class AttacherProcess {
     this.#cut.abort(new CancelledError('the lease is lost'))
   }
 
-  /** Kills the process. Each request in flight is either carried out already, or never. */
+  /** Kills the process. A request in flight that the server has not performed yet is never performed. */
   kill(): void {
     this.gate.close()
   }

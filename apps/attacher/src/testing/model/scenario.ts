@@ -3,7 +3,7 @@ import type { InFlight } from '@csi-sidecars/testkit'
 import { AttacherModel, VOLUMES } from './attacher-model.ts'
 import type { AttacherProcess } from './process.ts'
 
-/** The model step by step: the test answers each request to the API server and to the driver. */
+/** Runs the model step by step: the test answers each request to the API server and to the driver. */
 export class AttacherScenario extends AttacherModel {
   /** Begins with all volumes, two nodes, and an attacher that has read them. */
   static async begin(options: ConstructorParameters<typeof AttacherModel>[0] = {}): Promise<AttacherScenario> {
@@ -42,7 +42,7 @@ export class AttacherScenario extends AttacherModel {
     return this.clock.settle()
   }
 
-  /** Delivers all pending events. */
+  /** Delivers all pending watch events. */
   async deliver(): Promise<void> {
     await this.settle()
     this.running.deliver()
@@ -65,14 +65,14 @@ export class AttacherScenario extends AttacherModel {
     await this.settle()
   }
 
-  /** Answers the steps before the publish of a new attachment. */
+  /** Creates an attachment, and answers all requests that come before its publish. */
   async addFinalizers(volume: string, node = 'n1'): Promise<void> {
     await this.create(volume, node)
     await this.answer(`patch persistentvolumes/${volume}`)
     await this.answer(`patch volumeattachments/${volume}.${node}`)
   }
 
-  /** Answers all later requests, and delivers all later events, at once. */
+  /** Answers all later requests and delivers all later watch events at once. */
   async answerAtOnce(): Promise<void> {
     this.running.deliverAtOnce()
     this.running.gate.open()

@@ -5,7 +5,7 @@ import { KEY } from '../builders.ts'
 import type { SeenCall } from '../fake-driver.ts'
 import type { ResizerFixture } from '../fixture.ts'
 
-/** How the back end answers a call. */
+/** The ways in which the storage back end can answer a call. */
 export type Behaviour =
   | 'done'
   | 'nodeStep'
@@ -25,7 +25,7 @@ interface BackendVolume {
 
 const GI = 2n ** 30n
 
-/** The storage back end with its actual sizes and classes. It does not know the resizer. */
+/** The storage back end, which knows the actual sizes and classes of volumes, and checks each call. */
 export class Backend {
   readonly fixture: ResizerFixture
   /** The volumes by handle. They stay after their PersistentVolume is deleted. */
@@ -38,13 +38,13 @@ export class Backend {
   /** The action of users during the next call. */
   inExpand: () => void = () => undefined
   inModify: () => void = () => undefined
-  /** Calls that will never be answered. */
+  /** The number of calls that are never answered. */
   hanging = 0
-  /** The requests that must never happen. They are collected, because the caller takes an exception for a response. */
+  /** The forbidden requests so far. They are not thrown, because the resizer would take an exception for an answer. */
   readonly violations: string[] = []
-  /** The size that was refused for good by the last answer to this process. */
+  /** The size that the last answer to this process has refused for good. */
   #refused: number | undefined
-  /** The size and the class that may be on their way behind the caller's back. */
+  /** The size and the class that the back end may still be applying after a call without a definite result. */
   #growing: number | undefined
   #changing: string | undefined
 
@@ -68,7 +68,7 @@ export class Backend {
     return volume
   }
 
-  /** The PersistentVolume names another volume from now on. */
+  /** Adds a volume that the PersistentVolume names from now on. Returns its handle. */
   newVolume(volume: BackendVolume): string {
     this.handle = `handle-${this.#volumes.size}`
     this.#volumes.set(this.handle, volume)
@@ -76,14 +76,14 @@ export class Backend {
     return this.handle
   }
 
-  /** The claim or the volume was replaced, so results for the deleted object no longer apply. */
+  /** Forgets results for a claim or a volume that was deleted and recreated. */
   forget(): void {
     this.#refused = undefined
     this.#growing = undefined
     this.#changing = undefined
   }
 
-  /** A new process gives up the hanging calls of the old process. */
+  /** Ends the hanging calls of the old process when a new process starts. */
   processBegins(): void {
     this.#refused = undefined
     this.hanging = 0
@@ -154,7 +154,7 @@ export class Backend {
     })
   }
 
-  /** The request of the user that this process has seen. */
+  /** Returns the requested size in the cache of this process. */
   #knownRequest(): number {
     return giOf(this.fixture.caches.claims.store.get(KEY)?.request)
   }
@@ -197,10 +197,10 @@ export class Backend {
 const REFUSALS: ReadonlySet<Behaviour> = new Set(['infeasible', 'final', 'inUse', 'tooSmall'])
 const UNCERTAIN: ReadonlySet<Behaviour> = new Set(['lateSuccess', 'noEffect', 'away', 'hang'])
 
-/** A modification has no size that could be too small. */
+/** Returns how a modification fails: an answer with a too small size exists only for expansions. */
 const ofModify = (behaviour: Behaviour): Behaviour => (behaviour === 'tooSmall' ? 'final' : behaviour)
 
-/** A size of a run, all of which are whole. */
+/** Returns a size in whole GiB. */
 export function giOf(text: string | undefined): number {
   return Number((text ?? '0').replace('Gi', ''))
 }

@@ -12,7 +12,7 @@ import { attributesClass, CLAIM_REF, claim, NAMESPACE, pod, VOLUME_REF, volume }
 import { ResizerFixture } from '../fixture.ts'
 import { Backend, type Behaviour, giOf } from './backend.ts'
 
-/** The possible actions of users, nodes and faults. */
+/** The actions of users and nodes, and the faults. */
 export type Action =
   | { readonly do: 'request'; readonly gi: number }
   | { readonly do: 'want'; readonly name: string | null }
@@ -29,7 +29,7 @@ export type Action =
 
 export type Replaced = 'claim' | 'volume' | 'driver'
 
-/** Users and other writers around the resizer. */
+/** Performs the actions of users, of other writers and of the kubelet around one resizer. */
 export class ModelRun {
   readonly fixture = new ResizerFixture()
   readonly backend = new Backend(this.fixture)
@@ -69,7 +69,7 @@ export class ModelRun {
     }
   }
 
-  /** A process whose write was to be its last one is replaced by the next. */
+  /** Lets work settle. If the process has crashed at a write, starts the next process. */
   async settle(): Promise<void> {
     await this.fixture.clock.settle()
     if (!this.#crashed) return
@@ -84,7 +84,7 @@ export class ModelRun {
     await this.#start()
   }
 
-  /** No object ever claims more than its volume has. */
+  /** Checks that an object never shows a larger size or another class than the volume has. */
   #check(object: KubeObject): void {
     const { kind, spec, status } = object as PersistentVolume & PersistentVolumeClaim
     const { backend } = this
@@ -99,7 +99,7 @@ export class ModelRun {
     this.#saidClass = said
   }
 
-  /** Deleted and recreated under its name, with the volume that there is. */
+  /** Deletes the claim and recreates it under its name, with the existing volume. */
   #replaceClaim(): void {
     const { cluster } = this.fixture
     const { spec } = this.#volume
@@ -118,7 +118,7 @@ export class ModelRun {
     )
   }
 
-  /** Deleted and recreated under its name, for another volume that is as the claim has known it. */
+  /** Deletes the PersistentVolume and recreates it for another volume with the size and class in the claim's status. */
   #replaceVolume(): void {
     const { cluster, claim: owner } = this.fixture
     const { capacity, currentVolumeAttributesClassName: className } = owner.status ?? {}
@@ -146,8 +146,8 @@ export class ModelRun {
   }
 
   /**
-   * Replaces an object during a call. The resizer cannot notice a replacement between the other controller's writes to
-   * the volume and to the claim.
+   * Replaces an object during a call. A volume is not replaced between the writes of a result to the PersistentVolume
+   * and to the claim, because the resizer cannot notice that.
    */
   #replaceInCall(what: Replaced): void {
     const { status } = this.fixture.claim
@@ -166,7 +166,7 @@ export class ModelRun {
     this.fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
   }
 
-  /** The server lets a request shrink only to more than the claim has. */
+  /** Changes the requested size. The API server does not allow a decrease to the claim's capacity or less. */
   request(gi: number): void {
     const { spec, status } = this.fixture.claim
     const now = giOf(spec?.resources?.requests?.['storage'])
@@ -175,13 +175,13 @@ export class ModelRun {
     this.#editClaim({ spec: { resources: { requests: { storage: `${gi}Gi` } } } })
   }
 
-  /** The server lets a request be withdrawn only while the claim has no class. */
+  /** Requests a class. The API server allows a withdrawal only while the claim has no class. */
   want(name: string | null): void {
     if (name === null && this.fixture.claim.status?.currentVolumeAttributesClassName !== undefined) return
     this.#editClaim({ spec: { volumeAttributesClassName: name } })
   }
 
-  /** Kubelet's part: it begins only when it is its turn. */
+  /** Acts as the kubelet, if the status of the claim is `NodeResizePending`. */
   node(succeeds: boolean): void {
     const { status } = this.fixture.claim
     if (status?.allocatedResourceStatuses?.['storage'] !== 'NodeResizePending') return
@@ -289,13 +289,13 @@ export class ModelRun {
     for (const last of ['createClass', 'podEnds', 'driverReturns'] as const) await this.perform({ do: last })
     await this.#passNodes()
     if (!this.#claimReplaced) return
-    // After a claim is deleted, only its user knows the requests that were running for it.
+    // After a claim was replaced, only its user can request the size and the class that the volume already has.
     if (giOf(fixture.claim.status?.capacity?.['storage']) < backend.size) this.request(backend.size)
     if (backend.className !== undefined) this.want(backend.className)
     await this.#passNodes()
   }
 
-  /** Time in which nodes do their part. */
+  /** Lets time pass, and the kubelet finish expansions. */
   async #passNodes(): Promise<void> {
     for (let round = 0; round < 4; round += 1) {
       this.node(true)

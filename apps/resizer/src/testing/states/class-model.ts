@@ -13,7 +13,7 @@ import { ClassRun } from './class-run.ts'
 import { type ClassObjects, type ClassOptions, type ClassState, REAL } from './class-state.ts'
 import { Numbered } from './numbered.ts'
 
-/** One claim, its volume, a driver, a user, a class that comes and goes, and a process that works by the real rules. */
+/** The model of one claim's class: a user, a driver, a class that is created late, and the resizer's real rules. */
 export class ClassModel implements Model<ClassState>, ClassObjects {
   readonly claims = new Numbered<PersistentVolumeClaim, ResizerClaim>(PERSISTENT_VOLUME_CLAIMS, (wire) =>
     projectClaim(wire),
@@ -50,7 +50,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     if (queued || backoff || run !== undefined || seenClaim !== number || seenPv !== pv) return false
     const { wantedClass, currentClass, modifying, conditions = [] } = this.claims.cached(number)
     if (conditions.some(({ type }) => type === CONDITION.modifying)) return false
-    // The request was taken back. The failure stays recorded, as with the Go original.
+    // The user has withdrawn the request. The failure stays in the status, as in the Go original.
     if (wantedClass === '') return modifying?.status !== MODIFY_STATUS.inProgress
     if (modifying !== undefined || conditions.length > 0 || this.volumes.cached(pv).className !== wantedClass)
       return false
@@ -87,7 +87,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     return { ...state, seenClaim, seenPv, ...memory }
   }
 
-  /** The server lets a request be withdrawn only while the claim has no class. A class that is wanted is created in the end. */
+  /** Returns the moves of users. The API server allows to withdraw a request only while the claim has no class. */
   *#users(state: ClassState): Generator<Move<ClassState>> {
     const { wantedClass, currentClass } = this.claims.cached(state.claim)
     for (const name of this.options.classes) {
@@ -102,8 +102,8 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   }
 
   /**
-   * Acts like the sources of the controller: wakes the claims that wait for the class, and forgets refusals of the
-   * deleted class.
+   * Creates the class bronze. As in the controller, it wakes claims that wait for it, and forgets that the driver has
+   * refused a deleted class of the same name.
    */
   #created(state: ClassState): ClassState {
     const remade = this.claims.cached(state.seenClaim).modifying?.target === 'bronze'

@@ -13,9 +13,9 @@ type Moves = Generator<Move<ClassState>>
 interface Write {
   readonly name: string
   readonly object: 'claim' | 'pv'
-  /** The object as the API server has it then. */
+  /** The number of the object after the write. */
   readonly patched: number
-  /** Refused when the cache is behind. */
+  /** True if the API server refuses the write when the cache is outdated. */
   readonly guarded?: boolean
   readonly onSaved: (state: ClassState) => ClassState
   readonly onFailed?: (state: ClassState) => ClassState
@@ -23,10 +23,10 @@ interface Write {
 
 const ERROR = { reason: 'Internal', message: 'no' } as const
 
-/** A run over the claim: `reconcile.ts` and `record.ts` as moves, with the real decisions and patches. */
+/** The moves of a run over the claim. It models `reconcile.ts` and `record.ts`, with the real decisions and patches. */
 export class ClassRun {
   readonly #objects: ClassObjects
-  /** The decisions, by their inputs. */
+  /** The decisions so far, by their inputs. */
   readonly #steps = new Map<string, readonly ModifyStep[]>()
 
   constructor(objects: ClassObjects) {
@@ -86,7 +86,7 @@ export class ClassRun {
     }
   }
 
-  /** A patch after which nothing is left to do. */
+  /** Returns the moves of a patch that ends the run. */
   *#patch(state: ClassState, { do: name, patch }: ModifyStep & { do: 'cancel' | 'pend' }, guarded: boolean): Moves {
     const patched = this.#objects.claims.patched(state.claim, `${name} ${state.seenClaim}`, () => patch ?? { body: {} })
     const onSaved = (now: ClassState): ClassState => end(now, 'settled')
@@ -160,7 +160,7 @@ export class ClassRun {
 
   *#write(state: ClassState, { name, object, patched, guarded = false, onSaved, onFailed }: Write): Moves {
     if (guarded && state.seenClaim !== state.claim) {
-      // The claim is read, and looked at again.
+      // After a conflict, the claim is read and the steps are decided again.
       return yield { name: `${name}, conflict`, to: this.#objects.seeClaim(state, 'own'), fair: true }
     }
     const written = { ...state, [object]: patched }
@@ -169,7 +169,7 @@ export class ClassRun {
     if (!this.#objects.options.faults) return
     const failed = onFailed ?? ((lost: ClassState) => end(lost, 'retry'))
     yield { name: `${name}, refused`, to: failed(state), fair: false }
-    // The next run begins by reading a claim whose write had no answer.
+    // The next run begins with a read of the claim, because the answer to the write was lost.
     yield { name: `${name}, answer lost`, to: failed(seen), fair: false }
   }
 

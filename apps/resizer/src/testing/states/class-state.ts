@@ -5,7 +5,7 @@ import { onClaim } from '../../modify/controller.ts'
 import { decideModify } from '../../modify/decide.ts'
 import type { Numbered } from './numbered.ts'
 
-/** How far a run has come. */
+/** The progress of a run. */
 export type ClassRunState =
   | { readonly phase: 'begin' }
   | { readonly phase: 'call' | 'saveVolume' | 'saveClaim'; readonly target: string }
@@ -16,19 +16,19 @@ export interface ClassState {
   /** The state of the API server. */
   readonly claim: number
   readonly pv: number
-  /** The class that is not always there. */
+  /** True if the class bronze exists. */
   readonly bronze: boolean
   /** The state of the caches. A cache is late if it differs. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The class of the volume in the storage back end. */
   readonly has: string
-  /** The class that may be on its way behind the caller's back; empty for none. */
+  /** The class that the back end may still be applying after a call without a definite result. Empty without any. */
   readonly changing: string
   /** The memory of the process. */
   readonly uncertain: boolean
   readonly slow: boolean
-  /** Its queue, and the class that the claim waits for there. */
+  /** The queue of the process, and the class that the claim waits for. */
   readonly queued: boolean
   readonly backoff: boolean
   readonly waitsFor: string
@@ -42,14 +42,14 @@ export interface ClassOptions {
   readonly classes: readonly string[]
   /** True if writes are refused, answers are lost and the process is killed. */
   readonly faults: boolean
-  /** The real functions, unless a test breaks them. */
+  /** The resizer's functions, unless a test replaces them by broken versions. */
   readonly onClaim: typeof onClaim
   readonly decideModify: typeof decideModify
   /** True if a class that is created wakes the claims that wait for it. */
   readonly wakes: boolean
 }
 
-/** The real rules, and all that can go wrong. */
+/** The options with the resizer's functions and all faults. */
 export const REAL: ClassOptions = { classes: ['gold', 'silver', ''], faults: true, onClaim, decideModify, wakes: true }
 
 /** The objects that a run reads. */
@@ -57,8 +57,8 @@ export interface ClassObjects {
   readonly claims: Numbered<PersistentVolumeClaim, ResizerClaim>
   readonly volumes: Numbered<PersistentVolume, ResizerVolume>
   readonly options: ClassOptions
-  /** The cache gets the state of the API server. The event may start a run. */
+  /** Updates the cache of claims from the API server. The event may start a run. */
   seeClaim(state: ClassState, cause: 'watch' | 'own'): ClassState
-  /** The next process knows only the state of the API server. */
+  /** Returns the state after a crash and a restart. The new process knows only the objects at the API server. */
   crashed(state: ClassState): ClassState
 }

@@ -3,7 +3,7 @@ import { apiErrorOf } from '@csi-sidecars/kube-client'
 import type { KubeObject, Patch, Resource } from '@csi-sidecars/kube-types'
 import { applyPatch } from '@csi-sidecars/testkit'
 
-/** Objects by numbers: two that are equal have one, so that states of a model are short and quickly compared. */
+/** Numbers objects: equal objects have the same number, so that states of a model are short and quickly compared. */
 export class Numbered<W extends KubeObject, T extends Cached> {
   readonly #resource: Resource<W>
   readonly #project: (object: W) => T
@@ -29,12 +29,12 @@ export class Numbered<W extends KubeObject, T extends Cached> {
     return this.#at(number).wire
   }
 
-  /** The object in the form of the cache. */
+  /** Returns the cached form of an object. */
   cached(number: number): T {
     return this.#at(number).cached
   }
 
-  /** Answers the patch as the API server does. Builds the patch once for each object and `key`, which names its inputs. */
+  /** Returns the object after a patch. A patch is built once for each object and `key`, which describes its inputs. */
   patched(number: number, key: string, patchOf: () => Pick<Patch, 'body'>): number {
     const full = `${number} ${key}`
     const known = this.#patched.get(full)

@@ -20,7 +20,7 @@ const OF_RESIZE: ReadonlySet<string> = new Set([
   CONDITION.nodeError,
 ])
 
-/** One claim, its volume, a driver, a kubelet, a user, an administrator, and a process that works by the real rules. */
+/** The model of one claim's size: users, an administrator, a driver, a kubelet, and the resizer's real rules. */
 export class SizeModel implements Model<SizeState>, SizeObjects {
   readonly claims = new Numbered<PersistentVolumeClaim, ResizerClaim>(PERSISTENT_VOLUME_CLAIMS, (wire) =>
     projectClaim(wire),
@@ -70,14 +70,14 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     if (giOf(capacity) < giOf(request) || sizeStatus !== undefined) return false
     if (conditions.some(({ type }) => OF_RESIZE.has(type))) return false
     const { capacity: volumeCapacity, preResize } = this.volumes.cached(pv)
-    // Once an administrator has edited the volume, it may have more than its claim: kubelet's part at the next mount.
+    // After an administrator's edit, the volume may be larger than its claim until the kubelet mounts it again.
     const wasEdited = editsLeft < this.options.edits
     const left = giOf(volumeCapacity) > giOf(capacity)
     if (preResize !== undefined && !(wasEdited && left)) return false
     return wasEdited ? giOf(capacity) <= size : giOf(capacity) === size && giOf(volumeCapacity) === size
   }
 
-  /** No object ever claims more than the back end has. */
+  /** Returns the violated rule of a state: an object must never show a larger size than the back end has. */
   violationOf({ wrong, claim: number, pv, size, edited }: SizeState): string | undefined {
     if (wrong !== undefined) return wrong
     const [claimSize, volumeSize] = [this.claims.cached(number).capacity, this.volumes.cached(pv).capacity]
@@ -139,7 +139,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     } else if (slow) yield { name: 'slow is over', to: { ...state, slow: false }, fair: true }
   }
 
-  /** The actions of kubelet. It fails for good if the volume is smaller than its PersistentVolume's capacity. */
+  /** Returns the moves of the kubelet. It fails for good if the volume is smaller than the PersistentVolume shows. */
   *#kubelet(state: SizeState): Generator<Move<SizeState>> {
     const status = this.claims.cached(state.claim).sizeStatus
     const { pending, begun } = { pending: SIZE_STATUS.nodePending, begun: SIZE_STATUS.nodeInProgress }
@@ -161,7 +161,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     yield this.#edit(state, { name: 'kubelet is done', body: { status: done }, fair: true })
   }
 
-  /** The server lets a request shrink only to more than the claim has. An administrator edits while no process works. */
+  /** Returns the moves of users and of an administrator. A request must stay above the capacity of the claim. */
   *#users(state: SizeState): Generator<Move<SizeState>> {
     const { sizes } = this.options
     const { request, capacity } = this.claims.cached(state.claim)

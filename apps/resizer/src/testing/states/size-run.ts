@@ -14,21 +14,21 @@ type Moves = Generator<Move<SizeState>>
 interface Write {
   readonly name: string
   readonly object: 'claim' | 'pv'
-  /** The object as the API server has it then. */
+  /** The number of the object after the write. */
   readonly patched: number
-  /** True if the volume is as an administrator has edited it then. Left out: as before. */
+  /** True if the volume then has the size that an administrator has written. Omitted: unchanged. */
   readonly edited?: boolean
   readonly onSaved: (state: SizeState) => SizeState
   readonly onFailed: (state: SizeState) => SizeState
 }
 
 /**
- * A run over the claim: `reconcile.ts` and `record.ts` as moves, with the real decisions and patches. Between any two of
- * them others act and the process may die; each write may be refused, and its answer may be lost.
+ * The moves of a run over the claim. It models `reconcile.ts` and `record.ts`, with the real decisions and patches. A
+ * crash and other writers may come between two moves. Each write may be refused, and its answer may be lost.
  */
 export class SizeRun {
   readonly #objects: SizeObjects
-  /** The decisions and the due sizes, by their inputs. */
+  /** The decisions and the due sizes so far, by their inputs. */
   readonly #steps = new Map<string, readonly ResizeStep[]>()
   readonly #due = new Map<string, Quantity | undefined>()
 
@@ -124,7 +124,7 @@ export class SizeRun {
     const failing = { ...begun, phase: 'saveFailure' } as const
     yield { name: 'infeasible', to: { ...refused, run: { ...failing, infeasible: true } }, fair: false }
     yield { name: 'final error', to: { ...refused, slow: false, run: { ...failing, infeasible: false } }, fair: false }
-    // A retry keeps its old status. If that status does not show the running expansion, users may take the size back.
+    // A retry keeps the old status. If the status does not show the running expansion, users may request less.
     const said = this.#objects.claims.cached(begun.claim).sizeStatus === SIZE_STATUS.controllerInProgress
     const unsure = { ...state, wrong, growing: said ? target : 0, finallyFailed: false, slow: false }
     for (const each of new Set([state.size, size])) {

@@ -6,16 +6,16 @@ import { onClaim, onVolume } from '../../resize/triggers.ts'
 import type { Numbered } from './numbered.ts'
 
 interface Begun {
-  /** The claim with the mark of the beginning and without it, the volume of the decision. */
+  /** The claim after and before the patch that records the start, and the volume of the decision. */
   readonly claim: number
   readonly before: number
   readonly pv: number
   readonly target: number
 }
 
-/** How far a run has come. */
+/** The progress of a run. */
 export type SizeRunState =
-  /** `pv` is the volume of the decision, after its annotation has been dropped. */
+  /** `pv` is the volume of the decision, after the annotation with the old size was removed. */
   | { readonly phase: 'begin'; readonly pv?: number }
   | ({ readonly phase: 'call' } & Begun)
   | ({ readonly phase: 'saveFailure'; readonly infeasible: boolean } & Begun)
@@ -31,15 +31,15 @@ export interface SizeState {
   readonly seenPv: number
   /** The size in the storage back end, in Gi. */
   readonly size: number
-  /** The capacity of the PersistentVolume is as an administrator has edited it. */
+  /** True if the PersistentVolume has the capacity that an administrator has written. */
   readonly edited: boolean
   readonly editsLeft: number
-  /** The size that may be on its way behind the caller's back; 0 for none. */
+  /** The size that the back end may still be applying after a call without a definite result; 0 if there is none. */
   readonly growing: number
   /** The memory of the process. */
   readonly finallyFailed: boolean
   readonly slow: boolean
-  /** Its queue. */
+  /** The queue of the process. */
   readonly queued: boolean
   readonly timer: 'none' | 'backoff' | 'slow'
   readonly run: SizeRunState | undefined
@@ -50,19 +50,19 @@ export interface SizeState {
 export interface SizeOptions {
   /** Sizes that users ask for, in Gi. The volume begins with 1. */
   readonly sizes: readonly number[]
-  /** How often an administrator edits the capacity of the volume. */
+  /** The number of times that an administrator edits the capacity of the volume. */
   readonly edits: number
   /** True if the driver fails. */
   readonly failures: boolean
   /** True if writes are refused, answers are lost and the process is killed. */
   readonly faults: boolean
-  /** The real functions, unless a test breaks them. */
+  /** The resizer's functions, unless a test replaces them by broken versions. */
   readonly onClaim: typeof onClaim
   readonly onVolume: typeof onVolume
   readonly decideResize: typeof decideResize
 }
 
-/** The real rules, and all that can go wrong but the administrator. */
+/** The options with the resizer's functions and all faults, but without edits of an administrator. */
 export const REAL: SizeOptions = {
   sizes: [1, 2, 3],
   edits: 0,
@@ -78,14 +78,14 @@ export interface SizeObjects {
   readonly claims: Numbered<PersistentVolumeClaim, ResizerClaim>
   readonly volumes: Numbered<PersistentVolume, ResizerVolume>
   readonly options: SizeOptions
-  /** The cache gets the state of the API server. The event may start a run. */
+  /** Updates a cache from the API server. The event may start a run. */
   seeClaim(state: SizeState, cause: 'watch' | 'own'): SizeState
   seePv(state: SizeState, cause: 'watch' | 'own'): SizeState
-  /** The next process knows only the state of the API server. */
+  /** Returns the state after a crash and a restart. The new process knows only the objects at the API server. */
   crashed(state: SizeState): SizeState
 }
 
-/** A size of a model, all of which are whole. */
+/** Returns a size in whole GiB. */
 export function giOf(text: string | undefined): number {
   return Number((text ?? '0').replace('Gi', ''))
 }
