@@ -28,7 +28,7 @@ describe('an attachment that is deleted during a call', () => {
   it.each([
     { name: 'shows the deletion', seen: true },
     { name: 'does not show the deletion yet', seen: false },
-    ])('publishes again for the recreated attachment if the cache $name', async ({ seen }) => {
+  ])('publishes again for the recreated attachment if the cache $name', async ({ seen }) => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     scenario.createAttachment('own', 'n1', false)

@@ -10,7 +10,7 @@ const program = combine('csi-sidecars', { byDefault: [], onRequest: [livenesspro
 const run = (args: readonly string[], options: Parameters<typeof runInProcess>[2] = {}): Promise<Ended> =>
   runInProcess(program, ['--controllers=livenessprobe', ...args], options)
 
-describe('the command line', () => {
+describe('the command line of the livenessprobe', () => {
   it.each([
     ['--health-port=1', 'Only one of `--health-port` and `--http-endpoint` can be explicitly set'],
     ['--metrics-address=:1', 'Only one of `--metrics-address` and `--http-endpoint` can be explicitly set'],
@@ -37,8 +37,8 @@ describe('the command line', () => {
   })
 })
 
-describe('the start', () => {
-  it('reads the name of the driver once, listens, and ends by the signal', async () => {
+describe('the livenessprobe at its start', () => {
+  it('reads the name of the driver once, listens, and ends after SIGTERM', async () => {
     await using cluster = await startCluster()
     const stop = new AbortController()
     const onLog = (text: string): void => {
@@ -52,7 +52,7 @@ describe('the start', () => {
     expect(cluster.driver.calls.map(({ method }) => method)).toEqual(['GetPluginInfo'])
   })
 
-  it('waits for the driver until the signal', async () => {
+  it('waits for the driver until it is stopped', async () => {
     const stop = new AbortController()
     systemClock.schedule(300, () => stop.abort())
     const { ending } = await run(['--csi-address=/nonexistent/csi.sock'], { signal: stop.signal })

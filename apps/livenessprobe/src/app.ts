@@ -13,7 +13,7 @@ import { Metrics, registerProcessMetrics } from '@csi-sidecars/telemetry'
 import { DRIVER_FLAGS, FLAGS } from './flags.ts'
 import { checkHealth, SharedProbes } from './health-check.ts'
 
-/** Turns `GET /healthz` into Probe: the kubelet's liveness probe of the driver's container. */
+/** The livenessprobe, which answers the kubelet's `GET /healthz` by a CSI Probe of the driver. */
 export const livenessprobe: DriverApp<typeof FLAGS> = {
   name: 'livenessprobe',
   prefix: 'livenessprobe',
@@ -25,7 +25,7 @@ export const livenessprobe: DriverApp<typeof FLAGS> = {
   open,
 }
 
-/** Listens once the driver has answered its name, however long that takes. Until then the kubelet's probe fails. */
+/** Listens once the driver has returned its name, however long that takes. Until then the kubelet's probe fails. */
 async function open(parts: DriverAppParts<typeof FLAGS>): Promise<void> {
   const { flags, clock, log } = parts
   const { values } = flags
@@ -72,7 +72,7 @@ type Values = Parts['flags']['values']
 
 const DEFAULT_PORT = '9808'
 
-/** Ends the start with the messages of the Go original if flags exclude each other. */
+/** Throws an error with the message of the Go original if two flags exclude each other. */
 export function checkAddresses(values: Values): void {
   if (values['http-endpoint'] === '') return
   if (values['health-port'] !== DEFAULT_PORT) {
@@ -83,7 +83,7 @@ export function checkAddresses(values: Values): void {
   }
 }
 
-/** Listens for the kubelet, and for scrapers if a flag asks for it. */
+/** Serves `/healthz`, and metrics if a flag sets an address for them. */
 export async function openEndpoints(
   { flags, log, alone, atEnd }: Parts,
   health: Routes,
@@ -109,7 +109,7 @@ export async function openEndpoints(
   const routes = own === '' ? health : new Map([...metricsRoute, ...health])
   closeAtEnd(
     await listenHttp({ address, routes, log }).catch((cause: unknown) => {
-      // The Go original ends with 0 then. In a process with controllers that would say that they have drained.
+      // The Go original exits with 0. In a process with controllers, 0 would mean that they have finished their work.
       throw new StartError('Failed to start http server', { cause, exitCode: alone ? 0 : 1 })
     }),
   )

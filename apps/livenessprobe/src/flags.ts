@@ -1,6 +1,6 @@
 import { type Flag, LOGGING_FLAGS } from '@csi-sidecars/sidecar'
 
-/** The flags in addition to the standard ones. Names, types and defaults equal those of the Go original. */
+/** The flags in addition to the standard flags. Names, types and defaults are the same as in the Go original. */
 export const FLAGS = [
   {
     name: 'health-port',
@@ -20,7 +20,7 @@ export const FLAGS = [
   },
 ] as const satisfies readonly Flag[]
 
-/** The flags of the endpoint, which is separate from the endpoint of the controllers in the same process. */
+/** The flags of the livenessprobe's endpoint. In one process with controllers, they have another endpoint. */
 const ENDPOINT = ['http-endpoint', 'metrics-address', 'metrics-path']
 
 export const DRIVER_FLAGS = {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { SharedProbes } from './health-check.ts'
 
-/** Probes that end when the test says, numbered by their start. */
+/** Returns probes that the test ends, in the order in which they started. */
 function scripted() {
   const started: { readonly end: () => void; readonly signal: AbortSignal }[] = []
   const probes = new SharedProbes(
@@ -15,7 +15,7 @@ function scripted() {
   return { started, ask }
 }
 
-test('eight probes run at once, and further requests share the probe that began last', async () => {
+test('up to eight probes run at the same time, and further requests share the probe that began last', async () => {
   const { started, ask } = scripted()
   const asked = Array.from({ length: 50 }, () => ask())
   expect(started).toHaveLength(8)

@@ -12,7 +12,7 @@ export interface HealthCheckOptions {
   readonly log: Logger
 }
 
-/** Answers `/healthz` by one Probe on a separate connection. Texts and codes equal those of the Go original. */
+/** Answers `/healthz` by one CSI Probe on a separate connection, with the texts and codes of the Go original. */
 export async function checkHealth(options: HealthCheckOptions, signal: AbortSignal): Promise<EndpointReply> {
   const { log, driverName } = options
   try {
@@ -34,7 +34,7 @@ function reply(status: number, body: string): EndpointReply {
   return { status, body, headers: { 'Content-Type': 'text/plain; charset=utf-8' } }
 }
 
-/** The most probes at a time: a hanging driver must not hold a connection for each request of an impatient client. */
+/** The limit of concurrent probes. Otherwise repeated requests would open many connections to a hanging driver. */
 const MOST_AT_ONCE = 8
 
 interface Running<T> {

@@ -77,7 +77,7 @@ describe('the resizer at a failing start', () => {
       ],
     ],
     ['the kubeconfig does not exist', {}, ['--kubeconfig=/nowhere'], 1, ['"Failed to create cluster config"']],
-    ])('exits with an error if %s', async (_what, options, flags, code, lines) => {
+  ])('exits with an error if %s', async (_what, options, flags, code, lines) => {
     await begin(options)
     const { ending, log } = await end(...flags)
     expect(ending).toEqual({ code })

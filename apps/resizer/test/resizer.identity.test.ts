@@ -167,7 +167,7 @@ describe('a patch that the API server answers with NotFound although the object 
     ['records the start of an expansion', CLAIM, 0],
     ['writes the size of the volume', VOLUME, 1],
     ['records the end of an expansion', CLAIM, 1],
-    ])('repeats the patch that %s', async (_what, which, after) => {
+  ])('repeats the patch that %s', async (_what, which, after) => {
     oneNotFound(which, after)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)
@@ -178,7 +178,7 @@ describe('a patch that the API server answers with NotFound although the object 
     ['records the start of a modification', CLAIM, 0],
     ['writes the class of the volume', VOLUME, 1],
     ['records the end of a modification', CLAIM, 1],
-    ])('repeats the patch that %s', async (_what, which, after) => {
+  ])('repeats the patch that %s', async (_what, which, after) => {
     oneNotFound(which, after)
     await want('gold')
     await fixture.clock.advance(1_000)

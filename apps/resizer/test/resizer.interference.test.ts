@@ -181,7 +181,7 @@ describe('an expansion whose process ends', () => {
 })
 
 describe('an expansion without its volume', () => {
-it('waits until the volume is created', async () => {
+  it('waits until the volume is created', async () => {
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
     await fixture.start()

@@ -92,7 +92,7 @@ describe('a modification whose write got no answer', () => {
 })
 
 describe('a modification whose claim another writer changes', () => {
-it('reads the claim once more and records no event', async () => {
+  it('reads the claim once more and records no event', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.caches.claims.lagging = true
@@ -140,7 +140,7 @@ describe('a modification whose driver disconnects during the call', () => {
 })
 
 describe('a modification without its volume', () => {
-it('waits until the volume is created', async () => {
+  it('waits until the volume is created', async () => {
     await begin({ wantedClass: 'gold' })
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)

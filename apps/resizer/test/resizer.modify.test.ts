@@ -133,7 +133,7 @@ describe('the request of a modification', () => {
       { of: 'expand' },
     ],
     ['no Secret if the volume names none', {}, {}],
-    ])('contains %s', async (_what, parts, secrets) => {
+  ])('contains %s', async (_what, parts, secrets) => {
     fixture = new ResizerFixture()
     for (const each of ['modify', 'expand']) {
       const data = { of: Buffer.from(each).toString('base64') }

@@ -165,7 +165,7 @@ describe('the annotation with the old size of a volume', () => {
 })
 
 describe('an expansion with a driver that expands on nodes only', () => {
-it('makes no call, and writes the size to the volume in the notation of the request', async () => {
+  it('makes no call, and writes the size to the volume in the notation of the request', async () => {
     await begin({ expands: 'node' })
     await fixture.request('2G')
     expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])

@@ -15,7 +15,7 @@ export interface VolumeReleaseDeps {
   readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
   readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
-  /** Volumes from which other writers have removed our finalizer, by uid. */
+  /** The removals of our finalizer by other writers, by UID of the volume. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly settings: VolumeReleaseSettings
   readonly clock: Clock

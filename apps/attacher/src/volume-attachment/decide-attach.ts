@@ -22,7 +22,7 @@ import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, type PublishNote } from './patches.ts'
 
 export type AttachStep =
-  /** The rest of the plan is decided again after this step. */
+  /** Adds our finalizer to the PersistentVolume. The later steps of the plan are decided again after it. */
   | { readonly do: 'addVolumeFinalizer'; readonly name: string }
   | LoadSecretStep
   | ({ readonly do: 'addFinalizer' } & PublishNote)

@@ -108,10 +108,7 @@ describe('`decideAttach` with --recover-lost-volumes', () => {
 
   it.each<[string, Partial<AttachmentView>]>([
     ['without the flag', { settings: view().settings }],
-    [
-      'for an inline volume',
-      { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } },
-    ],
+    ['for an inline volume', { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } }],
   ])('stores neither handle nor UID %s', (_, change) => {
     expect(note(change)).toEqual({ do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
   })

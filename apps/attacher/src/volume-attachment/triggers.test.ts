@@ -303,7 +303,7 @@ it.each([
   ['another writer sets `attached` to false', withFinalizer({ attached: true }), withFinalizer(), true],
   ['a detach sets `attached` to false', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
   ['an attach succeeds', withFinalizer(), withFinalizer({ attached: true }), false],
-  ])('`isStatusReverted` recognizes a reverted status when %s: case %#', (_, before, after, is) => {
+])('`isStatusReverted` recognizes a reverted status when %s: case %#', (_, before, after, is) => {
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
@@ -335,7 +335,7 @@ describe('causesOfVolume and causesOfNode', () => {
     { name: 'the driver registers again with another ID', before: node('old'), nodeId: 'id', is: true },
     { name: 'a CSINode changes in another field', before: node('id'), nodeId: 'id', is: false },
     { name: 'the driver is removed from a node', before: node('id'), nodeId: undefined, is: false },
-    ])('keys wake when $name: $is', ({ before, nodeId, is }) => {
+  ])('keys wake when $name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
     const causes =
       before === undefined

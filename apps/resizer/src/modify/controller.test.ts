@@ -69,7 +69,7 @@ describe('classChanged', () => {
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['a claim that is new in the cache', { type: 'added', object: known({ wantedClass: 'gold' }) }],
     ['a change of another field', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
-    ])('ignores %s', (_what, event) => expect(classChanged(event)).toEqual([]))
+  ])('ignores %s', (_what, event) => expect(classChanged(event)).toEqual([]))
 })
 
 describe('wasTried of modify', () => {

@@ -26,7 +26,7 @@ describe('the model of one claim’s class', () => {
   it.each([
     ['changes of the requested class', { onClaim: deafToRequests }],
     ['created classes', { ...WITH_BRONZE, wakes: false }],
-    ] satisfies [string, Partial<ClassOptions>][])('a problem appears without a trigger for %s', (_, broken) => {
+  ] satisfies [string, Partial<ClassOptions>][])('a problem appears without a trigger for %s', (_, broken) => {
     expect(walk({ faults: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
   })
 })

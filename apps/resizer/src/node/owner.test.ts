@@ -105,7 +105,7 @@ test.each([
   ['without nodeAffinity', undefined],
   ['without a node selector', {}],
   ['with a node selector without terms', { required: { nodeSelectorTerms: [] } }],
-  ])('a volume %s has the owner none', (_what, affinity) => {
+])('a volume %s has the owner none', (_what, affinity) => {
   expect(ownerOf(affinity, NODE)).toBe('none')
 })
 

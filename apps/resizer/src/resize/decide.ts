@@ -12,7 +12,7 @@ import { type ResizeTarget, targetOf } from './target.ts'
 export type ResizeStep =
   /** Removes the annotation with the old size from the volume, because the kubelet is done. */
   | { readonly do: 'dropPreResize'; readonly patch: Patch }
-  /** Adds the claim to the slow set, because the driver has refused its request as infeasible. */
+  /** Delays the next tries of the claim, because the driver has refused its request as infeasible. */
   | { readonly do: 'backOff' }
   /** Stores in the claim that an expansion begins. The call to the driver follows. */
   | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: ResizeTarget['row'] }

@@ -28,7 +28,7 @@ describe('the model of one claim’s size', () => {
     ['changes of the request', { onClaim: deafTo('request') }],
     ['changes of the size status', { onClaim: deafTo('sizeStatus') }],
     ['volumes with the old size', { onVolume: () => [], faults: true, sizes: [1, 2] }],
-    ] satisfies [string, Partial<SizeOptions>][])('a problem appears without a trigger for %s', (_, broken) => {
+  ] satisfies [string, Partial<SizeOptions>][])('a problem appears without a trigger for %s', (_, broken) => {
     expect(walk({ faults: false, failures: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
   })
 })

@@ -83,7 +83,7 @@ describe('InUse, for a claim that a pod uses', () => {
     ['the claim is gone', () => inUse.forget(data)],
     ['another driver connects', () => inUse.onDriverReturn()],
     ['the process no longer leads', () => close()],
-    ])('does not wake the claim and watches no pod if %s', async (_what, stop) => {
+  ])('does not wake the claim and watches no pod if %s', async (_what, stop) => {
     run()
     await inUse.isUsed(data, never)
     stop()
@@ -144,7 +144,7 @@ describe('InUse, for a claim whose pods have ended', () => {
     ],
     ['the claim was expanded', () => inUse.forget(data)],
     ['another driver connects', () => inUse.onDriverReturn()],
-    ])('starts again with the shortest pause when %s', async (_what, forget) => {
+  ])('starts again with the shortest pause when %s', async (_what, forget) => {
     await waits(3)
     await forget()
     expect(await refused()).toBe(1_000)

@@ -85,7 +85,7 @@ describe('PodWatch', () => {
     ['no claim of a pod that has succeeded', pod('web', 'data', 'Succeeded'), []],
     ['no claim of a pod that has failed', pod('web', 'data', 'Failed'), []],
     ['no claim of a pod without volumes', { metadata: { namespace: 'ns', name: 'web' }, spec: { containers: [] } }, []],
-    ])('reports as used %s', async (_what, each, claims) => {
+  ])('reports as used %s', async (_what, each, claims) => {
     listed = [each]
     const watch = await open()
     expect(['ns/data', 'ns/job-scratch', 'ns/job-config', 'ns/'].filter((claim) => watch.uses(claim))).toEqual(claims)

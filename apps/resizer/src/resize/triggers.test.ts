@@ -39,7 +39,7 @@ describe('onClaim of resize', () => {
     ['when the answer to our patch shows a larger request', updated({}, { request: '2Gi' }, 'own')],
     ['when another writer sets the status in progress', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
     ['when another writer sets the status node pending', updated({}, { sizeStatus: 'NodeResizePending' })],
-    ])('starts a run %s', (_what, event) => expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']))
+  ])('starts a run %s', (_what, event) => expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is deleted', { type: 'deleted', object: known() }],
@@ -61,7 +61,7 @@ describe('onClaim of resize', () => {
     ],
     ['when we set the status infeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' }, 'own')],
     ['when we set the status node pending', updated({}, { sizeStatus: 'NodeResizePending' }, 'own')],
-    ])('starts no run %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
+  ])('starts no run %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
 })
 
 describe('requestChanged', () => {
@@ -72,7 +72,7 @@ describe('requestChanged', () => {
     ['ignores changes of other fields', updated({}, { capacity: '2Gi', wantedClass: 'gold' }), []],
     ['ignores a resync', updated({}, {}, 'resync'), []],
     ['ignores a claim that is new in the cache', { type: 'added', object: known() }, []],
-    ])('%s', (_what, event, keys) => expect(requestChanged(event)).toEqual(keys))
+  ])('%s', (_what, event, keys) => expect(requestChanged(event)).toEqual(keys))
 })
 
 describe('onVolume', () => {

@@ -38,15 +38,15 @@ const withVolume =
   (t: TestContext, at: AttacherScene): Promise<unknown> =>
     attach(t, at, { pv: pv(t) })
 
-/** All failures before the call of the driver. None may leave our finalizer on the VA. */
+/** All failures before the call to the driver. After none of them may the VolumeAttachment have our finalizer. */
 const BEFORE_THE_CALL: readonly Row[] = [
   {
-    what: 'PV missing',
+    what: 'the PV is missing',
     arrange: (t, { node }) => t.createAttachment('va', { pv: t.name('pv'), node }),
     text: (t) => `persistentvolume "${t.name('pv')}" not found`,
   },
   {
-    what: 'PV being deleted',
+    what: 'the PV is being deleted',
     arrange: async (t, { node }) => {
       const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/keep'] } })
       await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
@@ -55,27 +55,27 @@ const BEFORE_THE_CALL: readonly Row[] = [
     text: (t) => `PersistentVolume "${t.name('pv')}" is marked for deletion`,
   },
   {
-    what: 'a source that is neither CSI nor migrated',
+    what: 'the PV is neither CSI nor migrated',
     arrange: withVolume(() => ({ csi: null, hostPath: { path: '/x' } })),
     text: () => 'pv spec contained non-csi source that was not migrated',
   },
   {
-    what: 'ReadOnlyMany with ReadWriteOnce',
+    what: 'the PV has ReadOnlyMany and ReadWriteOnce',
     arrange: withVolume(() => ({ accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] })),
     text: () => 'CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume',
   },
   {
-    what: 'secret missing',
+    what: 'the secret is missing',
     arrange: withVolume((t) => ({ csi: { controllerPublishSecretRef: { name: t.name('no'), namespace: 'default' } } })),
     text: (t) => `failed to load secret "default/${t.name('no')}": secrets "${t.name('no')}" not found`,
   },
   {
-    what: 'CSINode missing',
+    what: 'the CSINode is missing',
     arrange: (t) => attach(t, { node: t.name('nowhere') }),
     text: (t) => `csinode.storage.k8s.io "${t.name('nowhere')}" not found`,
   },
   {
-    what: 'CSINode without the driver',
+    what: 'the CSINode lacks the driver',
     arrange: async (t) => {
       const node = await t.createNode('bare', { driver: 'other.example.com' })
       await attach(t, { node })
@@ -85,7 +85,7 @@ const BEFORE_THE_CALL: readonly Row[] = [
 ]
 
 for (const { what, arrange, text } of BEFORE_THE_CALL) {
-  test(`${what}: attachError says so, no errorCode, no finalizer on the VA, no call`, async (t) => {
+  test(`attachError shows the reason without a call and without our finalizer on the VA if ${what}`, async (t) => {
     const at = await scene(t)
     await arrange(t, at)
     const { status, metadata } = await attachFailed(t)
@@ -108,7 +108,7 @@ for (const [what, plural, message] of [
   ['PV', 'persistentvolumes', 'could not add PersistentVolume finalizer'],
   ['VA', 'volumeattachments', 'could not save VolumeAttachment'],
 ] as const) {
-  test(`the ${what} finalizer is refused: attachError with the reason, and no call`, async (t) => {
+  test(`attachError shows the reason without a call if the API server refuses the ${what} finalizer`, async (t) => {
     const at = await scene(t)
     at.attacher.gate.inject(`PATCH ${plural}`, refusal(403, 'Forbidden', `${plural} "x" is forbidden: no`))
     await attach(t, at)
@@ -119,7 +119,7 @@ for (const [what, plural, message] of [
   })
 }
 
-test('the status is refused: no attachError, published once more after the backoff', async (t) => {
+test('the publish is repeated after the backoff without an attachError if the status is refused', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=700ms'] })
   const where = ({ bytes }: WireRequest): boolean => bytes.includes('"attached":true')
   at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1, where })
@@ -158,7 +158,7 @@ const CODES: readonly (readonly [code: number, name: string])[] = [
   [16, 'Unauthenticated'],
 ]
 
-test('each gRPC code: message, errorCode, finalizer stays, retried', async (t) => {
+test('each gRPC error is stored with message and errorCode, keeps the finalizer, and is retried', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   const handleOf = (code: number): string => `${t.name(`pv-${code}`)}-handle`
@@ -178,7 +178,7 @@ test('each gRPC code: message, errorCode, finalizer stays, retried', async (t) =
   }
 })
 
-test('a driver that hangs: the deadline passes locally, with the message of Go', async (t) => {
+test('a call to a hanging driver ends at its deadline, with the message of gRPC for Go', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
@@ -188,7 +188,7 @@ test('a driver that hangs: the deadline passes locally, with the message of Go',
   equal(status?.attachError?.errorCode, 4)
 })
 
-test('MutableCSINodeAllocatableCount=false: no errorCode', async (t) => {
+test('no errorCode is stored with MutableCSINodeAllocatableCount=false', async (t) => {
   const at = await scene(t, { args: ['--feature-gates=MutableCSINodeAllocatableCount=false'] })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
   await attach(t, at)
@@ -197,7 +197,7 @@ test('MutableCSINodeAllocatableCount=false: no errorCode', async (t) => {
   equal(status?.attachError?.errorCode, undefined)
 })
 
-test('a former errorCode is removed when the next failure has none', async (t) => {
+test('an earlier errorCode is removed if the next failure has none', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
@@ -212,7 +212,7 @@ test('a former errorCode is removed when the next failure has none', async (t) =
   equal(partOf(patch, 'status', 'attachError', 'errorCode'), null)
 })
 
-test('the same failure again writes only the new time', async (t) => {
+test('a repeated failure writes only the new time', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=1500ms', '--retry-interval-max=1500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'same' })
@@ -235,7 +235,7 @@ test('an error longer than 1024 bytes does not stop the retries', async (t) => {
   await attached(t, va)
 })
 
-test('success clears attachError in the patch that says attached', async (t) => {
+test('a success clears attachError in the patch that sets `attached`', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth < 3 ? { code: 13, message: 'not yet' } : { reply: { publishContext: { a: 'b' } } },
@@ -248,7 +248,7 @@ test('success clears attachError in the patch that says attached', async (t) => 
   }
 })
 
-test('a secret that is not UTF-8 fails and is not sent damaged', async (t) => {
+test('the attach fails without a call if the secret is not UTF-8', async (t) => {
   const at = await scene(t)
   const secretRef = await t.createSecret({ key: Buffer.from([0xff, 0xfe]) })
   await attach(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
@@ -257,7 +257,7 @@ test('a secret that is not UTF-8 fails and is not sent damaged', async (t) => {
   equal(volumeCalls(at.driver), [])
 })
 
-test('the error itself cannot be saved: a line, and the retries continue', async (t) => {
+test('the attacher logs an error and continues to retry if attachError cannot be saved', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   const where = ({ bytes }: WireRequest): boolean => bytes.includes('attachError')
@@ -272,13 +272,13 @@ test('the error itself cannot be saved: a line, and the retries continue', async
 
 const again = testsOf('attacher', 'attach again')
 
-again('backoff: doubles from --retry-interval-start to --retry-interval-max', async (t) => {
+again('the backoff doubles from --retry-interval-start to --retry-interval-max', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=1600ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   const tries = t.ours ? 6 : 7
   await eventually('enough tries', () => volumeCalls(at.driver).length >= tries)
-  // The originals often try a fresh VA twice before they wait, so only the maximum is checked for them.
+  // The Go originals often try a new attachment twice before they wait, so only the maximum is checked for them.
   const gaps = gapsOf(volumeCalls(at.driver)).slice(t.ours ? 0 : -2)
   const wanted = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
   for (const [index, want] of wanted.entries()) {
@@ -287,7 +287,7 @@ again('backoff: doubles from --retry-interval-start to --retry-interval-max', as
   }
 })
 
-again('backoff resets after a success', async (t) => {
+again('the backoff starts again after a success', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms', '--retry-interval-max=60s'] })
   let failing = true
   at.driver.on('ControllerPublishVolume', () => (failing ? { code: 13, message: 'no' } : { reply: {} }))
@@ -301,7 +301,7 @@ again('backoff resets after a success', async (t) => {
   await eventually('three more tries', () => volumeCalls(at.driver).length >= before + 3, { within: 4000 })
 })
 
-again('a failing attach does not delay others', async (t) => {
+again('a failing attach does not delay other attaches', async (t) => {
   const at = await scene(t)
   const bad = `${t.name('pv-bad')}-handle`
   at.driver.on('ControllerPublishVolume', ({ request }) =>
@@ -319,7 +319,7 @@ async function failedOnce(t: TestContext): Promise<AttacherScene> {
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)
-  // The originals try a fresh VA twice before they wait.
+  // The Go originals try a new attachment twice before they wait.
   await pause(700)
   return at
 }
@@ -346,14 +346,14 @@ again('another client that removes attachError causes no retry', async (t) => {
   await never('another try', () => volumeCalls(driver).length > before, 1500)
 })
 
-again('--resync retries ahead of the backoff', async (t) => {
+again('--resync causes a retry before the backoff ends', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=2s'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await eventually('several tries', () => volumeCalls(at.driver).length >= 4, { within: 20_000 })
 })
 
-again('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t) => {
+again('RetryInfo in the error of the driver sets the time of the next retry', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
@@ -363,7 +363,7 @@ again('RetryInfo of the driver sets the next retry', { only: 'ours' }, async (t)
   ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
 })
 
-again('--resync=0 never retries ahead of the backoff', async (t) => {
+again('--resync=0 causes no retry before the backoff ends', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=0'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)

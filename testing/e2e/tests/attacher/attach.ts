@@ -22,7 +22,7 @@ import {
 
 const test = testsOf('attacher', 'attach')
 
-test('PV finalizer, VA finalizer and annotation, publish, status: in this order and with these bodies', async (t) => {
+test('an attach patches the PV, patches the VA, publishes, and patches the status of the VA', async (t) => {
   const { driver, attacher, node, finalizer } = await scene(t)
   driver.on('ControllerPublishVolume', { reply: { publishContext: { device: '/dev/x' } } })
   const { object: va, ...names } = await attachAndWait(t, { node })
@@ -65,7 +65,7 @@ test('PV finalizer, VA finalizer and annotation, publish, status: in this order 
   ok((statusPatch?.time ?? 0) >= (publish?.end ?? Infinity), 'the status follows the driver')
 })
 
-test('exactly one publish for each of twenty fresh attachments', { only: 'ours' }, async (t) => {
+test('each of twenty new attachments is published exactly once', { only: 'ours' }, async (t) => {
   const { driver, node } = await scene(t)
   await attachAll(t, { node }, suffixes(20))
   equal(driver.callsOf('ControllerPublishVolume').length, 20)
@@ -76,7 +76,7 @@ test('an empty publish context leaves no attachmentMetadata', async (t) => {
   equal((await attachAndWait(t, { node })).object.status, { attached: true })
 })
 
-test('foreign finalizers stay in place, ours comes last', async (t) => {
+test('foreign finalizers keep their order, and our finalizer comes last', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   const others = ['example.com/b', 'example.com/a']
   const foreign = { metadata: { finalizers: others } }
@@ -94,7 +94,7 @@ test('foreign finalizers stay in place, ours comes last', async (t) => {
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })).metadata?.finalizers, [...others, finalizer])
 })
 
-test('a PV that has the finalizer already is not written', async (t) => {
+test('a PV that already has the finalizer is not written', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   await attachAndWait(t, { node }, { pv: { metadata: { finalizers: [finalizer] } } })
   equal(outline(t, await attacher.gate.settledWrites()), [
@@ -103,7 +103,7 @@ test('a PV that has the finalizer already is not written', async (t) => {
   ])
 })
 
-test('a VA that has finalizer and annotation already is not written before the publish', async (t) => {
+test('a VA that already has finalizer and annotation is not written before the publish', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } }
   await attachAndWait(t, { node }, { va: { metadata } })
@@ -113,7 +113,7 @@ test('a VA that has finalizer and annotation already is not written before the p
   ])
 })
 
-test('only a wrong node id in the annotation is overwritten', async (t) => {
+test('a wrong node ID in the annotation is overwritten, and nothing else', async (t) => {
   const { driver, attacher, node, finalizer } = await scene(t)
   const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: 'wrong', other: 'kept' } }
   const { object: va } = await attachAndWait(t, { node }, { va: { metadata } })
@@ -125,13 +125,13 @@ test('only a wrong node id in the annotation is overwritten', async (t) => {
   equal(volumeCalls(driver)[0]?.request['node_id'], `${node}-id`)
 })
 
-test('a PV of another driver is published too', async (t) => {
+test('a PV of another driver is published if the attachment names our driver', async (t) => {
   const { driver, node } = await scene(t)
   await attachAndWait(t, { node }, { pv: { csi: { driver: 'other.example.com' } } })
   equal(volumeCalls(driver).length, 1)
 })
 
-test('an inline volume is published without touching any PV', async (t) => {
+test('an inline volume is published without a read or a write of any PV', async (t) => {
   const { driver, attacher, node } = await scene(t)
   const inlineVolumeSpec = {
     accessModes: ['ReadWriteMany'],
@@ -175,7 +175,7 @@ test('an attachment whose status.attached another client resets to false is publ
   await attached(t)
 })
 
-test('an attachment that is attached at start causes no call and no write', async (t) => {
+test('an attachment that is already attached at the start causes no call and no write', async (t) => {
   const first = await scene(t)
   const { status } = (await attachAndWait(t, first)).object
   await first.attacher.endBy('SIGKILL')
@@ -186,7 +186,7 @@ test('an attachment that is attached at start causes no call and no write', asyn
   equal((await getAttachment(t)).status, status)
 })
 
-test('an attachment created while no attacher runs is published at start', async (t) => {
+test('an attachment that was created while no attacher ran is published at the start', async (t) => {
   const first = await scene(t)
   await first.attacher.endBy('SIGKILL')
   await attach(t, first)
@@ -206,7 +206,7 @@ interface RequestRow {
   readonly pv: VolumeParts
   readonly args?: readonly string[]
   readonly capabilities?: readonly ('PUBLISH_READONLY' | 'SINGLE_NODE_MULTI_WRITER')[]
-  /** The differences from the simplest request. */
+  /** The expected fields in which the request differs from the simplest request. */
   readonly request: Readonly<Record<string, unknown>>
 }
 
@@ -221,7 +221,7 @@ const REQUESTS: readonly RequestRow[] = [
     },
   },
   {
-    what: '--default-fstype where the PV names none',
+    what: '--default-fstype if the PV has no file system type',
     pv: {},
     args: ['--default-fstype=ext4'],
     request: { volume_capability: { mount: { fs_type: 'ext4' }, access_mode: WRITER } },
@@ -238,15 +238,15 @@ const REQUESTS: readonly RequestRow[] = [
     args: ['--default-fstype=ext4'],
     request: { volume_capability: { block: {}, access_mode: WRITER } },
   },
-  { what: 'readOnly, not passed on without PUBLISH_READONLY', pv: { csi: { readOnly: true } }, request: {} },
+  { what: 'no `readonly` without PUBLISH_READONLY', pv: { csi: { readOnly: true } }, request: {} },
   {
-    what: 'readOnly with PUBLISH_READONLY',
+    what: '`readonly` with PUBLISH_READONLY',
     pv: { csi: { readOnly: true } },
     capabilities: ['PUBLISH_READONLY'],
     request: { readonly: true },
   },
   {
-    what: 'a read-only access mode, which does not make the publish read-only',
+    what: 'no `readonly` for a read-only access mode',
     pv: { accessModes: ['ReadOnlyMany'], mountOptions: ['ro'] },
     capabilities: ['PUBLISH_READONLY'],
     request: { volume_capability: { mount: { mount_flags: ['ro'] }, access_mode: { mode: 'MULTI_NODE_READER_ONLY' } } },
@@ -254,7 +254,7 @@ const REQUESTS: readonly RequestRow[] = [
 ]
 
 for (const { what, pv, args = [], capabilities = [], request } of REQUESTS) {
-  test(`the request carries ${what}`, async (t) => {
+  test(`the publish request contains ${what}`, async (t) => {
     const { driver, node } = await scene(t, { args, controller: ['PUBLISH_UNPUBLISH_VOLUME', ...capabilities] })
     const names = await attachAndWait(t, { node }, { pv })
     equal(volumeCalls(driver)[0]?.request, {
@@ -276,7 +276,7 @@ const MODES: readonly (readonly [modes: readonly string[], without: string, with
 ]
 
 for (const capable of [false, true]) {
-  test(`access modes ${capable ? 'with' : 'without'} SINGLE_NODE_MULTI_WRITER`, async (t) => {
+  test(`the publish request has an access mode ${capable ? 'with' : 'without'} SINGLE_NODE_MULTI_WRITER`, async (t) => {
     const controller = ['PUBLISH_UNPUBLISH_VOLUME', ...(capable ? ['SINGLE_NODE_MULTI_WRITER' as const] : [])] as const
     const { driver, node } = await scene(t, { controller: [...controller] })
     for (const [index, [accessModes]] of MODES.entries()) {
@@ -290,7 +290,7 @@ for (const capable of [false, true]) {
   })
 }
 
-test('a secret is read for each call and all of its keys are sent', async (t) => {
+test('a secret is read for each call, and all of its keys are sent', async (t) => {
   const { driver, attacher, node } = await scene(t, { args: ['--retry-interval-start=200ms'] })
   driver.on('ControllerPublishVolume', (_, nth) => (nth < 2 ? { code: 13, message: 'no' } : { reply: {} }))
   const secretRef = await t.createSecret({ user: 'me', password: 'pässword\n' })
@@ -315,7 +315,7 @@ for (const [what, controllerService, reason] of [
   ['without CONTROLLER_SERVICE', false, 'Plugin Controller Service'],
   ['without PUBLISH_UNPUBLISH_VOLUME', true, 'ControllerPublishUnpublish'],
 ] as const) {
-  trivial(`${what}: marked attached by one write, no call, no finalizer`, async (t) => {
+  trivial(`an attachment of a driver ${what} is marked as attached by one write`, async (t) => {
     const driver = await t.driver({ controllerService, controller: ['EXPAND_VOLUME'] })
     const attacher = await t.running({ driver }, 'volumeattachments')
     const line = `CSI driver does not support ${reason}, using trivial handler`
@@ -340,7 +340,7 @@ for (const [what, controllerService, reason] of [
   })
 }
 
-trivial('a PV that does not exist does not matter', async (t) => {
+trivial('a VA is marked as attached even if its PV does not exist', async (t) => {
   const driver = await t.driver()
   await t.running({ driver }, 'volumeattachments')
   await t.createAttachment('va', { pv: t.name('no'), node: 'n' })
@@ -354,7 +354,7 @@ trivial('a VA of another attacher is ignored', async (t) => {
   await never('a write', () => attacher.gate.writes().length > 0, 700)
 })
 
-trivial('a former finalizer stays; the VA is marked attached even while it is being deleted', async (t) => {
+trivial('a VA is marked as attached even while it is being deleted, and keeps an earlier finalizer', async (t) => {
   const driver = await t.driver()
   const finalizers = [finalizerOf(t.driverName)]
   await t.createAttachment('va', { pv: 'x', node: 'n', metadata: { finalizers } })
@@ -365,7 +365,7 @@ trivial('a former finalizer stays; the VA is marked attached even while it is be
   await never('a second write', () => attacher.gate.writes().length > 1, 700)
 })
 
-trivial('a refused patch is logged and retried with backoff', async (t) => {
+trivial('a refused patch of the status is logged and retried with backoff', async (t) => {
   const driver = await t.driver()
   const attacher = await t.sidecar({ driver, args: ['--retry-interval-start=300ms'] })
   attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 2 })

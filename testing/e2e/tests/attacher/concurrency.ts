@@ -20,28 +20,28 @@ import {
 
 const test = testsOf('attacher', 'concurrency')
 
-/** The most calls that ran at one time. */
+/** Returns the largest number of calls that ran at the same time. */
 function mostAtOnce(calls: readonly Call[]): number {
   const runningAt = (time: number): number =>
     calls.filter(({ start, end = Infinity }) => start <= time && end > time).length
   return Math.max(0, ...calls.map(({ start }) => runningAt(start)))
 }
 
-test('--worker-threads=1: one at a time', async (t) => {
+test('volumes are attached one after the other with --worker-threads=1', async (t) => {
   const at = await scene(t, { args: ['--worker-threads=1'] })
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 150 })
   await attachAll(t, at, suffixes(5))
   equal(mostAtOnce(volumeCalls(at.driver)), 1)
 })
 
-test('ten volumes at once by default, never more', async (t) => {
+test('at most ten volumes are attached at the same time by default', async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 1500 })
   await attachAll(t, at, suffixes(14))
   equal(mostAtOnce(volumeCalls(at.driver)), 10)
 })
 
-test('one hanging call blocks no other attachment', async (t) => {
+test('a hanging call does not block other attachments', async (t) => {
   const at = await scene(t)
   const slow = `${t.name('pv-slow')}-handle`
   at.driver.on('ControllerPublishVolume', ({ request }) => (request['volume_id'] === slow ? 'hang' : { reply: {} }))
@@ -69,13 +69,13 @@ test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 
   at.driver.on('ControllerUnpublishVolume', { reply: {} })
 })
 
-/** An attached volume that is to move to a second node, which has its CSINode. */
+/** Attaches a volume, and creates a second node to which it will move. */
 async function moving(t: TestContext, at: AttacherScene): Promise<{ pv: string; va: string; other: string }> {
   const other = await t.createNode('node-other')
   return { ...(await attachAndWait(t, at)), other }
 }
 
-test('a detach passes a publish on another node that waits for it', async (t) => {
+test('a detach starts before a queued publish of the same volume on another node', async (t) => {
   const at = await scene(t)
   const { pv, va, other } = await moving(t, at)
   const left = Promise.withResolvers<void>()
@@ -92,7 +92,7 @@ test('a detach passes a publish on another node that waits for it', async (t) =>
   ok(Date.now() - began < 2000, `attached after ${Date.now() - began} ms`)
 })
 
-test('two volumes of one handle, one single-node and one multi-node, follow the single-node rule', {
+test('two PVs with one handle are attached to one node at a time if one of them is single-node', {
   only: 'ours',
 }, async (t) => {
   const at = await scene(t)
@@ -122,7 +122,7 @@ test('two volumes of one handle, one single-node and one multi-node, follow the 
   }
 })
 
-test('never two calls for one handle, whichever volumes have it', { only: 'ours' }, async (t) => {
+test('calls for one volume handle run one after the other, even for several PVs', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
   for (const suffix of suffixes(3)) await attach(t, at, { suffix, pv: { csi: { volumeHandle: t.name('shared') } } })
@@ -130,7 +130,7 @@ test('never two calls for one handle, whichever volumes have it', { only: 'ours'
   equal(mostAtOnce(volumeCalls(at.driver)), 1)
 })
 
-test('a multi-node volume is attached to its nodes in parallel, and a hanging call blocks no other', async (t) => {
+test('a multi-node volume is attached to its nodes in parallel, even if one of the calls hangs', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', ({ request }) =>
     request['node_id'] === `${at.node}-id` ? 'hang' : { reply: {}, after: 500 },
@@ -146,7 +146,7 @@ test('a multi-node volume is attached to its nodes in parallel, and a hanging ca
   equal(volumeCalls(at.driver)[0]?.end, undefined)
 })
 
-test('--kube-api-qps and --kube-api-burst bound the requests', { alone: true }, async (t) => {
+test('--kube-api-qps and --kube-api-burst limit the requests to the API server', { alone: true }, async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=5', '--kube-api-burst=10'] })
   await pause(3000)
   const began = Date.now()
@@ -163,7 +163,7 @@ test('--kube-api-qps and --kube-api-burst bound the requests', { alone: true }, 
   ok(requests.length >= 40, `${requests.length} requests`)
 })
 
-test('a 429 delays and is never an attach error', async (t) => {
+test('a 429 of the API server delays the attach and causes no attachError', async (t) => {
   const at = await scene(t)
   at.attacher.gate.inject('PATCH volumeattachments', tooMany(1), { times: 2 })
   const began = Date.now()

@@ -30,7 +30,7 @@ import {
 
 const test = testsOf('attacher', 'detach')
 
-test('unpublishes, then removes the finalizer, and the VA is deleted', async (t) => {
+test('a detach unpublishes, then removes the finalizer, and the VA is deleted', async (t) => {
   const at = await attachedScene(t)
   await detachAndWait(t, at.va)
   await pause(300)
@@ -47,7 +47,7 @@ test('unpublishes, then removes the finalizer, and the VA is deleted', async (t)
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: at.pv })).metadata?.finalizers, [at.finalizer])
 })
 
-test('while a foreign finalizer keeps the VA, ours is removed and the status says detached', async (t) => {
+test('a VA with a foreign finalizer loses our finalizer, and its status shows the detach', async (t) => {
   const at = await attachedScene(t, { va: { metadata: { finalizers: ['example.com/a'] } } })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   const va = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
@@ -82,7 +82,7 @@ test('the metadata of the attachment is cleared with the status', async (t) => {
   equal(changeOf(t, at.attacher.gate.writes().at(-1)), { status: { attached: false, attachmentMetadata: null } })
 })
 
-test('the secret is sent to the unpublish too', async (t) => {
+test('the unpublish request contains the secret', async (t) => {
   const secretRef = await t.createSecret({ key: 'value' })
   const at = await attachedScene(t, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
   await detachAndWait(t, at.va)
@@ -93,7 +93,7 @@ test('the secret is sent to the unpublish too', async (t) => {
   })
 })
 
-test('a node that lost its CSINode is known by the annotation', async (t) => {
+test('a detach uses the node ID in the annotation if the CSINode is missing', async (t) => {
   const at = await attachedScene(t)
   await t.api.delete(CSI_NODES, { name: at.node })
   await pause(300)
@@ -101,7 +101,7 @@ test('a node that lost its CSINode is known by the annotation', async (t) => {
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
-test('the CSINode takes precedence over the annotation', async (t) => {
+test('the node ID in the CSINode takes precedence over the annotation', async (t) => {
   const at = await attachedScene(t)
   await editAttachment(t, { metadata: { annotations: { [NODE_ID_ANNOTATION]: 'wrong' } } })
   await pause(300)
@@ -109,14 +109,14 @@ test('the CSINode takes precedence over the annotation', async (t) => {
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
-test('a PV that is being deleted does not matter', async (t) => {
+test('a volume whose PV is being deleted is detached', async (t) => {
   const at = await attachedScene(t)
   await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
   await detachAndWait(t, at.va)
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: at.pv })
 })
 
-test('a VA that failed to attach after the finalizer is unpublished when it is deleted', async (t) => {
+test('a deleted VA is unpublished if its attach failed after our finalizer was added', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   const { va } = await attach(t, at)
@@ -125,7 +125,7 @@ test('a VA that failed to attach after the finalizer is unpublished when it is d
   equal(unpublishes(at).length, 1)
 })
 
-test('a VA that failed before the finalizer is deleted without an unpublish', async (t) => {
+test('a deleted VA is not unpublished if its attach failed before our finalizer was added', async (t) => {
   const at = await scene(t)
   await attach(t, { node: t.name('nowhere') })
   await attachFailed(t)
@@ -134,9 +134,9 @@ test('a VA that failed before the finalizer is deleted without an unpublish', as
   equal(volumeCalls(at.driver), [])
 })
 
-test('without our finalizer a VA counts as detached, whatever its status says', async (t) => {
+test('a VA without our finalizer counts as detached, whatever its status shows', async (t) => {
   const at = await attachedScene(t, { va: { metadata: { finalizers: ['example.com/a'] } } })
-  // A process that has seen the finalizer restores it.
+  // The running attacher would restore the finalizer, so it is killed first.
   await at.attacher.endBy('SIGKILL')
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: ['example.com/a'] } })
   const attacher = await t.running({ driver: at.driver }, 'volumeattachments', 'persistentvolumes', 'csinodes')
@@ -145,7 +145,7 @@ test('without our finalizer a VA counts as detached, whatever its status says', 
   equal(attacher.gate.writes(), [])
 })
 
-test('deleted while its publish runs: the publish ends first, then unpublish', async (t) => {
+test('a VA that is deleted during its publish is unpublished after the publish has ended', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 1500 })
   const { va } = await attach(t, at)
@@ -160,7 +160,7 @@ test('deleted while its publish runs: the publish ends first, then unpublish', a
   if (t.ours) equal(calls.length, 2)
 })
 
-test('deleted while no attacher runs: unpublished at start', async (t) => {
+test('a VA that was deleted while no attacher ran is unpublished at the start', async (t) => {
   const at = await attachedScene(t)
   await at.attacher.endBy('SIGKILL')
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -169,7 +169,7 @@ test('deleted while no attacher runs: unpublished at start', async (t) => {
   equal(unpublishes(at).length, 1)
 })
 
-test('a new VA of the same volume and node is published again after the detach', async (t) => {
+test('a new VA of the same volume and node is published after the detach', async (t) => {
   const at = await attachedScene(t)
   await detachAndWait(t, at.va)
   const before = at.driver.callsOf('ControllerPublishVolume').length
@@ -178,7 +178,7 @@ test('a new VA of the same volume and node is published again after the detach',
   ok(at.driver.callsOf('ControllerPublishVolume').length > before)
 })
 
-test('an inline volume is unpublished, and no PV is looked for', async (t) => {
+test('an inline volume is unpublished without a read of any PV', async (t) => {
   const at = await scene(t)
   const inlineVolumeSpec = { accessModes: ['ReadWriteOnce'], csi: { driver: t.driverName, volumeHandle: 'inline-2' } }
   await t.createAttachment('va', { node: at.node, source: { inlineVolumeSpec } })
@@ -187,7 +187,7 @@ test('an inline volume is unpublished, and no PV is looked for', async (t) => {
   equal(unpublishes(at)[0]?.request, { volume_id: 'inline-2', node_id: `${at.node}-id` })
 })
 
-test('without CSINode and annotation: detachError, and the VA stays', async (t) => {
+test('a VA without CSINode and annotation gets a detachError and stays', async (t) => {
   const at = await attachedScene(t)
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { annotations: null } })
   await t.api.delete(CSI_NODES, { name: at.node })
@@ -197,7 +197,7 @@ test('without CSINode and annotation: detachError, and the VA stays', async (t) 
   equal(status?.detachError?.message, `csinode.storage.k8s.io "${at.node}" not found`)
 })
 
-test('a missing PV blocks the detach, and the status says so', async (t) => {
+test('a missing PV blocks the detach, and detachError shows the reason', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=200ms'] })
   await t.strip(PERSISTENT_VOLUMES, { name: at.pv })
   await pause(300)
@@ -213,7 +213,7 @@ for (const [code, name] of [
   [13, 'Internal'],
   [4, 'DeadlineExceeded'],
 ] as const) {
-  test(`${name} from unpublish: detachError without errorCode, all stays, retried with backoff`, async (t) => {
+  test(`a detach that fails with ${name} stores detachError without errorCode and is retried`, async (t) => {
     const at = await attachedScene(t, { args: ['--retry-interval-start=500ms'] })
     at.driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 2 ? { code, message: 'no' } : { reply: {} }))
     await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -230,7 +230,7 @@ for (const [code, name] of [
   })
 }
 
-test('success after a failure clears detachError', async (t) => {
+test('a successful retry clears detachError', async (t) => {
   const at = await attachedScene(t, {
     args: ['--retry-interval-start=300ms'],
     va: { metadata: { finalizers: ['example.com/a'] } },
@@ -242,7 +242,7 @@ test('success after a failure clears detachError', async (t) => {
   equal(va.status, { attached: false })
 })
 
-test('the finalizer cannot be removed: detachError, and unpublished again', async (t) => {
+test('detachError is stored and the unpublish is repeated if the finalizer cannot be removed', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=300ms'] })
   at.attacher.gate.inject('PATCH volumeattachments', ETCD_TIRED, { times: 1 })
   await detachAndWait(t, at.va)
@@ -261,7 +261,7 @@ test('a detach error stays in the status while the retries continue, and only it
 })
 
 testsOf('attacher', 'writes that fail')(
-  'the status of a detached VA that another finalizer holds, once: saved by the next retry, without a second unpublish',
+  'a refused status of a detached VA with a foreign finalizer is saved by a retry without a second unpublish',
   async (t) => {
     const at = await attachedScene(t, {
       args: ['--retry-interval-start=200ms'],
@@ -281,7 +281,7 @@ testsOf('attacher', 'writes that fail')(
 
 const pvFinalizer = testsOf('attacher', 'PV finalizer')
 
-pvFinalizer('a PV that is deleted is released with a test of its place', async (t) => {
+pvFinalizer('the patch that removes our finalizer from a deleted PV tests its index', async (t) => {
   const at = await scene(t)
   const others = ['example.com/a', 'example.com/b']
   const finalizers = ['example.com/a', at.finalizer, 'example.com/b']
@@ -301,7 +301,7 @@ pvFinalizer('a PV that is deleted is released with a test of its place', async (
   ok(at.attacher.linesWith('"Removed finalizer from PersistentVolume"').length > 0)
 })
 
-pvFinalizer('a PV in use is released when its attachment is deleted', async (t) => {
+pvFinalizer('a deleted PV in use loses our finalizer when its attachment is deleted', async (t) => {
   const at = await scene(t)
   const names = await attachAndWait(t, at)
   await t.api.delete(PERSISTENT_VOLUMES, { name: names.pv })
@@ -312,7 +312,7 @@ pvFinalizer('a PV in use is released when its attachment is deleted', async (t) 
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: names.pv })
 })
 
-pvFinalizer('an attachment of another attacher keeps the PV too, and its deletion releases it', async (t) => {
+pvFinalizer('a deleted PV keeps our finalizer until an attachment of another attacher is deleted too', async (t) => {
   const at = await scene(t)
   const other = t.name('other')
   const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
@@ -324,14 +324,14 @@ pvFinalizer('an attachment of another attacher keeps the PV too, and its deletio
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
 })
 
-pvFinalizer('a PV that is deleted while no attacher runs is released at start', async (t) => {
+pvFinalizer('a PV that was deleted while no attacher ran loses our finalizer at the start', async (t) => {
   const pv = await t.createVolume('pv', { metadata: { finalizers: [finalizerOf(t.driverName)] } })
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await scene(t)
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
 })
 
-pvFinalizer('a PV without our finalizer is not touched when it is deleted', async (t) => {
+pvFinalizer('a deleted PV without our finalizer is not written', async (t) => {
   const at = await scene(t)
   const finalizers = ['example.com/a', 'external-attacher/other-csi-example-com']
   const pv = await t.createVolume('pv', { metadata: { finalizers } })
@@ -339,7 +339,7 @@ pvFinalizer('a PV without our finalizer is not touched when it is deleted', asyn
   await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
 })
 
-pvFinalizer('the name keeps its case and gets a dash for each other character', async (t) => {
+pvFinalizer('the finalizer contains the driver name with its case, and a dash for other characters', async (t) => {
   const name = `${t.id}.Some.CSI.example.com`
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'], name })
   const at = await scene(t, { driver })
@@ -350,11 +350,11 @@ pvFinalizer('the name keeps its case and gets a dash for each other character', 
   equal(at.attacher.exit, undefined)
 })
 
-pvFinalizer('a finalizer that another writer has moved is found again after a failed test', async (t) => {
+pvFinalizer('our finalizer is removed by a second patch if another writer has moved it in the list', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
   await pause(300)
-  // The attacher keeps seeing the old list, because its watch reports no change.
+  // The write comes right before the attacher's patch, which is based on the old list.
   const finalizers = [at.finalizer]
   const moved = (): Fault => ({
     kind: 'wait',
@@ -372,7 +372,7 @@ pvFinalizer('a finalizer that another writer has moved is found again after a fa
   ])
 })
 
-pvFinalizer('a finalizer that cannot be removed: an error line, and retried', async (t) => {
+pvFinalizer('a refused removal of our finalizer is logged as an error and retried', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
   at.attacher.gate.inject('PATCH persistentvolumes', ETCD_TIRED, { times: 2 })

@@ -23,7 +23,7 @@ import {
 /** Other writers change the objects of the attacher before its watch reports the change, once and repeatedly. */
 
 const test = testsOf('attacher', 'other writers', { only: 'ours' })
-/** Tests that also run with the originals. */
+/** Declares tests of other writers that also run with the Go originals. */
 const shared = testsOf('attacher', 'other writers')
 
 /**
@@ -63,14 +63,14 @@ test('our finalizer is restored on an attached VolumeAttachment, without a publi
   await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ metadata }) => metadata?.finalizers?.length === 2)
   await at.attacher.line('Restored the finalizer that another writer has removed')
   equal(volumeCalls(at.driver).length, 1)
-  // Otherwise this process would find nothing to detach.
+  // Without the restored finalizer, the next process would not unpublish.
   await at.attacher.endBy('SIGKILL')
   await t.sidecar({ driver: at.driver })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   await eventually('an unpublish', () => unpublishes(at).length === 1)
 })
 
-shared('an attached VolumeAttachment that never had it is not changed', async (t) => {
+shared('an attached VolumeAttachment that lacks our finalizer at the start is not changed', async (t) => {
   const at = await attachedScene(t)
   await at.attacher.endBy('SIGKILL')
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: null } })
@@ -83,19 +83,19 @@ shared('an attached VolumeAttachment that never had it is not changed', async (t
 /** Tests of objects that are recreated under the same name while work for the deleted object runs. */
 
 const identity = testsOf('attacher', 'identity', { only: 'ours' })
-/** Tests that also run with the originals. */
+/** Declares tests of recreated objects that also run with the Go originals. */
 const sharedIdentity = testsOf('attacher', 'identity')
 
 const CALL_MS = 1000
 
-/** The calls as `publish <handle> <node id>`, without the test's own name. */
+/** Returns the calls as `publish <handle> <node id>`, without the name of the test. */
 const outlineOf = (t: TestContext, { driver }: AttacherScene): string[] =>
   volumeCalls(driver).map(({ method, request }: Call) => {
     const short = method === 'ControllerPublishVolume' ? 'publish' : 'unpublish'
     return `${short} ${request['volume_id']} ${request['node_id']}`.replaceAll(`${t.id}-`, '')
   })
 
-/** All finalizers are removed by hand, and the attachment is deleted before ours can be restored. */
+/** Removes all finalizers of an attachment, and deletes it before the attacher can restore its finalizer. */
 async function strip(t: TestContext, { attacher }: AttacherScene, name: string): Promise<void> {
   const held = hold()
   attacher.gate.inject('PATCH volumeattachments', held.fault)
@@ -116,7 +116,7 @@ async function madeAgain(
   return t.createAttachment('va', { pv, node: at.node })
 }
 
-/** The attachment is attached and detached as usual in the end. */
+/** Checks that the attachment is attached, and can be detached as usual. */
 async function checkAttached(t: TestContext, at: AttacherScene, made: VolumeAttachment): Promise<void> {
   const { name = '', uid } = made.metadata ?? {}
   const { metadata } = await attached(t, name)
@@ -125,7 +125,7 @@ async function checkAttached(t: TestContext, at: AttacherScene, made: VolumeAtta
   equal(outlineOf(t, at).at(-1), 'unpublish pv-handle node-id')
 }
 
-identity('recreated while its publish runs: the result is not stored in the new one', async (t) => {
+identity('a VA that is recreated during its publish does not get the result for the deleted VA', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? CALL_MS : 0 }))
   const names = await attach(t, at)
@@ -141,8 +141,8 @@ identity('recreated while its publish runs: the result is not stored in the new 
 })
 
 for (const [what, answer] of [
-  ['deleted while its publish runs: unpublished after it', { reply: {} }],
-  ['deleted while its publish runs, which then fails: unpublished too', { code: 13, message: 'no' }],
+  ['a VA that is deleted during its publish is unpublished after it', { reply: {} }],
+  ['a VA that is deleted during a failing publish is unpublished too', { code: 13, message: 'no' }],
 ] as const) {
   identity(what, async (t) => {
     const at = await scene(t)
@@ -156,7 +156,7 @@ for (const [what, answer] of [
   })
 }
 
-identity('deleted while another attachment has the same volume and node: not unpublished', async (t) => {
+identity('a deleted VA is not unpublished while another VA has the same volume and node', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
   const other = t.name('va-other')
@@ -168,7 +168,7 @@ identity('deleted while another attachment has the same volume and node: not unp
   await never('a second unpublish', () => unpublishes(at).length > 1, CALL_MS)
 })
 
-identity('a volume recreated while an attach waits behind a call for its former handle', async (t) => {
+identity('a recreated volume is attached at once, even if a call for its former handle hangs', async (t) => {
   const at = await scene(t, { args: ['--timeout=1m'] })
   const other = await t.createNode('node-other')
   at.driver.on('ControllerPublishVolume', ({ request }) =>
@@ -185,7 +185,7 @@ identity('a volume recreated while an attach waits behind a call for its former 
 
 identity('a volume recreated while its publish runs: the former handle is unpublished', async (t) => {
   const at = await scene(t, { args: ['--timeout=3s'] })
-  // Late, but done.
+  // The first publish succeeds in the driver, but after the deadline.
   at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 4 * CALL_MS : 0 }))
   const { pv } = await attach(t, at)
   await eventually('a publish', () => volumeCalls(at.driver).length === 1)
@@ -195,7 +195,7 @@ identity('a volume recreated while its publish runs: the former handle is unpubl
   equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
 })
 
-sharedIdentity('a volume recreated after its attachment was attached: what runs there is left alone', async (t) => {
+sharedIdentity('a volume that is recreated while it is attached causes no call, because pods may use it', async (t) => {
   const at = await scene(t)
   const { pv } = await attachAndWait(t, at)
   await pause(1100)
@@ -203,7 +203,7 @@ sharedIdentity('a volume recreated after its attachment was attached: what runs 
   await never('another call', () => volumeCalls(at.driver).length > 1, 2000)
 })
 
-/** A volume of the same name with another handle. */
+/** Deletes the volume, and creates a volume with the same name and another handle. */
 async function replaceVolume(t: TestContext, pv: string): Promise<void> {
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
   await createLater(t)

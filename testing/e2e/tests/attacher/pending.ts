@@ -35,7 +35,7 @@ async function stuck(attacher: RunningSidecar): Promise<Stuck> {
   return JSON.parse(text)
 }
 
-/** The one pending item, once it meets the condition. */
+/** Waits for a pending item that meets the condition. */
 function pending(
   attacher: RunningSidecar,
   wanted: (item: Record<string, unknown>) => boolean,
@@ -46,7 +46,7 @@ function pending(
 const eventsOn = async (t: TestContext, uid: string | undefined): Promise<readonly Event[]> =>
   (await t.api.list(EVENTS)).filter(({ involvedObject }) => involvedObject.uid === uid)
 
-/** The events on an object, once there is one. */
+/** Waits for events about an object, and returns them. */
 function eventsThatCome(t: TestContext, uid: string): Promise<readonly Event[]> {
   const look = async (): Promise<readonly Event[] | false> => {
     const events = await eventsOn(t, uid)
@@ -58,14 +58,14 @@ function eventsThatCome(t: TestContext, uid: string): Promise<readonly Event[]> 
 interface Claimed extends AttacherScene {
   readonly va: string
   readonly pv: string
-  /** uids */
+  /** The UIDs of the VolumeAttachment and of the claim. */
   readonly attachment: string
   readonly claim: string
 }
 
-/** The attachment of a volume that a claim is bound to. */
+/** Attaches a volume that is bound to a claim. */
 async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claimed> {
-  // The stock roles of attachers do not have events.
+  // The RBAC roles in the charts of drivers do not allow events for attachers.
   const at = await scene(t, { role: 'both', ...setup })
   const unbound = claim(t.namespace, t.name('claim'), { volumeName: t.name('pv'), storageClassName: '' })
   const { namespace, name, uid } = (await t.create(PERSISTENT_VOLUME_CLAIMS, unbound)).metadata ?? {}
@@ -75,7 +75,7 @@ async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claim
 }
 
 test(
-  'a hanging volume is visible: metrics, /debug/stuck, one event series, one event of the recovery',
+  'a failing attach appears in the metrics, in /debug/stuck and in one series of events, with its recovery',
   ours,
   async (t) => {
     const at = await claimed(t, {
@@ -151,7 +151,7 @@ async function lost(t: TestContext, args: readonly string[] = []): Promise<Claim
   return at
 }
 
-test('a detach whose PersistentVolume is gone is blocked: in metrics and events, and not retried', ours, async (t) => {
+test('a detach without its PersistentVolume appears as blocked in metrics and events', ours, async (t) => {
   const at = await lost(t)
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   const item = await pending(at.attacher, ({ operation, state }) => operation === 'detach' && state === 'waiting')
@@ -168,7 +168,7 @@ test('a detach whose PersistentVolume is gone is blocked: in metrics and events,
   equal(unpublishes(at), [])
 })
 
-test('--recover-lost-volumes detaches a lost volume once, by the recorded handle', ours, async (t) => {
+test('--recover-lost-volumes detaches a volume without PersistentVolume by the recorded handle', ours, async (t) => {
   const at = await lost(t, ['--recover-lost-volumes'])
   await detachAndWait(t, at.va)
   const requests = unpublishes(at).map(({ request }) => request)

@@ -28,7 +28,7 @@ const test = testsOf('attacher', 'published nodes')
 
 const PERIOD_MS = 700
 
-/** One page of ListVolumes. */
+/** Returns one page of ListVolumes. */
 function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = ''): Answer {
   const entries = Object.entries(volumes).map(([volumeId, publishedNodeIds]) => ({
     volume: { volumeId, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] },
@@ -37,7 +37,7 @@ function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = 
   return { reply: { entries, nextToken } }
 }
 
-/** The comparison as in upstream: a mismatch counts at once. */
+/** Starts an attacher that compares with listings. One listing is enough, as in the Go original. */
 async function comparing(
   t: TestContext,
   setup: AttacherSceneSetup & { list: (driver: Driver) => Answer },
@@ -58,7 +58,7 @@ async function comparing(
 const errorsAbout = ({ attacher }: AttacherScene, name: string): string[] =>
   attacher.linesWith(name).filter((line) => line.startsWith('E'))
 
-test('not listed without the two capabilities', async (t) => {
+test('volumes are not listed if the driver lacks one of the two capabilities', async (t) => {
   for (const missing of ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']) {
     const driver = await t.driver({ controller: LISTS.filter((name) => name !== missing) })
     const sidecar = await t.running({ driver, args: ['--reconcile-sync=200ms'] }, 'volumeattachments', 'csinodes')
@@ -67,7 +67,7 @@ test('not listed without the two capabilities', async (t) => {
   }
 })
 
-test('listed right after start, then a period after the end of the last', async (t) => {
+test('volumes are listed at the start, and then one period after the end of each listing', async (t) => {
   const { driver, attacher } = await comparing(t, { list: () => page({}) })
   await attacher.line(
     'CSI driver supports list volumes published nodes. Using capability to reconcile volume attachment objects with actual backend state',
@@ -81,7 +81,7 @@ test('listed right after start, then a period after the end of the last', async 
   }
 })
 
-test('pages are followed; --max-entries asks for their size', async (t) => {
+test('all pages of a listing are read, with the page size in --max-entries', async (t) => {
   const { driver, node } = await comparing(t, { list: () => page({}), args: ['--max-entries=2', '--timeout=30s'] })
   const handle = `${t.name('pv')}-handle`
   driver.on('ListVolumes', ({ request }) => {
@@ -100,7 +100,7 @@ test('pages are followed; --max-entries asks for their size', async (t) => {
   }
 })
 
-test('attached but not listed: an error line, and published again each period until it is', async (t) => {
+test('an attached volume that is not listed is logged as an error, and published in each period', async (t) => {
   const listed: Record<string, string[]> = {}
   const at = await comparing(t, {
     list: () => page(listed),
@@ -128,7 +128,7 @@ test('attached but not listed: an error line, and published again each period un
   await never('a publish of what is listed', () => volumeCalls(at.driver).length > after, 3 * PERIOD_MS)
 })
 
-test('a forced publish that changes nothing writes nothing, where the originals send an empty patch', async (t) => {
+test('a forced publish with an unchanged result writes nothing; the Go originals send an empty patch', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await attachAndWait(t, at)
   if (t.ours) {
@@ -143,15 +143,15 @@ test('a forced publish that changes nothing writes nothing, where the originals 
   await eventually('an empty patch', empty)
 })
 
-test('listed only on another node counts as not listed', async (t) => {
+test('a volume that is listed only on another node counts as not listed', async (t) => {
   const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: ['another'] }) })
   await attachAndWait(t, at)
   const before = volumeCalls(at.driver).length
   await eventually('a forced publish', () => volumeCalls(at.driver).length > before)
 })
 
-test('a forced publish that fails: attachError, attached stays, retried a period later', async (t) => {
-  // Ours is retried after its back-off, and with the next listing.
+test('a failed forced publish stores attachError, keeps `attached`, and is retried in the next period', async (t) => {
+  // Our attacher also retries after the back-off, so the back-off is long.
   const at = await comparing(t, { list: () => page({}), args: [`--retry-interval-start=${t.ours ? '30s' : '100ms'}`] })
   await attachAndWait(t, at)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
@@ -170,13 +170,13 @@ test('a forced publish that fails is retried after its backoff', { only: 'ours' 
   at.driver.on('ControllerPublishVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
   const codes = (): unknown[] => publishes(at).map(({ code }) => code)
   await eventually('a forced publish that fails', () => codes().includes(13))
-  // No listing causes the next retry.
+  // The listings hang, so that only the back-off can cause the next retry.
   at.driver.on('ListVolumes', 'hang')
   await eventually('another one that succeeds', () => codes().lastIndexOf(0) > codes().indexOf(13))
   await untilAttachment(t, ({ status }) => status?.attachError === undefined)
 })
 
-test('the first listing of a new leader counts', { only: 'ours' }, async (t) => {
+test('the first listing of a new leader can cause a forced publish', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }) })
   await attachAndWait(t, at)
   await at.attacher.endBy('SIGTERM')
@@ -198,7 +198,7 @@ test('an inline volume of a driver without an in-tree plugin causes no log line'
   if (t.ours) equal(errorsAbout(at, t.name('va')), [])
 })
 
-test('attachmentMetadata is replaced as a whole, also when the watch is behind', { only: 'ours' }, async (t) => {
+test('attachmentMetadata is replaced as a whole, even if the watch is late', { only: 'ours' }, async (t) => {
   const at = await comparing(t, {
     list: () => page({}),
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),
@@ -212,7 +212,7 @@ test('attachmentMetadata is replaced as a whole, also when the watch is behind',
   equal((await getAttachment(t)).status?.attachmentMetadata, { b: '2' })
 })
 
-test('detached but listed while it is being deleted: unpublished although the finalizer is removed', async (t) => {
+test('a deleted VA whose volume is still listed is unpublished, even after its finalizer was removed', async (t) => {
   const listed: Record<string, string[]> = { [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }
   const at = await comparing(t, { list: () => page(listed) })
   const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
@@ -221,7 +221,7 @@ test('detached but listed while it is being deleted: unpublished although the fi
   await eventually('another unpublish', () => unpublishes(at).length >= 2)
 })
 
-test('a listing that fails: an error line, and the next period as usual', async (t) => {
+test('a failed listing is logged as an error, and the next listing comes one period later', async (t) => {
   const at = await comparing(t, { list: () => ({ code: 13, message: 'broken' }) })
   const line = await at.attacher.line('Failed to reconcile VolumeAttachment')
   const text = 'failed to ListVolumes: failed to list volumes: rpc error: code = Internal desc = broken'
@@ -230,7 +230,7 @@ test('a listing that fails: an error line, and the next period as usual', async 
   await eventually('more listings', () => at.driver.callsOf('ListVolumes').length >= 3)
 })
 
-test('entries without volume or status are skipped', async (t) => {
+test('entries of a listing without volume or status are skipped', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   const status = { publishedNodeIds: [`${at.node}-id`] }
   const volume = { volumeId: `${t.name('pv')}-handle`, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] }
@@ -247,7 +247,7 @@ test('attachments of other attachers are not compared', async (t) => {
   equal(errorsAbout(at, t.name('other')), [])
 })
 
-test('one attachment that cannot be compared blocks no other', async (t) => {
+test('an attachment that cannot be compared does not block the comparison of others', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await attach(t, { node: t.name('nowhere') }, { suffix: '-a' })
   await attachAndWait(t, at, { suffix: '-b' })

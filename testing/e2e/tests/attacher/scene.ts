@@ -24,7 +24,7 @@ export interface AttacherSceneSetup extends SidecarSetup {
   readonly prepare?: (driver: Driver) => void
 }
 
-/** A node with the driver, the driver, and the attacher, watching. */
+/** Starts a driver and an attacher, and creates a node with the driver. Waits until the attacher watches. */
 export async function scene(
   t: TestContext,
   { controller = ATTACH, prepare, ...setup }: AttacherSceneSetup = {},
@@ -51,7 +51,7 @@ interface AttachParts {
   readonly suffix?: string
 }
 
-/** A volume and its attachment to the scene's node, under the names `pv` and `va`. */
+/** Creates a volume and its attachment to the scene's node, under the names `pv` and `va`. */
 export async function attach(
   t: TestContext,
   { node, driver }: AttachSite,
@@ -78,7 +78,7 @@ export async function attachAndWait(
   return { ...names, object: await attached(t, names.va, { within }) }
 }
 
-/** `-0`, `-1` and so on. */
+/** Returns the suffixes `-0`, `-1` and so on. */
 export function suffixes(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `-${index}`)
 }
@@ -132,8 +132,8 @@ export function unpublishes({ driver }: Pick<AttacherScene, 'driver'>): readonly
 }
 
 /**
- * The change of a patch, without the uid. Ours apply to one object only: each merge patch contains the uid, and JSON
- * patches test it. The originals have neither.
+ * Returns the change of a patch, without its UID. Our merge patches contain the UID, and our JSON patches test it. The
+ * patches of the Go originals have no UID.
  */
 export function changeOf(t: TestContext, request: WireRequest | undefined): unknown {
   const body = request?.body
@@ -163,18 +163,18 @@ export function finalizerRemoved(
   ]
 }
 
-/** Reports whether the time of an error, and nothing else of it, has been written. */
+/** Reports whether a patch has written only the time of an error. */
 export function writesTimeAlone({ attacher }: AttacherScene, error: 'attachError' | 'detachError'): boolean {
   const writes = attacher.gate.writes('volumeattachments/status')
   return writes.some((write) => Object.keys(Object(partOf(write, 'status', error))).join() === 'time')
 }
 
-/** Calls that do something to a volume. */
+/** Returns the calls of ControllerPublishVolume and ControllerUnpublishVolume. */
 export function volumeCalls({ calls }: Driver): readonly Call[] {
   return calls.filter(({ method }) => method === 'ControllerPublishVolume' || method === 'ControllerUnpublishVolume')
 }
 
-/** One line for each write, for a readable comparison. The originals often process a new attachment twice. */
+/** Returns one line for each write. Repeated writes of the Go originals are omitted: they often try an attach twice. */
 export function outline(t: TestContext, requests: readonly WireRequest[]): string[] {
   const once = requests.filter(
     ({ method, path, bytes }, index) =>
@@ -183,14 +183,14 @@ export function outline(t: TestContext, requests: readonly WireRequest[]): strin
   return once.map(({ method, resource, code }) => `${method} ${resource} ${code}`)
 }
 
-/** Milliseconds from the end of each call to the start of the next. */
+/** Returns the milliseconds from the end of each call to the start of the next call. */
 export function gapsOf(calls: readonly Call[]): number[] {
   return calls.slice(1).map(({ start }, index) => start - (calls[index]?.end ?? start))
 }
 
 type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly mark: number }
 
-/** An attached volume; `mark` is how many writes it took. */
+/** Attaches a volume. `mark` is the number of writes so far. */
 export async function attachedScene(
   t: TestContext,
   { pv = {}, va = {}, ...setup }: AttacherSceneSetup & { pv?: object; va?: object } = {},

@@ -22,7 +22,7 @@ interface ProbeSetup {
   readonly args?: readonly string[]
 }
 
-/** Starts the livenessprobe alone, as the Go original is started; does not wait for anything. */
+/** Starts the livenessprobe alone, with the flags of the Go original. Does not wait until it listens. */
 export async function livenessprobe(t: TestContext, { side, socket, args = [] }: ProbeSetup): Promise<Probe> {
   const port = await freePort()
   const own = [
@@ -44,7 +44,7 @@ export interface Answer {
   readonly text: string
 }
 
-/** One request on a connection of its own, as the kubelet's; `refused` when nothing listens. */
+/** Sends one request on a separate connection, as the kubelet does. Returns `refused` if no process listens. */
 export async function get(port: number, path = '/healthz'): Promise<Answer | 'refused'> {
   try {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } })
@@ -69,7 +69,7 @@ function messages({ sidecar }: Probe): readonly string[] {
 const SIDES: readonly Side[] = LONG ? ['original', 'ours'] : ['ours']
 
 const test = testsOf('both', 'livenessprobe')
-/** The original needs Go, as the real API server does. */
+/** The options of tests that need Go to build the Go original, so they run only with the real API server. */
 const ONE_TARGET = { only: 'ours', target: 'real' } as const
 
 interface Case {
@@ -82,7 +82,7 @@ const OK = { status: 200, type: 'text/plain; charset=utf-8', text: 'ok' }
 const failed = (text: string): object => ({ status: 500, type: 'text/plain; charset=utf-8', text })
 const OVERDUE = 'context deadline exceeded'
 
-/** The answer after a start with this driver's answers. */
+/** Returns a case that starts the livenessprobe with a driver of these answers, and sends one request. */
 const withProbe =
   (
     script: Parameters<Awaited<ReturnType<TestContext['driver']>>['on']>[1],
@@ -99,7 +99,7 @@ const withProbe =
 
 const CASES: readonly Case[] = [
   { what: 'a ready driver', expected: OK, see: withProbe({ reply: { ready: true } }) },
-  { what: 'a driver that does not say whether it is ready', expected: OK, see: withProbe({ reply: {} }) },
+  { what: 'a driver that omits `ready` in its answer', expected: OK, see: withProbe({ reply: {} }) },
   {
     what: 'a driver that is not ready',
     expected: failed('driver responded but is not ready'),
@@ -116,17 +116,17 @@ const CASES: readonly Case[] = [
     see: withProbe({ code: 12, message: 'unknown method' }),
   },
   {
-    what: 'a slow driver, within --probe-timeout',
+    what: 'a driver that answers within --probe-timeout',
     expected: OK,
     see: withProbe({ reply: { ready: true }, after: 500 }, ['--probe-timeout=2s']),
   },
   {
-    what: 'a slow driver, beyond --probe-timeout',
+    what: 'a driver that exceeds --probe-timeout',
     expected: failed(`rpc error: code = DeadlineExceeded desc = ${OVERDUE}`),
     see: withProbe('hang', ['--probe-timeout=300ms']),
   },
   {
-    what: 'a driver that is absent, comes, goes and comes back',
+    what: 'a driver that starts late, ends and starts again',
     expected: ['refused', OK, failed(OVERDUE), OK],
     see: async (t, start) => {
       const driver = t.idleDriver()
@@ -173,7 +173,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'a driver that takes its time to say its name',
+    what: 'a driver that returns its name slowly',
     expected: ['refused', OK],
     see: async (t, start) => {
       const driver = await t.driver()
@@ -189,7 +189,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'a socket that is a file, or of a peer that says nothing: it waits, and TERM ends it',
+    what: 'a socket that is a file or belongs to a silent server, until SIGTERM',
     expected: [
       ['refused', { code: null, signal: 'SIGTERM' }],
       ['refused', { code: null, signal: 'SIGTERM' }],
@@ -212,7 +212,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'TERM while it works',
+    what: 'SIGTERM while it listens',
     expected: { code: null, signal: 'SIGTERM' },
     see: async (t, start) => {
       const { port, sidecar } = await start({ socket: (await t.driver()).socket })
@@ -232,7 +232,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: '--http-endpoint has metrics at --metrics-path',
+    what: '--http-endpoint with metrics at --metrics-path',
     expected: [200, 200, 404, true],
     see: async (t, start) => {
       const args = ['--http-endpoint=127.0.0.1:PORT', '--metrics-path=/m']
@@ -247,7 +247,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: '--metrics-address has metrics on a port of their own',
+    what: '--metrics-address with metrics on a separate port',
     expected: [200, 404, 404, 200],
     see: async (t, start) => {
       const port = await freePort()
@@ -266,7 +266,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'flags that exclude each other, and unknown ones',
+    what: 'unknown flags and flags that exclude each other',
     expected: [1, 1, 2, 0],
     see: async (t, start) => {
       const { socket } = await t.driver()
@@ -283,7 +283,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'a port that is taken',
+    what: 'a port that another process uses',
     expected: [
       { code: 0, last: 'Failed to start http server' },
       { code: 1, last: 'Failed to start prometheus metrics endpoint on specified address and path' },
@@ -305,7 +305,7 @@ const CASES: readonly Case[] = [
 ]
 
 for (const { what, expected, see } of CASES) {
-  test(`as the original: ${what}`, ONE_TARGET, async (t) => {
+  test(`the livenessprobe behaves as the Go original with ${what}`, ONE_TARGET, async (t) => {
     await Promise.all(
       SIDES.map(async (side) => {
         equal(await see(t, (setup) => livenessprobe(t, { socket: '', ...setup, side })), expected, side)
@@ -314,7 +314,7 @@ for (const { what, expected, see } of CASES) {
   })
 }
 
-test('it listens on all addresses, of both families', ONE_TARGET, async (t) => {
+test('the livenessprobe listens on all IPv4 and IPv6 addresses', ONE_TARGET, async (t) => {
   const { socket } = await t.driver()
   for (const side of SIDES) {
     const { port } = await livenessprobe(t, { side, socket })
@@ -323,7 +323,7 @@ test('it listens on all addresses, of both families', ONE_TARGET, async (t) => {
   }
 })
 
-test('the log has the lines of the original', { ...ONE_TARGET, long: true }, async (t) => {
+test('the livenessprobe logs the same lines as the Go original', { ...ONE_TARGET, long: true }, async (t) => {
   const driver = await t.driver()
   const lines: (readonly string[])[] = []
   for (const side of ['original', 'ours'] as const) {
@@ -332,7 +332,7 @@ test('the log has the lines of the original', { ...ONE_TARGET, long: true }, asy
     driver.on('Probe', { reply: { ready: false } })
     await get(probe.port)
     driver.on('Probe', { reply: { ready: true } })
-    // The original starts its two servers at the same time.
+    // The lines are sorted, because the Go original starts its two servers at the same time.
     lines.push([...messages(probe)].sort())
   }
   equal(lines[1], lines[0])

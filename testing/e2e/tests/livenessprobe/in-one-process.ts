@@ -35,7 +35,7 @@ async function three(t: TestContext, setup: Parameters<typeof scene>[1] = {}): P
   return { ...at, port }
 }
 
-test('the livenessprobe works with the two others, and its Probes are not in their metrics', OURS, async (t) => {
+test('the livenessprobe works in one process with attacher and resizer, with separate metrics', OURS, async (t) => {
   const at = await three(t, { args: ELECTION })
   await attachAndWait(t, at)
   await grown(t, { suffix: '-r' })
@@ -46,7 +46,7 @@ test('the livenessprobe works with the two others, and its Probes are not in the
   equal((await at.sidecar.endBy('SIGTERM')).code, 0)
 })
 
-test('it answers without the API server, with a lost lease, and while a queue is full', {
+test('the livenessprobe answers without the API server, after a lost lease, and while a queue is full', {
   ...OURS,
   within: 90_000,
 }, async (t) => {
@@ -61,7 +61,7 @@ test('it answers without the API server, with a lost lease, and while a queue is
   equal(at.sidecar.exit, undefined)
 })
 
-test('it listens although the API server has never answered', EMULATED, async (t) => {
+test('the livenessprobe listens even if the API server has never answered', EMULATED, async (t) => {
   const driver = await t.fullDriver()
   const gate = await t.gate()
   await gate.close()
@@ -80,7 +80,7 @@ for (const { what, args, end, capable } of [
   },
   { what: 'a driver that the resizer cannot use', args: [], capable: false, end: () => {} },
 ]) {
-  test(`when ${what} ends the process, the last line says what follows`, EMULATED, async (t) => {
+  test(`the last log line reports the end of the livenessprobe if ${what} ends the process`, EMULATED, async (t) => {
     const driver = capable ? await t.fullDriver() : await t.driver({ controllerService: false })
     const port = await freePort()
     const at = await t.sidecar({
@@ -97,7 +97,7 @@ for (const { what, args, end, capable } of [
 }
 
 test(
-  '--http-endpoint stays the endpoint of the controllers, and the port is open with the default flags only when asked for',
+  '--http-endpoint serves the controllers, and the livenessprobe listens only if a flag asks for it',
   EMULATED,
   async (t) => {
     const at = await scene(t)
@@ -117,7 +117,7 @@ test(
   },
 )
 
-test('a driver that is stopped and continued under load: 500 during the stop, 200 after it, no call is lost', {
+test('the livenessprobe answers 500 while the driver process is stopped under load, and 200 afterwards', {
   ...EMULATED,
   alone: true,
 }, async (t) => {
@@ -151,7 +151,7 @@ test('a driver that is stopped and continued under load: 500 during the stop, 20
   ok(statuses.every((status) => status === 200 || status === 500))
 })
 
-test('10,000 requests leave nothing behind', { ...EMULATED, alone: true, within: 240_000, long: true }, async (t) => {
+test('10,000 requests leak no resources', { ...EMULATED, alone: true, within: 240_000, long: true }, async (t) => {
   const { socket } = await t.driver()
   const { port, sidecar } = await livenessprobe(t, { side: 'ours', socket })
   await listening(port)

@@ -33,13 +33,13 @@ const test = testsOf('resizer', 'decision')
 
 interface Row {
   readonly row: string
-  /** Sizes in Gi: of the volume, of the request, and recorded. The claim has 1. */
+  /** The sizes of the volume, of the request and of `allocatedResources`, in Gi. The claim has 1Gi. */
   readonly has: number
   readonly asked: number
   readonly recorded?: number
   readonly word?: string
   readonly pending?: 'True' | 'False'
-  /** The size in the call; undefined for no call. */
+  /** The expected size in the call, in Gi. Undefined if no call is expected. */
   readonly target?: number
 }
 
@@ -68,7 +68,7 @@ const ROWS: readonly Row[] = [
   { row: 'b5-not-pending', has: 2, asked: 2, pending: 'False', target: 2 },
 ]
 
-/** Claims that a resizer may find at start. */
+/** Creates a claim and a volume in the state of a row, before the resizer starts. */
 async function found(t: TestContext, { row, has, asked, recorded, word, pending }: Row): Promise<void> {
   const status = {
     capacity: { storage: '1Gi' },
@@ -85,7 +85,7 @@ async function startedOver(t: TestContext): Promise<ResizerScene> {
   return first
 }
 
-test('every row of the table: the call for a claim found at start', async (t) => {
+test('the resizer makes the expected call for each row of the decision table at its start', async (t) => {
   const at = await startedOver(t)
   for (const row of ROWS) await found(t, row)
   at.driver.on('ControllerExpandVolume', 'hang')
@@ -109,7 +109,7 @@ test('every row of the table: the call for a claim found at start', async (t) =>
   }
 })
 
-test('a node-only driver takes its size from the request', async (t) => {
+test('a node-only driver gets the requested size after the kubelet has refused a larger size', async (t) => {
   const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
   const first = await scene(t, { driver })
   await first.resizer.endBy('SIGKILL')
@@ -120,7 +120,7 @@ test('a node-only driver takes its size from the request', async (t) => {
   equal((await getVolume(t, t.name('pv-b2'))).spec?.capacity, { storage: '2Gi' })
 })
 
-test('row B5 warns of an old API server', async (t) => {
+test('the resizer warns about an old API server in row B5 of the decision table', async (t) => {
   const at = await startedOver(t)
   await found(t, { row: 'b5', has: 2, asked: 2 })
   const resizer = await t.sidecar({ driver: at.driver })
@@ -129,7 +129,7 @@ test('row B5 warns of an old API server', async (t) => {
   ok(line.includes('please upgrade to k8s version 1.32'), line)
 })
 
-test('the first mark of a new size drops old resize conditions, of the same size it keeps them', async (t) => {
+test('the patch before an expansion removes old conditions only if the size is new', async (t) => {
   const at = await startedOver(t)
   const conditions = [
     { type: 'Foreign', status: 'True' },
@@ -156,7 +156,7 @@ test('the first mark of a new size drops old resize conditions, of the same size
   equal(statusWord(same), 'ControllerResizeInfeasible')
 })
 
-test('ControllerResizeError survives a same-size retry that ends at the node', async (t) => {
+test('ControllerResizeError stays if a retry with the same size succeeds and the kubelet must finish', async (t) => {
   const at = await startedOver(t)
   const status = {
     capacity: { storage: '1Gi' },
@@ -171,7 +171,7 @@ test('ControllerResizeError survives a same-size retry that ends at the node', a
   equal(conditionsOf(claim), ['ControllerResizeError=True', 'Resizing=True', 'FileSystemResizePending=True'])
 })
 
-test('pre-resize-capacity goes once the claim has what the volume has, also from foreign volumes', {
+test('pre-resize-capacity is removed once claim and volume have the same size, also from foreign volumes', {
   alone: true,
 }, async (t) => {
   const first = await startedOver(t)
@@ -187,7 +187,7 @@ test('pre-resize-capacity goes once the claim has what the volume has, also from
   await never('a second write', () => resizer.gate.writes().length > 1, 700)
 })
 
-test('AnnotateFsResize=false leaves the annotation', { alone: true }, async (t) => {
+test('pre-resize-capacity stays with AnnotateFsResize=false', { alone: true }, async (t) => {
   const first = await startedOver(t)
   await bound(t, { pv: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } } } })
   const args = ['--feature-gates=AnnotateFsResize=false']
@@ -196,7 +196,7 @@ test('AnnotateFsResize=false leaves the annotation', { alone: true }, async (t) 
   await never('a write', () => resizer.gate.writes().length > 0, 1000)
 })
 
-test('a claim that kubelet finished while a larger request waits continues', async (t) => {
+test('a larger request is expanded after the kubelet has finished the earlier size', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', NODE_STEP)
   await raised(t)

@@ -42,7 +42,7 @@ const claimRef = (t: TestContext): Ref => ({ namespace: 'default', name: t.name(
 const volumeRef = (t: TestContext): Ref => ({ name: t.name('pv') })
 const isClean = ({ metadata }: PersistentVolume): boolean => metadata?.annotations?.[PRE_RESIZE] === undefined
 
-test('a patch with the uid of another object is refused: 422, metadata.uid', async (t) => {
+test('the API server refuses a patch with the UID of another object with 422', async (t) => {
   await scene(t)
   await bound(t)
   const uid = '00000000-0000-0000-0000-000000000000'
@@ -71,11 +71,11 @@ test('a patch with the uid of another object is refused: 422, metadata.uid', asy
   equal((await getVolume(t)).spec?.capacity, { storage: '1Gi' })
 })
 
-test('concurrent conditions and annotations of other writers stay', async (t) => {
+test('conditions and annotations that other writers add during a modification stay', async (t) => {
   const pv = { metadata: { annotations: { [PRE_RESIZE]: '512Mi' } } }
   const blocked = hold()
   const at = await modifying(t, { bound: { pv } })
-  // The volume has only its annotation when that is removed, and the claim only our condition.
+  // Without other annotations and conditions, a careless patch would remove the whole map or list.
   await untilVolume(t, isClean)
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', blocked.fault, {
     where: ({ bytes }) => bytes.includes('currentVolume'),
@@ -91,8 +91,8 @@ test('concurrent conditions and annotations of other writers stay', async (t) =>
   equal(claim.metadata?.annotations?.['mine'], 'x')
 })
 
-// Any resizer removes the annotation, that of another test too.
-test('only the annotation of a volume is removed', { alone: true }, async (t) => {
+// The test runs alone, because the resizer of any other test would remove the annotation too.
+test('annotations of other writers stay when pre-resize-capacity is removed', { alone: true }, async (t) => {
   const blocked = hold()
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', NODE_STEP)
@@ -107,7 +107,7 @@ test('only the annotation of a volume is removed', { alone: true }, async (t) =>
   equal(volume.metadata?.annotations, { mine: 'x' })
 })
 
-test('a wrong 404 is not final: the claim is retried', async (t) => {
+test('a claim is retried after a 404 for an existing object', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   await bound(t)
   const refused = new Set<string>()
@@ -125,10 +125,10 @@ test('a wrong 404 is not final: the claim is retried', async (t) => {
 
 const concurrent = testsOf('resizer', 'concurrent requests', { only: 'ours' })
 
-/** Longer than a test waits, so that a retry after a back-off does not occur. */
+/** Back-offs that are longer than a test waits, so that no retry occurs. */
 const SLOW = ['--retry-interval-start=2m', '--retry-interval-max=5m']
 
-concurrent('a new driver gets the requests that the old one refused at once', async (t) => {
+concurrent('a restarted driver gets all requests at once that it has refused before', async (t) => {
   const codes = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
   const at = await scene(t, { args: SLOW })
   const pvcs: string[] = []
@@ -151,7 +151,7 @@ concurrent('a new driver gets the requests that the old one refused at once', as
   ok(Date.now() - back < 8000, `${Date.now() - back} ms`)
 })
 
-concurrent('the condition Unused flips without a call or a write, and is not lost', async (t) => {
+concurrent('a changing condition Unused causes no call and no write, and is not lost', async (t) => {
   const at = await scene(t)
   await bound(t)
   const flip = (status: string): Promise<unknown> => {
@@ -170,7 +170,7 @@ concurrent('the condition Unused flips without a call or a write, and is not los
   await untilClaim(t, (claim) => statusWord(claim) === 'ControllerResizeInProgress')
   while (statusWord(await getClaim(t)) !== undefined) {
     await flip(Date.now() % 2 === 0 ? 'True' : 'False')
-    // A client that writes without a pause makes every guarded write of others conflict.
+    // Without a pause, the writes of this loop would make each patch with a `resourceVersion` conflict.
     await pause(30)
   }
   await resized(t, '2Gi')
@@ -182,7 +182,7 @@ concurrent('the condition Unused flips without a call or a write, and is not los
 })
 
 testsOf('resizer', 'other drivers', { only: 'ours' })(
-  'a driver that restarts without one capability and with another: the line names their sidecars',
+  'the log line about a driver that restarts with other capabilities contains the capabilities',
   async (t) => {
     const at = await scene(t)
     at.driver.kill()

@@ -34,7 +34,7 @@ import {
 
 const test = testsOf('resizer', 'modify')
 
-test('writes, bodies, call, events, in order', async (t) => {
+test('a modification patches the claim, calls the driver, patches volume and claim, and records events', async (t) => {
   const at = await modifying(t)
   const gold = t.name('gold')
   const claim = await modify(t, 'gold')
@@ -70,14 +70,14 @@ test('writes, bodies, call, events, in order', async (t) => {
   await never('a second call', () => modifies(at).length > 1, 700)
 })
 
-test('a claim changes from one class to the next, and back', async (t) => {
+test('a claim changes from one class to another, and back', async (t) => {
   const at = await modifying(t)
   const tiers = ['gold', 'silver', 'gold']
   for (const tier of tiers) await modify(t, tier)
   equal(tiersOf(at), tiers)
 })
 
-test('--extra-modify-metadata adds the names', async (t) => {
+test('--extra-modify-metadata adds the names of claim and volume to the request', async (t) => {
   const at = await modifying(t, { args: ['--extra-modify-metadata'] })
   await modify(t, 'gold')
   equal(modifies(at)[0]?.request['mutable_parameters'], {
@@ -93,7 +93,7 @@ for (const [args, seconds] of [
   [['--timeout=44s'], 44],
   [['--timeout=44s', '--modify-timeout=33s'], 44],
 ] as const) {
-  test(`the deadline with ${args.join(' ')} is ${seconds} s`, async (t) => {
+  test(`the deadline of a modification with ${args.join(' ')} is ${seconds} s`, async (t) => {
     const at = await modifying(t, { args })
     await modify(t, 'gold')
     const { timeoutMs = 0 } = modifies(at)[0] ?? {}
@@ -103,7 +103,7 @@ for (const [args, seconds] of [
 
 const SECRET_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-'
 
-test('the secret of the annotations, else the one for expansion', async (t) => {
+test('a modification sends the secret in the annotations, or else the secret for expansions', async (t) => {
   const { name, namespace } = await t.createSecret({ which: 'modify' }, 'modify-secret')
   const csi = { controllerExpandSecretRef: await t.createSecret({ which: 'expand' }, 'expand-secret') }
   const at = await modifying(t, { bound: { pv: { csi } } })
@@ -116,7 +116,7 @@ test('the secret of the annotations, else the one for expansion', async (t) => {
   equal(secrets, [{ which: 'expand' }, { which: 'modify' }])
 })
 
-test('a class that does not exist: Pending, an event, no call', async (t) => {
+test('a missing class leads to the status Pending and an event, without a call', async (t) => {
   const at = await modifying(t)
   await want(t, t.name('platinum'))
   const claim = await untilState(t, 'Pending')
@@ -132,13 +132,13 @@ test('a class that does not exist: Pending, an event, no call', async (t) => {
   equal(partOf(writes[0], 'status'), { modifyVolumeStatus: { status: 'Pending' } })
 })
 
-test('a volume of another driver is left alone', async (t) => {
+test('a volume of another driver is not modified', async (t) => {
   const at = await modifying(t, { bound: { pv: { csi: { driver: 'other.example.com' } } } })
   await want(t, t.name('gold'))
   await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
 })
 
-test('VolumeAttributesClass=false switches it off', async (t) => {
+test('no volume is modified with VolumeAttributesClass=false', async (t) => {
   const driver = await t.driver({ controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
   const at = await scene(t, { driver, args: ['--feature-gates=VolumeAttributesClass=false'] })
   await createTier(t, 'gold')
@@ -148,14 +148,14 @@ test('VolumeAttributesClass=false switches it off', async (t) => {
   equal(at.resizer.gate.requestsOf('volumeattributesclasses'), [])
 })
 
-test('the API is discovered at start', async (t) => {
+test('the API of VolumeAttributesClasses is discovered at the start', async (t) => {
   const at = await modifying(t)
   const [discovery] = at.resizer.gate.requests.filter(({ path }) => path === '/apis/storage.k8s.io/v1')
   equal(discovery?.method, 'GET')
   ok((await at.resizer.line('"VolumeAttributesClass v1 API is available"')).startsWith('I'))
 })
 
-test('an API server without the class: the gate goes off, resizing works', async (t) => {
+test('volumes are expanded but not modified if the API server lacks VolumeAttributesClasses', async (t) => {
   const driver = await t.driver({ controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
   const gate = await t.gate()
   const body = { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'storage.k8s.io/v1', resources: [] }
@@ -168,7 +168,7 @@ test('an API server without the class: the gate goes off, resizing works', async
   equal(at.resizer.gate.requestsOf('volumeattributesclasses'), [])
 })
 
-test('a new size and a new class in one edit: both happen', async (t) => {
+test('a new size and a new class in one edit cause an expansion and a modification', async (t) => {
   const at = await modifying(t, { controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
   const resources = { requests: { storage: '2Gi' } }
   await editClaim(t, { spec: { volumeAttributesClassName: t.name('gold'), resources } })
@@ -183,11 +183,11 @@ test('a new size and a new class in one edit: both happen', async (t) => {
     equal(await warningsOf(t), [])
     return
   }
-  // The originals may lock the claim into conflicts; both calls are made nevertheless.
+  // The Go originals may repeat conflicting patches without end, but they make both calls.
   await eventually('both calls', () => modifies(at).length > 0 && expands(at).length > 0)
 })
 
-test('a hundred claims of a class are modified at once', { only: 'ours', within: 180_000 }, async (t) => {
+test('a hundred claims with one class are modified', { only: 'ours', within: 180_000 }, async (t) => {
   const at = await modifying(t)
   const suffixes = Array.from({ length: 100 }, (_, index) => `-${index}`)
   const gold = t.name('gold')
@@ -201,7 +201,7 @@ test('a hundred claims of a class are modified at once', { only: 'ours', within:
 const ongoing = (message: string) => ({ type: 'ModifyingVolume', status: 'True', message })
 const failed = (reason: string, message: string) => ({ type: 'ModifyVolumeError', status: 'True', reason, message })
 
-test('a missing secret: the state stays in progress, retried', async (t) => {
+test('a modification with a missing secret stays in progress and is retried', async (t) => {
   const csi = { controllerExpandSecretRef: { name: t.name('no'), namespace: 'default' } }
   const at = await modifying(t, { bound: { pv: { csi } }, args: ['--retry-interval-start=300ms'] })
   await want(t, t.name('gold'))
@@ -210,14 +210,14 @@ test('a missing secret: the state stays in progress, retried', async (t) => {
   const claim = await getClaim(t)
   equal(stateOf(claim), { status: 'InProgress', targetVolumeAttributesClassName: t.name('gold') })
   equal(conditionsOf(claim), ['ModifyingVolume=True'])
-  // Ours reports the cause to the user.
+  // Only our resizer reports the reason in an event.
   const text = `error getting secret ${t.name('no')} in namespace default: secrets "${t.name('no')}" not found`
   if (t.ours) ok((await untilEvent(t, 'VolumeModifyFailed')).endsWith(text))
   else equal(await warningsOf(t), [])
   await eventually('retries', () => at.resizer.linesWith('cannot get error status').length >= 3)
 })
 
-test('InvalidArgument: infeasible, both conditions, event, then slowly', async (t) => {
+test('InvalidArgument leads to the status Infeasible, two conditions, an event and rare retries', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=5m'] })
   at.driver.on('ControllerModifyVolume', { code: 3, message: 'no such tier' })
   await want(t, t.name('gold'))
@@ -246,7 +246,7 @@ for (const [code, name] of [
   [13, 'Internal'],
   [9, 'FailedPrecondition'],
 ] as const) {
-  test(`${name}: final, stays in progress, retried with backoff`, async (t) => {
+  test(`a modification that fails with ${name} stays in progress and is retried with backoff`, async (t) => {
     const at = await modifying(t, { args: ['--retry-interval-start=400ms'] })
     at.driver.on('ControllerModifyVolume', { code, message: 'why' })
     await want(t, t.name('gold'))
@@ -262,7 +262,7 @@ for (const [code, name] of [
   })
 }
 
-test('a driver that fails without a message leaves a reason and no message', async (t) => {
+test('an error of the driver without a message leads to a condition with a reason and no message', async (t) => {
   const at = await modifying(t)
   at.driver.on('ControllerModifyVolume', { code: 13, message: '' })
   await want(t, t.name('gold'))
@@ -272,7 +272,7 @@ test('a driver that fails without a message leaves a reason and no message', asy
   ok(sent.every((body) => !body.includes('"message":""')))
 })
 
-test('an error that is not final pins the class until it has ended', async (t) => {
+test('another class waits while an earlier modification may be running', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })
   await want(t, t.name('gold'))
@@ -292,7 +292,7 @@ test('an error that is not final pins the class until it has ended', async (t) =
   equal(tiersOf(at).at(-1), 'silver')
 })
 
-test('reverted while it is infeasible: cancelled', async (t) => {
+test('an infeasible modification ends when the user withdraws the request', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-max=5m'] })
   at.driver.on('ControllerModifyVolume', { code: 3, message: 'no' })
   await want(t, t.name('gold'))
@@ -309,7 +309,7 @@ test('reverted while it is infeasible: cancelled', async (t) => {
   await never('a call', () => modifies(at).length > before, 700)
 })
 
-test('a modification in progress when the resizer starts continues with the recorded class', async (t) => {
+test('a modification in progress at the start of the resizer continues with the recorded class', async (t) => {
   const at = await modifying(t)
   at.driver.on('ControllerModifyVolume', 'hang')
   await want(t, t.name('gold'))
@@ -322,7 +322,7 @@ test('a modification in progress when the resizer starts continues with the reco
   equal(tiersOf(at).slice(1), ['gold', 'silver'])
 })
 
-test('the volume cannot be patched: retried, and the driver called again', async (t) => {
+test('a modification is retried with another call if the volume cannot be patched', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=300ms'] })
   at.resizer.gate.inject(
     'PATCH persistentvolumes',
@@ -334,7 +334,7 @@ test('the volume cannot be patched: retried, and the driver called again', async
   equal(await warningsOf(t), [])
 })
 
-test('back to the class it has: a call with that class’s parameters', async (t) => {
+test('a request for the current class after an infeasible class leads to a call with its parameters', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-max=5m'] })
   await modify(t, 'silver')
   at.driver.on('ControllerModifyVolume', (call) =>
@@ -348,14 +348,14 @@ test('back to the class it has: a call with that class’s parameters', async (t
   equal(conditionsOf(claim), [])
 })
 
-test('Pending for a class that is missing, then another: modified to that', async (t) => {
+test('a claim that is pending for a missing class is modified to another requested class', async (t) => {
   await modifying(t)
   await want(t, t.name('platinum'))
   await untilState(t, 'Pending')
   equal(conditionsOf(await modify(t, 'gold')), [])
 })
 
-test('infeasible is retried after --retry-interval-max', async (t) => {
+test('an infeasible modification is retried after --retry-interval-max', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=3s'] })
   at.driver.on('ControllerModifyVolume', { code: 3, message: 'no' })
   await want(t, t.name('gold'))

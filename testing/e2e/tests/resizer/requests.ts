@@ -24,7 +24,7 @@ import {
 
 const test = testsOf('resizer', 'resize')
 
-test('a request that fits needs nothing', async (t) => {
+test('a claim with its requested size causes no call and no write', async (t) => {
   const at = await scene(t)
   await bound(t)
   await never('a write', () => at.resizer.gate.writes().length > 0, 800)
@@ -39,7 +39,7 @@ const NOT_OURS: readonly (readonly [what: string, parts: (t: TestContext) => Bou
     (t) => ({ pv: { claimRef: { namespace: 'default', name: t.name('pvc'), uid: 'another' } } }),
   ],
   [
-    'a claim whose resizer annotation names us, while the volume is another’s',
+    'a claim with our name as its resizer, but a volume of another driver,',
     (t) => ({
       claim: { metadata: { annotations: { 'volume.kubernetes.io/storage-resizer': t.driverName } } },
       pv: { csi: { driver: 'other.example.com' } },
@@ -48,7 +48,7 @@ const NOT_OURS: readonly (readonly [what: string, parts: (t: TestContext) => Bou
 ]
 
 for (const [what, parts] of NOT_OURS) {
-  test(`${what} is left alone`, async (t) => {
+  test(`${what} causes no call and no write`, async (t) => {
     const at = await scene(t)
     await raised(t, parts(t))
     await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
@@ -56,7 +56,7 @@ for (const [what, parts] of NOT_OURS) {
   })
 }
 
-test('a claim that is not bound waits', async (t) => {
+test('an unbound claim causes no call', async (t) => {
   const at = await scene(t)
   await grown(t)
   const before = expands(at).length
@@ -64,7 +64,7 @@ test('a claim that is not bound waits', async (t) => {
   await never('a call', () => expands(at).length > before, 800)
 })
 
-test('the volume is missing: an error line, retried with backoff', async (t) => {
+test('a claim with a missing volume is logged as an error and retried with backoff', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const { pv } = await bound(t)
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
@@ -76,7 +76,7 @@ test('the volume is missing: an error line, retried with backoff', async (t) => 
   await eventually('retries', () => at.resizer.linesWith(text).length >= 3)
 })
 
-test('a raised request found at start is expanded', async (t) => {
+test('a request that grew while no resizer ran is expanded at the start', async (t) => {
   const first = await scene(t)
   await first.resizer.endBy('SIGKILL')
   await raised(t)
@@ -84,7 +84,7 @@ test('a raised request found at start is expanded', async (t) => {
   await resized(t, '2Gi')
 })
 
-test('raised during the call: the first size is finished, the larger follows', async (t) => {
+test('a larger request during the call is expanded after the first size', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 700 })
   await raised(t)
@@ -98,7 +98,7 @@ test('raised during the call: the first size is finished, the larger follows', a
   )
 })
 
-test('ten claims run in parallel', async (t) => {
+test('ten claims are expanded in parallel by default', async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
   const pvcs: string[] = []
@@ -110,14 +110,14 @@ test('ten claims run in parallel', async (t) => {
   equal(Math.max(...expands(at).map(({ start }) => runningAt(start))), 10)
 })
 
-test('--workers=0: the process runs without work', async (t) => {
+test('the resizer runs without work with --workers=0', async (t) => {
   const at = await scene(t, { args: ['--workers=0'] })
   await raised(t)
   await never('a call', () => expands(at).length > 0, 1500)
   equal(at.resizer.exit, undefined)
 })
 
-test('the claim is deleted during the call: no failure', async (t) => {
+test('a claim that is deleted during the call does not end the resizer', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 700 })
   const { pvc } = await raised(t)
@@ -127,7 +127,7 @@ test('the claim is deleted during the call: no failure', async (t) => {
   equal(at.resizer.exit, undefined)
 })
 
-test('--worker-threads is accepted here too', { only: 'ours' }, async (t) => {
+test('the resizer accepts --worker-threads as --workers', { only: 'ours' }, async (t) => {
   await scene(t, { args: ['--worker-threads=3'] })
   await grown(t)
 })
@@ -147,7 +147,7 @@ async function refusedOnce(t: TestContext, setup: SceneSetup = {}): Promise<Resi
 const offline = (t: TestContext): string =>
   `Warning VolumeResizeFailed Unable to expand default/${t.name('pvc')} because CSI driver ${t.driverName} only supports offline expansion and volume is currently in-use`
 
-inUse('FailedPrecondition while a pod uses the claim: no more calls, an event, until the pod is deleted', async (t) => {
+inUse('FailedPrecondition stops the calls until the pod that uses the claim is deleted', async (t) => {
   const at = await refusedOnce(t)
   await usedBy(t)
   await pause(300)
@@ -165,7 +165,7 @@ inUse('FailedPrecondition while a pod uses the claim: no more calls, an event, u
   ok(Date.now() - gone < 3000)
 })
 
-inUse('a pod that ended does not count', async (t) => {
+inUse('a pod that has ended does not stop the calls', async (t) => {
   const at = await refusedOnce(t)
   await usedBy(t)
   await t.api.merge(
@@ -178,14 +178,14 @@ inUse('a pod that ended does not count', async (t) => {
   await eventually('more calls', () => expands(at).length >= 4)
 })
 
-inUse('a pod of another namespace or of another claim does not count', async (t) => {
+inUse('a pod of another namespace or of another claim does not stop the calls', async (t) => {
   const at = await refusedOnce(t)
   await usedBy(t, 'pod', t.name('other'))
   await ask(t, '2Gi')
   await eventually('more calls', () => expands(at).length >= 4)
 })
 
-inUse('a claim that was not refused is expanded under its pods', async (t) => {
+inUse('a claim that the driver does not refuse is expanded while pods use it', async (t) => {
   const at = await scene(t)
   await bound(t)
   await usedBy(t)
@@ -195,7 +195,7 @@ inUse('a claim that was not refused is expanded under its pods', async (t) => {
   equal(expands(at).length, 1)
 })
 
-inUse('--handle-volume-inuse-error=false: pods are not read, the call is made at every retry', async (t) => {
+inUse('each retry calls the driver without a read of pods with --handle-volume-inuse-error=false', async (t) => {
   const args = ['--retry-interval-start=300ms', '--retry-interval-max=300ms', '--handle-volume-inuse-error=false']
   const at = await refusedOnce(t, { args })
   await usedBy(t)
@@ -204,7 +204,7 @@ inUse('--handle-volume-inuse-error=false: pods are not read, the call is made at
   equal(at.resizer.gate.requestsOf('pods'), [])
 })
 
-inUse('many waiting claims of a namespace need one list and one watch', { only: 'ours' }, async (t) => {
+inUse('many waiting claims of a namespace cause one list and one watch of pods', { only: 'ours' }, async (t) => {
   const at = await refusedOnce(t)
   const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
   for (const suffix of suffixes) {
@@ -230,7 +230,7 @@ async function eventsOn(t: TestContext, name = t.name('pvc')): Promise<readonly 
   return (await t.api.list(EVENTS, 'default')).filter(({ involvedObject }) => involvedObject.name === name)
 }
 
-events('every field of an event', async (t) => {
+events('each field of an event has the expected value', async (t) => {
   await scene(t)
   const { pvc, pv } = await grown(t)
   await untilEvent(t, 'VolumeResizeSuccessful')
@@ -277,7 +277,7 @@ events('a repeated event increases the count', async (t) => {
   equal(patch?.contentType, 'application/strategic-merge-patch+json')
 })
 
-events('many different events are combined from the tenth on', async (t) => {
+events('many different events about one object are combined from the tenth event on', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   at.driver.on('ControllerExpandVolume', (_, nth) => ({ code: 13, message: `reason ${nth}` }))
   await raised(t)
@@ -291,7 +291,7 @@ events('many different events are combined from the tenth on', async (t) => {
   ok(single.length >= 8 && single.length <= 10, `${single.length} single events`)
 })
 
-events('a flood is dropped, and work continues', { within: 180_000 }, async (t) => {
+events('too many events are dropped, and the work continues', { within: 180_000 }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=50ms', '--retry-interval-max=50ms'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   await raised(t)
@@ -301,7 +301,7 @@ events('a flood is dropped, and work continues', { within: 180_000 }, async (t) 
   ok(writes.length <= 56, `${writes.length} writes of events`)
 })
 
-events('each event is a log line too', async (t) => {
+events('each event is also logged as a line', async (t) => {
   const at = await scene(t, { args: ['-v=0'] })
   const { pvc, pv } = await grown(t)
   const line = await at.resizer.line(`object="default/${pvc}"`)

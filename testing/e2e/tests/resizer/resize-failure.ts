@@ -59,7 +59,7 @@ const NOT_FINAL: readonly (readonly [code: number, name: string])[] = [
   [14, 'Unavailable'],
 ]
 
-/** One claim for each code, each refused by it. */
+/** Creates one claim for each code. The driver refuses its expansion with that code. */
 async function refusedBy(t: TestContext, codes: typeof FINAL): Promise<ResizerScene> {
   const at = await scene(t, { args: ['--retry-interval-start=60s', '--kube-api-qps=200', '--kube-api-burst=200'] })
   at.driver.on('ControllerExpandVolume', ({ request }) => {
@@ -73,7 +73,7 @@ async function refusedBy(t: TestContext, codes: typeof FINAL): Promise<ResizerSc
   return at
 }
 
-test('final errors: ControllerResizeError, the status stays in progress', async (t) => {
+test('a final error sets ControllerResizeError, and the status stays in progress', async (t) => {
   const at = await refusedBy(t, FINAL)
   for (const [code, name] of FINAL) {
     const claim = await getClaim(t, t.name(`pvc-${code}`))
@@ -92,7 +92,7 @@ test('final errors: ControllerResizeError, the status stays in progress', async 
   equal(partOf(mark, 'metadata') ?? {}, aimed(t, await getClaim(t, t.name('pvc-13'))))
 })
 
-test('infeasible errors: the status says so, and ControllerResizeError', async (t) => {
+test('an infeasible error sets ControllerResizeError and the status ControllerResizeInfeasible', async (t) => {
   const at = await refusedBy(t, INFEASIBLE)
   for (const [code, name] of INFEASIBLE) {
     const claim = await getClaim(t, t.name(`pvc-${code}`))
@@ -106,7 +106,7 @@ test('infeasible errors: the status says so, and ControllerResizeError', async (
   equal(partOf(mark, 'status', 'allocatedResourceStatuses'), { storage: 'ControllerResizeInfeasible' })
 })
 
-test('errors that are not final: no condition, the recorded size stays', async (t) => {
+test('an error that is not final sets no condition, and the recorded size stays', async (t) => {
   await refusedBy(t, NOT_FINAL)
   for (const [code, name] of NOT_FINAL) {
     const claim = await getClaim(t, t.name(`pvc-${code}`))
@@ -132,7 +132,7 @@ const TEXTS: readonly (readonly [what: string, pv: (t: TestContext) => object, w
 ]
 
 for (const [what, pv, why] of TEXTS) {
-  test(`${what}: the event says so, and there is no call`, async (t) => {
+  test(`an event reports the reason and no call is made if ${what}`, async (t) => {
     const at = await scene(t)
     await raised(t, { pv: pv(t) })
     equal(await untilEvent(t, 'VolumeResizeFailed'), `Warning VolumeResizeFailed ${failedText(t, why(t))}`)
@@ -142,7 +142,7 @@ for (const [what, pv, why] of TEXTS) {
   })
 }
 
-test('the mark of the start is refused: no event, no call, backoff', async (t) => {
+test('no call is made and no event is recorded if the patch before the call is refused', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', ETCD_TIRED, { times: 2 })
   await grown(t)
@@ -152,7 +152,7 @@ test('the mark of the start is refused: no event, no call, backoff', async (t) =
   equal(expands(at).length, 1)
 })
 
-test('the patch of the volume is refused: the event names it, and the driver is called again', async (t) => {
+test('an event reports a refused patch of the volume, and the driver is called again', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   at.resizer.gate.inject(
     'PATCH persistentvolumes',
@@ -173,13 +173,13 @@ const FORBIDDEN = refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbi
 for (const [what, answer, step, ends] of [
   ['the last patch', { reply: {} }, 'resize finished', ({ status }) => status?.capacity?.['storage'] === '2Gi'],
   [
-    'the last patch before the node step',
+    'the last patch before the work of the kubelet',
     NODE_STEP,
     'node expansion required',
     (claim) => statusWord(claim) === 'NodeResizePending',
   ],
 ] satisfies readonly [string, Answer, string, (claim: PersistentVolumeClaim) => boolean][]) {
-  test(`${what} is refused: the event names the step`, async (t) => {
+  test(`an event reports that ${what} is refused`, async (t) => {
     const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
     at.driver.on('ControllerExpandVolume', answer)
     const marks = (): readonly WireRequest[] => at.resizer.gate.writes('persistentvolumeclaims/status')
@@ -194,7 +194,7 @@ for (const [what, answer, step, ends] of [
   })
 }
 
-test('the error mark is refused: the event reports both', async (t) => {
+test('an event reports both errors if the error of the driver cannot be saved', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', FORBIDDEN, {
@@ -208,7 +208,7 @@ test('the error mark is refused: the event reports both', async (t) => {
   )
 })
 
-test('capacity 0: the volume keeps its size and an event says why', async (t) => {
+test('a driver that returns capacity 0 leads to an event, and the volume keeps its size', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s'] })
   at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: 0n } })
   await raised(t)
@@ -216,7 +216,7 @@ test('capacity 0: the volume keeps its size and an event says why', async (t) =>
   equal((await getVolume(t)).spec?.capacity, { storage: '1Gi' })
 })
 
-test('a secret that is not UTF-8 is not sent damaged', async (t) => {
+test('the expansion fails without a call if the secret is not UTF-8', async (t) => {
   const secretRef = await t.createSecret({ key: Buffer.from([0xff, 0xfe]) })
   const at = await scene(t)
   await raised(t, { pv: { csi: { controllerExpandSecretRef: secretRef } } })
@@ -227,15 +227,15 @@ test('a secret that is not UTF-8 is not sent damaged', async (t) => {
 const again = testsOf('resizer', 'resize again')
 
 /**
- * Changes the claim for the originals. After a concurrent write, they can fail with conflicts until another client
- * changes the claim.
+ * Changes the claim if the Go originals run. After a concurrent write, they can fail with conflicts until another
+ * client changes the claim.
  */
 async function nudge(t: TestContext): Promise<void> {
   if (t.ours) return
   await editClaim(t, { metadata: { labels: { nudged: String(Date.now()) } } })
 }
 
-again('backoff between the attempts of one size', async (t) => {
+again('the retries of one size have a growing backoff', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=2s'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   await raised(t)
@@ -254,14 +254,14 @@ again('backoff between the attempts of one size', async (t) => {
     )
 })
 
-again('success after a failure clears the conditions', async (t) => {
+again('a success after a failure clears the conditions', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   at.driver.on('ControllerExpandVolume', (_, nth) => (nth < 3 ? { code: 13, message: 'no' } : { reply: {} }))
   const { claim } = await grown(t)
   equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
 })
 
-again('infeasible: retried once each --retry-interval-max', async (t) => {
+again('an infeasible size is retried once in each --retry-interval-max', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=3s'] })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
   await raised(t)
@@ -271,11 +271,11 @@ again('infeasible: retried once each --retry-interval-max', async (t) => {
   ok(quick <= 2, `${quick} quick tries`)
   await eventually('another', () => expands(at).length > quick, { within: 4000 })
   await pause(2000)
-  // The originals notice only at the next read that a claim belongs to the slow ones: up to three tries each time.
+  // The Go originals notice only at the next read that a claim is infeasible: up to three tries each time.
   ok(expands(at).length <= quick + (t.ours ? 1 : 3), `${expands(at).length} tries`)
 })
 
-again('infeasible, then a smaller request: attempted at once', async (t) => {
+again('a smaller request is tried at once after an infeasible size', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-max=5m'] })
   at.driver.on('ControllerExpandVolume', ({ request }) =>
     requiredBytes(request) > 2 * GI ? { code: 11, message: 'too big' } : { reply: {} },
@@ -289,7 +289,7 @@ again('infeasible, then a smaller request: attempted at once', async (t) => {
   equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
 })
 
-again('a final error, then a smaller request: attempted at once', async (t) => {
+again('a smaller request is tried at once after a final error', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', ({ request }) =>
     requiredBytes(request) > 2 * GI ? { code: 13, message: 'too big' } : { reply: {} },
@@ -301,7 +301,7 @@ again('a final error, then a smaller request: attempted at once', async (t) => {
   await resized(t, '2Gi')
 })
 
-again('an error that is not final pins the size until it has ended', async (t) => {
+again('a smaller request waits while the earlier expansion may be running', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   let busy = true
   at.driver.on('ControllerExpandVolume', () => (busy ? { code: 10, message: 'busy' } : { reply: {} }))
@@ -316,7 +316,7 @@ again('an error that is not final pins the size until it has ended', async (t) =
   equal(claim.spec?.resources?.requests?.['storage'], '2Gi')
 })
 
-again('an infeasible claim found at start is attempted once, then slowly', async (t) => {
+again('an infeasible claim is tried once at the start of the resizer, and then rarely', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=60s'] })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
   await raised(t)
@@ -330,7 +330,7 @@ again('an infeasible claim found at start is attempted once, then slowly', async
   ok(expands(at).length <= before + (t.ours ? 1 : 2), `${expands(at).length - before} tries`)
 })
 
-again('an unrelated change during the slow retries causes no call', async (t) => {
+again('a change of labels does not cause a call for an infeasible claim', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-max=5m'] })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
   await raised(t)

@@ -35,13 +35,13 @@ const test = testsOf('resizer', 'resize')
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
-/** A body with its times replaced, so that it can be compared. */
+/** Returns a body with its timestamps replaced by `TIME`, so that it can be compared. */
 function timeless(body: unknown): unknown {
   const text = JSON.stringify(body, (_, value) => (typeof value === 'string' && TIME.test(value) ? 'TIME' : value))
   return JSON.parse(text)
 }
 
-test('without a node step: writes, bodies, call, events, in order', async (t) => {
+test('an expansion patches the claim, calls the driver, patches volume and claim, and records events', async (t) => {
   const at = await scene(t)
   const { pv } = await bound(t)
   await pause(300)
@@ -97,7 +97,7 @@ test('without a node step: writes, bodies, call, events, in order', async (t) =>
   ])
 })
 
-test('an expansion with a node step: kubelet does the rest', async (t) => {
+test('an expansion with a node step leaves the status NodeResizePending for the kubelet', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', NODE_STEP)
   const { pv } = await raised(t)
@@ -138,7 +138,7 @@ test('an expansion with a node step: kubelet does the rest', async (t) => {
   await never('another call', () => expands(at).length > 1, 700)
 })
 
-test('after kubelet’s step the annotation of the PV is removed', { alone: true }, async (t) => {
+test('pre-resize-capacity is removed from the PV after the kubelet has finished', { alone: true }, async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', NODE_STEP)
   await raised(t)
@@ -152,7 +152,7 @@ test('after kubelet’s step the annotation of the PV is removed', { alone: true
   equal(expands(at).length, 1)
 })
 
-test('AnnotateFsResize=false: no annotation on the PV', async (t) => {
+test('pre-resize-capacity is not written to the PV with AnnotateFsResize=false', async (t) => {
   const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
   at.driver.on('ControllerExpandVolume', NODE_STEP)
   await raised(t)
@@ -170,7 +170,7 @@ test('the annotation node-expansion-not-required is removed by the next expansio
   equal(partOf(mark, 'metadata', 'annotations'), { [NO_NODE_STEP]: null })
 })
 
-test('foreign conditions and foreign keys of the status stay', async (t) => {
+test('conditions and status keys of other controllers stay', async (t) => {
   const at = await scene(t)
   const status = {
     conditions: [{ type: 'Foreign', status: 'True', reason: 'r', message: 'm' }],
@@ -196,7 +196,7 @@ test('foreign conditions and foreign keys of the status stay', async (t) => {
   })
 })
 
-test('the driver may return more than the request', async (t) => {
+test('the objects show the returned size if the driver returns more than the requested size', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(3 * GI + 1024) } })
   await raised(t)
@@ -205,7 +205,7 @@ test('the driver may return more than the request', async (t) => {
   equal((await getVolume(t)).spec?.capacity, { storage: '3145729Ki' })
 })
 
-test('node-only driver: no call, the volume gets the size, kubelet does the rest', async (t) => {
+test('a node-only driver gets no call, and the volume and the claim get the size for the kubelet', async (t) => {
   const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })
   ok(
@@ -233,7 +233,7 @@ const SIZES: readonly (readonly [asked: string, bytes: string, allocated: string
   ['1Ti', String(1024 * GI), '1Ti', '1Ti'],
 ]
 
-test('sizes: bytes to the driver, canonical forms in the objects', async (t) => {
+test('the driver gets sizes in bytes, and the objects show canonical quantities', async (t) => {
   const at = await scene(t)
   for (const [index] of SIZES.entries()) await bound(t, { suffix: `-${index}` })
   for (const [index, [asked]] of SIZES.entries()) await ask(t, asked, t.name(`pvc-${index}`))
@@ -288,7 +288,7 @@ const REQUESTS: readonly RequestRow[] = [
 ]
 
 for (const { what, pv, claim = {}, capable = false, capability } of REQUESTS) {
-  test(`the request carries ${what}`, async (t) => {
+  test(`the expansion request contains ${what}`, async (t) => {
     const at = await scene(t, {
       controller: ['EXPAND_VOLUME', ...(capable ? ['SINGLE_NODE_MULTI_WRITER' as const] : [])],
     })
@@ -297,7 +297,7 @@ for (const { what, pv, claim = {}, capable = false, capability } of REQUESTS) {
   })
 }
 
-test('the secret is read live and sent', async (t) => {
+test('the secret is read for the call and sent', async (t) => {
   const secretRef = await t.createSecret({ a: 'b' })
   const at = await scene(t)
   await grown(t, { pv: { csi: { controllerExpandSecretRef: secretRef } } })
@@ -312,7 +312,7 @@ for (const [args, seconds] of [
   [['--timeout=44s', '--resize-timeout=33s'], 44],
   [['--timeout=10s', '--resize-timeout=33s'], 10],
 ] as const) {
-  test(`the deadline with ${args.join(' ') || 'no flag'} is ${seconds} s`, async (t) => {
+  test(`the deadline of an expansion with ${args.join(' ') || 'no flag'} is ${seconds} s`, async (t) => {
     const at = await scene(t, { args })
     await grown(t)
     const { timeoutMs = 0 } = expands(at)[0] ?? {}

@@ -35,7 +35,7 @@ export interface SceneSetup extends SidecarSetup {
   readonly watches?: readonly string[]
 }
 
-/** A driver that expands to the requested size, and the resizer, watching. */
+/** Starts a driver that expands to the requested size, and a resizer. Waits until the resizer watches. */
 export async function scene(
   t: TestContext,
   { controller = EXPAND, node = [], prepare, watches, ...setup }: SceneSetup = {},
@@ -64,7 +64,7 @@ export interface Bound {
   readonly pv: string
 }
 
-/** A claim bound to a volume, as the volume controller writes them. */
+/** Creates a claim that is bound to a volume, as the PersistentVolume controller binds them. */
 export async function bound(t: TestContext, parts: BoundParts = {}): Promise<Bound> {
   const { size = '1Gi', volumeSize = size, suffix = '', namespace = t.namespace } = parts
   const names = { pvc: t.name(`pvc${suffix}`), pv: t.name(`pv${suffix}`) }
@@ -109,14 +109,14 @@ export async function ask(t: TestContext, size: string, pvc = t.name('pvc')): Pr
 
 type RaisedParts = Omit<BoundParts, 'namespace'> & { readonly to?: string }
 
-/** A bound claim that requests more. */
+/** Creates a bound claim, and then raises its request. */
 export async function raised(t: TestContext, { to = '2Gi', ...parts }: RaisedParts = {}): Promise<Bound> {
   const made = await bound(t, parts)
   await ask(t, to, made.pvc)
   return made
 }
 
-/** The claim with its new size. */
+/** Creates a bound claim, raises its request, and waits until it has the new size. */
 export async function grown(
   t: TestContext,
   parts: RaisedParts = {},
@@ -129,7 +129,7 @@ export function editClaim(t: TestContext, body: object, name = t.name('pvc')): P
   return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name }, body)
 }
 
-/** A pod that uses a claim. */
+/** Creates a pod that uses a claim. */
 export function usedBy(t: TestContext, what = 'pod', pvc = t.name('pvc')): Promise<unknown> {
   const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]
   return t.create(PODS, pod(t.namespace, t.name(what), volumes))
@@ -159,7 +159,7 @@ export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Prom
   return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
 }
 
-/** Additional metadata of a patch: ours contains the uid of the object, the originals' does not. */
+/** Returns the metadata in a patch: our patches contain the UID of the object, those of the Go originals do not. */
 export function aimed(
   t: TestContext,
   { metadata }: PersistentVolume | PersistentVolumeClaim,
@@ -167,17 +167,17 @@ export function aimed(
   return t.ours ? { uid: metadata?.uid ?? '' } : {}
 }
 
-/** How a patch removes the last known key of a map. The originals remove the map, and with it what others have added. */
+/** Returns how a patch removes the last known key of a map. The Go originals remove the whole map. */
 export function withoutKey(t: TestContext, key: string): object | null {
   return t.ours ? { [key]: null } : null
 }
 
-/** The body of a patch, without an empty `metadata`. */
+/** Returns the body of a patch, without an empty `metadata`. */
 export function bodyOf(metadata: object, rest: object = {}): object {
   return Object.keys(metadata).length > 0 ? { metadata, ...rest } : rest
 }
 
-/** `Resizing=True`, in the order of the list. */
+/** Returns the conditions in their order, for example `Resizing=True`. */
 export function conditionsOf({ status }: PersistentVolumeClaim): string[] {
   return (status?.conditions ?? []).map(({ type, status: value }) => `${type}=${value}`)
 }
@@ -190,25 +190,25 @@ export function expands({ driver }: ResizerScene): readonly Call[] {
   return driver.callsOf('ControllerExpandVolume')
 }
 
-/** The requested sizes of the calls, in GiB. */
+/** Returns the requested sizes of the calls, in GiB. */
 export function sizesOf(at: ResizerScene): number[] {
   return expands(at).map(({ request }) => Number(requiredBytes(request)) / GI)
 }
 
-/** The status that kubelet writes after it has grown the file system. */
+/** Writes the status that the kubelet writes after it has expanded the file system. */
 export function kubeletFinishes(t: TestContext, size: string): Promise<PersistentVolumeClaim> {
   const status = { capacity: { storage: size }, allocatedResourceStatuses: null, conditions: null }
   return patchStatus(t, t.name('pvc'), { status })
 }
 
-/** Events about this object, `Type Reason Message xCount`, oldest first. */
+/** Returns the events about an object as `Type Reason Message`, oldest first. */
 export async function eventsOf(t: TestContext, name = t.name('pvc')): Promise<string[]> {
   const events = (await t.api.list(EVENTS, t.namespace)).filter(({ involvedObject }) => involvedObject.name === name)
   const sorted = [...events].sort((a, b) => orderOf(a).localeCompare(orderOf(b)))
   return sorted.map(({ type, reason, message }) => `${type} ${reason} ${message}`)
 }
 
-/** Names end in the nanoseconds of the first time, in hexadecimal. */
+/** Returns the end of an event's name, which contains the time of the event in hexadecimal nanoseconds. */
 function orderOf({ metadata }: Event): string {
   return metadata.name?.split('.').at(-1) ?? ''
 }
@@ -221,7 +221,7 @@ export function untilEvent(t: TestContext, text: string, name = t.name('pvc')): 
   return eventually(`an event with ${text}`, async () => (await eventsOf(t, name)).find((each) => each.includes(text)))
 }
 
-/** One line for each write to the test's own objects: each resizer also tidies volumes that are not its own. */
+/** Returns one line for each write to objects of this test. A resizer also writes to volumes of other tests. */
 export function outline(t: TestContext, requests: readonly WireRequest[]): string[] {
   return requests
     .filter(({ name = '' }) => name.startsWith(`${t.id}-`))
@@ -230,7 +230,7 @@ export function outline(t: TestContext, requests: readonly WireRequest[]): strin
 
 const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses']
 
-/** A driver that modifies, the classes gold and silver, and a claim. */
+/** Starts a driver that modifies volumes and a resizer, and creates the classes gold and silver and a claim. */
 export async function modifying(
   t: TestContext,
   setup: SceneSetup & { readonly bound?: BoundParts } = {},
@@ -243,7 +243,7 @@ export async function modifying(
   return at
 }
 
-/** A VolumeAttributesClass with this tier as its parameter. */
+/** Creates a VolumeAttributesClass with this tier as its parameter. */
 export async function createTier(t: TestContext, tier: string, driver = t.driverName): Promise<string> {
   await t.create(VOLUME_ATTRIBUTES_CLASSES, attributesClass(t.name(tier), driver, { tier }))
   return t.name(tier)
@@ -267,7 +267,7 @@ export function modified(t: TestContext, className: string): Promise<PersistentV
 }
 
 export const modifies = ({ driver }: ResizerScene): readonly Call[] => driver.callsOf('ControllerModifyVolume')
-/** The tier, and no other parameter. */
+/** Returns the tier in the parameters of a call. Fails if there is another parameter. */
 export function tierOf({ request }: Call): unknown {
   const { tier, ...others } = request['mutable_parameters'] as Record<string, unknown>
   equal(others, {})

@@ -13,19 +13,19 @@ export type ClassRunState =
 
 /** All facts that decide about one claim's class. Objects are numbers: see `Numbered`. */
 export interface ClassState {
-  /** The state of the API server. */
+  /** The numbers of the claim and of the volume at the API server. */
   readonly claim: number
   readonly pv: number
   /** True if the class bronze exists. */
   readonly bronze: boolean
-  /** The state of the caches. A cache is late if it differs. */
+  /** The numbers of the claim and of the volume in the caches. They differ if a cache is late. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The class of the volume in the storage back end. */
   readonly has: string
   /** The class that the back end may still be applying after a call without a definite result. Empty without any. */
   readonly changing: string
-  /** The memory of the process. */
+  /** The memory of the process: whether a modification may be running, and whether the driver has refused it. */
   readonly uncertain: boolean
   readonly slow: boolean
   /** The queue of the process, and the class that the claim waits for. */

@@ -23,10 +23,10 @@ export type SizeRunState =
 
 /** All facts that decide about one claim's size. Objects are numbers: see `Numbered`. */
 export interface SizeState {
-  /** The state of the API server. */
+  /** The numbers of the claim and of the volume at the API server. */
   readonly claim: number
   readonly pv: number
-  /** The state of the caches. A cache is late if it differs. */
+  /** The numbers of the claim and of the volume in the caches. They differ if a cache is late. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The size in the storage back end, in Gi. */
@@ -36,7 +36,7 @@ export interface SizeState {
   readonly editsLeft: number
   /** The size that the back end may still be applying after a call without a definite result; 0 if there is none. */
   readonly growing: number
-  /** The memory of the process. */
+  /** The memory of the process: whether the last expansion has failed for good, and whether it is delayed. */
   readonly finallyFailed: boolean
   readonly slow: boolean
   /** The queue of the process. */
