@@ -11,7 +11,7 @@ const USAGE = `A cluster on this machine that shows what the CSI sidecars do.
 
 Usage: ${PROGRAM} [options]`
 
-/** Throws one line that says what is wrong with the arguments. */
+/** Parses the arguments. An invalid argument throws an error of one line. */
 export async function readCommandLine(
   args: readonly string[],
   write: (text: string) => void,
