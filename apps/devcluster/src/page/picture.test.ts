@@ -30,7 +30,7 @@ function row(name: string, change: Partial<Row> = {}): Row {
 const place = (name: string, state: Place['state']): Place => ({ node: name, state, pods: [] })
 const pod = (name: string, on: string) => ({ key: `default/${name}`, node: on, phase: 'Running', deleting: false })
 
-/** `node-1: pod app Running, volume data mounted`. */
+/** Returns one text for each box, such as `node-1: pod app Running, volume data mounted`. */
 function drawn(...items: readonly Item[]): readonly string[] {
   return pictureOf(items).boxes.map(({ name, notes, chips }) => {
     const texts = chips.map(({ kind, name: what, state }) => `${kind} ${what} ${state}`)
@@ -39,7 +39,7 @@ function drawn(...items: readonly Item[]): readonly string[] {
 }
 
 describe('the picture of the cluster', () => {
-  it('shows the nodes in their order, with unusual states', () => {
+  it('shows the nodes in the order of their numbers, with unusual states', () => {
     expect(drawn(node('node-10'), node('node-9', { ready: false, schedulable: false }))).toEqual([
       'node-9, not ready, cordoned: ',
       'node-10: ',
@@ -64,7 +64,7 @@ describe('the picture of the cluster', () => {
     ])
   })
 
-  it('knows a volume again after a move, and has a key for each of its places', () => {
+  it('keeps the key of a volume that moves, and gives a volume on two nodes two keys', () => {
     const keysOf = (...places: readonly Place[]) =>
       pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
         chips.map(({ key }) => key).join(),
@@ -81,7 +81,7 @@ describe('the picture of the cluster', () => {
     expect(drawn(without)).toEqual(['Volumes on no node: '])
   })
 
-  it('leaves out what would be too many, and counts it', () => {
+  it('shows a limited number of nodes and volumes, and counts the others', () => {
     const nodes = Array.from({ length: 14 }, (_, index) => node(`node-${index + 1}`))
     const rows = Array.from({ length: 15 }, (_, index) => row(`data-${index + 1}`))
     const { boxes, moreNodes } = pictureOf([...nodes, ...rows])

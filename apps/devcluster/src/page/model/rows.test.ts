@@ -11,7 +11,7 @@ const running = pod({ phase: 'Running' })
 const GIB = 1024 ** 3
 
 describe('a row of the page', () => {
-  it('shows a claim with its pods and its volume: desired and actual state', () => {
+  it('shows a claim with its pods and its volume, as desired and actual state', () => {
     const { claim } = boundPair({ claim: { request: '2Gi' } })
     expect(row({ claim, volume: { ...boundPair().volume, capacity: '2Gi' }, pods: [running] })).toMatchObject({
       id: 'claim/default/data',
@@ -22,7 +22,7 @@ describe('a row of the page', () => {
     })
   })
 
-  it('shows a volume that has no claim, and a pod that has none', () => {
+  it('shows a volume without a claim, and a pod without a claim', () => {
     const none = { claimKey: undefined, claim: undefined }
     expect(row({ ...none, volume: volume() }, 'volume/pv-1')).toMatchObject({ name: 'pv-1', pods: [] })
     expect(row({ ...none, volume: undefined, pods: [running] }, 'pod/default/app')).toMatchObject({
@@ -30,7 +30,7 @@ describe('a row of the page', () => {
     })
   })
 
-  it('counts as stuck at once if no retry helps, later if one may, and never while it waits for a user', () => {
+  it('counts as stuck at once if no retry helps, later if a retry may help, and never while it waits for a user', () => {
     const { volume: _, claim } = boundPair({ claim: { phase: 'Pending', volumeName: '' } })
     const stuckFor = (reason: string, minutes: number): readonly boolean[] => {
       const view = rowView({ claim, volume: undefined, pods: [], binding: { type: 'Normal', reason, message: '' } })
@@ -76,7 +76,7 @@ describe('a row of the page', () => {
       [{ node: 'node-1', state: 'mounted', pods: ['app', 'b'] }],
     ],
   ]
-  it.each(places)('shows at its node %s', (_, change, pods, expected) => {
+  it.each(places)('shows on the node of its volume %s', (_, change, pods, expected) => {
     const attachments = change === undefined ? [] : [attachment(change)]
     expect(row({ attachments, pods })?.places).toEqual(expected)
   })

@@ -15,7 +15,7 @@ export interface Field {
 export interface ActionForm {
   readonly title: string
   readonly button: string
-  /** It has a button elsewhere, and no form among the others. */
+  /** The action has no form in the list of forms, but a button elsewhere on the page. */
   readonly hidden?: true
   readonly fields: readonly Field[]
 }
