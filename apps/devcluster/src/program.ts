@@ -5,7 +5,7 @@ import { openLog } from '@csi-sidecars/telemetry'
 import type { RunParts } from './run.ts'
 import { styleFor } from './terminal/printer.ts'
 
-/** Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts. A second one ends the process at once. */
+/** Returns an AbortSignal that the first SIGINT, SIGTERM or SIGHUP aborts. A second one ends the process at once. */
 export function signalOfTerminal(): AbortSignal {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
