@@ -19,7 +19,7 @@ function grown(capacityBytes: bigint, code = 0): readonly string[] {
   )
 }
 
-describe('the size of an answer', () => {
+describe('the size in the answer to a create or an expand', () => {
   it('passes if it is the required size, larger up to the limit, or absent', () => {
     expect([made(10n), made(11n), made(11n, 11n), made(0n), grown(10n), grown(0n)].flat()).toEqual([])
   })
@@ -30,7 +30,7 @@ describe('the size of an answer', () => {
     expect(grown(9n)).toEqual(['ControllerExpandVolume of vol answered with 9 bytes where 10 were required'])
   })
 
-  it('does not count if the call failed', () => {
+  it('passes unchecked if the call failed', () => {
     expect(grown(9n, 13)).toEqual([])
   })
 })

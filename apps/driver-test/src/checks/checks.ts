@@ -1,4 +1,4 @@
-/** The promises of a CSI driver that an observer can check: a name for reports, and a sentence. */
+/** The promises of a CSI driver that the test checks. Each has a name and a sentence for reports. */
 export const CHECKS = {
   idempotence: 'A call that is repeated after it has succeeded succeeds again',
   oneVolume: 'The same name gives the same volume',
