@@ -18,7 +18,7 @@ else {
   } else runWith(node)
 }
 
-/** The path of a Node.js that npm keeps in its cache. */
+/** Returns the path of a new enough Node.js, which npm downloads into its cache. */
 function fetchNode(needs) {
   const wanted = nodePackages[`${process.platform}-${process.arch}`]
   if (wanted === undefined) return undefined

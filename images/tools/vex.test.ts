@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { ROOT, readBundle, readJson, SIDECARS } from './bundle.ts'
 import { homeOf } from './fill.ts'
 
-/** The form is that of https://openvex.dev, version 0.2.0. */
+/** A statement in the format of https://openvex.dev, version 0.2.0. */
 interface Statement {
   readonly vulnerability: { readonly '@id'?: string; readonly name: string }
   readonly products: readonly { readonly '@id': string; readonly subcomponents?: readonly object[] }[]
@@ -46,7 +46,7 @@ describe('images/vex.openvex.json', () => {
     expect(Number.isInteger(vex.version) && vex.version > 0).toBe(true)
   })
 
-  it('contains one statement for each weakness', () => {
+  it('contains one statement for each CVE or GHSA ID', () => {
     const names = named.map(([name]) => name)
     expect(names.length).toBeGreaterThan(0)
     expect(names.filter((name) => !/^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[\w]{4}){3})$/.test(name))).toEqual([])
@@ -71,8 +71,8 @@ describe('images/vex.openvex.json', () => {
     expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
-  // The reasons say that nothing uses these. A bundle that begins to use one makes its statement wrong.
-  it.each(SIDECARS)('gives reasons that hold for the code of %s', (name) => {
+  // Several statements are true only because no bundle uses these functions, flags and formats.
+  it.each(SIDECARS)('gives reasons that are true for the code of %s', (name) => {
     const { file, flags } = readBundle(name)
     const text = readFileSync(file, 'latin1')
     expect(text.match(/brotli|randomUUID|randomInt|createObjectURL|realpathSync|\bzip\w*Archive/gi)).toBeNull()

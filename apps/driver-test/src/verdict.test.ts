@@ -20,8 +20,8 @@ function seed(number: number, ...findings: readonly Finding[]): SeedResult {
   return { ...rest, title: `seed ${number}`, seed: number, findings }
 }
 
-describe('the verdict of a seed', () => {
-  it('names each finding with its number, and refers to an earlier seed', () => {
+describe('the printed verdict of a seed', () => {
+  it('lists each finding with its count, and refers to an earlier seed with the same finding', () => {
     const withCalls = { ...gone, calls: ['+1.000 s ListVolumes'] }
     const first = verdictOf(seed(1, withCalls), [])
     const text = 'volume vol-1 is gone (2 times)'
@@ -32,14 +32,14 @@ describe('the verdict of a seed', () => {
     expect(second.details?.({ rule, text })).toEqual(['as in seed 1'])
   })
 
-  it('says when it was interrupted, or all is kept', () => {
+  it('states that all promises were kept, or that the seed was interrupted', () => {
     expect(verdictOf(seed(1), []).summary).toBe('9 actions, 20 calls, all promises kept')
     expect(verdictOf({ ...seed(1), interrupted: true }, []).summary).toBe('9 actions, 20 calls, interrupted')
   })
 })
 
-describe('the time of the remaining seeds', () => {
-  it('appears after a seed with findings, computed from the time of that seed', () => {
+describe('the estimated time of the remaining seeds', () => {
+  it('appears after a seed with findings', () => {
     expect(remainingText({ ...seed(1, gone), seconds: 60.2 }, 2)).toBe(
       '2 more seeds: up to 122 s, if each takes 61 s as seed 1 did. --patience shortens them.',
     )
@@ -53,8 +53,8 @@ describe('the time of the remaining seeds', () => {
   })
 })
 
-describe('two runs side by side', () => {
-  it('show the findings of only one run, and the number of calls of each', () => {
+describe('the comparison of two runs', () => {
+  it('shows the findings of only one run, and the number of calls in each', () => {
     const rule = 'NodeStageVolume of vol-3 was called while it is not attached to n1'
     const callsOf = new Map([['DeleteVolume', 7]])
     const other = { ...seed(1, leak), title: 'seed 1, with /originals', clusterFaults: [rule], callsOf }
@@ -69,7 +69,7 @@ describe('two runs side by side', () => {
     ])
   })
 
-  it('report equal findings', () => {
+  it('states that the findings are equal', () => {
     expect(comparisonOf(seed(1, gone), seed(1, { ...gone, text: 'volume vol-8 is gone' }))).toEqual([
       '1: seed 1, 2: seed 1',
       'Both have found the same.',

@@ -55,7 +55,7 @@ describe('choices', () => {
   })
 })
 
-it('an occurrence depends on what happens and how often, not on what else happens', () => {
+it('the randomness of an event depends on its name and its count, not on other events', () => {
   const alone = new Occurrences(3)
   const expected = [alone.next('a')(), alone.next('a')()]
   const mixed = new Occurrences(3)

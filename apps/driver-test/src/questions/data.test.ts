@@ -11,7 +11,7 @@ import { checkData } from './data.ts'
 const folder = mkdtempSync(join(tmpdir(), 'contents-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Returns the findings for a driver whose volumes hold files and bytes. */
+/** Returns the findings of `checkData` for an emulated driver that stores files and bytes, with one bug or none. */
 async function found(bug?: ContentBug) {
   const placing = copies()
   return await foundDirectly(
@@ -25,7 +25,7 @@ async function found(bug?: ContentBug) {
 }
 
 describe('checkData', () => {
-  it('accepts a correct driver, and leaves nothing', async () => {
+  it('accepts a correct driver, and leaves no volume', async () => {
     expect(await found()).toEqual({ findings: [], left: [] })
     expect(readdirSync(join(folder, 'none'))).toEqual([])
   })

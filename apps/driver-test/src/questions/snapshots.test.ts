@@ -7,7 +7,7 @@ const found = async (options: { readonly bug?: SnapshotBug; readonly readyAfter?
   await foundDirectly(({ driver }) => keepSnapshots(driver, options), checkSnapshots, { controller: SNAPSHOTS })
 
 describe('checkSnapshots', () => {
-  it('finds nothing in a correct driver, and leaves nothing', async () => {
+  it('accepts a correct driver, and leaves no volume', async () => {
     expect(await found({})).toEqual({ findings: [], left: [] })
   })
 
