@@ -155,7 +155,7 @@ function report({ path, line, found, advice }) {
   process.exitCode = 1
 }
 
-// Each row refuses its own example and no plain text.
+// Checks that each pattern refuses its own example, and that no pattern refuses a plain text.
 function checkTheTables() {
   for (const rules of [COMMENTS, TEST_NAMES]) {
     for (const { pattern, refused, fine } of rules) {

@@ -8,7 +8,7 @@ import { isPotentiallyEmpty, toUnicodeSet } from 'regexp-ast-analysis'
 import { analyse } from 'scslre'
 
 const FILES = ['libs/*/src/**/*.ts', 'apps/*/src/**/*.ts']
-/** Tests, and programs that only run on a developer's machine. */
+/** The files that are not checked: tests, and programs that run only on a developer's machine. */
 const LEFT_OUT =
   /\.test\.ts$|\/testing\/|\/gen\/|^libs\/(emulator|disturb|volume-controllers)\/|^apps\/(devcluster\/src\/(?!page\/)|driver-test\/)/
 const REASON = /^\s*(?:\/\/|\*|\/\*\*?) bounded: \S/
@@ -44,8 +44,8 @@ function isSuperLinear(source, flags) {
 }
 
 /**
- * Whether a search that fails behind a loop may begin once more within what the loop has passed over, again and again,
- * as for /error: (.*)$/ in a text of many `error: `.
+ * Reports whether a failed search may start again at every position inside the text that a loop has just matched. Then
+ * the time is quadratic, as for /error: (.*)$/ in a text of many `error: `.
  */
 function isSearchedAgain(source, flags) {
   const parsed = new RegExpParser().parsePattern(source, 0, source.length, {

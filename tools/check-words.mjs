@@ -143,7 +143,7 @@ function refusedIn(text, path) {
   })
 }
 
-// One space more at each border within a name, whose places `splits` holds; all else keeps its place.
+// Returns the text in lower case with spaces between the parts of each name, and the positions of these spaces.
 function plainText(text) {
   const joined = text.replaceAll(/\n[ \t]*(?:\/\/|\*|#)?/g, (gap) => ' '.repeat(gap.length))
   const splits = []
@@ -181,7 +181,7 @@ function printCounts(findings) {
   console.log(`${String(findings.length).padStart(6)} in all`)
 }
 
-// Each row refuses its own example, and plain texts pass.
+// Checks that each pattern refuses its own example, and that plain texts pass.
 function checkTheTable() {
   for (const { pattern, example } of WORDS) {
     const found = plainText(example).plain.match(new RegExp(`\\b(?:${pattern})\\b`))

@@ -1,5 +1,5 @@
-// `npm run walk` does what a newcomer does. It runs the lines of the section "See it" of README.md.
-// They run in a copy of the last commit without git history, without Go on the PATH. Each line must exit with 0 and without a warning.
+// `npm run walk` runs the commands in the section "See it" of README.md, like a new user. They run in a copy of the
+// last commit, without git history and without Go on the PATH. Each command must exit with 0 and print no warning.
 // `npm run walk -- start` runs only the lines with the word `start`.
 // The script runs on any Node, because a newcomer may have an old one.
 import { execFileSync, spawn } from 'node:child_process'
@@ -30,7 +30,7 @@ if (good) rmSync(place, { recursive: true })
 else console.log(`what was said is in ${join(place, LOG)}`)
 process.exitCode = good ? 0 : 1
 
-/** The indented lines below the heading. */
+/** Returns the npm commands in the section "See it". */
 function linesOf(text) {
   const section = text.split(/^## /m).find((part) => part.startsWith('See it\n')) ?? ''
   return [...section.matchAll(/^ {4}(npm .*?)(?:\s+#.*)?$/gm)].map(([, line]) => line)

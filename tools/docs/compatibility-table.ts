@@ -6,7 +6,7 @@ import { ROOT } from './source-texts.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-/** The version that a Go module is required with. */
+/** Returns the required version of a Go module in a go.mod file. */
 export function requiredModule(path: string, module: string, text = read(path)): string {
   const version = new RegExp(`^\\s*${module} v(\\S+)`, 'm').exec(text)?.[1]
   if (version === undefined) throw new Error(`${path} does not require ${module}`)

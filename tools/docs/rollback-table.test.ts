@@ -17,7 +17,7 @@ describe('the rollback section of docs/migration.md', () => {
   }
 
   it.each(SIDECARS.map(({ app, value }) => [app, value.flags] as const))(
-    'names each flag of the %s that its original does not know, and no other',
+    'names exactly the flags of the %s that its original does not have',
     (app, flags) => {
       const names = [...STANDARD_FLAGS, ...flags].flatMap((flag) => [
         flag.name,
