@@ -1,6 +1,6 @@
-// Refuses regular expressions of the sidecars and of kubectl csi whose time grows faster than the text: a driver, an
-// API server or a file could block the process with a few kilobytes. If the text is short for another reason, the line
-// above says `// bounded: <reason>`. An expression that is built from parts needs such a line, too.
+// Refuses regular expressions of the sidecars and of kubectl csi that take more than linear time. A driver or an API
+// server could block the process with a few kilobytes. If the text is always short, or if the expression is built from
+// parts, the line above must contain `// bounded: <reason>`.
 import { globSync, readFileSync } from 'node:fs'
 import { RegExpParser } from '@eslint-community/regexpp'
 import { parseSync, Visitor } from 'oxc-parser'

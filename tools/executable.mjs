@@ -1,6 +1,6 @@
 // Packs Node.js and a program into a single executable, in the working directory:
 //   node executable.mjs MAIN OUTPUT
-// The executable contains the path of MAIN as given, so the path must not name the folder of the build.
+// The executable contains the given path of MAIN. A relative path keeps the folder of the build out of it.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'

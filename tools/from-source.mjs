@@ -9,7 +9,7 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 export const bin = (name) => join(root, 'node_modules', '.bin', name)
 
 export const OLDEST_NODE = 26
-/** A build that takes longer than this is not from the cache, so a line explains the wait. */
+/** The time after which a line explains the wait, because the build does not come from the cache. */
 const QUIET_MS = 1500
 
 /** Returns the path of the Node.js that `npm ci` has installed, or of the running one if it is new enough. */

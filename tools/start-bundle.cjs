@@ -19,7 +19,7 @@ const SCRIPT_OPTIONS = '--max-semi-space-size=1'
 const HEAP_GROWTH = '--heap-growing-percent=60'
 const CACHE = 'bundle.cache'
 
-// Without a listener the signal would open Node's debugger.
+// Without a listener SIGUSR1 would open Node's debugger.
 process.on('SIGUSR1', () => undefined)
 startAgain(sea.isSea() ? undefined : SCRIPT_OPTIONS)
 const { filename, text, cachedData } = sea.isSea() ? carried() : besides(__filename)

@@ -1,5 +1,5 @@
-// `npm run build` of this package: writes the files that the Dockerfile needs into dist, in one folder for each
-// sidecar.
+// The script of `npm run build` in images: it writes the files for the Dockerfile into images/dist, in one folder for
+// each sidecar.
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Bundle, ROOT, readBundle, SIDECARS, START } from './bundle.ts'
@@ -10,7 +10,7 @@ const NODE = '/usr/bin/node'
 /** Fills a folder with the build context of the Dockerfile. */
 export function makeContext(folder: string, root = ROOT): void {
   rmSync(folder, { recursive: true, force: true })
-  // Any user must be able to read the files, and equal files must become equal layers.
+  // The umask lets any user read the files, and gives equal files equal layers on every machine.
   process.umask(0o022)
   for (const name of SIDECARS) fill(join(folder, name), readBundle(name, root))
   for (const file of ['images/Dockerfile', 'images/code-caches.cjs', 'tools/make-code-cache.cjs']) {

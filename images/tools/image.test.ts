@@ -129,7 +129,7 @@ withBuildah('an image of the Dockerfile', () => {
     const licences = join(rootOf(name), 'usr/share/licenses')
     expect(readFileSync(join(licences, name, 'THIRD-PARTY-NOTICES'), 'utf8')).toContain('@grpc/grpc-js')
     expect(readFileSync(join(licences, 'node/LICENSE'), 'utf8')).toContain('Node.js')
-    // Scanners find the bundled packages by these files.
+    // Scanners recognize a bundled package by its package.json.
     const grpc = join(licences, name, 'node_modules/@grpc/grpc-js/package.json')
     expect(JSON.parse(readFileSync(grpc, 'utf8'))).toMatchObject({ name: '@grpc/grpc-js', license: 'Apache-2.0' })
     expect(readdirSync(join(rootOf(name), 'usr/bin'))).toEqual(['node'])

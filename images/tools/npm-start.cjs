@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program that npx runs, with any Node.js: if it is too old, npm fetches a newer one.
+// The program that npx runs with any Node.js. If that is too old, npm downloads a newer Node.js.
 'use strict'
 const { spawn, spawnSync } = require('node:child_process')
 const { constants } = require('node:os')

@@ -1,6 +1,6 @@
 import type { Command } from './commands.ts'
 
-/** The file of this repository that runs a command of a document. `sign` is a text in the file that shows this. */
+/** The file of this repository that runs certain commands of documents. It must contain the text `sign`. */
 export interface RunBy {
   readonly lines: RegExp
   readonly by: string
@@ -18,8 +18,8 @@ const CHECK = '.github/workflows/check.yml'
 const LINES_OF_DOCUMENTS = 'testing/e2e/tests/ground/documents.ts'
 
 /**
- * The patterns match `path: line`, and the first match counts. A command with other options counts as run if its
- * program is run.
+ * The files that run the commands of documents, or the reasons why none does. The first pattern that matches
+ * `path: line` counts. Options need not be the same.
  */
 export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   // Commands for a cluster.

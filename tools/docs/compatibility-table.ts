@@ -13,7 +13,7 @@ export function requiredModule(path: string, module: string, text = read(path)):
   return version
 }
 
-/** Returns the table of versions that this version works with. Each cell comes from the file that the tests use. */
+/** Returns the table of versions of Kubernetes, CSI and the originals that this version is tested with. */
 export function compatibilityTable(): string {
   const kubernetes = ['testing/e2e/control-plane/go.mod', 'testing/e2e/control-plane-1.37/go.mod'].map((path) =>
     requiredModule(path, 'k8s.io/kubernetes'),

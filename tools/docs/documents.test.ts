@@ -60,7 +60,7 @@ it('docs/architecture.md names only functions and fields that exist in the code'
   expect(named.filter((name) => !sources.includes(name))).toEqual([])
 })
 
-describe('the version that documents name', () => {
+describe('the version in documents', () => {
   const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
 
   it('equals the version of the sidecars (npm run version-packages)', () => {

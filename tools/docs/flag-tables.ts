@@ -42,7 +42,7 @@ export function ownFlags(app: AppName): string {
   )
 }
 
-/** Returns the table of the livenessprobe's flags, with their names in a process with other controllers. */
+/** Returns the table of the livenessprobe's flags, which have a prefix in a process with other sidecars. */
 export function livenessprobeFlags(): string {
   const { prefix } = LIVENESSPROBE
   return table(

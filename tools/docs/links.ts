@@ -26,7 +26,7 @@ function leadsSomewhere(from: string, text: string, link: string): boolean {
   return anchorsOf(target).has(anchor)
 }
 
-/** Returns the names of a document's headings in links. */
+/** Returns the anchors of a document's headings, as links name them. */
 export function anchorsOf(text: string): ReadonlySet<string> {
   const headings = [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)
   return new Set(headings.map(slugOf))

@@ -3,7 +3,7 @@ import { basename, dirname, join, matchesGlob } from 'node:path'
 import { type Document, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
-/** Paths that exist only after a build or a run, or that are never in the repository. */
+/** The pattern of paths that are not part of the repository, for example the output of a build. */
 const MADE = /(?:^|\/)(?:dist|\.cache|node_modules|coverage)(?:\/|$)/
 const FOLDERS = 'apps|libs|testing|docs|charts|images|tools|proto|\\.github|\\.ci|\\.changeset'
 /** The pattern of texts that mean a file or folder of the repository: `libs/x/src/y.ts`, `apps/*`, `y.ts`. */

@@ -82,7 +82,7 @@ describe('the documentation', () => {
     // The flags of the driver test are the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
-    // A flag of the driver test names the executable of one sidecar. The runtime sources do not include the previews.
+    // Each sidecar is also the name of a flag of the driver test. The runtime sources lack provisioner and snapshotter.
     for (const app of [...APPS, 'provisioner', 'snapshotter']) {
       flags.add(app)
       for (const [, name = ''] of read(`apps/${app}/src/flags.ts`).matchAll(/name: '([a-z][a-z-]*)'/g)) {

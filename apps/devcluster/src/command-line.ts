@@ -37,7 +37,7 @@ export async function readCommandLine(
   return values === 'answered' || options === undefined ? 'answered' : options
 }
 
-/** Runs the embedded cluster by a command line. Returns the exit code. */
+/** Runs csi-devcluster with the arguments of a command line. Returns the exit code. */
 export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
   return runCommandLine(
     (write) => readCommandLine(args, write),

@@ -1,6 +1,6 @@
 import type { SidecarApp } from './cluster/binaries.ts'
 
-/** A flag that needs a value. */
+/** Returns the definition of a flag that needs a text or a number as its value. */
 export const textFlag = (describe: string) => ({ type: 'string', describe, requiresArg: true }) as const
 export const numberFlag = (describe: string) => ({ type: 'number', describe, requiresArg: true }) as const
 

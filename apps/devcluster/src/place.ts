@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** The folder of this module or of its bundle: `src` or `dist` of the package, or the npm package. */
+/** The folder of the running code: `src` or `dist` in the repository, or the folder of the npm package. */
 export const HERE = new URL('./', import.meta.url)
 
 /** True if the program runs as TypeScript, not as a bundle. */

@@ -39,7 +39,7 @@ export async function readCommandLine(
   return values === 'answered' || options === undefined ? 'answered' : options
 }
 
-/** Tests a driver by a command line. Returns the exit code. */
+/** Runs csi-driver-test with the arguments of a command line. Returns the exit code. */
 export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
   return runCommandLine(
     (write) => readCommandLine(args, write),

@@ -22,7 +22,7 @@ export function parametersOf(flag: string, texts: readonly string[] = []): Reado
   )
 }
 
-/** Returns the parameters as texts: `type=fast`. */
+/** Returns the parameters as texts such as `type=fast`. */
 export function pairsOf(parameters: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(parameters).map((pair) => pair.join('='))
 }

@@ -26,7 +26,7 @@ export interface TestOptions {
   readonly csiDriverFile: string | undefined
   /** The folder for the nodes. Without it the test creates one. */
   readonly data: string | undefined
-  /** The driver's IDs of its nodes. Empty: the node service is asked. */
+  /** The node IDs that the driver knows. Empty: the test asks the node service by NodeGetInfo. */
   readonly nodeIds: readonly string[]
   /** The kinds of volumes to try. Undefined: all kinds that the driver accepts. */
   readonly capabilities: readonly Kind[] | undefined

@@ -132,7 +132,7 @@ function pictureName(file: string, title: string, index: number): string {
   return `${basename(file, '.md')}-${title.replaceAll(' ', '-')}-${index + 1}.svg`
 }
 
-/** Returns the pictures for the folder of the Markdown file, by name. */
+/** Returns the SVG pictures to which the Markdown report refers, by file name. */
 export function picturesOf({ results }: TestReport, file: string): ReadonlyMap<string, string> {
   return new Map(
     results.flatMap(({ title, findings }) =>

@@ -54,7 +54,7 @@ export interface SeedParts {
   readonly clock: Clock
   readonly log: Logger
   readonly onProgress?: (progress: SeedProgress) => void
-  /** Starts substitutes for the sidecars, in tests. */
+  /** Starts substitutes for the sidecars. Only tests use it. */
   readonly substitutes?: (cluster: Devcluster) => void
 }
 

@@ -44,7 +44,7 @@ export interface SeedRun {
 const PRINTED = 10
 
 /**
- * Runs all seeds and prints a line and the findings for each; the last line counts them. Returns true if every seed
+ * Runs all seeds. Prints one line and the findings for each seed, and at the end the counts. Returns true if every seed
  * passes.
  */
 export async function runSeeds(seeds: readonly number[], options: SeedRun): Promise<boolean> {

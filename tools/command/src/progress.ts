@@ -43,7 +43,7 @@ export class Progress {
     this.#show()
   }
 
-  /** Prints a line that stays, above the line of progress. */
+  /** Prints a permanent line above the line of progress. */
   printLine(line: string): void {
     const terminal = this.#stream.isTTY === true
     this.#stream.write(terminal ? `${CLEAR_LINE}${line}\n` : `${line}\n`)

@@ -67,7 +67,7 @@ export interface Connection {
 /** Returns the flags that connect a sidecar to the driver and to the API server. */
 export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: Connection): readonly string[] {
   const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
-  // The provisioner creates no volume while it waits for the topology of a node.
+  // The feature gate Topology would block the provisioner until a node reports its topology.
   return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
 }
 
@@ -84,7 +84,7 @@ export interface SidecarParts {
   readonly stack: AsyncDisposableStack
 }
 
-/** Starts the sidecars that have a binary and that the driver supports. */
+/** Starts each sidecar that has a binary and whose capabilities the driver has. */
 export async function startSidecars(binaries: Binaries, parts: SidecarParts): Promise<readonly RunningSidecar[]> {
   const { driver, connection, directory, clock, log, onTrouble, stack } = parts
   const started: RunningSidecar[] = []

@@ -66,7 +66,7 @@ class RestartedSidecar implements Sidecar {
     return this.#options.logFile
   }
 
-  /** Resolves when the process has started; rejects when it cannot start. */
+  /** Starts the process. Rejects if it cannot be started. */
   async start(): Promise<void> {
     const { name, command, args, logFile, clock, log } = this.#options
     const output = openSync(logFile, 'a')

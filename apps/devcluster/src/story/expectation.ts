@@ -51,7 +51,7 @@ export function deleted<K extends Is>(is: K, { who, what, holds }: Turn<ObjectOf
 
 interface Call {
   readonly who: string
-  /** The objects of the call. */
+  /** Returns the objects of a call as a text. */
   readonly detail: (call: SeenCall) => string
   readonly fits?: (call: SeenCall) => boolean
 }

@@ -17,7 +17,7 @@ export const attachmentOn = (node: string) => ({ name: attachmentName(VOLUME, no
 export interface BoundVolumeOptions {
   readonly modes?: string[]
   readonly spec?: Partial<PersistentVolume['spec']>
-  /** The name of a second claim. */
+  /** The name of the claim. The default is `data`. */
   readonly claim?: string
   readonly name?: string
   readonly volumeHandle?: string

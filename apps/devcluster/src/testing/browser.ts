@@ -29,7 +29,7 @@ export interface BrowserPage extends AsyncDisposable {
   evaluate<T>(expression: string): Promise<T>
   /** Resolves as soon as the expression in the page is true. It is evaluated at each screen refresh. */
   until(expression: string): Promise<void>
-  /** Resolves when no element of the page moves. */
+  /** Resolves when all animations of the page have ended. */
   untilStill(): Promise<void>
   screenshot(): Promise<Buffer>
   /** Sets the size of the window and the colour scheme. */

@@ -1,4 +1,4 @@
-// usage: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
+// Usage: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
 // Takes screenshots of the page. With a folder it writes one for each state there. Without a folder it writes the light
 // and the dark picture of docs/pictures.
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -83,7 +83,7 @@ describe('the attach/detach controller', () => {
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     const removed = removePod(test, 'app')
     await held.arrived
-    // The status no longer lists the volume as attached, so a kubelet will not use it.
+    // The node status no longer lists the volume as attached, so a kubelet must not use it.
     expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesAttached ?? []).toEqual([])
     setInUse(test, 'node-1', [VOLUME_NAME])
     held.release()

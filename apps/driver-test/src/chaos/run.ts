@@ -25,7 +25,7 @@ export interface ChaosDriver extends WatchedDriver {
   /** The volume attributes of inline volumes. */
   readonly inlineAttributes?: Readonly<Record<string, string>>
   /**
-   * Kills the driver as SIGKILL does, and starts it again after this time. Undefined if the test did not start the
+   * Kills the driver with SIGKILL, and starts it again after this time. Undefined if the test has not started the
    * driver.
    */
   readonly crash?: (forMs: number) => Promise<void>
@@ -48,7 +48,7 @@ export interface ChaosTarget {
   /** Kills a sidecar with SIGKILL. It starts again by itself. */
   readonly killSidecar: (which: number) => Promise<void>
   readonly clock: Clock
-  /** Records the actions and their times, to find the cause of a violation. */
+  /** The log of the actions and observations, with their times, in which the cause of a violation can be found. */
   readonly log: Logger
   /** Called with each action, with each violation, and at the end of the faults. */
   readonly report?: ((news: ChaosEvent) => void) | undefined
@@ -57,7 +57,7 @@ export interface ChaosTarget {
 export type ChaosEvent =
   | { readonly is: 'action'; readonly action: ChaosAction }
   | { readonly is: 'violation'; readonly text: string }
-  /** The faults have ended. Everything has to converge. */
+  /** Reported when the faults have ended. From then on all objects have to converge. */
   | { readonly is: 'calm' }
 
 export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
@@ -207,7 +207,7 @@ function modifyClaim(
   if (changeBound(claim, { volumeAttributesClassName }, api)) classes.set(claim, volumeAttributesClassName)
 }
 
-/** The API server refuses to change the spec of a claim that is not bound yet. */
+/** Changes the spec of a claim if it is bound, because the API server refuses this for other claims. */
 function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiServer): boolean {
   const ref = inDefault(claim)
   if (api.get(PERSISTENT_VOLUME_CLAIMS, ref)?.status?.phase !== 'Bound') return false

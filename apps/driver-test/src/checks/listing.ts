@@ -4,9 +4,9 @@ import { certain, type KnownVolume, type VolumeTracker } from './volume-tracker.
 /** A volume in the answer to ListVolumes. */
 export interface Listed {
   readonly id: string
-  /** 0 if the driver does not report a size. */
+  /** The size in bytes. 0 if the driver does not report a size. */
   readonly capacity: bigint
-  /** Undefined if the driver does not list nodes. */
+  /** The IDs of the nodes to which the volume is published. Undefined if the driver does not list nodes. */
   readonly nodes: readonly string[] | undefined
 }
 

@@ -48,7 +48,7 @@ interface Answered {
  */
 export class Repetitions {
   readonly #answered = new Map<string, Answered>()
-  /** Calls that have succeeded or may have succeeded, by their object. */
+  /** The last call that has succeeded or got no answer, for each volume, node and path. */
   readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
   /** The running calls that repeat a successful call, by call ID, with that successful call. */
   readonly #repeating = new Map<number, Answered>()

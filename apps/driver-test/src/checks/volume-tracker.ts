@@ -10,7 +10,7 @@ export interface KnownVolume {
   readonly id: string
   readonly name: string
   exists: Certainty
-  /** 0 if the driver does not report a size. */
+  /** The size in bytes. 0 if the driver does not report a size. */
   capacity: bigint
   /** The certainty that the volume is attached, by node ID. */
   readonly nodes: Map<string, Certainty>

@@ -8,7 +8,7 @@ export interface Reply<R> {
   /** The gRPC code. */
   readonly code: number
   readonly message: string
-  /** Undefined if the call failed. */
+  /** The answer of the driver. Undefined if the call failed. */
   readonly response: R | undefined
 }
 

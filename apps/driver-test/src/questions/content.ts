@@ -9,7 +9,7 @@ export interface Content {
   readonly capability: VolumeCapability
   readonly write: (path: string, text: string) => Promise<void>
   readonly read: (path: string) => Promise<string>
-  /** Reports whether the volume has this number of bytes. Missing if only the driver knows its size. */
+  /** Reports whether the volume at the path has this number of bytes. Undefined for volumes with a file system. */
   readonly holds?: (path: string, bytes: bigint) => Promise<boolean>
 }
 

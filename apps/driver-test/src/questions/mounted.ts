@@ -44,8 +44,8 @@ export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Pick<Volume
 }
 
 /**
- * Attaches, stages and publishes the volume. Undefined if the driver refuses one of these calls, which is usually a
- * finding.
+ * Attaches, stages and publishes the volume. Undefined if the driver refuses one of these calls. A refusal with a code
+ * that is not in `refusals` is a finding.
  */
 export async function mount(setting: Setting, volume: Volume, use: Use): Promise<Mounted | undefined> {
   const { node, readonly = false, check = 'converges', capability = ONE_NODE, refusals = [], twice = false } = use

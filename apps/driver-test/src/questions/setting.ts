@@ -26,7 +26,7 @@ export interface SettingParts extends Pick<TestOptions, 'parameters' | 'inlineAt
   readonly abilities: Abilities
   readonly calls: DirectCalls
   readonly find: (broken: Violation) => void
-  /** Kills the driver as SIGKILL does, and starts it again at once. Undefined if the test did not start the driver. */
+  /** Kills the driver with SIGKILL and starts it again at once. Undefined if the test has not started the driver. */
   readonly kill: (() => void) | undefined
   /** Returns the options of the mount at the path. Undefined if nothing is mounted there. */
   readonly mountOptions: (path: string) => Promise<ReadonlySet<string> | undefined>
@@ -140,7 +140,7 @@ export interface Demand {
   readonly about: string | undefined
   /** The node service to call. Without it the controller service is called. */
   readonly driver?: Driver
-  /** The promise that another answer breaks. */
+  /** The promise that a wrong answer breaks. The default is `converges`. */
   readonly check?: CheckName
   /** The description of the request in a finding. The default is the method and the volume. */
   readonly what?: string

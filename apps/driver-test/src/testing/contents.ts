@@ -24,7 +24,7 @@ import type { CsiDriver } from '@csi-sidecars/emulator'
 import type { CheckName } from '../checks/checks.ts'
 import type { EmulatedParts } from './direct-setting.ts'
 
-/** Bugs in the content of volumes, and the promise that each one breaks. */
+/** The bugs in the content of volumes that a test can choose, and the promise that each bug breaks. */
 export const CONTENT_BUGS = {
   'data-forgotten': 'data',
   'data-stays-on-node': 'data',

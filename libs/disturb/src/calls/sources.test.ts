@@ -16,7 +16,7 @@ function watched(): {
   return { calls, live, seen, leave: () => undo.forEach((each) => void each()) }
 }
 
-describe('calls through a proxy', () => {
+describe('the source of calls through a proxy', () => {
   it('reports a call when it begins and when it ends', () => {
     const { calls, live, seen } = watched()
     const begun = callOf('CreateVolume', { name: 'v' })

@@ -29,7 +29,7 @@ export interface ProxiedCall {
   readonly code: number | undefined
   /** The driver's error message. */
   readonly message: string
-  /** Undefined if the call failed. */
+  /** The decoded response. Undefined if the call failed. */
   readonly response: Readonly<Record<string, unknown>> | undefined
   /** The injected fault. */
   readonly fault: CallFault['do'] | undefined
@@ -91,6 +91,6 @@ function decoded(body: Buffer, decode: (bytes: Buffer) => object): Readonly<Reco
   try {
     return { ...decode(body.subarray(FRAME_HEAD)) }
   } catch {
-    return undefined // the receiver will report it
+    return undefined // the receiver of the message reports the error
   }
 }

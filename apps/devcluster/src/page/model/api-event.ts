@@ -14,7 +14,7 @@ export interface CachedEvent extends Cached {
   readonly message: string
   /** How often the event has happened. */
   readonly count: number
-  /** Milliseconds since 1970. Undefined if the Event has no time. */
+  /** The time of the Event in milliseconds since 1970. Undefined if the Event has no time. */
   readonly at: number | undefined
 }
 

@@ -9,7 +9,7 @@ export class History {
   readonly #most: number
   readonly #base = new Map<string, Item>()
   #frames: { readonly frame: Frame; readonly bytes: number }[] = []
-  /** The number of frames at the beginning that the base already contains. */
+  /** The number of frames at the start of `#frames` whose changes `#base` already contains. */
   #folded = 0
   #bytes = 0
 

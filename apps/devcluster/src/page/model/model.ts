@@ -77,7 +77,7 @@ export class PageModel {
     this.#flush(line)
   }
 
-  /** Follows the cluster until the signal ends it. */
+  /** Keeps the model up to date until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { caches, driver, liveCalls } = this.#options
     const noCalls = (): (() => void) => () => undefined

@@ -1,4 +1,4 @@
-/** The actions of the page: the forms show this table, and the server accepts nothing else. */
+/** The table of the actions of the page. The page shows a form for each, and the server refuses other actions. */
 
 export type FieldKind = 'name' | 'claim' | 'pod' | 'node' | 'size' | 'class' | 'seconds' | 'number' | 'choice'
 

@@ -1,7 +1,7 @@
 import { clockTime, fill, make, setText } from './dom.ts'
 import type { LastCall, LastEvent, Level, Size, Wait } from './wire.ts'
 
-/** Elements that several parts of the page use. */
+/** Elements that several areas of the page use: tags, bars, calls and events. */
 
 export function tag(state: string, text = state, title?: string): HTMLElement {
   return make('span', { class: `tag ${state.replaceAll(' ', '-')}`, ...(title !== undefined && { title }) }, text)

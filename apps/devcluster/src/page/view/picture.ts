@@ -13,7 +13,7 @@ export interface Chip {
 export interface Box {
   readonly key: string
   readonly name: string
-  /** Unusual states of the node. */
+  /** The unusual states of the node, such as `not ready`. */
   readonly notes: readonly string[]
   readonly chips: readonly Chip[]
   /** The number of pods and volumes that are not drawn. */
@@ -79,7 +79,7 @@ function volumesOf({ id, name, volume, places }: Row): readonly (readonly [box: 
   return places.map(({ node, state }, index) => [`node/${node}`, chip(index === 0 ? id : `${id} ${node}`, state)])
 }
 
-/** The namespace is shown unless it is the default namespace. */
+/** Returns the name of an object. The namespace is left out if it is `default`. */
 export function short(key: string): string {
   return key.replace(/^default\//, '')
 }

@@ -1,7 +1,7 @@
 import type { Beginning, Frame, Item } from './wire.ts'
 import { apply, takeBack, type Undo } from './wire.ts'
 
-/** `live` shows the present. `stopped` shows one moment. `replaying` shows one moment after another. */
+/** The mode of the page. It shows the present (`live`), one past moment (`stopped`), or a replay of past moments. */
 export type Mode = 'live' | 'stopped' | 'replaying'
 
 /** The number of frames that the page keeps. The oldest are dropped. */

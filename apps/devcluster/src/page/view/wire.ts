@@ -13,7 +13,7 @@ export interface Wait {
   readonly why: string
   /** The message of Kubernetes or of the driver. */
   readonly message?: string
-  /** Milliseconds since 1970. */
+  /** The start of the wait in milliseconds since 1970. */
   readonly since: number
   /** The wait takes too long, or no retry helps. */
   readonly stuck: boolean
@@ -21,7 +21,7 @@ export interface Wait {
 
 /** A text of Kubernetes, of the driver or of a component, with its time. */
 export interface Message {
-  /** Milliseconds since 1970. */
+  /** The time of the text in milliseconds since 1970. */
   readonly at: number
   readonly text: string
   readonly bad?: boolean
@@ -44,7 +44,7 @@ export interface WantedClaim {
 
 export interface WantedPod {
   readonly key: string
-  /** Empty while the pod is not scheduled. */
+  /** The node of the pod. Empty while the pod is not scheduled. */
   readonly node: string
   readonly phase: string
   readonly deleting: boolean
@@ -75,7 +75,7 @@ export interface Place {
 export interface Snapshot {
   readonly name: string
   readonly state: 'taking' | 'ready' | 'deleting' | 'failing'
-  /** Empty while the size is unknown. */
+  /** The size of the snapshot. Empty while it is unknown. */
   readonly size: string
 }
 
@@ -176,7 +176,7 @@ export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Step | Abi
 
 /** One entry of the time line. */
 export interface TimelineEntry {
-  /** The id of an actor. */
+  /** The ID of the actor that has caused the entry. */
   readonly who: string
   readonly text: string
   readonly bad?: boolean
@@ -184,9 +184,9 @@ export interface TimelineEntry {
   readonly row?: string
 }
 
-/** The changes of one moment, usually caused by the event in `line`. */
+/** The changes of one moment: new and removed items, and the line about the event that has caused them. */
 export interface Frame {
-  /** Milliseconds since 1970. */
+  /** The time of the changes in milliseconds since 1970. */
   readonly at: number
   readonly line?: TimelineEntry
   readonly items?: readonly Item[]
