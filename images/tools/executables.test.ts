@@ -27,14 +27,14 @@ onLinux('the executables', () => {
   const first = (file: string): string => join(folder, 'first', file)
   const nameOf = (name: string): string => `${name}-${VERSION}-linux-${architecture}`
 
-  it('come with licences and checksums', () => {
+  it('the executables come with licences and checksums', () => {
     const expected = PROGRAMS.flatMap((name) => [nameOf(name), `${name}-${VERSION}-THIRD-PARTY-NOTICES.txt`])
     expect([...files].sort()).toEqual(['SHA256SUMS', ...expected].sort())
     const summed = execFileSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'first') }).toString()
     expect(summed.match(/: OK$/gm)).toHaveLength(expected.length)
   })
 
-  it.each(SIDECARS)('run without other files: %s', (name) => {
+  it.each(SIDECARS)('the executables run without other files: %s', (name) => {
     const coverage = join(folder, 'coverage')
     writeFileSync(join(folder, 'bad.cnf'), 'no equal sign\n')
     const env = { NODE_OPTIONS: '--no-such-option', NODE_V8_COVERAGE: coverage, OPENSSL_CONF: 'bad.cnf' }
@@ -43,7 +43,7 @@ onLinux('the executables', () => {
     expect(existsSync(coverage)).toBe(false)
   })
 
-  it('include kubectl-csi, which runs without other files and explains a failure in one line', () => {
+  it('the executables include kubectl-csi, which runs without other files and explains a failure in one line', () => {
     const program = first(nameOf('kubectl-csi'))
     const env = { NODE_OPTIONS: '--no-such-option', OPENSSL_CONF: 'bad.cnf', PATH: '/nowhere' }
     const run = (...args: readonly string[]) => spawnSync(program, args, { cwd: folder, env, encoding: 'utf8' })
@@ -57,12 +57,12 @@ onLinux('the executables', () => {
     expect(run('explain', '--help').stdout).toContain('explain')
   })
 
-  it.each(PROGRAMS)('do not contain the path of their build folder: %s', (name) => {
+  it.each(PROGRAMS)('the executables do not contain the path of their build folder: %s', (name) => {
     expect(readFileSync(first(nameOf(name))).includes(`${ROOT}/`)).toBe(false)
   })
 
   it(
-    'equal each other byte by byte if they are built twice',
+    'the executables equal each other byte by byte if they are built twice',
     () => {
       make('again')
       const sums = (out: string): string => readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')
@@ -72,7 +72,7 @@ onLinux('the executables', () => {
   )
 
   it(
-    'equal each other byte by byte if `npm run build` runs in another folder',
+    'the executables equal each other byte by byte if `npm run build` runs in another folder',
     () => {
       const other = join(folder, 'a folder with another name')
       copySources(other)

@@ -45,7 +45,7 @@ const FOREIGN = {
 
 const withBuildah = lacking === undefined ? describe : describe.skip
 
-withBuildah('an image of the Dockerfile', () => {
+withBuildah('the Dockerfile', () => {
   let store: ImageStore
   let shared: string
   const images = new Map<string, string>()
@@ -69,7 +69,7 @@ withBuildah('an image of the Dockerfile', () => {
     rmSync(shared, { recursive: true, force: true })
   })
 
-  it.each(SIDECARS)('sets the entry point of %s, but no command, port or working directory', (name) => {
+  it.each(SIDECARS)('an image sets the entry point of %s, but no command, port or working directory', (name) => {
     const { os, config: it } = config(name.replace('csi-', ''))
     expect(os).toBe('linux')
     expect(it.Entrypoint).toEqual([`/${name}`])
@@ -79,7 +79,7 @@ withBuildah('an image of the Dockerfile', () => {
     expect(it.Env).toContain('UV_USE_IO_URING=0')
   })
 
-  it.each(SIDECARS)('names the version, revision, source and licence of %s in its labels', (name) => {
+  it.each(SIDECARS)('an image names the version, revision, source and licence of %s in its labels', (name) => {
     expect(config(name.replace('csi-', '')).config.Labels).toMatchObject({
       'org.opencontainers.image.title': name,
       'org.opencontainers.image.version': 'v1.2.3',
@@ -90,13 +90,13 @@ withBuildah('an image of the Dockerfile', () => {
     })
   })
 
-  it('differs from the image with -nonroot only in its user', () => {
+  it('an image differs from the image with -nonroot only in its user', () => {
     const [plain, nonroot] = [config('attacher'), config('attacher-nonroot')]
     expect(nonroot.config.User).toBe('65532:65532')
     expect(nonroot.rootfs).toEqual(plain.rootfs)
   })
 
-  it('shares all layers except the last one with the other images', () => {
+  it('an image shares all layers except the last one with the other images', () => {
     const layers = SIDECARS.map((name) => config(name.replace('csi-', '')).rootfs.diff_ids)
     // The layers are the base, Node.js and the sidecar.
     expect(layers.map(({ length }) => length)).toEqual(SIDECARS.map(() => 3))
@@ -105,7 +105,7 @@ withBuildah('an image of the Dockerfile', () => {
   })
 
   it(
-    'consists of a Node.js layer of at most 55 MB and a sidecar layer of at most 1 MB',
+    'an image consists of a Node.js layer of at most 55 MB and a sidecar layer of at most 1 MB',
     () => {
       const [, node = 0, own = 0] = store.compressedSizes('attacher')
       expect(node).toBeLessThan(55_000_000)
@@ -115,7 +115,7 @@ withBuildah('an image of the Dockerfile', () => {
   )
 
   it(
-    'equals byte by byte the image that another store builds from another folder',
+    'an image equals byte by byte the image that another store builds from another folder',
     () => {
       using again = new ImageStore()
       const context = join(again.folder, 'another folder')
@@ -125,7 +125,7 @@ withBuildah('an image of the Dockerfile', () => {
     5 * MINUTES,
   )
 
-  it.each(SIDECARS)('contains the licences of all packages in %s, and no shell', (name) => {
+  it.each(SIDECARS)('an image contains the licences of all packages in %s, and no shell', (name) => {
     const licences = join(rootOf(name), 'usr/share/licenses')
     expect(readFileSync(join(licences, name, 'THIRD-PARTY-NOTICES'), 'utf8')).toContain('@grpc/grpc-js')
     expect(readFileSync(join(licences, 'node/LICENSE'), 'utf8')).toContain('Node.js')
@@ -135,7 +135,7 @@ withBuildah('an image of the Dockerfile', () => {
     expect(readdirSync(join(rootOf(name), 'usr/bin'))).toEqual(['node'])
   })
 
-  it.each(SIDECARS)('contains a code cache of %s that its Node.js accepts', async (name) => {
+  it.each(SIDECARS)('an image contains a code cache of %s that its Node.js accepts', async (name) => {
     const stem = `/usr/lib/csi-sidecars/${name}`
     const code = `
       const { readFileSync } = require('node:fs')
@@ -151,7 +151,7 @@ withBuildah('an image of the Dockerfile', () => {
   })
 
   it.each(SIDECARS.flatMap((name) => ['0:0', UNKNOWN_USER].map((user) => [name, user] as const)))(
-    'starts %s as user %s on a read-only root',
+    'an image starts %s as user %s on a read-only root',
     async (name, user) => {
       const process = await startProcess({
         command: containerCommand(rootOf(name), { user, shared }, [`/${name}`, '--version']),
@@ -164,7 +164,7 @@ withBuildah('an image of the Dockerfile', () => {
   )
 
   it.each(SIDECARS)(
-    'runs %s as an unknown user, and ends with code 0 after SIGTERM as process 1',
+    'an image runs %s as an unknown user, and ends with code 0 after SIGTERM as process 1',
     async (name) => {
       await using cluster = await startCluster()
       const { settings } = cluster.driver

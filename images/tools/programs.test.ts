@@ -20,7 +20,7 @@ const EXECUTABLES = [
 const valuesIn = (text: string, key: string): readonly string[] =>
   [...text.matchAll(new RegExp(`^ +${key}: (.*)$`, 'gm'))].map(([, value = '']) => value)
 
-describe('the archives of programs for users', () => {
+describe('makePrograms', () => {
   let folder: string
   let files: readonly string[]
 
@@ -39,7 +39,7 @@ describe('the archives of programs for users', () => {
       .trim()
       .split('\n')
 
-  it('contain the kubectl plugin, csi-devcluster and csi-driver-test', () => {
+  it('the archives contain the kubectl plugin, csi-devcluster and csi-driver-test', () => {
     expect(files).toEqual([
       'kubectl-csi.tar.gz',
       `kubectl-csi-linux-${BUILT}.tar.gz`,
@@ -58,7 +58,7 @@ describe('the archives of programs for users', () => {
     expect(packed(`kubectl-csi-linux-${BUILT}.tar.gz`)).toEqual(['LICENSE', 'THIRD-PARTY-NOTICES.txt', 'kubectl-csi'])
   })
 
-  it('name the same Node.js version in the krew manifest, the README and package.json', () => {
+  it('the archives name the same Node.js version in the krew manifest, the README and package.json', () => {
     const [, manifest] = /Node\.js (\d+) or later/.exec(readFileSync(KREW, 'utf8')) ?? []
     const [, readme] =
       /Node\.js (\d+) or later/.exec(readFileSync(join(ROOT, 'apps/kubectl-csi/README.md'), 'utf8')) ?? []
@@ -66,7 +66,7 @@ describe('the archives of programs for users', () => {
     expect([manifest, readme]).toEqual([engines.node.slice(2), engines.node.slice(2)])
   })
 
-  it('come with a krew manifest that has a version, an address and a checksum for each archive', () => {
+  it('the archives come with a krew manifest that has a version, an address and a checksum for each archive', () => {
     const text = krewManifest(readFileSync(KREW, 'utf8'), join(folder, 'first'))
     expect(text).not.toMatch(/VERSION|SHA256|OLDEST_NODE|OWNER/)
     expect(valuesIn(text, 'version')).toEqual([VERSION])
@@ -86,11 +86,11 @@ describe('the archives of programs for users', () => {
     for (const [index, archive] of archives.entries()) expect(packed(archive)).toContain(bins[index])
   })
 
-  it('cause an error if a platform of the krew manifest has no address', () => {
+  it('the archives cause an error if a platform of the krew manifest has no address', () => {
     expect(() => krewManifest('a:\n    - selector:\n        x: y\n', folder)).toThrow('has no uri')
   })
 
-  it('equal each other byte by byte if they are built twice', () => {
+  it('the archives equal each other byte by byte if they are built twice', () => {
     // The file time simulates a build at another time.
     utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
     mkdirSync(join(folder, 'again'))

@@ -4,8 +4,8 @@ import { seedResult } from './testing/seed-result.ts'
 jest.setTimeout(120_000)
 
 /** The tests run concurrently, because a seed mostly waits. */
-describe('the run of a seed with node services', () => {
-  it.concurrent('finds nothing in a correct driver, and calls all methods of its node services', async () => {
+describe('runSeed with node services', () => {
+  it.concurrent('the run of a seed finds nothing in a correct driver, and calls all methods of its node services', async () => {
     const methods = new Set<string>()
     const inZones: unknown[] = []
     const result = await seedResult({
@@ -25,7 +25,7 @@ describe('the run of a seed with node services', () => {
     )
   })
 
-  it.concurrent('finds a node service that does not create target paths, and shortens the paths', async () => {
+  it.concurrent('the run of a seed finds a node service that does not create target paths, and shortens the paths', async () => {
     const { findings } = await seedResult({
       nodes: 2,
       spoil: (_driver, nodes) => {

@@ -18,14 +18,14 @@ function endingProgram(): string {
 }
 
 /** The tests run concurrently, because a seed mostly waits. */
-describe('the run of a seed', () => {
-  it.concurrent('finds nothing in a correct driver', async () => {
+describe('runSeed', () => {
+  it.concurrent('the run of a seed finds nothing in a correct driver', async () => {
     const result = await seedResult({ strict: true })
     expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
     expect(result.calls).toBeGreaterThan(10)
   })
 
-  it.concurrent('finds a driver that creates a volume for each repeated CreateVolume, and deletes the named ones', async () => {
+  it.concurrent('the run of a seed finds a driver that creates a volume for each repeated CreateVolume, and deletes the named ones', async () => {
     let made: CsiDriver | undefined
     const result = await seedResult({
       durationMs: 8_000,
@@ -55,7 +55,7 @@ describe('the run of a seed', () => {
   it.concurrent.each([
     ['refuses ListVolumes', 'Unimplemented "not yet"'],
     ['has no last page', 'it has no end, there are more than 1000 pages'],
-  ])('finds a driver that %s', async (how, why) => {
+  ])('the run of a seed finds a driver that %s', async (how, why) => {
     const { findings, clusterFaults } = await seedResult({
       spoil: (driver) =>
         driver.script('ListVolumes', () => {
@@ -68,7 +68,7 @@ describe('the run of a seed', () => {
     expect(clusterFaults).toEqual([])
   })
 
-  it.concurrent('names a sidecar that has ended in the finding about a pod that does not run', async () => {
+  it.concurrent('the run of a seed names a sidecar that has ended in the finding about a pod that does not run', async () => {
     const { findings } = await seedResult({
       attacher: endingProgram(),
       durationMs: 8_000,
@@ -84,7 +84,7 @@ describe('the run of a seed', () => {
     )
   })
 
-  it.concurrent('deletes all volumes at the driver if it is interrupted', async () => {
+  it.concurrent('the run of a seed deletes all volumes at the driver if it is interrupted', async () => {
     const interrupt = new AbortController()
     let made: CsiDriver | undefined
     const result = seedResult({

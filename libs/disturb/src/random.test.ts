@@ -4,16 +4,16 @@ import { between, Occurrences, pick, seeded, weighted } from './random.ts'
 const first = (length: number, random: () => number): number[] => Array.from({ length }, random)
 
 describe('seeded', () => {
-  it('gives the same numbers for the same seed and text', () => {
+  it('a seeded generator gives the same numbers for the same seed and text', () => {
     expect(first(5, seeded(7, 'plan'))).toEqual(first(5, seeded(7, 'plan')))
   })
 
-  it('gives other numbers for another seed and for another text', () => {
+  it('a seeded generator gives other numbers for another seed and for another text', () => {
     const starts = [seeded(7), seeded(8), seeded(7, 'plan 1'), seeded(7, 'plan 2')].map((random) => random())
     expect(new Set(starts).size).toBe(4)
   })
 
-  it('spreads the first numbers of similar texts evenly', () => {
+  it('a seeded generator spreads the first numbers of similar texts evenly', () => {
     const tenths = new Array<number>(10).fill(0)
     for (let nth = 0; nth < 10_000; nth += 1) {
       const tenth = Math.floor(seeded(1, `call ${nth}`)() * 10)

@@ -24,7 +24,7 @@ async function comeAndGo(test: TestCluster): Promise<void> {
 }
 
 describe('the cluster', () => {
-  it('does not attach volumes of a driver without attach, and its pods start without', async () => {
+  it('the cluster does not attach volumes of a driver without attach, and its pods start without', async () => {
     await using test = await startTestCluster({
       driver: { controller: ['CREATE_DELETE_VOLUME'] },
       substitutes: ['csi-provisioner'],
@@ -44,7 +44,7 @@ describe('the cluster', () => {
     ])
   })
 
-  it('only publishes the volumes of a driver that does not stage', async () => {
+  it('the cluster only publishes the volumes of a driver that does not stage', async () => {
     await using test = await startTestCluster({ driver: { node: [] } })
     await comeAndGo(test)
     expect(volumeCalls(test).filter((method) => method.startsWith('Node'))).toEqual([
@@ -55,7 +55,7 @@ describe('the cluster', () => {
     expect(publish?.request['stagingTargetPath']).toBe('')
   })
 
-  it('expands claims without a node call if the driver does not expand on nodes', async () => {
+  it('the cluster expands claims without a node call if the driver does not expand on nodes', async () => {
     const driver = { nodeExpansion: false, node: ['STAGE_UNSTAGE_VOLUME' as const] }
     await using test = await startTestCluster({ driver })
     const { client } = test.cluster
@@ -70,7 +70,7 @@ describe('the cluster', () => {
     expect(volumeCalls(test)).not.toContain('NodeExpandVolume')
   })
 
-  it("writes the driver's limit of volumes per node to each CSINode", async () => {
+  it("the cluster writes the driver's limit of volumes per node to each CSINode", async () => {
     await using test = await startTestCluster({ nodes: 1, driver: { maxVolumesPerNode: 2 } })
     const [csiNode] = test.api.list(CSI_NODES)
     expect(csiNode?.spec?.drivers).toMatchObject([{ name: 'csi.example.com', allocatable: { count: 2 } }])

@@ -16,8 +16,8 @@ const OWNER = `
   setInterval(() => {}, 1000)
 `
 
-describe('a guard of a process group', () => {
-  it('ends the group when the process that started the guard is killed', async () => {
+describe('guardGroup', () => {
+  it('a guard ends the group when the process that started the guard is killed', async () => {
     const owner = spawn(process.execPath, ['--input-type=module', '-e', OWNER], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

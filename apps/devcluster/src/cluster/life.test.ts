@@ -13,8 +13,8 @@ jest.setTimeout(20_000)
 
 const sizeOf = (claim: PersistentVolumeClaim | undefined) => claim?.status?.capacity?.['storage']
 
-describe('a volume in a cluster', () => {
-  it('passes from creation through mount, expansion and move to deletion, with the CSI calls in order', async () => {
+describe('the cluster', () => {
+  it('a volume passes from creation through mount, expansion and move to deletion, with the CSI calls in order', async () => {
     await using test = await startTestCluster()
     const { api, driver, cluster, until, untilAll } = test
     const { client } = cluster
@@ -70,7 +70,7 @@ describe('a volume in a cluster', () => {
     )
   })
 
-  it('reaches the pod as a device in mode Block', async () => {
+  it('a volume reaches the pod as a device in mode Block', async () => {
     await using test = await startTestCluster({ nodes: 1 })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('raw', { spec: { volumeMode: 'Block' } }))
@@ -87,7 +87,7 @@ describe('a volume in a cluster', () => {
     expect(test.driver.volumes.all[0]?.mounted.size).toBe(0)
   })
 
-  it('gets no superfluous CSI calls when all controllers restart', async () => {
+  it('a volume gets no superfluous CSI calls when all controllers restart', async () => {
     await using test = await startTestCluster()
     const { client, controllers } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))

@@ -17,8 +17,8 @@ function withThree(): Player {
   return player
 }
 
-describe('the player of the frames', () => {
-  it('shows the current items, and the IDs of the items that have changed since the last drawing', () => {
+describe('Player', () => {
+  it('the player of frames shows the current items, and the IDs of the items that have changed since the last drawing', () => {
     const player = withThree()
     expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
     expect([...player.changed].join()).toBe('a,b,c,d')
@@ -27,7 +27,7 @@ describe('the player of the frames', () => {
     expect([shown(player), [...player.changed].join()]).toEqual(['b,c,d', 'a'])
   })
 
-  it('stays at a moment while new frames arrive', () => {
+  it('the player of frames stays at a moment while new frames arrive', () => {
     const player = withThree()
     player.stop()
     player.add([frame(4, 'four', 'e')])
@@ -36,7 +36,7 @@ describe('the player of the frames', () => {
     expect(shown(player)).toBe('a,b,c,d,e')
   })
 
-  it('steps back and forth between frames that have a line', () => {
+  it('the player of frames steps back and forth between frames that have a line', () => {
     const player = withThree()
     player.stepBack()
     expect([shown(player), texts(player)]).toEqual(['a,b', ['one']])
@@ -49,7 +49,7 @@ describe('the player of the frames', () => {
     expect([shown(player), texts(player)]).toEqual(['a,b,c,d', ['three', 'one']])
   })
 
-  it('restores the items that a frame has replaced or removed', () => {
+  it('the player of frames restores the items that a frame has replaced or removed', () => {
     const player = new Player()
     player.begin({
       items: [item('a')],
@@ -63,7 +63,7 @@ describe('the player of the frames', () => {
     expect(player.items.get('a')).toMatchObject({ ready: true })
   })
 
-  it('replays at the original pace within limits, and then shows the present', () => {
+  it('the player of frames replays at the original pace within limits, and then shows the present', () => {
     const player = withThree()
     player.add([frame(900_000, 'much later', 'e')])
     player.replay(0)
@@ -81,13 +81,13 @@ describe('the player of the frames', () => {
     expect([player.mode, shown(player)]).toEqual(['live', 'a,b,c,d,e'])
   })
 
-  it('finds the position before the frame that has set an item', () => {
+  it('the player of frames finds the position before the frame that has set an item', () => {
     const player = withThree()
     expect(player.before('d', () => true)).toBe(2)
     expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()
   })
 
-  it('drops the oldest frames above a limit, and keeps the numbers of the others', () => {
+  it('the player of frames drops the oldest frames above a limit, and keeps the numbers of the others', () => {
     const player = new Player(4)
     player.begin({ items: [], frames: [] })
     for (let at = 1; at <= 10; at += 1) player.add([frame(at, `${at}`, `n${at}`)])
@@ -102,7 +102,7 @@ describe('the player of the frames', () => {
     expect(player.items.has('n10')).toBe(true)
   })
 
-  it('starts again with new items after a lost connection', () => {
+  it('the player of frames starts again with new items after a lost connection', () => {
     const player = withThree()
     player.stop()
     player.changed.clear()

@@ -16,7 +16,7 @@ const wait = (level: Level, since: number): Wait => ({
   stuck: false,
 })
 
-describe('a row of the page', () => {
+describe('rowOf', () => {
   it.each<[string, boolean, readonly Wait[], boolean]>([
     ['shows a warning if it failed before the warning', true, [wait('trouble', AT - 5000)], true],
     ['shows a warning if it fails since the second of the warning', true, [wait('trouble', AT + 900)], true],

@@ -30,8 +30,8 @@ function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.cac
   return { clock, [Symbol.asyncDispose]: () => controllers.stopAll() }
 }
 
-describe('the attach/detach controller, over time', () => {
-  it('detaches by force from an unhealthy node that has not unmounted the volume for six minutes', async () => {
+describe('the attach/detach controller', () => {
+  it('the controller detaches by force from an unhealthy node that has not unmounted the volume for six minutes', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
@@ -54,7 +54,7 @@ describe('the attach/detach controller, over time', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('reports to a pod every two minutes that no attacher answers', async () => {
+  it('the controller reports to a pod every two minutes that no attacher answers', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
@@ -73,7 +73,7 @@ describe('the attach/detach controller, over time', () => {
     }
   })
 
-  it('attaches within a minute for a pod whose watch event was lost', async () => {
+  it('the controller attaches within a minute for a pod whose watch event was lost', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     const { caches } = test.cluster
@@ -122,8 +122,8 @@ function lateNodes(real: Caches['nodes']) {
   }
 }
 
-describe('the attach/detach controller, with a late cache of nodes', () => {
-  it('detaches two volumes in turn if the cache reports the release of the second one late', async () => {
+describe('the attach/detach controller', () => {
+  it('the controller detaches two volumes in turn if the cache reports the release of the second one late', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })

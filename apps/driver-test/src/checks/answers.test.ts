@@ -13,36 +13,36 @@ function broken(request: object, volume: object, code = 0): readonly string[] {
   )
 }
 
-describe('the answer to CreateVolume', () => {
+describe('wrongAnswer', () => {
   const east = { accessibilityRequirements: { requisite: [place('east'), place('north')], preferred: [] } }
 
-  it('passes with one of the requested topologies, and without a topology', () => {
+  it('the answer to CreateVolume passes with one of the requested topologies, and without a topology', () => {
     expect(broken(east, { accessibleTopology: [place('west'), place('north')] })).toEqual([])
     expect(broken(east, {})).toEqual([])
     expect(broken({}, { accessibleTopology: [place('west')] })).toEqual([])
   })
 
-  it('fails with a topology that was not requested', () => {
+  it('the answer to CreateVolume fails with a topology that was not requested', () => {
     expect(broken(east, { accessibleTopology: [place('west')] })).toEqual([
       'reach: volume vol is in {"zone":"west"}, not where asked',
     ])
   })
 
-  it('fails without a volume ID', () => {
+  it('the answer to CreateVolume fails without a volume ID', () => {
     const nameless = ['named: CreateVolume of pvc succeeded and names no volume']
     expect(broken(east, { volumeId: '', accessibleTopology: [place('west')] })).toEqual(nameless)
     const [, empty] = answered('CreateVolume', { name: 'pvc' }, { response: { volume: undefined } })
     expect(wrongAnswer(empty, new VolumeTracker()).map(({ check, text }) => `${check}: ${text}`)).toEqual(nameless)
   })
 
-  it('fails without the requested content source', () => {
+  it('the answer to CreateVolume fails without the requested content source', () => {
     const clone = { volumeContentSource: source('vol-0') }
     expect(broken(clone, { contentSource: source('vol-0') })).toEqual([])
     expect(broken(clone, {})).toEqual(['content: volume vol is created from volume vol-0 and does not say so'])
     expect(broken(clone, { contentSource: source('vol-1') })).toHaveLength(1)
   })
 
-  it('passes unchecked if the call failed', () => {
+  it('the answer to CreateVolume passes unchecked if the call failed', () => {
     expect(broken(east, { accessibleTopology: [place('west')] }, 13)).toEqual([])
   })
 })

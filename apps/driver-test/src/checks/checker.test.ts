@@ -26,8 +26,8 @@ function callsWith(check: CheckName, volume: string | undefined = 'vol'): readon
   return (checker.findings[0]?.calls ?? []).map((line) => line.replace(/^\+[\d.]+ s /, ''))
 }
 
-describe('a finding about a volume', () => {
-  it('lists the calls about the volume, with equal failures in one line', () => {
+describe('Checker', () => {
+  it('a finding about a volume lists the calls about the volume, with equal failures in one line', () => {
     expect(callsWith('idempotence')).toEqual([
       'CreateVolume pvc -> OK vol, 1 ms',
       'ControllerPublishVolume vol a -> Internal "full", 1 ms, 2 times',
@@ -35,17 +35,17 @@ describe('a finding about a volume', () => {
     ])
   })
 
-  it('lists no node calls if its check concerns the controller only', () => {
+  it('a finding about a volume lists no node calls if its check concerns the controller only', () => {
     expect(callsWith('kept').join()).not.toContain('Node')
   })
 
-  it('lists the node calls of an inline volume, which has no other calls', () => {
+  it('a finding about a volume lists the node calls of an inline volume, which has no other calls', () => {
     const checker = checkerOf([answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: '/data/t' })])
     checker.find({ check: 'ended', about: 'csi-1', text: 'it is left' })
     expect(checker.findings[0]?.calls).toHaveLength(1)
   })
 
-  it('appears once in the report, with the number of its occurrences', () => {
+  it('a finding about a volume appears once in the report, with the number of its occurrences', () => {
     const checker = checkerOf([])
     for (const volume of ['vol-1', 'vol-2']) {
       checker.find({
@@ -62,7 +62,7 @@ describe('a finding about a volume', () => {
   })
 })
 
-describe('the finding about an unfulfilled request', () => {
+describe('Checker.findUnfulfilled', () => {
   const publish = { volumeId: 'vol', nodeId: 'a' }
   const refused = (code: number) => answered('ControllerPublishVolume', publish, { code, message: 'no' })
   const lost = answered('ControllerPublishVolume', publish, { code: undefined, response: undefined })
@@ -104,7 +104,7 @@ describe('the finding about an unfulfilled request', () => {
     expect(checker.findings.at(-1)).toMatchObject({ check, text: expect.stringMatching(text) })
   })
 
-  it('covers several objects with the same cause', () => {
+  it('the finding about an unfulfilled request covers several objects with the same cause', () => {
     const checker = checkerOf([made, refused(9)])
     for (const text of ['pod p waits', 'claim c waits']) {
       checker.findUnfulfilled({ check: 'converges', about: 'vol', text }, undefined)

@@ -22,8 +22,8 @@ function seenTwice(...volumes: Listed[]): readonly string[] {
   return look(...volumes)
 }
 
-describe('the answer to ListVolumes', () => {
-  it('passes if it agrees with the earlier answers, even with volumes of other users', () => {
+describe('Listing', () => {
+  it('the answer to ListVolumes passes if it agrees with the earlier answers, even with volumes of other users', () => {
     expect(seenTwice(listed(), listed({ id: 'foreign', nodes: ['z'] }))).toEqual([])
   })
 
@@ -35,25 +35,25 @@ describe('the answer to ListVolumes', () => {
     ],
     ['ended: volume vol is listed on b, where it is not published', [listed({ nodes: ['a', 'b'] })]],
     ['capacity: volume vol has 1024 bytes and is listed with 512', [listed({ capacity: 512n })]],
-  ])('fails with the finding "%s"', (text, volumes) => {
+  ])('the answer to ListVolumes fails with the finding "%s"', (text, volumes) => {
     expect(seenTwice(...volumes)).toEqual([text])
   })
 
-  it('passes without nodes and sizes', () => {
+  it('the answer to ListVolumes passes without nodes and sizes', () => {
     expect(seenTwice(listed({ nodes: undefined, capacity: 0n }))).toEqual([])
   })
 
-  it('causes one finding for a difference, even if the difference lasts', () => {
+  it('the answer to ListVolumes causes one finding for a difference, even if the difference lasts', () => {
     const { look } = scene()
     expect([look(), look(), look(), look()].map(({ length }) => length)).toEqual([0, 1, 0, 0])
   })
 
-  it('passes if it is late, because a difference in a single list does not count', () => {
+  it('the answer to ListVolumes passes if it is late, because a difference in a single list does not count', () => {
     const { look } = scene()
     expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
   })
 
-  it('passes if it differs because of calls that began after its request or still run', () => {
+  it('the answer to ListVolumes passes if it differs because of calls that began after its request or still run', () => {
     const { tracker, listing, look } = scene()
     const { mark } = tracker
     for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)
@@ -62,7 +62,7 @@ describe('the answer to ListVolumes', () => {
     expect([look(listed({ nodes: ['b'] })), look(listed({ nodes: ['b'] }))].flat()).toEqual([])
   })
 
-  it('fails if it names a deleted volume twice in a row', () => {
+  it('the answer to ListVolumes fails if it names a deleted volume twice in a row', () => {
     const { tracker, look } = scene()
     for (const call of [
       ...answered('ControllerUnpublishVolume', va),
@@ -76,7 +76,7 @@ describe('the answer to ListVolumes', () => {
     ])
   })
 
-  it('passes if a call about the volume was sent between two differing lists', () => {
+  it('the answer to ListVolumes passes if a call about the volume was sent between two differing lists', () => {
     const { tracker, look } = scene()
     const first = look(listed({ nodes: [] }))
     for (const call of answered('ControllerPublishVolume', va)) tracker.see(call)

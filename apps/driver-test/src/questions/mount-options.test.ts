@@ -42,11 +42,11 @@ const texts = async (each: Case): Promise<readonly string[]> =>
 const asRoot = process.getuid?.() === 0 ? it : it.skip
 
 describe('checkMountOptions', () => {
-  it('accepts a correct driver, and leaves no volume', async () => {
+  it('`checkMountOptions` accepts a correct driver, and leaves no volume', async () => {
     expect(await found({})).toEqual({ findings: [], left: [] })
   })
 
-  it('accepts a driver that refuses mount options', async () => {
+  it('`checkMountOptions` accepts a driver that refuses mount options', async () => {
     const refuse = (): never => {
       throw new DriverFailure('INVALID_ARGUMENT', 'noatime is not supported')
     }
@@ -56,22 +56,22 @@ describe('checkMountOptions', () => {
     expect(await texts({ spoil })).toEqual([])
   })
 
-  it('finds a driver that ignores mount options', async () => {
+  it('`checkMountOptions` finds a driver that ignores mount options', async () => {
     expect(await texts({ bug: 'mount-option-ignored' })).toEqual([
       expect.stringMatching(/^options: volume \S+ is mounted with , without noatime$/),
     ])
   })
 })
 
-describe('checkMountOptions, for the fsGroup of a pod', () => {
-  asRoot('finds a driver with VOLUME_MOUNT_GROUP that does not give new files to the group', async () => {
+describe('checkMountOptions and the fsGroup of a pod', () => {
+  asRoot('a driver with VOLUME_MOUNT_GROUP must give new files to the group', async () => {
     expect(await found({ byDriver: true })).toEqual({ findings: [], left: [] })
     expect(await texts({ byDriver: true, bug: 'group-ignored' })).toEqual([
       expect.stringMatching(/^options: volume \S+ has files of group \d+, though it was mounted for group 4321$/),
     ])
   })
 
-  asRoot('finds a volume that cannot be given to the group with fsGroupPolicy File', async () => {
+  asRoot('a volume must allow a change of its group with fsGroupPolicy File', async () => {
     const placeFile = ({ nodes }: EmulatedParts): void => {
       for (const node of nodes) {
         node.script('NodePublishVolume', (request: NodePublishVolumeRequest) => {

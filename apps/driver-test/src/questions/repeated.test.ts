@@ -32,14 +32,14 @@ function forgetInline({ nodes }: EmulatedParts): void {
 }
 
 describe('checkRepeated', () => {
-  it('repeats the calls for an inline volume', async () => {
+  it('`checkRepeated` repeats the calls for an inline volume', async () => {
     expect(await foundDirectly(() => undefined, checkRepeated, { inline: true })).toEqual({ findings: [], left: [] })
     const { findings } = await foundDirectly(forgetInline, checkRepeated, { inline: true })
     const text = expect.stringMatching(/^NodeUnpublishVolume of csi-.* had succeeded, and failed when it was repeated$/)
     expect(findings).toEqual([expect.objectContaining({ check: 'idempotence', text })])
   })
 
-  it('accepts a correct driver, and leaves no volume', async () => {
+  it('`checkRepeated` accepts a correct driver, and leaves no volume', async () => {
     expect(await foundDirectly(() => undefined, checkRepeated)).toEqual({ findings: [], left: [] })
   })
 
@@ -52,7 +52,7 @@ describe('checkRepeated', () => {
     'NodePublishVolume',
     'NodeUnpublishVolume',
     'NodeExpandVolume',
-  ])('finds a driver whose %s fails the second and third time', async (method) => {
+  ])('`checkRepeated` finds a driver whose %s fails the second and third time', async (method) => {
     const { findings } = await foundDirectly(once(method), checkRepeated)
     const text = expect.stringMatching(
       new RegExp(`^${method} of vol-.* had succeeded, and failed when it was repeated$`),

@@ -3,8 +3,8 @@ import { parseAction } from './parse.ts'
 
 const claim = { name: 'a', size: '1Gi', class: '' }
 
-describe('an action that a page requests', () => {
-  it('keeps the fields of its form, without blanks around their values', () => {
+describe('parseAction', () => {
+  it('an action keeps the fields of its form, without blanks around their values', () => {
     expect(parseAction({ action: 'createClaim', values: { ...claim, name: ' a ' } })).toEqual({
       name: 'createClaim',
       values: claim,
@@ -45,7 +45,7 @@ describe('an action that a page requests', () => {
       'Call must be one of: ControllerPublishVolume',
     ],
   ]
-  it.each(wrong)('fails with a sentence if it contains %s', (_, body, message) => {
+  it.each(wrong)('an action fails with a sentence if it contains %s', (_, body, message) => {
     expect(() => parseAction(body)).toThrow(message)
   })
 })

@@ -46,8 +46,8 @@ function open({ cluster }: TestCluster, change: Partial<ActionQueueOptions> = {}
   }
 }
 
-describe('the actions of the page', () => {
-  it('create a claim and a pod, expand the claim, change its class, drain the node, and delete both', async () => {
+describe('ActionQueue', () => {
+  it('the actions of the page create a claim and a pod, expand the claim, change its class, drain the node, and delete both', async () => {
     await using test = await startTestCluster()
     using queue = open(test)
     expect(await queue.do('createClaim', { name: 'data', size: '1Gi', class: 'devcluster' })).toEqual({
@@ -82,14 +82,14 @@ describe('the actions of the page', () => {
     expect(queue.lines.map(({ who }) => who)).toEqual(Array(8).fill('you'))
   })
 
-  it('create a claim without a class', async () => {
+  it('the actions of the page create a claim without a class', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     await queue.do('createClaim', { name: 'bare', size: '1Gi', class: '' })
     expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('bare'))?.spec?.storageClassName).toBeUndefined()
   })
 
-  it('inject faults into the driver, clear them, and kill the driver', async () => {
+  it('the actions of the page inject faults into the driver, clear them, and kill the driver', async () => {
     await using test = await startTestCluster({ substitutes: ['csi-provisioner'] })
     using queue = open(test)
     const method = 'CreateVolume'
@@ -103,7 +103,7 @@ describe('the actions of the page', () => {
     await test.driver.log.until({ method: 'Probe' }, { count: 2 })
   })
 
-  it('answer with the refusal of the API server, and refuse impossible actions', async () => {
+  it('the actions of the page answer with the refusal of the API server, and refuse impossible actions', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     expect(await queue.do('deletePod', { pod: 'absent' })).toEqual({
@@ -127,7 +127,7 @@ describe('the actions of the page', () => {
     expect(queue.items.at(-1)).toMatchObject({ is: 'abilities', driver: test.driver.settings.name })
   })
 
-  it('run the demo up to a step, and refuse a second run at the same time', async () => {
+  it('the actions of the page run the demo up to a step, and refuse a second run at the same time', async () => {
     await using test = await startTestCluster()
     const story = new Scenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
     const ended = Promise.withResolvers<void>()

@@ -15,7 +15,7 @@ const ended = (code: number, message = '') => ({ code, tookMs: 3, message, respo
 const who = 'csi-attacher'
 const START = { who, at: 5 }
 
-describe('a CSI call', () => {
+describe('calls on the page', () => {
   const isNode = (name: string): boolean => name === 'node-1'
   const callers: [string, Partial<LiveCall>, string | undefined][] = [
     ['of the attacher', {}, 'csi-attacher'],
@@ -48,7 +48,7 @@ describe('a CSI call', () => {
     expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
   })
 
-  it('becomes an item with its request, answer and time, without empty fields and secrets', () => {
+  it('a CSI call becomes an item with its request, answer and time, without empty fields and secrets', () => {
     const request = {
       volumeId: 'v',
       secrets: { password: 'hidden' },
@@ -67,11 +67,11 @@ describe('a CSI call', () => {
     expect(lastCall('x', call(), START)).not.toHaveProperty('code')
   })
 
-  it('becomes a shortened text if it is too long', () => {
+  it('a CSI call becomes a shortened text if it is too long', () => {
     expect(jsonOf({ long: 'x'.repeat(10_000) }).length).toBeLessThan(4_100)
   })
 
-  it('becomes a line of the time line when it has ended', () => {
+  it('a CSI call becomes a line of the time line when it has ended', () => {
     expect(callLine(call(), who)).toBeUndefined()
     expect(callLine(call({ end: ended(0) }), who)).toEqual({
       who,
@@ -88,8 +88,8 @@ describe('a CSI call', () => {
   })
 })
 
-describe('the log of failing calls', () => {
-  it('counts the failures of a call in a row, and drops them after a success', () => {
+describe('CallLog', () => {
+  it('the log of failing calls counts the failures of a call in a row, and drops them after a success', () => {
     const book = new CallLog()
     const failure = () => book.failure('v', who, ['ControllerPublishVolume'])
     book.end(call({ end: ended(13, 'no') }), who)
@@ -101,7 +101,7 @@ describe('the log of failing calls', () => {
     expect([failure(), book.summary()]).toEqual([undefined, []])
   })
 
-  it('counts the volumes for which the same call fails', () => {
+  it('the log of failing calls counts the volumes for which the same call fails', () => {
     const book = new CallLog()
     for (const volumeId of ['a', 'b', 'c']) book.end(call({ request: { volumeId }, end: ended(13) }), who)
     expect(book.summary()).toMatchObject([{ failure: { code: 'Internal' }, volumes: 3 }])
@@ -109,7 +109,7 @@ describe('the log of failing calls', () => {
     expect(book.summary()).toMatchObject([{ volumes: 2 }])
   })
 
-  it('ignores a call that still runs', () => {
+  it('the log of failing calls ignores a call that still runs', () => {
     const book = new CallLog()
     book.end(call(), who)
     expect(book.summary()).toEqual([])

@@ -13,7 +13,7 @@ const pending = (change = {}) => claim({ phase: 'Pending', ...change })
 const growing = (resizeStatus: string | undefined) => boundPair({ claim: { request: '2Gi', resizeStatus } }).claim
 const attached = attachment({ attached: true })
 
-describe('a claim', () => {
+describe('the waits of a row', () => {
   const rows: [string, Partial<RowView>, string[]][] = [
     ['for nothing when it has its desired state', {}, []],
     [
@@ -129,11 +129,11 @@ describe('a claim', () => {
       ],
     ],
   ]
-  it.each(rows)('waits %s', (_, change, expected) => {
+  it.each(rows)('a claim waits %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 
-  it('keeps the start of its wait if only the message changes', () => {
+  it('a claim keeps the start of its wait if only the message changes', () => {
     const broken = { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') }
     const first = rowOf('x', rowView(broken), { before: undefined, now: 7 })
     const later = rowOf(

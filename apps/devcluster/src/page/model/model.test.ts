@@ -69,8 +69,8 @@ const FAST: Clock = {
 }
 const quiet = { controllers: [], substitutes: [] } as const
 
-describe("the page's model", () => {
-  it('follows a volume from its creation to its deletion, after which no actor has work', async () => {
+describe('PageModel', () => {
+  it('the model of the page follows a volume from its creation to its deletion, after which no actor has work', async () => {
     await using test = await startTestCluster()
     const { client } = test.cluster
     await using page = watch(test)
@@ -112,7 +112,7 @@ describe("the page's model", () => {
     }
   })
 
-  it('shows a pod that waits for a volume which is attached to another node', async () => {
+  it('the model of the page shows a pod that waits for a volume which is attached to another node', async () => {
     await using test = await startTestCluster()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -126,7 +126,7 @@ describe("the page's model", () => {
     expect(page.items.get('event/attach-detach')).toMatchObject({ reason: 'FailedAttachVolume', about: 'Pod two' })
   })
 
-  it('shows a claim as stuck after two minutes without progress', async () => {
+  it('the model of the page shows a claim as stuck after two minutes without progress', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test, FAST)
     const stuckOf = (id: string): string =>
@@ -139,7 +139,7 @@ describe("the page's model", () => {
     await page.until(() => stuckOf(ROW) === '"stuck":true')
   })
 
-  it('shows that the driver fails, and later that it works again', async () => {
+  it('the model of the page shows that the driver fails, and later that it works again', async () => {
     await using test = await startTestCluster()
     const { client } = test.cluster
     await using page = watch(test)
@@ -158,7 +158,7 @@ describe("the page's model", () => {
     await page.until((items) => JSON.stringify(items.get('driver')).includes('"idle"'))
   })
 
-  it('shows that the driver does not run, and later that it is back', async () => {
+  it('the model of the page shows that the driver does not run, and later that it is back', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     await test.driver.crash()
@@ -167,7 +167,7 @@ describe("the page's model", () => {
     await page.until((items) => JSON.stringify(items.get('driver')).includes('"idle"'))
   })
 
-  it('starts with the existing objects, in one row for a claim and its volume', async () => {
+  it('the model of the page starts with the existing objects, in one row for a claim and its volume', async () => {
     await using test = await startTestCluster(quiet)
     const { claims, volumes } = test.cluster.caches
     const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -183,7 +183,7 @@ describe("the page's model", () => {
     expect(page.items.get('node/node-1')).toMatchObject({ ready: true, schedulable: true })
   })
 
-  it('gives a volume whose claim was deleted a separate row', async () => {
+  it('the model of the page gives a volume whose claim was deleted a separate row', async () => {
     await using test = await startTestCluster(quiet)
     const { caches } = test.cluster
     const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -202,7 +202,7 @@ describe("the page's model", () => {
     await page.until((items) => items.has('volume/pv-1') && !items.has(ROW))
   })
 
-  it('shows nodes and events, and the count of a repeated event', async () => {
+  it('the model of the page shows nodes and events, and the count of a repeated event', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     test.api.update(NODES, { name: 'node-2' }, (node) => ({ ...node, spec: { unschedulable: true } }))
@@ -225,7 +225,7 @@ describe("the page's model", () => {
     expect(page.lines).toContain('attach-detach: PersistentVolumeClaim data: Bad: no')
   })
 
-  it('sends each line at once, but collects changed items if there are many rows', async () => {
+  it('the model of the page sends each line at once, but collects changed items if there are many rows', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     for (let number = 1; number <= 102; number += 1) test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(`c${number}`))

@@ -25,7 +25,7 @@ const created = volume({ annotations: { 'pv.kubernetes.io/provisioned-by': DRIVE
 const NAME = `kubernetes.io/csi/${DRIVER}^handle`
 const using = node({ volumesInUse: [NAME] })
 
-describe('the time line', () => {
+describe('objectLine', () => {
   const rows: [string, Kind, object | undefined, object | undefined, string | undefined][] = [
     ['a new claim', 'claim', undefined, claim(), 'you: claim data created: 1Gi of class fast'],
     ['a claim that is bound', 'claim', claim(), bound, 'persistent-volume: claim data Bound to pv-1'],
@@ -180,7 +180,7 @@ describe('the time line', () => {
     ['a volume no longer in use', 'node', using, node(), 'kubelet/node-1: node-1 says that it uses handle no more'],
     ['no node whose fields are unchanged', 'node', node(), node({ labels: {} }), undefined],
   ]
-  it.each(rows)('shows %s', (_, is, before, after, expected) => {
+  it.each(rows)('the time line shows %s', (_, is, before, after, expected) => {
     expect(line(is, before, after)).toBe(expected)
   })
 })

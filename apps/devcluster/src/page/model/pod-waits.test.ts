@@ -9,7 +9,7 @@ const app = pod()
 const two = pod({ name: 'two', nodeName: 'node-2' })
 const attached = attachment({ attached: true })
 
-describe('a pod', () => {
+describe('the waits of a row', () => {
   const rows: [string, Partial<RowView>, string[]][] = [
     [
       'a claim that does not exist',
@@ -132,7 +132,7 @@ describe('a pod', () => {
     ['nothing when it runs', { pods: [RUNNING], attachments: [attached] }, []],
     ['nothing when it has ended', { pods: [pod({ phase: 'Succeeded' })] }, []],
   ]
-  it.each(rows)('waits for %s', (_, change, expected) => {
+  it.each(rows)('a pod waits for %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 })

@@ -5,7 +5,7 @@ import type { RowView } from './waits.ts'
 
 const attached = attachment({ attached: true })
 
-describe('a volume', () => {
+describe('the waits of a row', () => {
   const released = { claimKey: undefined, claim: undefined, volume: volume({ phase: 'Released' }) }
   const rows: [string, Partial<RowView>, string[]][] = [
     ['its deletion', released, ['works: volume pv-1: csi-provisioner: deletes it']],
@@ -47,7 +47,7 @@ describe('a volume', () => {
       ['trouble: volume pv-1 on node-1: csi-attacher: the driver does not detach the volume from node-1 | busy'],
     ],
   ]
-  it.each(rows)('waits for %s', (_, change, expected) => {
+  it.each(rows)('a volume waits for %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 })
