@@ -149,7 +149,7 @@ describe('POST /actions', () => {
       () => ({ ...JSON_TYPE, host: 'evil.example.com', origin: 'http://evil.example.com' }),
     ],
   ]
-  it.each(foreign)('%s is refused', async (_, headers) => {
+  it.each(foreign)('an action %s is refused', async (_, headers) => {
     expect((await post({ headers: headers() })).code).toBe(403)
     expect(bodies).toEqual([])
   })

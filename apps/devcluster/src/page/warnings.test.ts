@@ -25,7 +25,7 @@ describe('rowOf', () => {
     ['hides a warning while it makes progress', true, [wait('works', AT)], false],
     ['hides a warning if it fails only since a later minute', true, [wait('trouble', AT + 60_000)], false],
     ['shows an event that is no warning', false, [], true],
-  ])('%s', (_, bad, waits, holds) => {
+  ])('a row of the page %s', (_, bad, waits, holds) => {
     expect(stillHolds(event(bad), waits)).toBe(holds)
   })
 })

@@ -98,7 +98,7 @@ describe('Checker.findUnfulfilled', () => {
       'kept',
       /^volume vol was created; ControllerPublishVolume: NotFound "no"; pod p waits$/,
     ],
-  ])('%s', (_, calls, check, text) => {
+  ])('the finding %s', (_, calls, check, text) => {
     const checker = checkerOf(calls)
     checker.findUnfulfilled({ check: 'converges', about: 'vol', text: 'pod p waits' }, 'x ended')
     expect(checker.findings.at(-1)).toMatchObject({ check, text: expect.stringMatching(text) })

@@ -29,7 +29,7 @@ describe('calls on the page', () => {
     ['of an unknown kubelet', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
     ['that every client sends, such as Probe,', { method: 'Probe' }, undefined],
   ]
-  it.each(callers)('%s is assigned to its caller', (_, change, expected) => {
+  it.each(callers)('a CSI call %s is assigned to its caller', (_, change, expected) => {
     expect(callerOf(call(change), isNode)).toBe(expected)
   })
 
