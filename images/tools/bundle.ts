@@ -17,7 +17,6 @@ export const SIDECARS: readonly Sidecar[] = RELEASED.flatMap((row) => (row.image
 /** The files of a program that `npm run build` writes. */
 export interface Bundle {
   readonly name: Program
-  /** The path of the bundle. */
   readonly file: string
   /** The path of the code cache for this machine's architecture. Undefined for the plugin, which has none. */
   readonly cache: string | undefined

@@ -4,7 +4,6 @@ import type { Binaries } from './cluster/binaries.ts'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
 import { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 
-/** The options of the command line. */
 export interface Options {
   /** The process exits when the demo is over. */
   readonly exit: boolean

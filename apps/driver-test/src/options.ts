@@ -15,7 +15,6 @@ import type { InferredOptionTypes } from 'yargs'
 import { KINDS, type Kind, kindOf, listOf, pairsOf, parametersOf, quoted } from './option-values.ts'
 import { PROGRAM } from './place.ts'
 
-/** The options of the command line. */
 export interface TestOptions {
   /** The address of the controller service: `unix:///path`. */
   readonly driver: string

@@ -43,7 +43,6 @@ export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAtt
 export interface SeedParts {
   /** A connection to the driver without the proxy. */
   readonly direct: Driver
-  /** The address of the driver. */
   readonly address: string
   /** The node services with separate sockets. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
