@@ -1,4 +1,4 @@
-// Run by the Node.js of the image, which alone can make caches that it accepts: `node code-caches.cjs`.
+// Writes the code caches of all bundles. The Node.js of the image runs it, because it accepts only its own caches.
 'use strict'
 const { execFileSync } = require('node:child_process')
 const { readdirSync } = require('node:fs')
@@ -9,6 +9,6 @@ const FLAGS = [...require('./start-flags.json'), '--hash-seed=1', '--no-sparkplu
 for (const name of readdirSync(__dirname).filter((file) => file.startsWith('csi-'))) {
   const stem = join(name, 'usr/lib/csi-sidecars', name)
   const args = [...FLAGS, 'make-code-cache.cjs', `${stem}.cjs`, `${stem}.cache`]
-  // Surroundings that differ would make other caches.
+  // The environment is fixed, because another environment would change the bytes of the caches.
   execFileSync(process.execPath, args, { cwd: __dirname, env: {}, stdio: ['ignore', 'pipe', 'pipe'] })
 }

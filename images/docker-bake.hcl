@@ -1,9 +1,9 @@
-# All images of a release: npm ci && npm run build && docker buildx bake --file images/docker-bake.hcl
+# Builds all images of a release: npm ci && npm run build && docker buildx bake --file images/docker-bake.hcl
 variable "REGISTRY" { default = "ghcr.io/csi-sidecars" }
 variable "VERSION" { default = "v0.0.0-dev" }
 variable "REVISION" { default = "unknown" }
 variable "SOURCE" { default = "unknown" }
-# A release stores images by their digest, and tags them when they are signed.
+# False in the release workflow, which pushes images without tags and tags them after they are signed.
 variable "TAGGED" { default = true }
 
 group "default" {
@@ -24,7 +24,7 @@ target "image" {
     VERSION  = VERSION
     REVISION = REVISION
     SOURCE   = SOURCE
-    # Files have the time 0, so that equal files are an equal layer, and nodes of a cluster keep it.
+    # All files get the time 0, so that a layer with equal files has an equal digest, and nodes need not pull it again.
     SOURCE_DATE_EPOCH = "0"
   }
 }

@@ -1,7 +1,7 @@
 // Bundles src/main.ts of the package in the working directory and packs it into a single executable:
 //   node ../../tools/build.mjs <name> [--bundle-only]
-// The folder dist then has <name>, the executable; <name>.cjs and <name>.cache, which it runs, for images and for
-// executables of other platforms; and <name>.mjs, the same code in readable form, for profiles.
+// It writes the executable dist/<name>. Images and executables of other platforms use the bundle <name>.cjs and the
+// code cache <name>.cache. <name>.mjs is the same code in readable form, for profiles.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -15,7 +15,7 @@ import { START_FLAGS } from './start-flags.mjs'
 
 /** Packages that must not be in the bundle. */
 const FORBIDDEN = [
-  '@kubernetes/client-node', // for its types alone
+  '@kubernetes/client-node', // only its types are used
   'yargs',
   '@grpc/proto-loader',
 ]
@@ -52,7 +52,7 @@ if (!values['bundle-only'])
     folder: 'dist',
   })
 
-/** One-byte text and short: V8 keeps the source for as long as the process lives, and two bytes a character for others. */
+/** Writes the minified bundle in ASCII. V8 keeps its source in memory, with two bytes a character for other texts. */
 async function bundle() {
   const file = `dist/${name}.cjs`
   const { metafile, outputFiles } = await build({
@@ -60,7 +60,7 @@ async function bundle() {
     outfile: file,
     format: 'cjs',
     metafile: true,
-    // The program that loads the bundle starts it.
+    // The bundle must not start itself: the program that loads it calls `start`.
     define: { __VERSION__: JSON.stringify(version()), 'import.meta.main': 'false' },
     minifyWhitespace: true,
     minifyIdentifiers: true,
@@ -98,7 +98,7 @@ function version() {
 
 /**
  * Creates the code cache in a separate process with the start flags of the executable. The environment and the streams
- * are fixed: a file that the process opens at its start shifts the numbers by which V8 counts functions.
+ * are fixed, because a file that the process opens at its start would change the bytes of the cache.
  */
 function codeCache() {
   const maker = join(import.meta.dirname, 'make-code-cache.cjs')

@@ -1,15 +1,14 @@
-// esbuild plugin: log lines name the place of the call in the source, which the build knows. Each log call of ours gets
-// it as an argument, so that running costs no stack trace: `log.info(...)` becomes `log.infoAt('csi/connect.ts:45', ...)`.
-// libs/telemetry/src/logger.ts has both.
+// esbuild plugin that adds the source position to each log call, so that a log line needs no stack trace at run time:
+// `log.info(...)` becomes `log.infoAt('csi/connect.ts:45', ...)`. libs/telemetry/src/logger.ts has both methods.
 
 import { readFileSync } from 'node:fs'
 
 const CALL = /\.(info|warn|error|fatal|v)\(/g
-/** The names of loggers; the build refuses any other name. */
+/** The names of variables with loggers. The build refuses log calls on other names. */
 const LOGGER = /\b(log|\w+Log)\)?\??$|\bverbose\?$/
-/** `log.v(4)?` and the like, which is checked itself. */
+/** The text before a call such as `log.v(4)?.info(`. The call of `v` is checked itself. */
 const LEVEL = /\.v\([^()]*\)\s*\?$/
-/** The logger itself. */
+/** The files of the logger, which are not changed. */
 const EXEMPT = /[\\/]telemetry[\\/]src[\\/]/
 
 export const callSites = {
@@ -41,7 +40,7 @@ export function withCallSites(source, path) {
   })
 }
 
-/** `folder/file.ts`; for a file right in `src` the package's folder. */
+/** Returns `folder/file.ts` for a path. For a file directly in `src` the folder is that of the package. */
 function placeOf(path) {
   const parts = path.split(/[\\/]/)
   const file = parts.pop()

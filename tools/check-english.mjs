@@ -13,7 +13,7 @@ const MOST_EXCEPTIONS = 100
 /** Names that look like identifiers. */
 const NAMES = /\b(gRPC|iSCSI|macOS|vSphere|mTLS|eBPF|zstd)\b/g
 
-// The refused patterns, the advice, and an example of a refused and of a plain text. Code in backticks is not read.
+// The refused patterns, with the advice, an example that each refuses and a plain text. Code in backticks is skipped.
 const COMMENTS = [
   {
     pattern: /^(Of|By|For|In|From|With|What|Where|Whose|Until|Not|Neither|Nor|Also|Else|And|So|Beside|Among)\b/,
@@ -97,7 +97,7 @@ function isTest(path) {
   return /\.test\.ts$|^testing\/e2e\/(tests|faults|parity)\//.test(path)
 }
 
-/** Returns the comments with their first lines. Neighbouring lines are one comment, and an exception is another. */
+/** Returns the comments with their line numbers. Line comments in a row count as one comment, exceptions do not. */
 function commentsOf(parts, text) {
   const comments = []
   let last
@@ -118,7 +118,7 @@ function commentsOf(parts, text) {
 }
 
 function testNamesOf(text) {
-  // The table of `each` may be long, so the name is the first text after it.
+  // The name of an `it.each` test is the first text after its table, which may have many lines.
   const calls = text.matchAll(/^[ \t]*(?:(?:it|test)|\]\)|\}\)|\))(?:\.each\([^\n]*\))?\(\s*(['"`])(.{3,200}?)\1,/gm)
   return [...calls].map(({ 2: name, index }) => ({
     line: text.slice(0, index + text.slice(index).search(/\S/)).split('\n').length,
@@ -155,7 +155,7 @@ function report({ path, line, found, advice }) {
   process.exitCode = 1
 }
 
-// Each row refuses its own example and no plain text.
+// Checks that each pattern refuses its own example, and that no pattern refuses a plain text.
 function checkTheTables() {
   for (const rules of [COMMENTS, TEST_NAMES]) {
     for (const { pattern, refused, fine } of rules) {

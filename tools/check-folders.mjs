@@ -1,7 +1,6 @@
-// Reports every pair of neighbours in the src of one package that import each other, types included. A neighbour is a
-// folder, or a file next to it. Such a pair is really one unit. Tests and src/testing are not read.
-// `node tools/check-folders.mjs [PACKAGE...]` checks all packages, or the given folders such as libs/sidecar. A pair
-// makes it exit with 1.
+// Finds circular imports in `src` of each package: two folders, or a folder and a file next to it, that import each
+// other, types included. Tests and src/testing are not read. If there is one, the exit code is 1.
+// `node tools/check-folders.mjs [PACKAGE...]` checks all packages, or the given folders such as libs/sidecar.
 
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
@@ -17,7 +16,7 @@ for (const { folder, left, right, examples } of pairs) {
 }
 if (pairs.length > 0) process.exit(1)
 
-/** The pairs of one package, with an import of each direction. */
+/** Returns the circular pairs of one package, with an import in each direction. */
 function pairsOf(folder) {
   const src = join(folder, 'src')
   const arrows = new Map()
@@ -32,13 +31,13 @@ function pairsOf(folder) {
   return [...arrows].flatMap(([arrow, example]) => {
     const [left, right] = arrow.split(' ')
     const back = arrows.get(`${right} ${left}`)
-    // Each pair once. Biome finds files that import each other.
+    // Each pair is reported once. Two files are left out, because Biome finds files that import each other.
     if (back === undefined || left > right || (isFile(left) && isFile(right))) return []
     return [{ folder, left, right, examples: [example, back] }]
   })
 }
 
-/** The folders or files at which the paths of two files part. */
+/** Returns the first folders or files in which two paths differ. */
 function neighbours(left, right) {
   const [a, b] = [left.split(sep), right.split(sep)]
   let at = 0

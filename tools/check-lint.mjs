@@ -1,5 +1,5 @@
-// Tries each ban of biome.json with a line that breaks it, in a small repository made for it: a rule whose `includes`
-// no longer fits, or that a new Biome no longer knows, would otherwise let everything pass unseen.
+// Checks that Biome refuses one example of each thing that biome.json bans, in a small temporary repository. Otherwise
+// a ban could stop to work unnoticed, for example if its `includes` is wrong or a new Biome does not know the rule.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ const TYPED = [
 const REFUSED = [...[...TIME, ...TIMERS, ...RANDOM, 'AbortSignal.timeout(1)'].map(value), ...ENDS.map(inFunction)]
 const FILES = new Map([
   ...[...REFUSED, ...IMPORTS, ...TYPED].map((text, at) => [`libs/lower/src/refused-${at}.ts`, { text, refused: true }]),
-  // Tests are no exception.
+  // The bans apply to tests too.
   ...REFUSED.map((text, at) => [`libs/lower/src/refused-${at}.test.ts`, { text, refused: true }]),
   ['libs/lower/src/fine-date.ts', { text: value('new Date(5)') }],
   [

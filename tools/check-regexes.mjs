@@ -1,6 +1,6 @@
-// Refuses regular expressions of the sidecars and of kubectl csi whose time grows faster than the text: a driver, an
-// API server or a file could block the process with a few kilobytes. If the text is short for another reason, the line
-// above says `// bounded: <reason>`. An expression that is built from parts needs such a line, too.
+// Refuses regular expressions of the sidecars and of kubectl csi that take more than linear time. A driver or an API
+// server could block the process with a few kilobytes. If the text is always short, or if the expression is built from
+// parts, the line above must contain `// bounded: <reason>`.
 import { globSync, readFileSync } from 'node:fs'
 import { RegExpParser } from '@eslint-community/regexpp'
 import { parseSync, Visitor } from 'oxc-parser'
@@ -8,7 +8,7 @@ import { isPotentiallyEmpty, toUnicodeSet } from 'regexp-ast-analysis'
 import { analyse } from 'scslre'
 
 const FILES = ['libs/*/src/**/*.ts', 'apps/*/src/**/*.ts']
-/** Tests, and programs that only run on a developer's machine. */
+/** The files that are not checked: tests, and programs that run only on a developer's machine. */
 const LEFT_OUT =
   /\.test\.ts$|\/testing\/|\/gen\/|^libs\/(emulator|disturb|volume-controllers)\/|^apps\/(devcluster\/src\/(?!page\/)|driver-test\/)/
 const REASON = /^\s*(?:\/\/|\*|\/\*\*?) bounded: \S/
@@ -44,8 +44,8 @@ function isSuperLinear(source, flags) {
 }
 
 /**
- * Whether a search that fails behind a loop may begin once more within what the loop has passed over, again and again,
- * as for /error: (.*)$/ in a text of many `error: `.
+ * Reports whether a failed search may start again at every position inside the text that a loop has just matched. Then
+ * the time is quadratic, as for /error: (.*)$/ in a text of many `error: `.
  */
 function isSearchedAgain(source, flags) {
   const parsed = new RegExpParser().parsePattern(source, 0, source.length, {

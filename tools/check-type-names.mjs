@@ -1,6 +1,6 @@
-// Reports every name that more than one file exports as a type (interface, type or class): one word for one thing in the
+// Reports every name that more than one file exports as an interface, type or class. A name must mean one thing in the
 // whole repository. Tests, src/testing and generated code are not read.
-// `node tools/check-type-names.mjs [PACKAGE...]`: all packages, or only names that the folders given export, too.
+// `node tools/check-type-names.mjs [PACKAGE...]` checks all packages, or only names that the given folders export.
 
 import { globSync, readFileSync } from 'node:fs'
 

@@ -8,9 +8,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 
-// The refused words, the replacement, and an example. A pattern is compared with plain text in lower case, in which
-// names are split: `tellEvery`, `TELL_EVERY` and `tell-every` all read "tell every". The spaces of a pattern also match
-// line ends.
+// The refused words, the replacement, and an example. A pattern is compared with the text in lower case and with split
+// names: `tellEvery`, `TELL_EVERY` and `tell-every` all become "tell every". A space in a pattern also matches the end
+// of a line.
 const WORDS = [
   ['told|tells?|telling|tellers?', 'report, record, log, list, print', 'tellEvery'],
   ['story|stories', 'test, end-to-end test', 'STORIES_OF_DRAIN'],
@@ -95,7 +95,7 @@ const EXCEPTIONS = [
   { path: 'testing/e2e/tests/ground/driver-test.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
 ]
 
-// Foreign or recorded files.
+// The paths of foreign or recorded files, which are not checked.
 const FOREIGN = ['LICENSE', 'proto/csi/', 'libs/csi-translation/testdata/', 'images/licences/']
 const TEXTS = new Set('.ts .mjs .cjs .js .md .tpl .txt .yaml .yml .html .css .sh .proto .grit .go'.split(' '))
 const NAMES = new Set(['package.json', 'values.schema.json', 'dashboard.json', 'Dockerfile', 'run', 'CODEOWNERS'])
@@ -143,7 +143,7 @@ function refusedIn(text, path) {
   })
 }
 
-// One space more at each border within a name, whose places `splits` holds; all else keeps its place.
+// Returns the text in lower case with spaces between the parts of each name, and the positions of these spaces.
 function plainText(text) {
   const joined = text.replaceAll(/\n[ \t]*(?:\/\/|\*|#)?/g, (gap) => ' '.repeat(gap.length))
   const splits = []
@@ -181,7 +181,7 @@ function printCounts(findings) {
   console.log(`${String(findings.length).padStart(6)} in all`)
 }
 
-// Each row refuses its own example, and plain texts pass.
+// Checks that each pattern refuses its own example, and that plain texts pass.
 function checkTheTable() {
   for (const { pattern, example } of WORDS) {
     const found = plainText(example).plain.match(new RegExp(`\\b(?:${pattern})\\b`))

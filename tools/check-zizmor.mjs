@@ -1,4 +1,4 @@
-// Searches workflows for weak spots with zizmor (https://docs.zizmor.sh), if it is installed.
+// Checks the security of the workflows with zizmor (https://docs.zizmor.sh), if it is installed.
 import { spawnSync } from 'node:child_process'
 
 const args = ['--offline', '--no-progress', '--quiet', '--min-severity=medium', '.github']

@@ -1,5 +1,5 @@
-// Builds missing files, but does not check existing ones. A program that runs from source without `npm start` imports
-// this file before the rest of the program.
+// Builds generated code and sidecars if they are missing. Existing files may be outdated. A program that runs from
+// source without `npm start` imports this file first.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fail, isNewEnough, make, OLDEST_NODE, ownSidecars, root } from './from-source.mjs'

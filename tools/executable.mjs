@@ -1,6 +1,6 @@
 // Packs Node.js and a program into a single executable, in the working directory:
 //   node executable.mjs MAIN OUTPUT
-// The executable contains the path of MAIN as given, so the path must not name the folder of the build.
+// The executable contains the given path of MAIN. A relative path keeps the folder of the build out of it.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -9,8 +9,8 @@ import { START_FLAGS } from './start-flags.mjs'
 const WANTED = `v${readFileSync(join(import.meta.dirname, '../.nvmrc'), 'utf8').trim()}`
 
 /**
- * The Node.js of executables and code caches: `BUILD_NODE`, else one of the version in .nvmrc, else the running one. npm
- * has that version for some platforms only, so a Node.js of the machine may be newer than the running one.
+ * Returns the Node.js for executables and code caches: `BUILD_NODE`, or else a Node.js of the version in .nvmrc on the
+ * PATH, or else the running Node.js. The running one may be older, because npm lacks that version for some platforms.
  */
 export function buildNode() {
   const { BUILD_NODE, PATH = '' } = process.env
@@ -24,7 +24,7 @@ function versionOf(node) {
   return execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
 }
 
-/** Leaves `sea.json` in `folder`: other tools read the flags in it. */
+/** Writes the executable, and `sea.json` in `folder`, because other tools read the flags in it. */
 export function makeExecutable({ main, output, assets = {}, folder = '.' }) {
   const node = buildNode()
   const [copy, config] = [join(folder, 'node'), join(folder, 'sea.json')]
@@ -44,7 +44,7 @@ export function makeExecutable({ main, output, assets = {}, folder = '.' }) {
   rmSync(copy)
 }
 
-/** Symbols are a quarter of the file; an executable with them works as well. */
+/** Removes the symbols, which are a quarter of the file. Without binutils they stay, and the executable works too. */
 function strip(file) {
   try {
     execFileSync('strip', ['-s', file])

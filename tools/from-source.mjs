@@ -1,5 +1,5 @@
-// Provides the needs of programs that run from the source of the repository: a new enough Node, generated code, and for
-// the embedded cluster the sidecars. After `npm ci` alone, all of it can be built.
+// Functions for programs that run from the source of the repository. They find a new enough Node, generate code and
+// build sidecars. They need only `npm ci`.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -9,17 +9,17 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 export const bin = (name) => join(root, 'node_modules', '.bin', name)
 
 export const OLDEST_NODE = 26
-/** A build that takes longer than this is not from the cache, so a line explains the wait. */
+/** The time after which a line explains the wait, because the build does not come from the cache. */
 const QUIET_MS = 1500
 
-/** The Node that comes with the packages, whatever the system's is. */
+/** Returns the path of the Node.js that `npm ci` has installed, or of the running one if it is new enough. */
 export function nodeCommand() {
   if (existsSync(bin('node'))) return bin('node')
   if (isNewEnough()) return process.execPath
   fail(`Node ${OLDEST_NODE} is needed, this is ${process.version}. "npm ci" with optional packages installs one.`)
 }
 
-/** The sidecars that no argument of the embedded cluster replaces. */
+/** Returns the sidecars that no argument, such as `--attacher`, replaces by another binary. */
 export function ownSidecars(args) {
   const given = (flag) => args.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
   const isAsked = ['--help', 'completion', '--get-yargs-completions'].some(given)

@@ -1,7 +1,7 @@
 // esbuild plugin: removes the parts of grpc-js that a sidecar never uses.
 
 const IMPORTER = /[\\/]@grpc[\\/]grpc-js[\\/]/
-/** Needed only for its channelz and ORCA services. */
+/** The package that grpc-js needs only for its channelz and ORCA services. */
 const PATH = '@grpc/proto-loader'
 const NAME = 'loadSync'
 const CONTENTS = `export function ${NAME}() { throw new Error('${NAME} is not part of this build') }`
@@ -19,7 +19,7 @@ export const leanModules = {
       return { path, namespace: 'lean', pluginData: { resolveDir } }
     })
     build.onLoad({ filter: /.*/, namespace: 'lean' }, ({ pluginData }) => ({ contents: CONTENTS, ...pluginData }))
-    // A new version that imports something under another name must not grow the bundle unseen.
+    // The build fails if grpc-js no longer imports this package, because it may then import it under another name.
     build.onEnd(() => ({
       errors: bundled && !used ? [{ text: `lean-modules: nothing imports ${PATH}` }] : [],
     }))

@@ -1,9 +1,9 @@
-// A plugin of the mutation tester: leaves calls of the logger alone. End-to-end tests compare their texts with the
-// originals, and no unit test can find a fault in a line whose level is off.
+// A plugin of the mutation tester that injects no faults into log calls. Their texts are compared with the originals by
+// end-to-end tests, and unit tests do not write log lines of high levels.
 
 const WRITES = new Set(['info', 'warn', 'error'])
 
-/** `log.v(4)?.info(...)`, `run.log.warn(...)`. */
+/** Reports whether a node is a log call, such as `log.v(4)?.info(...)` or `run.log.warn(...)`. */
 function isLogCall({ node }) {
   const { callee } = node
   if (node.type !== 'CallExpression' && node.type !== 'OptionalCallExpression') return false

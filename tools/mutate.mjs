@@ -1,8 +1,7 @@
-// `npm run mutate -- <package> <glob>...`: how many faults in the files do the tests of the package find?
+// `npm run mutate -- <package> <glob>...` injects faults into the files, and counts the faults that the tests find:
 //     npm run mutate -- apps/attacher 'src/volume-attachment/decide-*.ts' src/volume-attachment/patches.ts
-// Faults are injected into a copy of the tree, so that you can keep editing, and an interrupted run leaves no fault.
-// A rule's own tests must find a fault in the rule, so only the tests next to the files run. Files that perform
-// decisions have their tests elsewhere, which you name: --tests 'src/volume-attachment/reconcile*.test.ts'
+// The faults are in a copy of the repository, so you can edit during the run, and an interrupted run leaves no fault.
+// Only the tests next to the files run. Name other tests by --tests 'src/volume-attachment/reconcile*.test.ts'.
 // The exit code is 1 if the tests find less than 90 %.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -48,7 +47,7 @@ const config = {
   coverageAnalysis: 'perTest',
   inPlace: true,
   concurrency: 2,
-  // A slow run on a busy machine is not an endless one.
+  // The time-out is long, so that a slow run on a busy machine does not count as an endless loop.
   timeoutMS: 30_000,
   mutate: [...mutate, '!src/**/*.test.ts'],
   testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],

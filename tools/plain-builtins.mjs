@@ -1,7 +1,6 @@
-// esbuild plugin: turns an import of one of Node's modules into a require of which only the imported names are read.
-// Otherwise Node (for an import) or esbuild's helper (for a require) looks at every export of the module, and thereby
-// loads unused code: node:http loads undici's fetch and WebSocket, node:util loads worker threads and a differ. That
-// costs start time and memory.
+// esbuild plugin that replaces imports of Node's modules by `require`, and reads only the imported names. Otherwise
+// Node or esbuild's helper reads every export of a module, which loads unused code: `fetch` and `WebSocket` for
+// node:http, for example. That costs start time and memory.
 
 import { isBuiltin } from 'node:module'
 
@@ -22,7 +21,7 @@ export const plainBuiltins = {
   },
 }
 
-/** Builds an ES module with only the imported exports. */
+/** Returns an ES module that exports each name of the built-in module. esbuild drops names that are not imported. */
 function contentsOf(path) {
   const names = Object.keys(process.getBuiltinModule(path)).filter((name) => IDENTIFIER.test(name))
   return [

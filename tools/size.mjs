@@ -4,10 +4,10 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** Apps and libraries that run on a person's machine. All other apps and libraries run in a cluster. */
+/** The apps and libraries that run on a user's machine. All other apps and libraries run in a cluster. */
 const FOR_PEOPLE = /^(apps\/(kubectl-csi|devcluster|driver-test)|libs\/(volume-controllers|emulator|disturb))\//
 
-/** The first group that matches takes the file. The budgets include the provisioner and the snapshotter. */
+/** The groups and their budgets in lines. A file counts for the first group that matches. */
 const GROUPS = [
   { name: 'for people', files: FOR_PEOPLE, budget: 32_000 },
   { name: 'in the cluster', files: /^(apps|libs)\//, budget: 40_000 },

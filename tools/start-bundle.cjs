@@ -8,8 +8,8 @@ const { setFlagsFromString } = require('node:v8')
 const { Script } = require('node:vm')
 
 /**
- * The start options of `start-flags.mjs` for which the first line of a script in an image has no room. An executable
- * has them built in.
+ * The start options of `start-flags.mjs` that NODE_OPTIONS must contain in an image, because the first line of a script
+ * has room for one option only. An executable has them built in.
  */
 const SCRIPT_OPTIONS = '--max-semi-space-size=1'
 /**
@@ -19,7 +19,7 @@ const SCRIPT_OPTIONS = '--max-semi-space-size=1'
 const HEAP_GROWTH = '--heap-growing-percent=60'
 const CACHE = 'bundle.cache'
 
-// Without a listener the signal would open Node's debugger.
+// Without a listener SIGUSR1 would open Node's debugger.
 process.on('SIGUSR1', () => undefined)
 startAgain(sea.isSea() ? undefined : SCRIPT_OPTIONS)
 const { filename, text, cachedData } = sea.isSea() ? carried() : besides(__filename)
@@ -29,7 +29,7 @@ script.runInThisContext()(bundle.exports, createRequire(__filename), bundle)
 setFlagsFromString(HEAP_GROWTH)
 bundle.exports.start()
 
-/** A cache that does not fit this Node, or none, costs time and nothing else. */
+/** Returns the bundle in the executable, and its code cache. A missing or rejected cache only costs time. */
 function carried() {
   const cached = sea.getAssetKeys().includes(CACHE)
   return {
@@ -40,20 +40,20 @@ function carried() {
 }
 
 /**
- * Replaces this process if its environment has options of Node other than `options`, because Node has followed them by
- * now. An executable ignores NODE_OPTIONS, so it gets no `options`.
+ * Starts this program again if NODE_OPTIONS of the environment is not `options`, because Node has already applied it.
+ * An executable ignores NODE_OPTIONS, so it gets no `options`.
  */
 function startAgain(options) {
   const { NODE_OPTIONS, NODE_V8_COVERAGE, ...env } = process.env
   if (!NODE_V8_COVERAGE && (options === undefined || NODE_OPTIONS === options)) return
-  // An executable brings its flags itself, and is not named again among its arguments.
+  // An executable has its flags built in, and its path is not one of its arguments.
   const [program, ...script] = sea.isSea() ? [process.argv0] : [process.execPath, ...process.execArgv, __filename]
   const given = options ?? NODE_OPTIONS
   if (given !== undefined) env.NODE_OPTIONS = given
   process.execve(process.execPath, [program, ...script, ...process.argv.slice(2)], env)
 }
 
-/** The script `/name` has its bundle in a folder of the image. */
+/** Returns the bundle and the code cache of the start script in an image, which are in /usr/lib/csi-sidecars. */
 function besides(file) {
   const stem = `/usr/lib/csi-sidecars/${basename(file)}`
   return {

@@ -1,7 +1,7 @@
-// `npm run walk` does what a newcomer does. It runs the lines of the section "See it" of README.md.
-// They run in a copy of the last commit without git history, without Go on the PATH. Each line must exit with 0 and without a warning.
+// `npm run walk` runs the commands in the section "See it" of README.md, like a new user. They run in a copy of the
+// last commit, without git history and without Go on the PATH. Each command must exit with 0 and print no warning.
 // `npm run walk -- start` runs only the lines with the word `start`.
-// The script runs on any Node, because a newcomer may have an old one.
+// The script runs on any Node.js, because a new user may have an old one.
 import { execFileSync, spawn } from 'node:child_process'
 import { createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,8 +9,8 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Output that a newcomer must not see: warnings of npm, of turbo and of Node. Titles of tests may contain the word in
- * lower case.
+ * The pattern of warnings of npm, turbo and Node.js, which a new user must not see. It ignores lower case, because
+ * test names may contain the word.
  */
 const WARNING = /\bnpm (?:warn|WARN)\b|\bWARN(?:ING)?\b|\(node:\d+\)|\bEBADENGINE\b/
 const LOG = 'walk.log'
@@ -30,7 +30,7 @@ if (good) rmSync(place, { recursive: true })
 else console.log(`what was said is in ${join(place, LOG)}`)
 process.exitCode = good ? 0 : 1
 
-/** The indented lines below the heading. */
+/** Returns the npm commands in the section "See it". */
 function linesOf(text) {
   const section = text.split(/^## /m).find((part) => part.startsWith('See it\n')) ?? ''
   return [...section.matchAll(/^ {4}(npm .*?)(?:\s+#.*)?$/gm)].map(([, line]) => line)
@@ -38,7 +38,7 @@ function linesOf(text) {
 
 async function walked(line) {
   const began = Date.now()
-  // A line starts with `npm ci`, although the line before has already installed: a newcomer may begin with either line.
+  // Each line starts with `npm ci`, because a user may begin with any line.
   const { code, output } = await run(line)
   const warnings = output.split('\n').filter((each) => WARNING.test(each))
   const seconds = Math.round((Date.now() - began) / 1000)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# chart.sh REGISTRY VERSION IMAGES FOLDER: leaves the archive of the chart in FOLDER, with the digests of IMAGES as its
-# values. A version that is published already is taken as it is, so that a second run pushes the same archive.
+# chart.sh REGISTRY VERSION IMAGES FOLDER: writes the archive of the chart to FOLDER. Its values contain the digests of
+# IMAGES. If the version is already published, its archive is downloaded, so that a second run pushes the same archive.
 set -eu
 registry=$1 version=$2 images=$3 folder=$4
 
@@ -12,7 +12,7 @@ elif ! echo "$printed" | grep --quiet --ignore-case 'not found'; then
   exit 1
 fi
 plain='.[] | select(.tag | endswith("-nonroot") | not) | "\(.name | split("/") | last)=\(.digest)"'
-# Names and digests have no spaces.
+# The unquoted substitution gives one argument for each image, because names and digests contain no spaces.
 # shellcheck disable=SC2046
 chart="$(node images/tools/release-chart.ts "$folder/sources" "$registry" $(jq --raw-output "$plain" "$images"))"
 helm package "$chart" --destination "$folder"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Images are stored by digest, signed, and tagged last.
-#   images.sh list METADATA REGISTRY VERSION   prints [{name, digest, tag}] of a bake; an image that has its tag already
-#                                              counts as it is, so that a second run finishes the first
-#   images.sh tag LIST                         tags them; a tag with another digest ends it before anything changes
+# A release pushes images by digest, signs them, and tags them last.
+#   images.sh list METADATA REGISTRY VERSION   prints [{name, digest, tag}] of the images that docker buildx bake built.
+#                                              An existing tag keeps its digest, so that a second run can continue.
+#   images.sh tag LIST                         tags the images. If a tag has another digest, it fails without a change.
 set -eu
 
 # Prints the digest of NAME:TAG, or nothing if the registry has no such tag.

@@ -1,13 +1,13 @@
 #!/bin/sh
-# late-fixes.sh NODE_VERSION NODE_INDEX GRYPE_REPORT...: fails if a fix of something that is shipped was published more than
-# 72 hours ago. NODE_INDEX is https://nodejs.org/dist/index.json, a report is `grype --output json`.
+# late-fixes.sh NODE_VERSION NODE_INDEX GRYPE_REPORT...: fails if a fix for Node.js or a package in the image has been
+# available for more than 72 hours. NODE_INDEX is https://nodejs.org/dist/index.json, a report is `grype --output json`.
 set -eu
 node=$1 index=$2
 shift 2
 limit=$((${NOW:-$(date +%s)} - 72 * 3600))
 
 late="$(
-  # Releases of the same major version that fix a weakness, and that are newer than the shipped one.
+  # Prints the security releases of the same major version that are newer than the shipped Node.js.
   jq --raw-output --arg node "$node" --argjson limit "$limit" '
     def numbers: ltrimstr("v") | split(".") | map(tonumber);
     ($node | numbers) as $shipped

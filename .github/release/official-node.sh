@@ -1,6 +1,6 @@
 #!/bin/sh
-# official-node.sh ARCHITECTURE KEYRING FOLDER: fetches the Node.js of .nvmrc from its project, and verifies it by the
-# signed checksums. Prints the path of the program.
+# official-node.sh ARCHITECTURE KEYRING FOLDER: downloads the Node.js version of .nvmrc from nodejs.org, and verifies it
+# by the signed checksums. Prints the path of the program.
 set -eu
 architecture=$1 keyring=$2 folder=$3
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ready.sh TAG REPOSITORY: refuses a release that is not ready. Run from the root.
+# ready.sh TAG REPOSITORY: fails if the tag, the changesets or the repository name are not ready for a release.
 set -eu
 tag=$1 repository=$2
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# update-changeset.sh: writes a changeset if what the newest release ships has been updated since, and nothing else is
-# pending. Updates come from pull requests that carry no changeset.
+# update-changeset.sh: writes a changeset if Node.js, the base image or a package was updated since the newest release,
+# and no other changeset is pending. The pull requests of such updates contain no changeset.
 set -eu
 tag="$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2> /dev/null || true)"
 [ -n "$tag" ] || exit 0

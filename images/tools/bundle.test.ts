@@ -10,7 +10,7 @@ import { licencesIn, noticesOf } from './notices.ts'
 
 const locked = (version: string, license = 'MIT') => ({ version, license })
 
-describe('packages of a bundle', () => {
+describe('packagesOf', () => {
   const metafile = (inputs: Record<string, number>) => ({
     outputs: {
       'dist/x.mjs': {
@@ -23,7 +23,7 @@ describe('packages of a bundle', () => {
       ({ name, version, folder }) => `${name} ${version} ${folder}`,
     )
 
-  it('include each package with code in it, once', () => {
+  it('the packages of a bundle include each package whose code is in the bundle, once', () => {
     const inputs = {
       '../../node_modules/a/x.js': 1,
       '../../node_modules/a/y.js': 2,
@@ -33,7 +33,7 @@ describe('packages of a bundle', () => {
     expect(find(inputs, packages)).toEqual(['a 1.0.0 /repo/node_modules/a'])
   })
 
-  it('can have a scope, or be nested in another package', () => {
+  it('the packages of a bundle can have a scope, or be installed in another package', () => {
     const inputs = { '../../node_modules/@s/a/x.js': 1, '../../node_modules/@s/a/node_modules/b/x.js': 1 }
     const packages = { 'node_modules/@s/a': locked('1.0.0'), 'node_modules/@s/a/node_modules/b': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual([
@@ -42,13 +42,13 @@ describe('packages of a bundle', () => {
     ])
   })
 
-  it('can be nested in one of our packages', () => {
+  it('the packages of a bundle can be installed in a package of this repository', () => {
     const inputs = { '../../libs/l/node_modules/a/x.js': 1 }
     const packages = { 'node_modules/a': locked('1.0.0'), 'libs/l/node_modules/a': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual(['a 2.0.0 /repo/libs/l/node_modules/a'])
   })
 
-  it('include neither our packages nor replaced modules', () => {
+  it('the packages of a bundle exclude packages of this repository and replaced modules', () => {
     const inputs = {
       '../../libs/base/src/clock.ts': 1,
       'src/main.ts': 1,
@@ -58,14 +58,14 @@ describe('packages of a bundle', () => {
     expect(find(inputs, {})).toEqual([])
   })
 
-  it('equal the declared versions in the embedded cluster', () => {
+  it('the packages of a bundle include the version of yargs that csi-devcluster declares', () => {
     const folder = join(ROOT, 'apps/devcluster')
     const { dependencies } = readJson<{ dependencies: { yargs: string } }>(join(folder, 'package.json'))
     const inside = packagesOf(readJson(join(folder, 'dist/meta.json')), readJson(join(ROOT, 'package-lock.json')), ROOT)
     expect(inside.map(({ name, version }) => ({ [name]: version }))).toContainEqual({ yargs: dependencies.yargs })
   })
 
-  it('must be in the lockfile', () => {
+  it('the packages of a bundle cause an error if the lockfile lacks one of them', () => {
     expect(() => find({ '../../node_modules/a/x.js': 1 }, {})).toThrow(
       'node_modules/a is in the bundle, but package-lock.json',
     )
@@ -74,18 +74,18 @@ describe('packages of a bundle', () => {
 
 const MADE_UP: BundledPackage = { name: '@s/a', version: '1.0.0', licence: 'MIT', folder: '' }
 
-describe('notices', () => {
-  it('follow the names in a licence expression', () => {
+describe('noticesOf', () => {
+  it('the licence notices follow the licence names in an SPDX expression', () => {
     expect(licencesIn('(Apache-2.0 AND BSD-3-Clause)')).toEqual(['Apache-2.0', 'BSD-3-Clause'])
   })
 
-  it('refuse an unknown licence', () => {
+  it('the licence notices cause an error for a licence that is not allowed', () => {
     expect(() => noticesOf([{ ...MADE_UP, licence: 'MIT OR GPL-3.0-only' }])).toThrow(
       '@s/a 1.0.0 is licensed under GPL-3.0-only',
     )
   })
 
-  it("contain the package's text, or the standard text of each licence", () => {
+  it("the licence notices contain the package's text, or the standard text of each licence", () => {
     const folder = mkdtempSync(join(tmpdir(), 'package-'))
     try {
       writeFileSync(join(folder, 'package.json'), '{}')
@@ -98,7 +98,7 @@ describe('notices', () => {
     }
   })
 
-  it.each(SIDECARS)('name everything in %s, Node included', (name) => {
+  it.each(SIDECARS)('the licence notices name all packages in %s, and Node.js', (name) => {
     const { packages } = readBundle(name)
     const text = noticesOf(packages)
     expect(packages.map((one) => one.name)).toEqual(expect.arrayContaining(['@grpc/grpc-js', '@bufbuild/protobuf']))
@@ -107,13 +107,13 @@ describe('notices', () => {
   })
 })
 
-describe('the script that a manifest names', () => {
-  it('starts Node with the flags of the build', () => {
+describe('startScript', () => {
+  it('the start script starts Node with the flags of the build', () => {
     const { flags } = readBundle('csi-resizer')
     expect(startScript({ flags })).toMatch(/^#!\/usr\/bin\/node --openssl-config=\/dev\/null\n/)
   })
 
-  it('starts with any OPENSSL_CONF of the pod', () => {
+  it('the start script ignores OPENSSL_CONF in the environment of the pod', () => {
     const folder = mkdtempSync(join(tmpdir(), 'script-'))
     try {
       const [script, config] = [join(folder, 'script'), join(folder, 'bad.cnf')]
@@ -128,14 +128,14 @@ describe('the script that a manifest names', () => {
     }
   })
 
-  it('allows one flag, and refuses others that NODE_OPTIONS does not set', () => {
+  it('the start script accepts only one flag in addition to the flags in NODE_OPTIONS', () => {
     expect(() => startScript({ flags: ['--a', '--b'] })).toThrow('does not set --b')
   })
 })
 
 /**
- * The largest size of a bundle's text, which V8 keeps in memory. The code cache is smaller than the text. A larger size
- * needs a reason.
+ * The limit for the size of each bundle's text, which V8 keeps in memory. Raise it only for a reason. The code cache
+ * must be smaller than the text.
  */
 const MOST_BYTES = {
   'csi-attacher': 770_000,
@@ -145,7 +145,7 @@ const MOST_BYTES = {
   'csi-sidecars': 985_000,
 }
 
-/** The Node.js for which the build has made the code caches. */
+/** The path of the Node.js for which `npm run build` has created the code caches. */
 const BUILD_NODE = execFileSync(
   process.execPath,
   ['--input-type=module', '--eval', "import { buildNode } from './tools/executable.mjs'; console.log(buildNode())"],
@@ -155,20 +155,20 @@ const BUILD_NODE = execFileSync(
 describe.each(SIDECARS)('the bundle of %s', (name) => {
   const { file, cache, flags } = readBundle(name)
 
-  it('stays within its limit, and its code cache is not larger', () => {
+  it('the bundle stays below its size limit, and its code cache is smaller than the bundle', () => {
     const { size } = statSync(file)
     expect(size).toBeLessThan(MOST_BYTES[name])
     expect(statSync(cache).size).toBeLessThan(size)
   })
 
-  it('contains only ASCII, so that V8 keeps one byte for each character', () => {
+  it('the bundle contains only ASCII, so that V8 keeps one byte for each character', () => {
     expect(/[^\0-\x7f]/.test(readFileSync(file, 'latin1'))).toBe(false)
   })
 
   it.each([
-    ['taken by the Node that it ships with', [], false],
-    ['refused by one with other flags, which costs time only', ['--no-opt'], true],
-  ])('comes with a code cache that is %s', (_, others, rejected) => {
+    ['accepts', [], false],
+    ['with other flags rejects', ['--no-opt'], true],
+  ])('the bundle comes with a code cache that its Node.js %s', (_, others, rejected) => {
     const code = `
       const { readFileSync } = require('node:fs')
       const { Script } = require('node:vm')
@@ -182,8 +182,8 @@ describe.each(SIDECARS)('the bundle of %s', (name) => {
 
   it.each([
     ['all', [], true],
-    ['none, with a flag that changes the hash of all flags', ['--no-opt'], false],
-  ])("starts with %s of Node's own modules from their cache", (_, others, cached) => {
+    ['none, if a flag changes the hash of all flags,', ['--no-opt'], false],
+  ])("the bundle starts with %s of Node's own modules from their cache", (_, others, cached) => {
     const code = `
       const { internalBinding } = require('internal/test/binding')
       for (const name of ['http2', 'tls', 'https', 'zlib', 'dns', 'vm', 'v8', 'sea']) require('node:' + name)
@@ -194,20 +194,20 @@ describe.each(SIDECARS)('the bundle of %s', (name) => {
     expect(said).toBe(`${cached} ${cached}\n`)
   })
 
-  it('contains the source position of each log call', () => {
+  it('the bundle contains the source position of each log call', () => {
     const text = readFileSync(file, 'utf8')
     expect(text).toMatch(/\.infoAt\("start\/[\w-]+\.ts:\d+","/)
     expect(text).toMatch(/\.vAt\("csi\/connection\.ts:\d+",5\)/)
   })
 })
 
-it('the version is that of the release, else of the package', () => {
+it('the version is RELEASE_VERSION, or the version of the package if that is not set', () => {
   expect(releaseVersion(undefined, { RELEASE_VERSION: 'v9.0.0' })).toBe('v9.0.0')
   expect(releaseVersion(undefined, {})).toMatch(/^v\d+\.\d+\.\d+$/)
 })
 
 it.each(SIDECAR_LIST.map(({ app, does, value }) => [app, does, value.replaces]))(
-  'the Dockerfile has a target %s that says: %s, and that it replaces %s',
+  'the Dockerfile has a target %s with the description "%s" and the replaced original %s',
   (app, does, replaces) => {
     const text = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
     expect(text).toContain(`FROM node AS ${app}\nCOPY --from=sidecars-files /files/csi-${app}/ /\n`)
@@ -215,7 +215,7 @@ it.each(SIDECAR_LIST.map(({ app, does, value }) => [app, does, value.replaces]))
   },
 )
 
-it('the Dockerfile names the Node.js of .nvmrc, which npm may lack for some platforms', () => {
+it('the Dockerfile names the Node.js version of .nvmrc, and npm has packages of the same major version', () => {
   const wanted = readFileSync(join(ROOT, '.nvmrc'), 'utf8').trim()
   const dockerfile = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
   expect(/^FROM docker\.io\/library\/node:([\d.]+)-/m.exec(dockerfile)?.[1]).toBe(wanted)

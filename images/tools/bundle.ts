@@ -10,18 +10,17 @@ type Released = (typeof RELEASED)[number]
  */
 export type Program = Released['name']
 export const PROGRAMS: readonly Program[] = RELEASED.map(({ name }) => name)
-/** The name of a program that is also shipped as an image. */
+/** The name of a program that is shipped as an executable and as an image. */
 export type Sidecar = Extract<Released, { readonly image: true }>['name']
 export const SIDECARS: readonly Sidecar[] = RELEASED.flatMap((row) => (row.image ? [row.name] : []))
 
 /** The files of a program that `npm run build` writes. */
 export interface Bundle {
   readonly name: Program
-  /** The bundle itself. */
   readonly file: string
-  /** Its code cache, for Node.js of this machine's architecture; undefined for the plugin, which starts itself. */
+  /** The path of the code cache for this machine's architecture. Undefined for the plugin, which has none. */
   readonly cache: string | undefined
-  /** The flags of Node for it, in an image and in an executable. */
+  /** The flags with which Node.js starts the bundle. */
   readonly flags: readonly string[]
   readonly packages: readonly BundledPackage[]
 }
@@ -35,7 +34,7 @@ export interface SidecarBundle extends Bundle {
 export interface BundledPackage {
   readonly name: string
   readonly version: string
-  /** An SPDX expression. */
+  /** The licence as an SPDX expression. */
   readonly licence: string
   /** The folder in which it is installed. */
   readonly folder: string
@@ -53,7 +52,7 @@ export interface Metafile {
   readonly outputs: Readonly<Record<string, { inputs: Readonly<Record<string, { bytesInOutput: number }>> }>>
 }
 
-/** Reads the build of a program. Throws with an instruction when there is none. */
+/** Reads the files of a built program. If they are missing, the error says how to build them. */
 export function readBundle(name: Sidecar, root?: string): SidecarBundle
 export function readBundle(name: Program, root?: string): Bundle
 export function readBundle(name: Program, root = ROOT): Bundle {
@@ -73,7 +72,7 @@ export function readBundle(name: Program, root = ROOT): Bundle {
   }
 }
 
-/** The packages whose code is in the bundle, by name. Packages that the build drops or replaces do not count. */
+/** Returns the packages whose code is in the bundle, sorted. Packages that the build drops or replaces do not count. */
 export function packagesOf(metafile: Metafile, lockfile: Lockfile, root: string): readonly BundledPackage[] {
   const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
   const keys = inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? (lockfileKey(path) ?? []) : []))
@@ -87,12 +86,12 @@ export function packagesOf(metafile: Metafile, lockfile: Lockfile, root: string)
   })
 }
 
-/** `../../libs/l/node_modules/a/node_modules/@b/c/d.js` is of `libs/l/node_modules/a/node_modules/@b/c`. */
+/** Returns the lockfile key of a file: `libs/l/node_modules/@b/c` for `../../libs/l/node_modules/@b/c/d.js`. */
 function lockfileKey(path: string): string | undefined {
   return /^(?:\.\.\/)*((?:[^/]+\/)*?node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
 }
 
-/** The version of the release being built, else that of the package: `v1.2.3`. */
+/** Returns the version of the release that is built, or else of the package: `v1.2.3`. */
 export function releaseVersion(root = ROOT, env: NodeJS.ProcessEnv = process.env): string {
   const own = readJson<{ version: string }>(join(root, 'apps/attacher/package.json')).version
   return env['RELEASE_VERSION'] || `v${own}`

@@ -1,5 +1,5 @@
-// `npm run build` of this package: writes the files that the Dockerfile needs into dist, in one folder for each
-// sidecar.
+// The script of `npm run build` in images: it writes the files for the Dockerfile into images/dist, in one folder for
+// each sidecar.
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Bundle, ROOT, readBundle, SIDECARS, START } from './bundle.ts'
@@ -7,10 +7,10 @@ import { packageNotices } from './notices.ts'
 
 const NODE = '/usr/bin/node'
 
-/** Fills a folder that is the context of a build with the Dockerfile. */
+/** Fills a folder with the build context of the Dockerfile. */
 export function makeContext(folder: string, root = ROOT): void {
   rmSync(folder, { recursive: true, force: true })
-  // Any user must be able to read the files, and equal files must become equal layers.
+  // The umask lets any user read the files, and gives equal files equal layers on every machine.
   process.umask(0o022)
   for (const name of SIDECARS) fill(join(folder, name), readBundle(name, root))
   for (const file of ['images/Dockerfile', 'images/code-caches.cjs', 'tools/make-code-cache.cjs']) {
@@ -26,14 +26,14 @@ function fill(folder: string, bundle: Bundle): void {
   write(join(folder, 'usr/lib/csi-sidecars', `${name}.cjs`), readFileSync(file, 'utf8'))
   write(join(licences, 'THIRD-PARTY-NOTICES'), packageNotices(packages))
   write(join(licences, 'LICENSE'), readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
-  // Scanners and makers of bills of materials know a package by this file.
+  // Scanners and SBOM tools recognize a bundled package by its package.json.
   for (const { name: inside, folder: from } of packages) {
     const text = readFileSync(join(from, 'package.json'), 'utf8')
     write(join(licences, 'node_modules', inside, 'package.json'), text)
   }
 }
 
-/** The file that a manifest names as the command. Its first line has room for one flag; NODE_OPTIONS has the others. */
+/** Returns the start script of an image. Its first line has room for one flag only, so NODE_OPTIONS has the others. */
 export function startScript({ flags: [first, ...others] }: Pick<Bundle, 'flags'>): string {
   const text = readFileSync(START, 'utf8')
   if (!text.includes(`'${others.join(' ')}'`)) throw new Error(`${START} does not set ${others.join(' ')}`)

@@ -8,10 +8,10 @@ import { type Architecture, makeExecutables } from './executables.ts'
 
 const VERSION = 'v1.2.3'
 const MINUTES = 3 * 60_000
-/** Executables are made for Linux, by a Node for Linux. */
+/** `describe` for tests that need Linux, because executables are built only for and on Linux. */
 const onLinux = process.platform === 'linux' ? describe : describe.skip
 
-onLinux('executables', () => {
+onLinux('the executables', () => {
   const architecture = process.arch as Architecture
   let folder: string
   let files: readonly string[]
@@ -27,14 +27,14 @@ onLinux('executables', () => {
   const first = (file: string): string => join(folder, 'first', file)
   const nameOf = (name: string): string => `${name}-${VERSION}-linux-${architecture}`
 
-  it('come with licences and checksums', () => {
+  it('the executables come with licences and checksums', () => {
     const expected = PROGRAMS.flatMap((name) => [nameOf(name), `${name}-${VERSION}-THIRD-PARTY-NOTICES.txt`])
     expect([...files].sort()).toEqual(['SHA256SUMS', ...expected].sort())
     const summed = execFileSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'first') }).toString()
     expect(summed.match(/: OK$/gm)).toHaveLength(expected.length)
   })
 
-  it.each(SIDECARS)('run without other files: %s', (name) => {
+  it.each(SIDECARS)('the executables run without other files: %s', (name) => {
     const coverage = join(folder, 'coverage')
     writeFileSync(join(folder, 'bad.cnf'), 'no equal sign\n')
     const env = { NODE_OPTIONS: '--no-such-option', NODE_V8_COVERAGE: coverage, OPENSSL_CONF: 'bad.cnf' }
@@ -43,7 +43,7 @@ onLinux('executables', () => {
     expect(existsSync(coverage)).toBe(false)
   })
 
-  it('include kubectl-csi, which runs without other files and explains a failure in one line', () => {
+  it('the executables include kubectl-csi, which runs without other files and explains a failure in one line', () => {
     const program = first(nameOf('kubectl-csi'))
     const env = { NODE_OPTIONS: '--no-such-option', OPENSSL_CONF: 'bad.cnf', PATH: '/nowhere' }
     const run = (...args: readonly string[]) => spawnSync(program, args, { cwd: folder, env, encoding: 'utf8' })
@@ -53,16 +53,16 @@ onLinux('executables', () => {
       stdout: '',
       stderr: expect.stringMatching(/^kubectl-csi: .*absent.*\n$/),
     })
-    // The executable contains the page with the advice. The page is no file next to it.
+    // The executable contains the help page of `explain`, so no file next to it is needed.
     expect(run('explain', '--help').stdout).toContain('explain')
   })
 
-  it.each(PROGRAMS)('do not contain their build folder: %s', (name) => {
+  it.each(PROGRAMS)('the executables do not contain the path of their build folder: %s', (name) => {
     expect(readFileSync(first(nameOf(name))).includes(`${ROOT}/`)).toBe(false)
   })
 
   it(
-    'do not differ by a byte when they are built twice',
+    'the executables equal each other byte by byte if they are built twice',
     () => {
       make('again')
       const sums = (out: string): string => readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')
@@ -72,12 +72,12 @@ onLinux('executables', () => {
   )
 
   it(
-    'do not differ by a byte when `npm run build` runs in another folder',
+    'the executables equal each other byte by byte if `npm run build` runs in another folder',
     () => {
       const other = join(folder, 'a folder with another name')
       copySources(other)
       const app = join(other, 'apps/attacher')
-      // The environment without the options of jest.
+      // NODE_OPTIONS of jest must not reach the build.
       const env = { ...process.env, NODE_OPTIONS: '' }
       execFileSync(process.execPath, ['../../tools/build.mjs', 'csi-attacher'], { cwd: app, env, stdio: 'pipe' })
       for (const file of ['csi-attacher', 'csi-attacher.cjs', 'csi-attacher.cache', 'sea.json']) {
@@ -90,8 +90,8 @@ onLinux('executables', () => {
 })
 
 /**
- * The names in .gitignore. Its paths are left out, because they belong to generated code. Git is not called, because an
- * archive has no history.
+ * The names in .gitignore that are not part of the sources. Its entries with a slash are left out, because they are
+ * generated code. Git is not called, because an archive has no git history.
  */
 const NOT_SOURCES: ReadonlySet<string> = new Set([
   '.git',

@@ -14,11 +14,11 @@ it.each([
   ["'^https://github\\.com/a/b/\\.github/'", "'^https://github\\.com/X-y/z/\\.github/'"],
   ['--repo a/b --signer-workflow a/b/.github', '--repo X-y/z --signer-workflow X-y/z/.github'],
   ['github.com/a/bc ghcr.io/ab a/b', 'github.com/a/bc ghcr.io/ab a/b'],
-])('%s names another repository: %s', (text, filled) => {
+])('the text %s gets the name of another repository: %s', (text, filled) => {
   expect(withHome(text, 'a/b', 'X-y/z')).toBe(filled)
 })
 
-it('everything that a reader copies is filled in, and can be filled in again', () => {
+it('documents, chart and manifests get the name of another repository, and then the old name again', () => {
   const root = mkdtempSync(join(tmpdir(), 'fill-'))
   try {
     const files = [

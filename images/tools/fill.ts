@@ -1,6 +1,6 @@
-// Documents, chart and manifests name the repository that publishes them. This gives them another name, all at once:
+// Replaces the repository name in documents, chart and manifests, for example in a fork:
 //   node images/tools/fill.ts [OWNER/REPOSITORY]
-// Without a name it is that of the workflow's repository, and at a desk the name stays.
+// Without an argument the new name is the repository of the workflow. Outside a workflow nothing changes.
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
@@ -15,10 +15,10 @@ const PATTERNS = [
   'images/docker-bake.hcl',
 ]
 
-/** `owner/repository` on GitHub. */
+/** The name of a repository on GitHub: `owner/repository`. */
 export type Home = `${string}/${string}`
 
-/** Which repository the documents name: that of package.json. */
+/** Returns the repository that package.json names. The documents name the same. */
 export function homeOf(root: string): Home {
   const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { repository: string }
   return homeFrom(repository.replace(/^github:/, ''))

@@ -45,7 +45,7 @@ const FOREIGN = {
 
 const withBuildah = lacking === undefined ? describe : describe.skip
 
-withBuildah('an image of the Dockerfile', () => {
+withBuildah('the Dockerfile', () => {
   let store: ImageStore
   let shared: string
   const images = new Map<string, string>()
@@ -69,7 +69,7 @@ withBuildah('an image of the Dockerfile', () => {
     rmSync(shared, { recursive: true, force: true })
   })
 
-  it.each(SIDECARS)('sets the entry point of %s, and nothing that a manifest has to undo', (name) => {
+  it.each(SIDECARS)('an image sets the entry point of %s, but no command, port or working directory', (name) => {
     const { os, config: it } = config(name.replace('csi-', ''))
     expect(os).toBe('linux')
     expect(it.Entrypoint).toEqual([`/${name}`])
@@ -79,7 +79,7 @@ withBuildah('an image of the Dockerfile', () => {
     expect(it.Env).toContain('UV_USE_IO_URING=0')
   })
 
-  it.each(SIDECARS)('names the origin of %s', (name) => {
+  it.each(SIDECARS)('an image names the version, revision, source and licence of %s in its labels', (name) => {
     expect(config(name.replace('csi-', '')).config.Labels).toMatchObject({
       'org.opencontainers.image.title': name,
       'org.opencontainers.image.version': 'v1.2.3',
@@ -90,22 +90,22 @@ withBuildah('an image of the Dockerfile', () => {
     })
   })
 
-  it('differs only in its user from the one with -nonroot', () => {
+  it('an image differs from the image with -nonroot only in its user', () => {
     const [plain, nonroot] = [config('attacher'), config('attacher-nonroot')]
     expect(nonroot.config.User).toBe('65532:65532')
     expect(nonroot.rootfs).toEqual(plain.rootfs)
   })
 
-  it('shares all layers but its last one with the other images', () => {
+  it('an image shares all layers except the last one with the other images', () => {
     const layers = SIDECARS.map((name) => config(name.replace('csi-', '')).rootfs.diff_ids)
-    // One of the base, one with Node.js, one of the sidecar.
+    // The layers are the base, Node.js and the sidecar.
     expect(layers.map(({ length }) => length)).toEqual(SIDECARS.map(() => 3))
     expect(new Set(layers.map((ids) => ids.slice(0, 2).join())).size).toBe(1)
     expect(new Set(layers.map((ids) => ids[2])).size).toBe(SIDECARS.length)
   })
 
   it(
-    'consists of a Node.js layer of at most 55 MB and a sidecar layer of at most 1 MB',
+    'an image consists of a Node.js layer of at most 55 MB and a sidecar layer of at most 1 MB',
     () => {
       const [, node = 0, own = 0] = store.compressedSizes('attacher')
       expect(node).toBeLessThan(55_000_000)
@@ -115,7 +115,7 @@ withBuildah('an image of the Dockerfile', () => {
   )
 
   it(
-    'does not differ by a byte when another store builds it from another folder',
+    'an image equals byte by byte the image that another store builds from another folder',
     () => {
       using again = new ImageStore()
       const context = join(again.folder, 'another folder')
@@ -125,17 +125,17 @@ withBuildah('an image of the Dockerfile', () => {
     5 * MINUTES,
   )
 
-  it.each(SIDECARS)('contains the licences of everything in %s, and no shell', (name) => {
+  it.each(SIDECARS)('an image contains the licences of all packages in %s, and no shell', (name) => {
     const licences = join(rootOf(name), 'usr/share/licenses')
     expect(readFileSync(join(licences, name, 'THIRD-PARTY-NOTICES'), 'utf8')).toContain('@grpc/grpc-js')
     expect(readFileSync(join(licences, 'node/LICENSE'), 'utf8')).toContain('Node.js')
-    // Scanners find the bundled packages by these files.
+    // Scanners recognize a bundled package by its package.json.
     const grpc = join(licences, name, 'node_modules/@grpc/grpc-js/package.json')
     expect(JSON.parse(readFileSync(grpc, 'utf8'))).toMatchObject({ name: '@grpc/grpc-js', license: 'Apache-2.0' })
     expect(readdirSync(join(rootOf(name), 'usr/bin'))).toEqual(['node'])
   })
 
-  it.each(SIDECARS)('contains a code cache of %s that its Node.js accepts', async (name) => {
+  it.each(SIDECARS)('an image contains a code cache of %s that its Node.js accepts', async (name) => {
     const stem = `/usr/lib/csi-sidecars/${name}`
     const code = `
       const { readFileSync } = require('node:fs')
@@ -151,7 +151,7 @@ withBuildah('an image of the Dockerfile', () => {
   })
 
   it.each(SIDECARS.flatMap((name) => ['0:0', UNKNOWN_USER].map((user) => [name, user] as const)))(
-    'starts %s as user %s on a read-only root',
+    'an image starts %s as user %s on a read-only root',
     async (name, user) => {
       const process = await startProcess({
         command: containerCommand(rootOf(name), { user, shared }, [`/${name}`, '--version']),
@@ -164,7 +164,7 @@ withBuildah('an image of the Dockerfile', () => {
   )
 
   it.each(SIDECARS)(
-    'runs %s as an unknown user, and ends it in good order as process 1',
+    'an image runs %s as an unknown user, and ends with code 0 after SIGTERM as process 1',
     async (name) => {
       await using cluster = await startCluster()
       const { settings } = cluster.driver
@@ -183,7 +183,7 @@ withBuildah('an image of the Dockerfile', () => {
           `/${name}`,
           ...args,
         ]),
-        // Options of the environment must not reach this Node.
+        // These variables of the pod must not affect Node.js in the image.
         env: { MALLOC_ARENA_MAX: '1', ...FOREIGN },
       })
       await process.untilLine(START_LINES[name], {
@@ -204,7 +204,7 @@ withBuildah('an image of the Dockerfile', () => {
   )
 })
 
-/** Why images cannot be built and run here; undefined if they can. */
+/** Returns the reason why images cannot be built and run here. Undefined if they can. */
 function lackingForImages(): string | undefined {
   if (spawnSync('buildah', ['--version']).status !== 0) return 'images are not tested: apt-get install buildah'
   return process.getuid?.() === 0 ? undefined : 'images are not tested: only root can mount and run them'
@@ -224,7 +224,7 @@ interface ImageConfig {
   readonly rootfs: { readonly diff_ids: readonly string[] }
 }
 
-/** Images in a store that is removed with it. Local images replace the bases of the Dockerfile. */
+/** A store of images in a temporary folder. Images of local files replace the base images of the Dockerfile. */
 class ImageStore implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'images-'))
   readonly #mounted: string[] = []
@@ -237,7 +237,7 @@ class ImageStore implements Disposable {
     const contexts = froms.map((from) => {
       const isNode = from.includes('/node:')
       const name = isNode ? 'node' : 'base'
-      // The base of the image, without the library that the Dockerfile adds.
+      // The base image must lack libatomic, because the Dockerfile adds it.
       const inside = libraries.filter((path) => isNode || !path.includes('libatomic'))
       this.#commit(name, inside, isNode ? NODE_FILES : {})
       return ['--build-context', `${from}=container-image://localhost/${name}`]
@@ -277,14 +277,14 @@ class ImageStore implements Disposable {
 
   [Symbol.dispose](): void {
     for (const container of this.#mounted) this.#buildah('umount', container)
-    // Stores with overlays stay mounted; others have no such folder.
+    // An overlay of the store is still mounted, if the store uses overlays.
     spawnSync('umount', ['--recursive', join(this.folder, 'root/overlay')])
     rmSync(this.folder, { recursive: true, force: true })
   }
 
   #commit(name: string, libraries: readonly string[], files: Readonly<Record<string, string>>): void {
     const root = join(this.folder, name)
-    // Links in place of folders, as in the images: the Dockerfile must not copy over them.
+    // Like the real base images, this image has links such as /bin, which the Dockerfile must not overwrite.
     for (const folder of ['bin', 'lib', 'lib64']) {
       mkdirSync(join(root, 'usr', folder), { recursive: true })
       symlinkSync(`usr/${folder}`, join(root, folder))
@@ -311,13 +311,13 @@ interface Blob {
   readonly digest: string
 }
 
-/** The files of the official image that the Dockerfile takes, and their place on this machine. */
+/** The files that the Dockerfile copies from the official Node.js image, with their paths on this machine. */
 const NODE_FILES: Readonly<Record<string, string>> = {
   '/usr/local/bin/node': process.execPath,
   '/usr/local/LICENSE': join(process.execPath, '../../LICENSE'),
 }
 
-/** The libraries of a program, in the folders in which its loader looks for them. */
+/** Returns the paths of the shared libraries of a program. */
 function librariesOf(program: string): readonly string[] {
   return execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+(?= \(0x)/g) ?? []
 }
@@ -340,8 +340,8 @@ const CONTAINER = `
   exec chroot --userspec="$user" "$root" "$@"`
 
 /**
- * Runs a command in an unpacked image much as a container runtime does: as process 1, on a read-only root, with nothing
- * writable. `user` is `uid:gid`; users other than root have no capabilities. `shared` is mounted at /run/shared.
+ * Returns a command that runs another command in an unpacked image like a container runtime: as process 1 on a
+ * read-only root. `user` is `uid:gid`. `shared` is mounted at /run/shared. Only root has capabilities.
  */
 function containerCommand(
   root: string,
@@ -370,7 +370,7 @@ async function readiness(port: number): Promise<string> {
   return text
 }
 
-/** Ends the processes inside as well: a change of user resets the parent death signal. */
+/** Starts a container whose disposal also kills its inner process, which a change of the user would leave running. */
 async function startContainer(options: ProcessOptions): Promise<RunningProcess> {
   const started = await startProcess(options)
   const end = async (): Promise<void> => {

@@ -2,16 +2,16 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BundledPackage, ROOT } from './bundle.ts'
 
-/** The licences that a sidecar may contain. Adding one is a decision. */
+/** The licences that a sidecar may contain. Do not add one without a decision of the maintainers. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']
 
-/** The licences of everything in a bundle and of the Node that runs it, as one text. */
+/** Returns the licences of all packages in a bundle and of Node.js, as one text. */
 export function noticesOf(packages: readonly BundledPackage[]): string {
   const node = section('Node.js and what is in it', nodeLicence())
   return `${packageNotices(packages)}\n${node}`
 }
 
-/** The licences of everything in a bundle. Throws for an unknown licence. */
+/** Returns the licences of all packages in a bundle. Throws for a licence that is not allowed. */
 export function packageNotices(packages: readonly BundledPackage[]): string {
   const parts = packages.map((one) => {
     const foreign = licencesIn(one.licence).filter((id) => !ALLOWED.includes(id))
@@ -21,7 +21,7 @@ export function packageNotices(packages: readonly BundledPackage[]): string {
   return `This program contains the following works.\n\n${parts.join('\n')}`
 }
 
-/** The ids of an SPDX expression. */
+/** Returns the licence IDs in an SPDX expression. */
 export function licencesIn(expression: string): readonly string[] {
   return expression.split(/[\s()]+/).filter((word) => word !== '' && !['AND', 'OR', 'WITH'].includes(word))
 }

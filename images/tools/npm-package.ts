@@ -17,7 +17,7 @@ function isProgram(name: string): name is ProgramName {
 const METAFILE = 'meta.json'
 const SIDECARS = ['csi-attacher', 'csi-resizer', 'csi-provisioner', 'csi-snapshotter'] as const
 
-/** Creates the folder from which `npm pack` creates the archive: the program and its sidecars, all bundled. */
+/** Fills the folder for `npm pack` with the bundles of the program and of its sidecars. */
 export function makeNpmPackage(folder: string, program = 'csi-devcluster'): void {
   if (!isProgram(program)) throw new Error(`${program} is no program for npm: ${Object.keys(PROGRAMS).join(' or ')}`)
   const source = join(ROOT, 'apps', program.replace(/^csi-/, ''))
@@ -51,7 +51,7 @@ function manifest(program: ProgramName): object {
     license: 'Apache-2.0',
     bin: { [program]: 'start.cjs' },
     engines: { node: '>=18' },
-    /** The values that `start.cjs` reads. */
+    /** The script `start.cjs` reads these values. */
     oldestNode: OLDEST_NODE,
     nodePackages: nodePackages(),
   }

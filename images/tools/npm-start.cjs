@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program that npx runs, with any Node.js: if it is too old, npm fetches a newer one.
+// The program that npx runs with any Node.js. If that is too old, npm downloads a newer Node.js.
 'use strict'
 const { spawn, spawnSync } = require('node:child_process')
 const { constants } = require('node:os')
@@ -18,7 +18,7 @@ else {
   } else runWith(node)
 }
 
-/** The path of a Node.js that npm keeps in its cache. */
+/** Returns the path of a new enough Node.js, which npm downloads into its cache. */
 function fetchNode(needs) {
   const wanted = nodePackages[`${process.platform}-${process.arch}`]
   if (wanted === undefined) return undefined

@@ -16,18 +16,18 @@ const EXECUTABLES = [
   `kubectl-csi-${VERSION}-THIRD-PARTY-NOTICES.txt`,
 ] as const
 
-/** The values of a key in the manifest for krew, one for each platform. */
+/** Returns the values of a key in the krew manifest, one for each platform. */
 const valuesIn = (text: string, key: string): readonly string[] =>
   [...text.matchAll(new RegExp(`^ +${key}: (.*)$`, 'gm'))].map(([, value = '']) => value)
 
-describe('the programs for people', () => {
+describe('makePrograms', () => {
   let folder: string
   let files: readonly string[]
 
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'programs-'))
     mkdirSync(join(folder, 'first'))
-    // These files replace the executables, which other tests build and run. The other architecture is not built here.
+    // Text files replace the executables, which are slow to build and tested elsewhere.
     for (const name of EXECUTABLES) writeFileSync(join(folder, 'first', name), name)
     files = makePrograms(join(folder, 'first'))
   }, 60_000)
@@ -39,7 +39,7 @@ describe('the programs for people', () => {
       .trim()
       .split('\n')
 
-  it('include the plugin of kubectl with its manifest, and the embedded cluster', () => {
+  it('the archives contain the kubectl plugin, csi-devcluster and csi-driver-test', () => {
     expect(files).toEqual([
       'kubectl-csi.tar.gz',
       `kubectl-csi-linux-${BUILT}.tar.gz`,
@@ -58,7 +58,7 @@ describe('the programs for people', () => {
     expect(packed(`kubectl-csi-linux-${BUILT}.tar.gz`)).toEqual(['LICENSE', 'THIRD-PARTY-NOTICES.txt', 'kubectl-csi'])
   })
 
-  it('say in one way which Node.js the JavaScript file needs', () => {
+  it('the archives name the same Node.js version in the krew manifest, the README and package.json', () => {
     const [, manifest] = /Node\.js (\d+) or later/.exec(readFileSync(KREW, 'utf8')) ?? []
     const [, readme] =
       /Node\.js (\d+) or later/.exec(readFileSync(join(ROOT, 'apps/kubectl-csi/README.md'), 'utf8')) ?? []
@@ -66,7 +66,7 @@ describe('the programs for people', () => {
     expect([manifest, readme]).toEqual([engines.node.slice(2), engines.node.slice(2)])
   })
 
-  it('come with a complete manifest for krew', () => {
+  it('the archives come with a krew manifest that has a version, an address and a checksum for each archive', () => {
     const text = krewManifest(readFileSync(KREW, 'utf8'), join(folder, 'first'))
     expect(text).not.toMatch(/VERSION|SHA256|OLDEST_NODE|OWNER/)
     expect(valuesIn(text, 'version')).toEqual([VERSION])
@@ -86,12 +86,12 @@ describe('the programs for people', () => {
     for (const [index, archive] of archives.entries()) expect(packed(archive)).toContain(bins[index])
   })
 
-  it('end the build if a platform of the krew manifest names no archive', () => {
+  it('the archives cause an error if a platform of the krew manifest has no address', () => {
     expect(() => krewManifest('a:\n    - selector:\n        x: y\n', folder)).toThrow('has no uri')
   })
 
-  it('do not differ by a byte when they are built twice', () => {
-    // A build of another moment.
+  it('the archives equal each other byte by byte if they are built twice', () => {
+    // The file time simulates a build at another time.
     utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
     mkdirSync(join(folder, 'again'))
     for (const name of EXECUTABLES) writeFileSync(join(folder, 'again', name), name)

@@ -20,14 +20,14 @@ import { makeNpmPackage } from './npm-package.ts'
 const PLUGIN = 'kubectl-csi'
 const BUILT = join(ROOT, 'apps/kubectl-csi/dist')
 
-/** The manifest for krew, without checksums. */
+/** The path of the krew manifest without checksums. */
 export const KREW = join(BUILT, 'krew.yaml')
 
 /**
- * Packs the programs that people run on their own machines. The kubectl plugin is packed as a JavaScript file, and as
- * each executable that the folder has. `NPM_PACKAGES` are packed as archives that npm installs.
+ * Packs the programs that users run on their own machines. The kubectl plugin is packed as a JavaScript file, and as
+ * each executable in the folder. `NPM_PACKAGES` are packed as archives that npm installs.
  *
- * The archives of equal files are equal.
+ * Guarantees: equal files give equal archives.
  */
 export function makePrograms(out: string): readonly string[] {
   if (!existsSync(join(BUILT, `${PLUGIN}.cjs`))) throw new Error(`${BUILT} has no ${PLUGIN}.cjs: npm run build`)
@@ -51,7 +51,7 @@ export function makePrograms(out: string): readonly string[] {
 interface Packed {
   readonly archive: string
   readonly program: string
-  /** Its name in the archive. */
+  /** The file name of the program in the archive. */
   readonly as: string
 }
 
@@ -78,7 +78,7 @@ function pluginArchive({ archive, program, as }: Packed, notices: string, out: s
   }
 }
 
-/** The npm packages. `make` writes a folder, and `npm pack` creates the archive of the folder. */
+/** The npm packages. `make` fills a folder, and `npm pack` creates the archive `file` from it. */
 export const NPM_PACKAGES = [
   ...(['csi-devcluster', 'csi-driver-test'] as const).map((program) => ({
     file: `${program}-${releaseVersion().slice(1)}.tgz`,
@@ -109,8 +109,8 @@ function makePluginPackage(folder: string): void {
 const PLATFORM = /^(?= {4}- selector:$)/m
 
 /**
- * The manifest for krew, with the checksums of the archives in a folder. A platform whose archive is not there is left
- * out: what one machine builds has that of its own architecture.
+ * Returns the krew manifest with the checksums of the archives in a folder. A platform without an archive is left out,
+ * because one machine builds only the executable of its own architecture.
  */
 export function krewManifest(template: string, folder: string): string {
   const [head = '', ...platforms] = template.split(PLATFORM)

@@ -1,4 +1,4 @@
-// The chart of a release: a copy whose values name the registry and the digests of its images.
+// Writes the chart of a release: a copy of the chart whose values contain the registry and the digests of the images.
 //   node images/tools/release-chart.ts FOLDER REGISTRY csi-attacher=sha256:... csi-resizer=sha256:...
 import { cpSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -6,7 +6,7 @@ import { rewrite } from './fill.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
-/** Values with a registry, and with the digest of each named repository. Throws if there is no place for one. */
+/** Returns the values with the registry and the digests. Throws if the text lacks an empty field for one of them. */
 export function withImages(values: string, registry: string, digests: Readonly<Record<string, string>>): string {
   const filled = values.replace(/^( {2}registry:) ""/m, `$1 ${registry}`)
   if (!filled.includes(`\n  registry: ${registry}`)) throw new Error('values.yaml has no empty image.registry')
@@ -21,7 +21,7 @@ function withDigest(values: string, [repository, digest]: readonly [string, stri
   return values.replace(place, `$1 ${digest}`)
 }
 
-/** Returns the folder of the copy. */
+/** Writes the chart of a release. Returns its folder. */
 export function releaseChart(folder: string, registry: string, digests: Readonly<Record<string, string>>): string {
   const chart = join(folder, 'csi-sidecars')
   cpSync(join(ROOT, 'charts/csi-sidecars'), chart, { recursive: true })

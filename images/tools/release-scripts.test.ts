@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { ROOT } from './bundle.ts'
 
-/** Tests of the workflow scripts, with fakes for the programs that need a network. */
+/** Tests of the scripts in .github/release. Fakes replace the programs that need a network. */
 
 let folder: string
 beforeEach(() => {
@@ -44,7 +44,7 @@ describe('ready.sh', () => {
     for (const file of ['README.md', ...changesets]) write(`.changeset/${file}`, '')
   }
 
-  it('accepts the tag of the version, without pending changesets', () => {
+  it('`ready.sh` accepts the tag of the version, without pending changesets', () => {
     repository('1.2.3', [])
     expect(run('ready.sh', ['v1.2.3', 'a/b'])).toEqual({ status: 0, stdout: '', stderr: '' })
   })
@@ -53,7 +53,7 @@ describe('ready.sh', () => {
     ['another tag', 'v1.2.4', [], 'a/b', 'the tag is v1.2.4, and the version of the sidecars is v1.2.3'],
     ['a pending changeset', 'v1.2.3', ['x.md'], 'a/b', '.changeset/x.md is pending'],
     ['another repository', 'v1.2.3', [], 'a/c', 'name github:a/b: run node images/tools/fill.ts a/c'],
-  ])('refuses %s', (_, tag, changesets, home, message) => {
+  ])('`ready.sh` refuses %s', (_, tag, changesets, home, message) => {
     repository('1.2.3', changesets)
     const { status, stderr } = run('ready.sh', [tag, home])
     expect(status).toBe(1)
@@ -63,7 +63,7 @@ describe('ready.sh', () => {
 
 describe('images.sh', () => {
   const [A, B] = [`sha256:${'a'.repeat(64)}`, `sha256:${'b'.repeat(64)}`]
-  /** A registry in a folder: a file for each tag has its digest. */
+  /** Creates a fake docker. Its registry is a folder in which a file for each tag contains the digest. */
   const docker = (): void => {
     mkdirSync(join(folder, 'tags'))
     program(
@@ -99,16 +99,16 @@ esac`,
     write('calls', '')
   })
 
-  it('lists name, digest and tag of each image of a bake', () => {
+  it('`images.sh` lists the name, the digest and the tag of each image that `docker buildx bake` has built', () => {
     expect(JSON.parse(list().stdout)).toEqual(ROWS)
   })
 
-  it('lists an image that has its tag by the digest of that tag', () => {
+  it('`images.sh` lists the digest in the registry for an image that is already tagged', () => {
     tagged('r/csi-attacher:v1.2.3', B)
     expect(JSON.parse(list().stdout)).toEqual([{ ...ROWS[0], digest: B }, ROWS[1]])
   })
 
-  it('tags all images, and a second time none', () => {
+  it('`images.sh` tags all images, and changes nothing when it runs again', () => {
     expect(tag()).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(calls()).toBe('tag r/csi-attacher:v1.2.3\ntag r/csi-attacher:v1.2.3-nonroot\n')
     write('calls', '')
@@ -116,7 +116,7 @@ esac`,
     expect(calls()).toBe('')
   })
 
-  it('changes nothing if one tag has another digest', () => {
+  it('`images.sh` fails without any change if one of the tags exists with another digest', () => {
     tagged('r/csi-attacher:v1.2.3-nonroot', A)
     const { status, stderr } = tag()
     expect(status).toBe(1)
@@ -124,7 +124,7 @@ esac`,
     expect(calls()).toBe('')
   })
 
-  it('takes only the "not found" of the registry for an absent tag', () => {
+  it('`images.sh` fails if the registry answers with an error other than "not found"', () => {
     write('broken', '')
     const { status, stderr } = tag()
     expect(status).not.toBe(0)
@@ -144,7 +144,7 @@ describe('chart.sh', () => {
     program('node', `exec '${process.execPath}' "$@"`)
   })
 
-  it('packages the chart with the digests of the images', () => {
+  it('`chart.sh` packages the chart with the digests of the images', () => {
     program(
       'helm',
       `[ "$1" = package ] || { echo "Error: r/charts: not found" >&2; exit 1; }
@@ -158,13 +158,13 @@ cp "$2/values.yaml" "$4"`,
     )
   })
 
-  it('takes a published version as it is', () => {
+  it('`chart.sh` downloads the chart instead if its version is already published', () => {
     program('helm', `[ "$1" = pull ] && echo "$@" > "$6/archive"`)
     expect(chart().status).toBe(0)
     expect(readFileSync(join(folder, 'out/archive'), 'utf8')).toContain('pull oci://r/charts/csi-sidecars')
   })
 
-  it('fails if the registry fails', () => {
+  it('`chart.sh` fails if the registry fails', () => {
     program('helm', 'echo "Error: 503" >&2; exit 1')
     expect(chart()).toEqual({ status: 1, stdout: '', stderr: 'Error: 503\n' })
   })
@@ -189,13 +189,13 @@ describe('late-fixes.sh', () => {
     return run('late-fixes.sh', [node, 'index.json', 'report.json'], { NOW: String(now) })
   }
 
-  it('accepts a fix that was published within 72 hours, and a weakness without a fix', () => {
+  it('`late-fixes.sh` accepts a fix that was published within 72 hours, and a weakness without a fix', () => {
     const matches = [match('fixed', '2026-10-22'), match('not-fixed', '2020-01-01')]
     expect(late('v26.12.1', matches)).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(late('v26.12.0', [], NOW - DAY)).toEqual({ status: 0, stdout: '', stderr: '' })
   })
 
-  it('fails for a release of Node.js with fixes that is older', () => {
+  it('`late-fixes.sh` fails if a Node.js release with fixes is older than 72 hours', () => {
     expect(late('v26.9.0', [])).toEqual({
       status: 1,
       stdout: '',
@@ -203,7 +203,7 @@ describe('late-fixes.sh', () => {
     })
   })
 
-  it('fails for a fixed package whose fix is older', () => {
+  it('`late-fixes.sh` fails if the fix of a package is older than 72 hours', () => {
     expect(late('v26.12.1', [match('fixed', '2026-10-20')])).toEqual({
       status: 1,
       stdout: '',
@@ -211,14 +211,14 @@ describe('late-fixes.sh', () => {
     })
   })
 
-  it('fails if a report cannot be read', () => {
+  it('`late-fixes.sh` fails if a report cannot be read', () => {
     write('index.json', 'no JSON')
     expect(run('late-fixes.sh', ['v26.12.1', 'index.json'], { NOW: String(NOW) }).status).not.toBe(0)
   })
 })
 
 describe('official-node.sh', () => {
-  /** An archive as the Node.js project publishes it, in place of its server. */
+  /** Creates an archive like those of the Node.js project, and a fake curl that copies it. */
   const publish = (listed: (sum: string) => string): void => {
     const name = 'node-v26.0.1-linux-x64'
     mkdirSync(join(folder, 'dist', name, 'bin'), { recursive: true })
@@ -235,7 +235,7 @@ describe('official-node.sh', () => {
   }
   const official = () => run('official-node.sh', ['x64', 'ring.kbx', join(folder, 'out')])
 
-  it('prints the path of the verified program', () => {
+  it('`official-node.sh` prints the path of the verified program', () => {
     publish((sum) => sum)
     program('gpgv', `[ "$4" = ${folder}/out/SHASUMS256.txt.sig ] && [ "$3" = ring.kbx ]`)
     const { status, stdout, stderr } = official()
@@ -243,13 +243,13 @@ describe('official-node.sh', () => {
     expect(readFileSync(stdout.trim(), 'utf8')).toBe('the bin/node')
   })
 
-  it('fails for another archive', () => {
+  it('`official-node.sh` fails if the checksum of the archive is wrong', () => {
     publish(() => 'f'.repeat(64))
     program('gpgv', 'exit 0')
     expect(official()).toMatchObject({ status: 1, stdout: '' })
   })
 
-  it('fails for another signature', () => {
+  it('`official-node.sh` fails if the signature of the checksums is wrong', () => {
     publish((sum) => sum)
     program('gpgv', 'echo "BAD signature" >&2; exit 1')
     expect(official()).toEqual({ status: 1, stdout: '', stderr: 'BAD signature\n' })
@@ -272,7 +272,7 @@ describe('update-changeset.sh', () => {
     git('commit', '--quiet', '--message', 'a')
   })
 
-  it('writes a changeset if the base has changed since the newest release', () => {
+  it('`update-changeset.sh` writes a changeset if the base image has changed since the newest release', () => {
     git('tag', 'v1.0.0')
     write('images/Dockerfile', 'FROM b\n')
     git('commit', '--quiet', '--all', '--message', 'b')
@@ -280,7 +280,7 @@ describe('update-changeset.sh', () => {
     expect(file()).toContain('"@csi-sidecars/attacher": patch')
   })
 
-  it('writes none before the first release, without a change, and with another changeset', () => {
+  it('`update-changeset.sh` writes no changeset before the first release, without a change, or if another changeset exists', () => {
     const none = (): void => {
       expect(run('update-changeset.sh', [])).toEqual({ status: 0, stdout: '', stderr: '' })
       expect(file).toThrow('ENOENT')

@@ -1,8 +1,8 @@
-/** A row of the table of released programs. Workflows and scripts use the table. */
+/** A released program. Workflows and scripts read the table of these programs. */
 interface Row {
   /** The name of the executable, and of the image. */
   readonly name: string
-  /** Its folder under apps. */
+  /** The folder of the program in apps/. */
   readonly app: string
   readonly image: boolean
 }

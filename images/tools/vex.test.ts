@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { ROOT, readBundle, readJson, SIDECARS } from './bundle.ts'
 import { homeOf } from './fill.ts'
 
-/** The form is that of https://openvex.dev, version 0.2.0. */
+/** A statement in the format of https://openvex.dev, version 0.2.0. */
 interface Statement {
   readonly vulnerability: { readonly '@id'?: string; readonly name: string }
   readonly products: readonly { readonly '@id': string; readonly subcomponents?: readonly object[] }[]
@@ -36,7 +36,7 @@ const JUSTIFICATIONS = [
 const PRODUCTS = SIDECARS.flatMap((name) => [`pkg:oci/${name}`, `pkg:generic/${name}`])
 
 describe('images/vex.openvex.json', () => {
-  it('follows the OpenVEX format of this repository', () => {
+  it('the VEX document follows the OpenVEX format of this repository', () => {
     expect(vex).toMatchObject({ '@context': 'https://openvex.dev/ns/v0.2.0', version: expect.any(Number) })
     expect([vex.author, vex['@id']]).toEqual([
       `https://github.com/${homeOf(ROOT)}`,
@@ -46,14 +46,14 @@ describe('images/vex.openvex.json', () => {
     expect(Number.isInteger(vex.version) && vex.version > 0).toBe(true)
   })
 
-  it('contains one statement for each weakness', () => {
+  it('the VEX document contains one statement for each CVE or GHSA ID', () => {
     const names = named.map(([name]) => name)
     expect(names.length).toBeGreaterThan(0)
     expect(names.filter((name) => !/^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[\w]{4}){3})$/.test(name))).toEqual([])
     expect(new Set(names).size).toBe(names.length)
   })
 
-  it.each(named)('states a status, a reason and the products for %s', (_, statement) => {
+  it.each(named)('the VEX document states a status, a reason and the products for %s', (_, statement) => {
     expect(statement.products.map((product) => product['@id'])).toEqual(PRODUCTS)
     const { status, justification, impact_statement, action_statement } = statement
     if (status === 'not_affected') {
@@ -66,13 +66,13 @@ describe('images/vex.openvex.json', () => {
     }
   })
 
-  it.each(named)('names only files that exist in the reason of %s', (_, { impact_statement = '' }) => {
+  it.each(named)('the VEX document names only files that exist in the reason of %s', (_, { impact_statement = '' }) => {
     const files = impact_statement.match(/[\w-]+\/[\w/.-]+\.ts/g) ?? []
     expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
-  // The reasons say that nothing uses these. A bundle that begins to use one makes its statement wrong.
-  it.each(SIDECARS)('gives reasons that hold for the code of %s', (name) => {
+  // Several statements are true only because no bundle uses these functions, flags and formats.
+  it.each(SIDECARS)('the VEX document gives reasons that are true for the code of %s', (name) => {
     const { file, flags } = readBundle(name)
     const text = readFileSync(file, 'latin1')
     expect(text.match(/brotli|randomUUID|randomInt|createObjectURL|realpathSync|\bzip\w*Archive/gi)).toBeNull()

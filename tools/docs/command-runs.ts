@@ -1,13 +1,13 @@
 import type { Command } from './commands.ts'
 
-/** The file of this repository that runs a command of a document. `sign` is a text in the file that shows this. */
+/** The file of this repository that runs certain commands of documents. It must contain the text `sign`. */
 export interface RunBy {
   readonly lines: RegExp
   readonly by: string
   readonly sign: string
 }
 
-/** Commands that no machine of this project can run by itself, and why. */
+/** Commands in documents that no test of this project can run, with the reason. */
 export interface NotRun {
   readonly lines: RegExp
   readonly why: string
@@ -18,11 +18,11 @@ const CHECK = '.github/workflows/check.yml'
 const LINES_OF_DOCUMENTS = 'testing/e2e/tests/ground/documents.ts'
 
 /**
- * The patterns match `path: line`, and the first match counts. A command with other options counts as run if its
- * program is run.
+ * The files that run the commands of documents, or the reasons why none does. The first pattern that matches
+ * `path: line` counts. Options need not be the same.
  */
 export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
-  // A user runs these commands on a cluster.
+  // Commands for a cluster.
   ...['set image', 'rollout status', 'rollout undo'].map((verb) => ({
     // bounded: three texts of ours
     lines: new RegExp(`^README\\.md: kubectl --namespace storage ${verb}`),
@@ -65,7 +65,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: (cosign|gh) /, why: 'it needs a release, and the services that signed it' },
   { lines: /: npx --yes https:/, by: LINES_OF_DOCUMENTS, sign: "tester, '--help'" },
   { lines: /: npm pack \.cache\/npm-package/, by: LINES_OF_DOCUMENTS, sign: "'pack', folder" },
-  // The embedded cluster.
+  // Commands of csi-devcluster and csi-driver-test.
   { lines: /: npm start -- --exit/, by: LINES_OF_DOCUMENTS, sign: "'--exit'" },
   {
     lines: /: npm (start|run driver-test) -- --driver/,
@@ -74,7 +74,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   },
   { lines: /: npm start -- --attacher/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
   { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
-  // Lines that need nothing.
+  // Commands that need no cluster and no network.
   ...[
     'npm exec -- node images/tools/main.ts programs',
     'npm exec -- node images/tools/main.ts npm',
@@ -91,7 +91,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'images/tools/executables.test.ts',
     sign: 'makeExecutables',
   },
-  // Commands of a contributor.
+  // Commands for contributors.
   { lines: /: npm (ci|install|start|test)$/, by: 'tools/walk.mjs', sign: 'README.md' },
   { lines: /^README\.md: npm ci && npm (test|start)$/, by: 'tools/walk.mjs', sign: 'README.md' },
   { lines: /: (npm ci && )?npm run build$/, by: CHECK, sign: 'npm run build' },
@@ -132,7 +132,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   },
 ]
 
-/** The entry of a command. */
+/** Returns the entry of `COMMAND_RUNS` for a command. */
 export function runOf({ path, line }: Command): RunBy | NotRun | undefined {
   return COMMAND_RUNS.find(({ lines }) => lines.test(`${path}: ${line}`))
 }

@@ -5,16 +5,16 @@ import { CHART, runHelm } from '../../charts/tests/helm.ts'
 import { allDocuments, codeBlocks, type Document, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
-/** A line that a reader may copy into a shell. */
+/** A command in a document, which a reader may copy into a shell. */
 export interface Command {
   readonly path: string
   readonly line: string
 }
 
-/** Programs that cannot run here, because they need a cluster, a registry or a person. */
+/** Programs whose arguments are not checked, because they need a cluster, a registry or a user. */
 const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'gh', 'git', 'open', 'docker', 'buildah', 'kind']
 
-/** Returns the lines of shell blocks, of other blocks that begin with a known program, and of code spans that do. */
+/** Returns the commands of a document: in shell blocks, and in other code that begins with a known program. */
 export function commandsIn({ path, text }: Document): readonly Command[] {
   const blocks = codeBlocks(text).filter(({ language, text: block }) =>
     language === ''
@@ -36,7 +36,7 @@ export function allCommands(): readonly Command[] {
   return allDocuments().flatMap(commandsIn)
 }
 
-/** Why a command cannot work; undefined if it can, as far as that is visible without a cluster. */
+/** Returns the reason why a command cannot work. Undefined if no reason is found without a cluster. */
 export function whyNot(line: string, withHelm: boolean): string | undefined {
   let folder = ROOT
   for (const part of line.split(/\s+(?:&&|\|\||\||;)\s+/)) {
@@ -101,19 +101,19 @@ function missingProgram(program = ''): string | undefined {
   return existsSync(join(ROOT, 'node_modules/.bin', program)) ? undefined : `there is no program ${program}`
 }
 
-/** Installing is rendering, with the same values. */
+/** Returns the error of a helm command. An install or upgrade is replaced by `helm template` with the same values. */
 function whyNotHelm(args: readonly string[]): string | undefined {
   const [verb = '', ...rest] = args
   if (!['install', 'upgrade', 'template', 'lint', 'show'].includes(verb)) return undefined
   const own = fromHere(rest.filter((word) => !['--install', '--create-namespace', '--wait'].includes(word)))
-  // The values of an earlier line are not known here.
+  // A command with placeholders, or with the values of an earlier command, cannot be tried.
   if (own.some((word) => /[<>]/.test(word) || word === '--reset-then-reuse-values')) return undefined
   const asked = verb === 'install' || verb === 'upgrade' ? ['template', ...own] : [verb, ...own]
   const { status, stderr } = runHelm(asked.map((word) => (existsSync(join(ROOT, word)) ? join(ROOT, word) : word)))
   return status === 0 ? undefined : stderr.trim()
 }
 
-/** The chart of a release is the one of the repository with its registry, and a reader's values file that of an example. */
+/** Replaces the chart of a release by the chart of the repository, and a reader's values file by an example file. */
 function fromHere(words: readonly string[]): readonly string[] {
   return words.flatMap((word, at) => {
     if (word === '--version' || words[at - 1] === '--version') return []
@@ -124,7 +124,7 @@ function fromHere(words: readonly string[]): readonly string[] {
   })
 }
 
-/** The manifests that a kustomization makes of its resources, by kubectl's own kustomize; undefined without kubectl. */
+/** Returns the manifests of a kustomization, by `kubectl kustomize`. Undefined without kubectl. */
 export function kustomize(folder: string): string | undefined {
   const built = join(ROOT, '.cache/control-plane/bin/kubectl')
   const kubectl = existsSync(built) ? built : 'kubectl'

@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { compatibilityTable, requiredModule } from './compatibility-table.ts'
 
 it.each(SIDECARS.map(({ app, value }) => [app, value.replaces]))(
-  'the original that %s says it replaces is the one in the end-to-end tests: %s',
+  'the end-to-end tests compare the %s with the original that it replaces: %s',
   (_, replaces) => {
     const [name = '', version = ''] = replaces.split(' v')
     const major = version.split('.')[0]
@@ -12,11 +12,11 @@ it.each(SIDECARS.map(({ app, value }) => [app, value.replaces]))(
   },
 )
 
-it('a version is that of the requirement', () => {
+it('the version of a Go module comes from its `require` line in go.mod', () => {
   expect(requiredModule('go.mod', 'a.b/c', 'require (\n\ta.b/cd v1.0.0\n\ta.b/c v2.0.0 // indirect\n)\n')).toBe('2.0.0')
   expect(() => requiredModule('go.mod', 'a.b/c', 'require a.b/d v1.0.0\n')).toThrow('go.mod does not require a.b/c')
 })
 
-it('the table has no empty cell', () => {
+it('the compatibility table has no empty cell', () => {
   expect(compatibilityTable()).not.toMatch(/undefined|\| {2}\|/)
 })

@@ -6,14 +6,14 @@ import { ROOT } from './source-texts.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-/** The version that a Go module is required with. */
+/** Returns the required version of a Go module in a go.mod file. */
 export function requiredModule(path: string, module: string, text = read(path)): string {
   const version = new RegExp(`^\\s*${module} v(\\S+)`, 'm').exec(text)?.[1]
   if (version === undefined) throw new Error(`${path} does not require ${module}`)
   return version
 }
 
-/** Returns the table of versions that this version works with. Each cell comes from the file that the tests use. */
+/** Returns the table of versions of Kubernetes, CSI and the originals that this version is tested with. */
 export function compatibilityTable(): string {
   const kubernetes = ['testing/e2e/control-plane/go.mod', 'testing/e2e/control-plane-1.37/go.mod'].map((path) =>
     requiredModule(path, 'k8s.io/kubernetes'),

@@ -15,15 +15,15 @@ import { ROOT, runtimeSources } from './source-texts.ts'
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 describe('links', () => {
-  it('lead to an existing target, all of them', () => {
+  it('the links of documents lead to existing targets', () => {
     expect(brokenLinks()).toEqual([])
   })
 
-  it('appear in prose, not in code', () => {
+  it('the links of documents do not include links in code', () => {
     expect(linksIn('[`a`](b.md#c) and [d](e) `[x](y)`\n```\n[x](y)\n```\n')).toEqual(['b.md#c', 'e'])
   })
 
-  it('count as broken if their target is missing', () => {
+  it('the links of documents count as broken if the file or the heading is missing', () => {
     const text =
       '# A heading, with `code`\n\n[a](#a-heading-with-code) [b](#no) [c](LICENSE) [d](nowhere.md) [e](https://x y)'
     expect(brokenLinks([{ path: 'README.md', text }])).toEqual(['README.md: #no', 'README.md: nowhere.md'])
@@ -31,17 +31,17 @@ describe('links', () => {
   })
 })
 
-describe('files that documents name', () => {
-  it('exist, all of them', () => {
+describe('named files', () => {
+  it('the files that documents name exist in the repository', () => {
     expect(missingFiles(allDocuments())).toEqual([])
   })
 
-  it('do not include other code', () => {
+  it('the files that documents name do not include code that is no path', () => {
     const text = '`libs/base` `decide*.ts` `helm lint` `attached: true` `dist/csi-attacher` `a.b`\n```\n`x.ts`\n```\n'
     expect(filesNamedIn(text)).toEqual(['libs/base', 'decide*.ts'])
   })
 
-  it('can be relative to the root, to the document, or below the root', () => {
+  it('the files that documents name can be relative to the root, to the document, or to any folder', () => {
     const paths = ['libs/a/README.md', 'libs/a/src/b.ts']
     const missing = (text: string): readonly string[] => missingFiles([{ path: 'libs/a/README.md', text }], paths)
     expect(missing('`libs/a/src/b.ts` `src/b.ts` `b.ts` `*.ts` `libs/a/*`')).toEqual([])
@@ -53,17 +53,17 @@ describe('files that documents name', () => {
   })
 })
 
-it('docs/architecture.md names functions and fields that are in the code', () => {
+it('docs/architecture.md names only functions and fields that exist in the code', () => {
   const named = [...read('docs/architecture.md').matchAll(/`([a-z]+[A-Z][A-Za-z]+)`/g)].map(([, name = '']) => name)
   const sources = runtimeSources()
   expect(named).not.toEqual([])
   expect(named.filter((name) => !sources.includes(name))).toEqual([])
 })
 
-describe('the version that documents name', () => {
+describe('versions', () => {
   const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
 
-  it('equals the version of the sidecars (npm run version-packages)', () => {
+  it('the version in documents equals the version of the sidecars (npm run version-packages)', () => {
     const ours =
       /ghcr\.io\/\S+:v(\d[^\s`]*)|--version (\S+)|newTag: v(\S+)|^ {4}version: (\S+)|csi-driver-test-(\d\S*)\.tgz/gm
     const found = ['README.md', 'docs/drivers.md', 'docs/migration.md'].flatMap((path) =>
@@ -77,11 +77,11 @@ describe('the version that documents name', () => {
 describe('commands', () => {
   const commands = allCommands()
 
-  it.each(commands.map(({ path, line }) => [path, line]))('in %s can work: %s', (_, line) => {
+  it.each(commands.map(({ path, line }) => [path, line]))('the commands of documents in %s can work: %s', (_, line) => {
     expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
   })
 
-  it('for a cluster are where an end-to-end test runs them', () => {
+  it('the commands of documents include kubectl only in documents whose commands the end-to-end tests run', () => {
     const kubectl = commands.filter(({ line }) => line.startsWith('kubectl'))
     expect(new Set(kubectl.map(({ path }) => path))).toEqual(
       new Set(['README.md', 'docs/migration.md', 'docs/operations.md']),
@@ -89,7 +89,7 @@ describe('commands', () => {
   })
 
   it.each(commands.map((command) => [command.path, command.line, command] as const))(
-    'in %s have a test or a reason: %s',
+    'the commands of documents in %s have a test that runs them, or a reason why none does: %s',
     (_path, _line, command) => {
       const run = runOf(command)
       if (run === undefined) throw new Error('tools/docs/command-runs.ts has neither what runs it nor why nothing does')
@@ -97,12 +97,12 @@ describe('commands', () => {
     },
   )
 
-  it('leave no entry when they are gone', () => {
+  it('the commands of documents use every entry of `COMMAND_RUNS`', () => {
     const used = new Set(commands.map(runOf))
     expect(COMMAND_RUNS.filter((run) => !used.has(run)).map(({ lines }) => lines)).toEqual([])
   })
 
-  it('come from blocks of either kind', () => {
+  it('the commands of documents include commands in fenced blocks, in indented blocks and in code spans', () => {
     const text =
       'a `npm start` b\n\n    npm ci && npm test   # all\n    cd libs/x\n\n```sh\nhelm lint a \\\n  b\n# no\n```\n```yaml\na: b\n```\n'
     expect(commandsIn({ path: 'x', text }).map(({ line }) => line)).toEqual([
@@ -119,7 +119,7 @@ describe('commands', () => {
     ['cd nowhere && npm test', 'there is no folder nowhere'],
     ['frobnicate --all', 'unknown program frobnicate'],
     ['npm frobnicate', 'npm has no frobnicate'],
-  ])('fail the test if they cannot work: %s', (line, why) => {
+  ])('the commands of documents cause an error if they cannot work: %s', (line, why) => {
     expect(whyNot(line, false)).toBe(why)
   })
 })
@@ -127,13 +127,13 @@ describe('commands', () => {
 describe('docs/drivers.md', () => {
   const blocks = codeBlocks(read('docs/drivers.md'))
 
-  it('contains valid YAML', () => {
+  it('docs/drivers.md contains valid YAML', () => {
     const plain = blocks.filter(({ language, text }) => language === 'yaml' && !text.includes('{{'))
     expect(plain).toHaveLength(5)
     for (const { text } of plain) expect(() => load(text)).not.toThrow()
   })
 
-  it('contains a kustomization that swaps both images', () => {
+  it('docs/drivers.md contains a kustomization that replaces both images', () => {
     const folder = mkdtempSync(join(tmpdir(), 'kustomize-'))
     try {
       writeFileSync(
@@ -142,7 +142,7 @@ describe('docs/drivers.md', () => {
       )
       writeFileSync(join(folder, 'controller.yaml'), POD)
       const made = kustomize(folder)
-      // Skipped without kubectl.
+      // The test is skipped without kubectl.
       if (made === undefined) return
       const registry = registryOf(homeOf(ROOT))
       const images = [...made.matchAll(/image: (.*)/g)].map(([, image]) => image)
@@ -156,7 +156,7 @@ describe('docs/drivers.md', () => {
     }
   })
 
-  it("shows the templates that the vendor's chart uses", () => {
+  it("docs/drivers.md includes the same templates as the vendor's example chart", () => {
     const chart = readFileSync(join(VENDOR_CHART, 'templates/controller.yaml'), 'utf8')
     const lines = (text: string): string[] => text.split('\n').map((line) => line.trim())
     const block = blocks.find(({ text }) => text.includes('csi-sidecars.container'))?.text ?? ''
@@ -165,7 +165,7 @@ describe('docs/drivers.md', () => {
     for (const line of includes) expect(lines(chart).map(unindented)).toContain(unindented(line))
   })
 
-  it('lists the requirements of the driver test, and no other', () => {
+  it('docs/drivers.md lists exactly the requirements of the driver test', () => {
     const titles = [...read('apps/driver-test/src/checks/checks.ts').matchAll(/^ {2}\w+: '([A-Z][^']+)',$/gm)]
     const [, table = ''] = /^\| requirement \| .*\n(?:.*\n)((?:\|.*\n)+)/m.exec(read('docs/drivers.md')) ?? []
     const rows = [...table.matchAll(/^\| ([^|]+) \|/gm)].map(([, title]) => title)
@@ -173,7 +173,7 @@ describe('docs/drivers.md', () => {
     expect(rows.length).toBeGreaterThan(20)
   })
 
-  it('names every template that other charts may include', () => {
+  it('docs/drivers.md names only templates that the chart defines', () => {
     const named = [...read('docs/drivers.md').matchAll(/\| `(csi-sidecars\.\w+)` \|/g)].map(([, name = '']) => name)
     const all = ['names', 'args', 'container', 'rules', 'checks']
       .map((part) => read(`charts/csi-sidecars/templates/_${part}.tpl`))
@@ -182,7 +182,7 @@ describe('docs/drivers.md', () => {
   })
 })
 
-/** Indentation differs with the place. */
+/** Removes the number of an `nindent`, which depends on the place of the line. */
 function unindented(line: string): string {
   return line.replace(/nindent \d+/, 'nindent')
 }
@@ -203,7 +203,7 @@ spec:
         image: registry.k8s.io/sig-storage/csi-resizer:v2.3.0
 `
 
-it('no document has notes of its authors', () => {
+it('no document contains TODO, FIXME or filler text', () => {
   const found = allDocuments().filter(({ text }) => /\bTODO\b|\bFIXME\b|lorem ipsum/i.test(text))
   expect(found.map(({ path }) => path)).toEqual([])
 })

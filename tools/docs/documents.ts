@@ -20,14 +20,14 @@ const FOLDERS = [
   '{apps,libs,testing}/*/README.md',
 ]
 
-/** Everything that people read. */
+/** Returns all documents of the repository. */
 export function allDocuments(): readonly Document[] {
   const paths = FOLDERS.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   const own = [...new Set(paths)].filter((path) => !path.includes('node_modules')).sort()
   return own.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 }
 
-/** A block of code, or one line of an indented one. */
+/** A fenced block of code, or one line of an indented block. */
 export interface CodeBlock {
   readonly language: string
   readonly text: string
@@ -46,12 +46,12 @@ export function codeBlocks(text: string): readonly CodeBlock[] {
   return [...fenced, ...indented]
 }
 
-/** The text without its fenced blocks of code. */
+/** Returns the text without its fenced blocks of code. */
 export function withoutBlocks(text: string): string {
   return text.replace(/^```[\s\S]*?^```$/gm, '')
 }
 
-/** The text without its blocks and spans of code. */
+/** Returns the text without its fenced blocks and its spans of code. */
 export function prose(text: string): string {
   return withoutBlocks(text).replace(/`[^`\n]*`/g, '')
 }

@@ -3,7 +3,7 @@ import type { LogLine } from './log-lines.ts'
 const NOTHING = 'Nothing.'
 const REPORT = 'A fault in the sidecar: please report it with the line.'
 
-/** Warnings and error lines of a running sidecar, most pressing first. `source-texts.ts` finds them; a test compares. */
+/** The warnings and error lines of a running sidecar, the most urgent first. A test compares them with the sources. */
 export const ERROR_LINES: readonly LogLine[] = [
   {
     message: 'Failed to establish connection to CSI driver',

@@ -13,7 +13,7 @@ import { CHOICE, LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
 import { type AppName, notInValues, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
 import { code, table } from './markdown.ts'
 
-/** Flags of both sidecars, with the chart's key under each of them. */
+/** Returns the table of flags that all sidecars have, with the key of each flag in the values of the chart. */
 export function standardFlags(): string {
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
@@ -26,7 +26,7 @@ const PROCESS_KEYS: Readonly<Record<string, string>> = {
   'single-lease': '`sidecars.singleLease`',
 }
 
-/** Flags of the process that runs several sidecars. */
+/** Returns the table of flags of csi-sidecars, the process that runs several sidecars. */
 export function processFlagTable(): string {
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
@@ -34,7 +34,7 @@ export function processFlagTable(): string {
   )
 }
 
-/** Flags of one sidecar only. */
+/** Returns the table of flags that only one sidecar has. */
 export function ownFlags(app: AppName): string {
   return table(
     ['flag', 'default', 'chart value', 'meaning'],
@@ -42,7 +42,7 @@ export function ownFlags(app: AppName): string {
   )
 }
 
-/** Returns the table of the livenessprobe's flags, with their names in a process with other controllers. */
+/** Returns the table of the livenessprobe's flags, which have a prefix in a process with other sidecars. */
 export function livenessprobeFlags(): string {
   const { prefix } = LIVENESSPROBE
   return table(
@@ -56,7 +56,7 @@ export function livenessprobeFlags(): string {
   )
 }
 
-/** The meaning of the standard flags for the livenessprobe. */
+/** The meanings of standard flags that differ for the livenessprobe. */
 const LIVENESSPROBE_HELP: Readonly<Record<string, string>> = {
   'http-endpoint': 'Address of /healthz and of its metrics, instead of the port.',
   'metrics-address': 'Deprecated: address of its metrics alone.',
@@ -69,7 +69,7 @@ function row(flag: Flag, key: string): readonly string[] {
   return [names, defaultText(flag), key, `${flag.help.replaceAll('`', '')}${choices}`]
 }
 
-/** Go shows no default that is a zero value; a table may. */
+/** Returns the default of a flag. Unlike Go's help, the table also shows defaults such as 0 and false. */
 function defaultText(flag: Flag): string {
   if (typeof flag.default === 'boolean' || typeof flag.default === 'number') {
     return code(flag.type === 'duration' ? goDuration(flag.default) : String(flag.default))
@@ -79,7 +79,7 @@ function defaultText(flag: Flag): string {
   return shown === '' ? '' : code(shown)
 }
 
-/** The same key in both sidecars, or one for the two. */
+/** Returns the chart key of a standard flag: one key for all sidecars, or a key with `<sidecar>`. */
 function standardKey(flag: string): string {
   const reason = notInValues('attacher')[flag]
   if (reason !== undefined) return `(${reason})`
@@ -92,7 +92,7 @@ function keyText(key: string | undefined): string {
   return key === undefined ? '' : code(key)
 }
 
-/** The purpose of each gate. The tables in the code contain only its stage. */
+/** The purpose of each feature gate. The tables in the code contain only its stage. */
 const GATE_MEANINGS: Readonly<Record<string, string>> = {
   AnnotateFsResize: 'Note on the PersistentVolume the size before an expansion that the node has yet to finish.',
   MutableCSINodeAllocatableCount:
@@ -104,7 +104,7 @@ const GATE_MEANINGS: Readonly<Record<string, string>> = {
     'Modify volumes. Where it is not set, off on an API server that does not have VolumeAttributesClasses.',
 }
 
-/** Every gate that does something, of both sidecars. */
+/** Returns the table of feature gates that have an effect. */
 export function featureGates(): string {
   const rows = (app: AppName, { own, permanent }: GateRows): readonly (readonly string[])[] => [
     ...Object.entries(own).map(([name, gate]) => [
@@ -139,7 +139,7 @@ function meaning(name: string): string {
   return text
 }
 
-/** Returns one sentence with the gates that are accepted without effect. */
+/** Returns one sentence with the feature gates that are accepted without effect. */
 export function genericGates(): string {
   return `Accepted without effect: ${Object.keys(GENERIC_GATES).sort().map(code).join(', ')}.`
 }

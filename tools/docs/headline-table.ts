@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { table } from './markdown.ts'
 import { ROOT } from './source-texts.ts'
 
-/** One line of the README's table: where testing/bench/RESULTS.md has its two figures. The smaller figure is the better one. */
+/** A row of the README's table of figures, and the place of its two figures in testing/bench/RESULTS.md. */
 interface Headline {
   readonly says: string
-  /** How the heading begins. */
+  /** The start of the heading in RESULTS.md. */
   readonly scene: string
   readonly sidecar: 'attacher' | 'resizer' | 'both'
   readonly what: string
@@ -22,7 +22,7 @@ const IDLE = 'Idle, on an empty API'
 const OPENED = '1,000 attachments at once, with raised limits'
 const ONE_PROCESS = 'Both in one process'
 
-/** The rows in the order of the table. `headlines` decides in which half a row is. */
+/** The rows in the order of the table. `headlines` splits them by the side with the smaller figure. */
 const HEADLINES: readonly Headline[] = [
   line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
   line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),
@@ -32,7 +32,7 @@ const HEADLINES: readonly Headline[] = [
     'attacher',
     "SIGTERM to the next leader's first call (s)",
   ),
-  // The first three again, without the limit that decides them.
+  // The first three rows again, with raised rate limits.
   line('1,000 volumes to attach, limits raised for both sides', OPENED, 'attacher', 'first wave: attached (s)'),
   line(
     '1,000 claims to expand, limits raised for both sides',
@@ -52,7 +52,7 @@ const HEADLINES: readonly Headline[] = [
   ),
 ]
 
-/** The text of a row, and both figures with their unit. */
+/** The text of a row, the figure of this project and the figure of the original, both with their unit. */
 export type HeadlineFigures = readonly [says: string, ours: string, theirs: string]
 
 export interface Headlines {
@@ -60,7 +60,7 @@ export interface Headlines {
   readonly forTheOriginals: readonly HeadlineFigures[]
 }
 
-/** The figures of testing/bench/RESULTS.md, each pair of one run. Each row is in the half of the side with the smaller figure. */
+/** Returns the rows with their figures. A row counts for the side with the smaller figure, which is better. */
 export function headlines(results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')): Headlines {
   const rows = HEADLINES.map((one): HeadlineFigures => [one.says, ...figuresOf(results, one)])
   return { forUs: rows.filter(isForUs), forTheOriginals: rows.filter((row) => !isForUs(row)) }
@@ -78,7 +78,7 @@ function isForUs([, ours, theirs]: HeadlineFigures): boolean {
   return Number.parseFloat(ours) < Number.parseFloat(theirs)
 }
 
-/** Ours and the original's median, with the unit. */
+/** Returns the medians of this project and of the original, with the unit. Throws if RESULTS.md lacks them. */
 export function figuresOf(results: string, { scene, sidecar, what }: Omit<Headline, 'says'>): [string, string] {
   const section = results.split(/^### /m).find((text) => text.startsWith(scene)) ?? ''
   const cells = section

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { allDocuments, type Document, prose, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
-/** Links that lead nowhere: `docs/a.md: b.md#c`. Only the form of outside addresses is checked. */
+/** Returns the broken links, such as `docs/a.md: b.md#c`. Only the form of http addresses is checked. */
 export function brokenLinks(documents: readonly Document[] = allDocuments()): readonly string[] {
   return documents.flatMap(({ path, text }) =>
     linksIn(text).flatMap((link) => (leadsSomewhere(path, text, link) ? [] : `${path}: ${link}`)),
@@ -11,7 +11,7 @@ export function brokenLinks(documents: readonly Document[] = allDocuments()): re
 }
 
 export function linksIn(text: string): readonly string[] {
-  // Code in the text of a link is no reason to miss it.
+  // The text of each link is removed first, because it may contain code.
   const bare = prose(text.replace(/\[([^\]\n]*)\]\(/g, '[]('))
   return [...bare.matchAll(/\[\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
 }
@@ -26,7 +26,7 @@ function leadsSomewhere(from: string, text: string, link: string): boolean {
   return anchorsOf(target).has(anchor)
 }
 
-/** Returns the names of a document's headings in links. */
+/** Returns the anchors of a document's headings, as links name them. */
 export function anchorsOf(text: string): ReadonlySet<string> {
   const headings = [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)
   return new Set(headings.map(slugOf))

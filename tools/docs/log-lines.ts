@@ -12,7 +12,7 @@ export const linesTable = (lines: readonly LogLine[]): string =>
     lines.map(({ message, means, action }) => [code(shown(message)), means, action]),
   )
 
-/** Back quotes would end the code span, and values are not part of the line. */
+/** Returns a message for a code span: without backticks, and with `...` in place of values. */
 function shown(message: string): string {
   return message.replaceAll('`', "'").replace(/\$\{[^}]*\}/g, '...')
 }

@@ -1,5 +1,5 @@
-// Writes the parts of the chart that are generated from the flags, and the tables of the documents that are generated from the
-// code: `npm exec -- node tools/docs/main.ts`. The tests of both packages fail when one of them is behind.
+// Writes the parts of the chart and of the documents that are generated from the code:
+// `npm exec -- node tools/docs/main.ts`. Tests fail if a generated part is outdated.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeChart } from '../../charts/tools/generated.ts'

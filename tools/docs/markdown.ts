@@ -1,4 +1,4 @@
-/** A table; cells may hold markdown, pipes are escaped. */
+/** Returns a Markdown table. Pipes in the cells are escaped. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
@@ -7,19 +7,19 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 export const code = (text: string): string => `\`${text}\``
 
-/** The text between the marks of a section; undefined if there is none. */
+/** Returns the text of a generated section, which is between two marks. Undefined if the document lacks the section. */
 export function sectionOf(document: string, name: string): string | undefined {
   return markedSection(name).exec(document)?.[2]?.trim()
 }
 
-/** The document with the section's text replaced. */
+/** Returns the document with another text in the section. */
 export function withSection(document: string, name: string, text: string): string {
   const section = markedSection(name)
   if (!section.test(document)) throw new Error(`no section ${name}`)
   return document.replace(section, (_, begin: string, _before, end: string) => `${begin}\n${text}\n${end}`)
 }
 
-/** The document with a new section, under its heading, behind another section. */
+/** Returns the document with a new empty section and its heading, after the section `after`. */
 export function withNewSection(document: string, after: string, { heading, name }: NewSection): string {
   const section = `\n\n${heading}\n\n<!-- made from the code: ${name} -->\n\n<!-- end -->`
   return document.replace(markedSection(after), (whole: string) => whole + section)
@@ -30,7 +30,7 @@ interface NewSection {
   readonly name: string
 }
 
-/** The names of a document's sections, in their order. */
+/** Returns the names of the generated sections of a document, in order. */
 export function sectionNames(document: string): readonly string[] {
   return [...document.matchAll(/^<!-- made from the code: ([\w-]+) -->$/gm)].map(([, name = '']) => name)
 }

@@ -21,7 +21,7 @@ interface Alert {
   readonly annotations: { readonly summary: string; readonly description: string }
 }
 
-/** The alerts of the chart, each under a heading to which `runbook_url` leads. */
+/** Returns a section for each alert of the chart. The `runbook_url` of the alert leads to its heading. */
 export function alertSections(): string {
   const alerts = load(readFileSync(join(ROOT, 'charts/csi-sidecars/files/alerts.yaml'), 'utf8')) as readonly Alert[]
   const words = (text: string): string =>

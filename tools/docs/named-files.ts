@@ -3,13 +3,13 @@ import { basename, dirname, join, matchesGlob } from 'node:path'
 import { type Document, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
-/** Paths that exist only after a build or a run, or that are never in the repository. */
+/** The pattern of paths that are not part of the repository, for example the output of a build. */
 const MADE = /(?:^|\/)(?:dist|\.cache|node_modules|coverage)(?:\/|$)/
 const FOLDERS = 'apps|libs|testing|docs|charts|images|tools|proto|\\.github|\\.ci|\\.changeset'
-/** Texts that can only mean a file or folder of the repository: `libs/x/src/y.ts`, `apps/*`, `y.ts`. */
+/** The pattern of texts that mean a file or folder of the repository: `libs/x/src/y.ts`, `apps/*`, `y.ts`. */
 const OF_THE_REPOSITORY = new RegExp(`^(?:(?:${FOLDERS})/[\\w.*{},/-]*|[\\w*./-]+\\.(?:m?ts|mjs|md|tpl|ya?ml))$`)
 
-/** Every file of the repository and every folder, from its root. */
+/** Returns the paths of all files and folders of the repository. */
 function everything(): readonly string[] {
   const found = globSync('{*,.*/**,**/*}', {
     cwd: ROOT,
@@ -18,7 +18,7 @@ function everything(): readonly string[] {
   return [...new Set(found)]
 }
 
-/** Files and folders that a document names in its spans of code and that are not there: `docs/a.md: libs/no.ts`. */
+/** Returns the missing files and folders that documents name in code spans, such as `docs/a.md: libs/no.ts`. */
 export function missingFiles(documents: readonly Document[], paths = everything()): readonly string[] {
   return documents.flatMap(({ path, text }) =>
     filesNamedIn(text)
@@ -32,7 +32,7 @@ export function filesNamedIn(text: string): readonly string[] {
   return [...new Set(spans)].filter((span) => OF_THE_REPOSITORY.test(span) && !MADE.test(span))
 }
 
-/** Reports whether a path exists: from the root, from the folder of the document, or anywhere below the root. */
+/** Reports whether a path exists relative to the root, to the folder of the document, or to any folder. */
 function isThere(name: string, from: string, paths: readonly string[]): boolean {
   const places = [name, join(dirname(from), name), join('**', name)]
   return paths.some((path) => places.some((place) => path === place || matchesGlob(path, place)))

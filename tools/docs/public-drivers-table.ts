@@ -8,7 +8,7 @@ interface PublicDriver {
   readonly note?: string
 }
 
-/** Returns a row for each public driver of the tests: the sidecars that this project replaces, and the others. */
+/** Returns a table with a row for each public driver in the tests: its replaced sidecars, and its other sidecars. */
 export function publicDriversTable(): string {
   const file = new URL('../../charts/tests/public-drivers.json', import.meta.url)
   const drivers: readonly PublicDriver[] = JSON.parse(readFileSync(file, 'utf8'))
@@ -20,7 +20,7 @@ export function publicDriversTable(): string {
   return table(['driver', 'replaced', 'remains, and notes'], rows)
 }
 
-/** A pod may have one sidecar several times, once for each driver in it. */
+/** Returns the name of a sidecar, with its number if the pod has it several times for several drivers. */
 function counted([app, lines]: readonly [string, readonly string[]]): string {
   return lines.length === 1 ? app : `${app} (${lines.length} times)`
 }

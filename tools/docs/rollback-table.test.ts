@@ -17,7 +17,7 @@ describe('the rollback section of docs/migration.md', () => {
   }
 
   it.each(SIDECARS.map(({ app, value }) => [app, value.flags] as const))(
-    'names each flag of the %s that its original does not know, and no other',
+    'the rollback section names exactly the flags of the %s that its original does not have',
     (app, flags) => {
       const names = [...STANDARD_FLAGS, ...flags].flatMap((flag) => [
         flag.name,
@@ -29,7 +29,7 @@ describe('the rollback section of docs/migration.md', () => {
     },
   )
 
-  it('names the gates that the originals have removed', () => {
+  it('the rollback section names the gates that the originals have removed', () => {
     expect(section).toContain('`RecoverVolumeExpansionFailure`')
   })
 })

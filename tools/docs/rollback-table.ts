@@ -43,7 +43,7 @@ function rowsOf(app: string, { flags, gates }: SidecarFlags): readonly (readonly
   ]
 }
 
-/** Names and aliases. */
+/** Returns the names and aliases of flags that are not in `known`. */
 function unknownNames(flags: readonly Flag[], known: readonly string[]): readonly string[] {
   return flags.flatMap(({ name, aliases = [] }) => [name, ...aliases]).filter((name) => !known.includes(name))
 }

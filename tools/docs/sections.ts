@@ -52,7 +52,7 @@ export function withMissingSections(document: string): string {
   return missing.reduceRight((before, each) => withNewSection(before, known.name, each), document)
 }
 
-/** Their files. */
+/** The documents that contain generated sections. */
 export const DOCUMENTS = [
   'README.md',
   'docs/operations.md',
@@ -68,7 +68,7 @@ export async function sectionText(name: string): Promise<string> {
   return await make()
 }
 
-/** Every value of the chart, as values.yaml describes it. */
+/** Returns the table of all values of the chart, with the descriptions in values.yaml. */
 function valuesTable(): string {
   const rows = documentedValues().flatMap(({ key, description, default: value, isSection }) => {
     if (isSection && description === '') return []

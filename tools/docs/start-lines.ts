@@ -1,6 +1,6 @@
 import type { LogLine } from './log-lines.ts'
 
-/** Lines of the start: each ends the process. The exit code is 1 unless the table says another. */
+/** The error lines that end the start of a sidecar. The exit code is 1 unless the row says otherwise. */
 export const START_LINES: readonly LogLine[] = [
   {
     message: 'Failed to establish connection to CSI driver',
@@ -137,5 +137,5 @@ export const START_LINES: readonly LogLine[] = [
   },
 ]
 
-/** Said twice, once with a full stop. */
+/** Messages that the table has in another form: without the full stop. */
 export const SAID_ELSEWHERE = ['Only one of `--metrics-address` and `--http-endpoint` can be set.']

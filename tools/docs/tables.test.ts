@@ -15,23 +15,23 @@ const sources = runtimeSources()
 describe('the generated sections', () => {
   const marked = DOCUMENTS.flatMap((path) => sectionNames(read(path)).map((name) => ({ path, name })))
 
-  // Without /proc a process has fewer metrics.
+  // The section of metrics is checked only on Linux, because a process without /proc has fewer metrics.
   const here = marked.filter(({ name }) => process.platform === 'linux' || name !== 'metrics')
 
   it.each(here)('$name in $path equals the code (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
     expect(sectionOf(read(path), name)).toBe(await sectionText(name))
   })
 
-  it('appear once each in the documents', () => {
+  it('the generated sections appear once each in the documents', () => {
     expect(marked.map(({ name }) => name).sort()).toEqual(Object.keys(SECTIONS).sort())
   })
 })
 
 describe('the documentation', () => {
-  it('explains every warning and error line that the sidecars can write, and no other', () => {
+  it('the documentation explains exactly the warnings and error lines that the sidecars can write', () => {
     const inCode = [...errorMessages(sources)]
     const listed = ERROR_LINES.map(({ message }) => message)
-    // A constant, not a literal at the call.
+    // These messages are constants in the sources, not literals in the log call.
     const constants = [
       'Lost connection to CSI driver, exiting',
       'Failed to load the cert/key pair, the one before stays',
@@ -42,7 +42,7 @@ describe('the documentation', () => {
     expect(listed.toSorted()).toEqual([...inCode, ...constants].toSorted())
   })
 
-  it('explains every line that ends the start', () => {
+  it('the documentation explains every error line that ends the start of a sidecar', () => {
     const listed = START_LINES.map(({ message }) => message)
     expect([...startMessages(sources)].filter((message) => ![...listed, ...SAID_ELSEWHERE].includes(message))).toEqual(
       [],
@@ -50,19 +50,19 @@ describe('the documentation', () => {
     expect(listed.filter((message) => !sources.includes(message))).toEqual([])
   })
 
-  it('explains every event', () => {
+  it('the documentation explains every event of the sidecars', () => {
     const listed = EVENTS.map(({ reason }) => reason)
     expect(listed.toSorted()).toEqual([...eventReasons(sources)].toSorted())
   })
 
-  it('quotes lines of the log that can be written', () => {
+  it('the documentation quotes in the alerts only log lines that the sidecars can write', () => {
     const text = read('charts/csi-sidecars/files/alerts.yaml').replace(/^ *(?:expr|summary): .*$/gm, '')
     const quoted = [...text.matchAll(/[ (]"([A-Z][^"{]+)"/g)].map(([, line = '']) => line)
     expect(quoted).not.toEqual([])
     expect(quoted.filter((line) => !sources.includes(`'${line}`))).toEqual([])
   })
 
-  it('lists which lines of the originals are written, and which are not', () => {
+  it('the documentation marks correctly which log lines of the originals the sidecars write', () => {
     const [, section = ''] = /^### Lines of the log\n(.*?)^## /ms.exec(read('docs/migration.md')) ?? []
     const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]
     const messages = rows.flatMap(([, cell = '', says = '']) =>
@@ -76,13 +76,13 @@ describe('the documentation', () => {
     expect(wrong).toEqual([])
   })
 
-  it('names no flag that is not there', () => {
+  it('the documentation names only existing flags', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
     const ofCommands = ['help', 'previous', 'context', 'older-than', 'reset-then-reuse-values']
     // The flags of the driver test are the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
-    // A flag of the driver test names the executable of one sidecar. The runtime sources do not include the previews.
+    // Each sidecar is also the name of a flag of the driver test. The runtime sources lack provisioner and snapshotter.
     for (const app of [...APPS, 'provisioner', 'snapshotter']) {
       flags.add(app)
       for (const [, name = ''] of read(`apps/${app}/src/flags.ts`).matchAll(/name: '([a-z][a-z-]*)'/g)) {
@@ -108,28 +108,28 @@ describe('the documentation', () => {
   })
 })
 
-describe('a section', () => {
+describe('withSection', () => {
   const document =
     'a\n\n<!-- made from the code: x -->\n\nold\n\n<!-- end -->\n\n<!-- made from the code: y -->\n\n<!-- end -->\n'
 
-  it('can be read by its name', () => {
+  it('a generated section can be read by its name', () => {
     expect(sectionNames(document)).toEqual(['x', 'y'])
     expect(sectionOf(document, 'x')).toBe('old')
     expect(sectionOf(document, 'y')).toBe('')
     expect(sectionOf(document, 'z')).toBeUndefined()
   })
 
-  it('changes without the other sections', () => {
+  it('a generated section can be replaced without changing the other sections', () => {
     const after = withSection(document, 'y', '$1 new')
     expect([sectionOf(after, 'x'), sectionOf(after, 'y')]).toEqual(['old', '$1 new'])
     expect(withSection(after, 'y', '$1 new')).toBe(after)
   })
 
-  it('must exist', () => {
+  it('a generated section causes an error if the document lacks it', () => {
     expect(() => withSection(document, 'z', '')).toThrow('no section z')
   })
 
-  it('appears for a new sidecar, behind the section of the previous one', () => {
+  it('a generated section appears for a new sidecar, after the section of the previous sidecar', () => {
     const path = 'docs/reference.md'
     const whole = read(path)
     const without = whole.replace(/\n\n### Flags of the resizer\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
@@ -140,7 +140,7 @@ describe('a section', () => {
     expect(withMissingSections('no sidecar')).toBe('no sidecar')
   })
 
-  it('can be a table whose cells hold pipes', () => {
+  it('a generated section can be a table whose cells contain pipes', () => {
     expect(table(['a', 'b'], [['1|2', '']])).toBe('| a | b |\n|---|---|\n| 1\\|2 |  |')
   })
 })

@@ -11,7 +11,7 @@ const USAGE = `A cluster on this machine that shows what the CSI sidecars do.
 
 Usage: ${PROGRAM} [options]`
 
-/** Throws one line that says what is wrong with the arguments. */
+/** Parses the arguments. An invalid argument throws an error of one line. */
 export async function readCommandLine(
   args: readonly string[],
   write: (text: string) => void,
@@ -37,7 +37,7 @@ export async function readCommandLine(
   return values === 'answered' || options === undefined ? 'answered' : options
 }
 
-/** Runs the embedded cluster by a command line. Returns the exit code. */
+/** Runs csi-devcluster with the arguments of a command line. Returns the exit code. */
 export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
   return runCommandLine(
     (write) => readCommandLine(args, write),

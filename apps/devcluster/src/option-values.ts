@@ -1,10 +1,10 @@
 import type { SidecarApp } from './cluster/binaries.ts'
 
-/** A flag that needs a value. */
+/** Returns the definition of a flag that needs a text or a number as its value. */
 export const textFlag = (describe: string) => ({ type: 'string', describe, requiresArg: true }) as const
 export const numberFlag = (describe: string) => ({ type: 'number', describe, requiresArg: true }) as const
 
-/** A flag for each sidecar, which names another binary. */
+/** The flags `--attacher`, `--resizer` and so on, which replace the binary of a sidecar. */
 export const SIDECAR_FLAGS = {
   attacher: textFlag('Another csi-attacher to run'),
   resizer: textFlag('Another csi-resizer to run'),
@@ -12,10 +12,10 @@ export const SIDECAR_FLAGS = {
   snapshotter: textFlag('Another csi-snapshotter to run'),
 } as const satisfies Record<SidecarApp, object>
 
-/** The longest path of a socket on Linux, without the zero byte at the end. */
+/** The most bytes of the path of a unix socket on Linux, without the zero byte at the end. */
 const LONGEST_PATH = 107
 
-/** Returns a socket's address. Throws one line if the address is impossible. */
+/** Returns the address if it is `unix:///path` or `/path`. Otherwise it throws an error of one line. */
 export function addressOf(flag: string, address: string): string {
   if (Buffer.byteLength(address.replace(/^unix:\/\//, '')) > LONGEST_PATH) {
     throw new Error(`--${flag} ${address}: the path of a socket has ${LONGEST_PATH} bytes at most`)

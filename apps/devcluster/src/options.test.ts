@@ -8,8 +8,8 @@ async function parse(...args: string[]): Promise<Options> {
   return options
 }
 
-describe('the options', () => {
-  it('without any are those of a newcomer', async () => {
+describe('readCommandLine', () => {
+  it('the options default to two nodes, the emulated driver and all controllers', async () => {
     expect(await parse()).toEqual({
       exit: false,
       nodes: 2,
@@ -24,7 +24,7 @@ describe('the options', () => {
     })
   })
 
-  it("set one node, the driver's, for a driver author", async () => {
+  it('the options default to one node and longer time-outs with `--driver`', async () => {
     expect(await parse('--driver', 'unix:///csi.sock')).toMatchObject({
       driver: 'unix:///csi.sock',
       nodes: 1,
@@ -33,7 +33,7 @@ describe('the options', () => {
     expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '1')).toMatchObject({ nodes: 1 })
   })
 
-  it('can name parts', async () => {
+  it('the options select controllers with `--controllers`', async () => {
     expect(await parse('--controllers', 'binder,volume-manager')).toMatchObject({
       controllers: ['binder', 'volume-manager'],
     })
@@ -58,11 +58,11 @@ describe('the options', () => {
     [['--driver', 'csi.sock'], '--driver csi.sock: only unix sockets are known, as unix:///path'],
     [['--nodes', '2', '--nodes', '3'], '--nodes is given more than once'],
     [['--bogus'], 'Unknown argument: bogus'],
-  ])('%j are refused', async (args, message) => {
+  ])('the options refuse the arguments %j', async (args, message) => {
     await expect(parse(...args)).rejects.toThrow(message)
   })
 
-  it('fit into 80 columns of help', async () => {
+  it('the options fit into 80 columns in the output of `--help`', async () => {
     const texts: string[] = []
     expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
     const lines = texts.join('').split('\n')

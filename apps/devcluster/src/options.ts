@@ -4,20 +4,19 @@ import type { Binaries } from './cluster/binaries.ts'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
 import { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 
-/** The options of the command line. */
 export interface Options {
-  /** End after the story. */
+  /** The process exits when the demo is over. */
   readonly exit: boolean
   readonly nodes: number
   readonly driver: string | undefined
   readonly binaries: Binaries
   readonly kubeconfig: string | undefined
   readonly data: string | undefined
-  /** The parts of Kubernetes to run; undefined: all. */
+  /** The Kubernetes controllers to run. Undefined: all. */
   readonly controllers: readonly ControllerName[] | undefined
-  /** How long each step of the story may take. */
+  /** The time limit of each step of the demo. */
   readonly timeoutMs: number
-  /** The pause before each step. Undefined: a second in a terminal, none elsewhere. */
+  /** The pause before each step of the demo. Undefined: a second in a terminal, none elsewhere. */
   readonly pauseMs: number | undefined
   readonly pagePort: number
 }
@@ -35,7 +34,7 @@ export const STORY_FLAGS = {
   'page-port': { ...numberFlag('Port of the page; 0: any'), default: 0 },
 } as const
 
-/** Throws one line that says what is wrong with them. */
+/** Converts the parsed flags. An invalid value throws an error of one line. */
 export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): Options {
   refuseRepeated(values, Object.keys(STORY_FLAGS))
   const { exit, attacher, resizer, provisioner, snapshotter, kubeconfig, data } = values
@@ -63,7 +62,7 @@ function parseControllers(text: string): readonly ControllerName[] {
   })
 }
 
-/** The socket of a driver is that of one node. */
+/** Refuses `--nodes` above 1 with `--driver`, because the driver's socket serves one node. */
 function refuseWithDriver({ nodes }: Pick<InferredOptionTypes<typeof STORY_FLAGS>, 'nodes'>): void {
   if (nodes !== undefined && nodes > 1) {
     throw new Error(`--nodes ${nodes}: the socket of --driver is that of one node, which cannot mount for another`)

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** The folder of this module or of its bundle: `src` or `dist` of the package, or the npm package. */
+/** The folder of the running code: `src` or `dist` in the repository, or the folder of the npm package. */
 export const HERE = new URL('./', import.meta.url)
 
-/** Whether it runs as TypeScript, not as a bundle. */
+/** True if the program runs as TypeScript, not as a bundle. */
 export const isSource = import.meta.url.endsWith('.ts')
 
-/** The sidecars are in the folder of the bundle in the npm package. In the repository they are built in `apps`. */
+/** The sidecars are built in `apps` in the repository. The npm package has them next to the bundle. */
 export const isInRepository = !existsSync(new URL('package.json', HERE))
 export const APPS = fileURLToPath(new URL('../../', import.meta.url))
 
-/** How it was started. */
+/** The command that starts the program, for messages. */
 export const PROGRAM = isInRepository ? 'npm start --' : 'csi-devcluster'

@@ -5,7 +5,7 @@ import { openLog } from '@csi-sidecars/telemetry'
 import type { RunParts } from './run.ts'
 import { styleFor } from './terminal/printer.ts'
 
-/** Returns a signal that the first SIGINT, SIGTERM or SIGHUP aborts. A second one ends the process at once. */
+/** Returns an AbortSignal that the first SIGINT, SIGTERM or SIGHUP aborts. A second one ends the process at once. */
 export function signalOfTerminal(): AbortSignal {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -19,7 +19,7 @@ export function signalOfTerminal(): AbortSignal {
 
 const write = (text: string): void => void process.stdout.write(text)
 
-/** Reads the command line and runs it. Returns the exit code: 0 after an answer such as `--help`, 2 after an error. */
+/** Parses a command line and runs the program. The exit code is 0 after `--help` and 2 after a wrong argument. */
 export async function runCommandLine<T>(
   read: (write: (text: string) => void) => Promise<T | 'answered'>,
   run: (options: T, parts: RunParts) => Promise<number>,

@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(directory, { recursive: true }))
 
-it('a folder for data is created, and its content stays', async () => {
+it('the check of `--data` creates the folder, and keeps the content of an existing folder', async () => {
   const folder = join(directory, 'new', 'data')
   await checkDataFolder(folder)
   await writeFile(join(folder, 'mine'), 'kept')
@@ -18,10 +18,10 @@ it('a folder for data is created, and its content stays', async () => {
   expect(await readdir(folder)).toEqual(['mine'])
 })
 
-it('a data folder that cannot be written is named in the error', async () => {
+it('a data folder that cannot be written causes an error with its path', async () => {
   const file = join(directory, 'file')
   await writeFile(file, '')
   await expect(checkDataFolder(file)).rejects.toThrow(`--data ${file} cannot be written: ENOTDIR`)
-  // Even root cannot create folders there.
+  // Even root cannot create folders in /proc.
   await expect(checkDataFolder('/proc/self/data')).rejects.toThrow('--data /proc/self/data cannot be written')
 })

@@ -14,31 +14,31 @@ import { Scenario } from './story/scenario.ts'
 import type { Style } from './terminal/printer.ts'
 import { storyPrinter } from './terminal/printer.ts'
 
-/** The output of a run. */
+/** The output of the program. */
 export interface Terminal {
   readonly write: (text: string) => void
   readonly style: Style
-  /** A person is there to look at the cluster when the story is over. */
+  /** True in a terminal. The cluster then stays up after the demo, so that the user can try it. */
   readonly interactive: boolean
 }
 
 export interface RunParts {
   readonly terminal: Terminal
   readonly clock: Clock
-  /** Opens the log of the cluster's own half. */
+  /** Opens the log file for the client, the driver connection and the controllers of this process. */
   readonly openLog: (file: string) => Logger
 }
 
 /** The exit code of an interrupted run, which has neither succeeded nor failed. */
 const INTERRUPTED = 130
 
-/** The pause before each step in a terminal. Without pauses the story takes less than a second. */
+/** The pause before each step of the demo in a terminal. Without pauses the demo takes less than a second. */
 const TERMINAL_PAUSE_MS = 1000
 
-/** The emulated driver copies volumes only on request. */
+/** The capabilities for snapshots and clones, which the emulated driver does not have by default. */
 const COPYING = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'CLONE_VOLUME'] as const
 
-/** Starts the cluster, runs the story, and stays until the signal if a person is there. Returns the exit code. */
+/** Starts the cluster and runs the demo. In a terminal it then waits for the signal. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { write, style } = parts.terminal
   if (options.data !== undefined) await checkDataFolder(resolve(options.data))
@@ -53,7 +53,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
-  // A program that removes a folder with a mount in it removes the files of the mounted volume.
+  // The folder must not be removed while a volume is mounted in it, because the files of the volume would be removed.
   for (const path of mounted) write(`${style.bad('Still mounted:')} ${path}\n`)
   if (code !== 1 && mounted.size === 0) await rm(directory, { recursive: true, force: true })
   else write(`What was logged is in ${directory}\n`)
@@ -95,7 +95,7 @@ async function start(
   )
 }
 
-/** A person's own driver really mounts, so it needs real directories; the emulated one keeps account only. */
+/** Returns the folder for mounts. Without `--data` only the user's own driver needs one, because it really mounts. */
 function dataFolder({ data, driver }: Options, directory: string): string | undefined {
   if (data !== undefined) return resolve(data)
   return driver === undefined ? undefined : join(directory, 'nodes')
@@ -104,9 +104,9 @@ function dataFolder({ data, driver }: Options, directory: string): string | unde
 interface LiveParts extends RunParts {
   readonly directory: string
   readonly log: Logger
-  /** The paths that a user's own driver has still mounted at the end. */
+  /** The paths at which the user's own driver has volumes mounted after the end. */
   readonly mounted: Set<string>
-  /** Called when something has ended that should not have. */
+  /** Functions to call with a message when a component ends unexpectedly. */
   readonly troubled: Set<(message: string) => void>
 }
 
@@ -114,7 +114,7 @@ interface ClusterParts extends LiveParts {
   readonly cluster: Devcluster
 }
 
-/** Runs the story and the load while the cluster runs. */
+/** Runs the demo, and waits for the signal if the cluster stays up. Returns the exit code. */
 async function useCluster(options: Options, parts: ClusterParts, signal: AbortSignal): Promise<number> {
   const { cluster, terminal, clock } = parts
   const { write, style } = terminal
@@ -123,7 +123,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
   const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
-  // On a real driver or a real server the pod would remain after the end.
+  // A real driver or a real API server would keep the pod after the end of the program.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
   const story = new Scenario({ cluster, clock, stepMs, pauseMs, leavesPod })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })
@@ -153,7 +153,7 @@ async function runStory(story: Scenario, { write, style }: Terminal, signal: Abo
   return await story.runAll(signal)
 }
 
-/** Prints how to look at the cluster, and how to create objects of one's own. */
+/** Prints commands to look at the cluster and to create objects in it. */
 async function showHow(page: Page, { cluster, terminal, directory }: ClusterParts): Promise<void> {
   const { write, style } = terminal
   const line = (what: string, text: string): void => write(`  ${style.bold(what.padEnd(14))}${text}\n`)
@@ -171,7 +171,7 @@ async function showHow(page: Page, { cluster, terminal, directory }: ClusterPart
   line('logs', join(directory, '*.log'))
 }
 
-/** Checks that a folder can hold mounts: an error comes at the start, not with the first pod. */
+/** Checks that folders can be created in the folder of `--data`, so that an error comes before the first mount. */
 export async function checkDataFolder(folder: string): Promise<void> {
   try {
     await make(folder)
@@ -181,7 +181,7 @@ export async function checkDataFolder(folder: string): Promise<void> {
   }
 }
 
-/** Creates the folder and its parents. Node's recursive `mkdir` never ends below /proc. */
+/** Creates the folder and its parents. It exists because the recursive `mkdir` of Node never ends below /proc. */
 async function make(folder: string): Promise<void> {
   try {
     await mkdir(folder)

@@ -13,7 +13,7 @@ Usage: ${PROGRAM} --driver unix:///path [options]
 
 Ends with 0 when all promises were kept, 1 when one was broken, 2 when there was nothing to test.`
 
-/** Throws one line that says what is wrong with the arguments. */
+/** Parses the arguments. An invalid argument throws an error of one line. */
 export async function readCommandLine(
   args: readonly string[],
   write: (text: string) => void,
@@ -39,7 +39,7 @@ export async function readCommandLine(
   return values === 'answered' || options === undefined ? 'answered' : options
 }
 
-/** Tests a driver by a command line. Returns the exit code. */
+/** Runs csi-driver-test with the arguments of a command line. Returns the exit code. */
 export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
   return runCommandLine(
     (write) => readCommandLine(args, write),

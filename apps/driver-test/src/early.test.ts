@@ -4,8 +4,8 @@ import { EarlyFindings } from './early.ts'
 import { junitOf } from './report.ts'
 import { verdictLines } from './verdict.ts'
 
-describe('before the first seed', () => {
-  it('the end of the driver is a finding, with the tried ability', () => {
+describe('EarlyFindings', () => {
+  it('the findings before the first seed contain the end of the driver, with the ability that was tried', () => {
     const early = new EarlyFindings(systemClock)
     early.trials.onTrial('clones')
     for (const how of ['with code 1', 'with code 1', 'by SIGSEGV']) early.onDeath(how)
@@ -21,7 +21,7 @@ describe('before the first seed', () => {
     )
   })
 
-  it('so is a driver that is lost whenever something is tried', () => {
+  it('the findings before the first seed contain a driver that is unavailable whenever an ability is tried', () => {
     const early = new EarlyFindings(systemClock)
     early.trials.onLost('a clone')
     expect(early.results()[0]?.findings).toMatchObject([
@@ -29,7 +29,7 @@ describe('before the first seed', () => {
     ])
   })
 
-  it('nothing is found of a driver that stays, nor of one that ends later', () => {
+  it('the findings before the first seed do not contain a driver that ends later', () => {
     const early = new EarlyFindings(systemClock)
     expect(early.results()).toEqual([])
     early.onDeath('with code 1')

@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { Checker } from './checks/checker.ts'
 import type { SeedResult } from './seed.ts'
 
-/** Collects findings before the first seed, while the abilities of the driver are tried. */
+/** Collects findings before the run of the first seed, while the abilities of the driver are tried. */
 export class EarlyFindings {
   readonly #clock: Clock
   readonly #checker: Checker
@@ -20,7 +20,7 @@ export class EarlyFindings {
     return this.#checker.findings.length > 0
   }
 
-  /** The callbacks of the trials. */
+  /** The callbacks for the trials of the abilities. */
   readonly trials = {
     onTrial: (what: string): void => {
       this.#trying = `${what} were tried`
@@ -28,10 +28,10 @@ export class EarlyFindings {
     onLost: (what: string): void => this.#find(`the driver was lost again and again when ${what} was tried`),
   }
 
-  /** Watches a driver that the test has started. */
+  /** The listener for ends of a driver that the test has started. */
   readonly onDeath = (how: string): void => this.#find(`the driver ended ${how} while ${this.#trying}`)
 
-  /** Returns the findings so far as one result, or nothing. Later findings do not count as early. */
+  /** Returns the findings as one result, or an empty list. Later findings are ignored. */
   results(): SeedResult[] {
     this.#over = true
     if (!this.any) return []

@@ -18,8 +18,8 @@ function file(text: string): string {
   return path
 }
 
-describe('a file with a CSIDriver', () => {
-  it('can be YAML, and is optional', async () => {
+describe('csiDriverOf', () => {
+  it('the file of `--csidriver` can be YAML, and can be left out', async () => {
     const path = file('kind: CSIDriver\nmetadata: {name: d}\nspec:\n  volumeLifecycleModes: [Ephemeral]\n')
     expect(await csiDriverOf(path)).toEqual({ metadata: { name: 'd' }, spec: { volumeLifecycleModes: ['Ephemeral'] } })
     expect(await csiDriverOf(undefined)).toBeUndefined()
@@ -29,18 +29,18 @@ describe('a file with a CSIDriver', () => {
     ['kind: Pod', 'it is a Pod, not a CSIDriver'],
     ['kind: CSIDriver', 'it has no name'],
     ['- a', 'yaml: the document is not a mapping'],
-  ])('causes an error with its name if it holds something else: %s', async (text, why) => {
+  ])('the file of `--csidriver` causes an error with its name if it contains "%s"', async (text, why) => {
     const path = file(text)
     await expect(csiDriverOf(path)).rejects.toThrow(`--csidriver ${path}: ${why}`)
   })
 
-  it('causes an error if it cannot be read', async () => {
+  it('the file of `--csidriver` causes an error if it cannot be read', async () => {
     await expect(csiDriverOf('/nowhere')).rejects.toThrow('--csidriver /nowhere: ENOENT')
   })
 })
 
-describe('a file for a report', () => {
-  it('stays as it is when the test checks that it is writable', async () => {
+describe('checkReportFile', () => {
+  it('the file for a report does not change when the test checks that it can be written', async () => {
     const fresh = join(directory, 'fresh')
     await checkReportFile('report', fresh)
     expect(existsSync(fresh)).toBe(false)
@@ -50,7 +50,7 @@ describe('a file for a report', () => {
     await checkReportFile('report', undefined)
   })
 
-  it.each(['', 'missing/r.xml'])('causes an error with its flag if it cannot be written: %s', async (name) => {
+  it.each(['', 'missing/r.xml'])('the report "%s", which cannot be written, causes an error', async (name) => {
     const path = join(directory, name)
     await expect(checkReportFile('report', path)).rejects.toThrow(`--report ${path} cannot be written: E`)
   })
@@ -59,19 +59,19 @@ describe('a file for a report', () => {
 describe('mounts', () => {
   const line = (path: string): string => `36 35 0:32 / ${path} rw,relatime shared:1 - tmpfs tmpfs rw`
 
-  it('below a folder are found, and no others', async () => {
+  it('the list of mounts contains the mounts below a folder', async () => {
     const list = file([line('/data/a b'.replace(' ', '\\040')), line('/data'), line('/database/x')].join('\n'))
     expect(await mountsBelow('/data', list)).toEqual(['/data/a b'])
     expect(await mountsBelow('/data', '/nowhere')).toEqual([])
   })
 
-  it('report the options of the last mount at a path, and of its file system', async () => {
+  it('the list of mounts contains the options of the last mount at a path and of its file system', async () => {
     const list = file([line('/data'), '1 2 0:3 / /data rw,noatime - ext4 /dev/loop0 rw,discard'].join('\n'))
     expect([...((await mountOptions('/data', list)) ?? [])]).toEqual(['rw', 'noatime', 'discard'])
     expect(await mountOptions('/data/x', list)).toBeUndefined()
   })
 
-  it('keep their folder from being removed', async () => {
+  it('the list of mounts prevents the removal of a folder that contains a mount', async () => {
     const folder = join(directory, 'folder')
     mkdirSync(join(folder, 'x'), { recursive: true })
     expect(await removeFolder(folder, file(line(join(folder, 'x'))))).toBe(false)
@@ -81,7 +81,7 @@ describe('mounts', () => {
   })
 })
 
-it('a CSIDriver of another driver is refused in one line', () => {
+it('the CSIDriver of another driver causes an error of one line', () => {
   const csiDriver = { metadata: { name: 'a.example.com' }, spec: {} }
   expect(() => refuseOther(csiDriver, 'b.example.com')).toThrow(
     '--csidriver: it is the CSIDriver of a.example.com, and the driver is b.example.com',

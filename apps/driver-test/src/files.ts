@@ -3,7 +3,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { readYamlMapping } from '@csi-sidecars/kube-client'
 import type { CSIDriver } from '@csi-sidecars/kube-types'
 
-/** The CSIDriver in a file, as it is given to kubectl. Throws one line about a file that holds something else. */
+/** Reads a CSIDriver from a YAML file. A file with other content throws an error of one line. */
 export async function csiDriverOf(file: string | undefined): Promise<CSIDriver | undefined> {
   if (file === undefined) return undefined
   const refused = (why: string): Error => new Error(`--csidriver ${file}: ${why}`)
@@ -16,7 +16,7 @@ export async function csiDriverOf(file: string | undefined): Promise<CSIDriver |
   return { metadata: { name: object['metadata']['name'] }, spec: isMapping(object['spec']) ? object['spec'] : {} }
 }
 
-/** Throws one line if the CSIDriver is of another driver: its pods would wait for a driver that is not there. */
+/** Throws an error of one line if the CSIDriver belongs to another driver, for which all pods would wait forever. */
 export function refuseOther(csiDriver: CSIDriver | undefined, driver: string): void {
   const { name = driver } = csiDriver?.metadata ?? {}
   if (name !== driver) throw new Error(`--csidriver: it is the CSIDriver of ${name}, and the driver is ${driver}`)
@@ -34,7 +34,7 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Checks that a report can be written: an error comes at the start, not after a test of minutes. */
+/** Checks that a report can be written, so that an error comes before the test, not minutes later. */
 export async function checkReportFile(flag: string, file: string | undefined): Promise<void> {
   if (file === undefined) return
   try {

@@ -1,8 +1,8 @@
 import process from 'node:process'
 import { isSource } from './place.ts'
 
-// A fresh clone has neither generated code nor sidecars.
+// A fresh clone of the repository lacks the generated code and the sidecars, so they are built first.
 if (isSource) await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
-// The import comes last: linking the modules needs the generated code.
+// A dynamic import, because the imported modules need the code that was generated above.
 const { main, signalOfTerminal } = await import('./command-line.ts')
 process.exit(await main(process.argv.slice(2), signalOfTerminal()))

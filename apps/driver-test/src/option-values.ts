@@ -1,4 +1,4 @@
-/** Kinds of volumes that not every driver supports; a mounted one for one node is required. */
+/** The kinds of volumes that a driver may lack. Every driver must support ReadWriteOnce volumes with a file system. */
 export const KINDS = ['block', 'shared', 'clone', 'topology', 'inline'] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -22,12 +22,12 @@ export function parametersOf(flag: string, texts: readonly string[] = []): Reado
   )
 }
 
-/** Returns the parameters as texts: `type=fast`. */
+/** Returns the parameters as texts such as `type=fast`. */
 export function pairsOf(parameters: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(parameters).map((pair) => pair.join('='))
 }
 
-/** Quoted as one argument for a shell. */
+/** Quotes a value as one argument for a shell. */
 export function quoted(value: string): string {
   return /^[\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`
 }

@@ -13,8 +13,8 @@ async function parse(...args: readonly string[]): Promise<TestOptions> {
 
 const DRIVER = '--driver=unix:///csi.sock'
 
-describe('the flags of a test', () => {
-  it('need only a driver, and have defaults', async () => {
+describe('readCommandLine', () => {
+  it('the flags default to a short test, except for `--driver`, which is required', async () => {
     expect(await parse(DRIVER)).toEqual({
       driver: 'unix:///csi.sock',
       nodeSockets: [],
@@ -37,7 +37,7 @@ describe('the flags of a test', () => {
     })
   })
 
-  it('can set every option', async () => {
+  it('the flags set every option', async () => {
     const flags = ['--node-ids=a,b', '--capabilities=block', '--parameter=type=fast', '--parameter=x=a=b', '--seed=7']
     expect(await parse(DRIVER, ...flags, '--report=r.xml', '--markdown=r.md')).toMatchObject({
       nodeIds: ['a', 'b'],
@@ -50,7 +50,7 @@ describe('the flags of a test', () => {
     expect((await parse(DRIVER, '--capabilities=')).capabilities).toEqual([])
   })
 
-  it('can name several sockets and several processes', async () => {
+  it('the flags accept several node sockets and several driver commands', async () => {
     const nodes = ['--node=unix:///a', '--node', 'unix:///b,unix:///c']
     const folder = mkdtempSync(join(tmpdir(), 'sidecars-'))
     writeFileSync(join(folder, 'csi-attacher'), '')
@@ -85,11 +85,11 @@ describe('the flags of a test', () => {
     [[DRIVER, '--seconds=0'], '--seconds must be a whole number of 1 or more'],
     [[DRIVER, '--patience=x'], '--patience must be a whole number of 1 or more'],
     [[DRIVER, '--bogus'], 'Unknown argument: bogus'],
-  ])('%j are refused', async (args, message) => {
+  ])('the flags refuse the arguments %j', async (args, message) => {
     await expect(parse(...args)).rejects.toThrow(message)
   })
 
-  it('come back as a line that repeats a seed', async () => {
+  it('the flags become a command line that repeats one seed', async () => {
     const driver = [DRIVER, "--driver-command=sh -c 'x'", '--node=unix:///n', '--data=/d', '--csidriver=c.yaml']
     const kinds = [
       '--capabilities=block',
@@ -103,7 +103,7 @@ describe('the flags of a test', () => {
     )
   })
 
-  it('leave out the direct questions in the line, too', async () => {
+  it('the flags keep `--strict=false` in the command line that repeats a run', async () => {
     const options = await parse(DRIVER, '--strict=false')
     expect(options.strict).toBe(false)
     expect(againLine(options)).toBe(
@@ -111,7 +111,7 @@ describe('the flags of a test', () => {
     )
   })
 
-  it('fit into 80 columns of help', async () => {
+  it('the flags fit into 80 columns in the output of `--help`', async () => {
     const texts: string[] = []
     expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
     expect(texts.join('')).toContain('--driver-command')

@@ -15,7 +15,6 @@ import type { InferredOptionTypes } from 'yargs'
 import { KINDS, type Kind, kindOf, listOf, pairsOf, parametersOf, quoted } from './option-values.ts'
 import { PROGRAM } from './place.ts'
 
-/** The options of the command line. */
 export interface TestOptions {
   /** The address of the controller service: `unix:///path`. */
   readonly driver: string
@@ -26,9 +25,9 @@ export interface TestOptions {
   readonly csiDriverFile: string | undefined
   /** The folder for the nodes. Without it the test creates one. */
   readonly data: string | undefined
-  /** The driver's IDs of its nodes. Empty: the node service is asked. */
+  /** The node IDs that the driver knows. Empty: the test asks the node service by NodeGetInfo. */
   readonly nodeIds: readonly string[]
-  /** Kinds of volumes to try; undefined: all that the driver takes. */
+  /** The kinds of volumes to try. Undefined: all kinds that the driver accepts. */
   readonly capabilities: readonly Kind[] | undefined
   readonly parameters: Readonly<Record<string, string>>
   /** The attributes of inline volumes. */
@@ -38,13 +37,13 @@ export interface TestOptions {
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly convergeSeconds: number
-  /** Sends requests at the end that no cluster sends. */
+  /** At the end of each seed, the test sends requests that no cluster sends. */
   readonly strict: boolean
-  /** Other sidecars to run. */
+  /** The sidecar binaries that replace those of this repository. */
   readonly binaries: Binaries
-  /** A folder with sidecars that each seed runs with too. */
+  /** A folder with other sidecars. Each seed runs a second time with them, and the results are compared. */
   readonly compare: string | undefined
-  /** The files of the reports. */
+  /** The path of the JUnit report. */
   readonly junit: string | undefined
   readonly markdown: string | undefined
 }
@@ -92,7 +91,7 @@ export const TEST_FLAGS = {
   markdown: textFlag('Write a Markdown report to this file'),
 } as const
 
-/** Throws one line that says what is wrong with them. */
+/** Converts the parsed flags. An invalid value throws an error of one line. */
 export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): TestOptions {
   refuseRepeated(
     values,
@@ -130,13 +129,13 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
   }
 }
 
-/** Returns the sidecars that have a flag of their own. */
+/** Returns the sidecars whose own flags, such as `--attacher`, are set. */
 function givenSidecars(values: Readonly<Record<keyof typeof SIDECAR_FLAGS, string | undefined>>): Binaries {
   const names = Object.keys(SIDECAR_FLAGS) as (keyof typeof SIDECAR_FLAGS)[]
   return Object.fromEntries(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])))
 }
 
-/** The command that repeats a run with one seed, or as it was, but for its reports. It can be pasted into a shell. */
+/** Returns a shell command that repeats the run, with one seed or with all seeds, but without writing reports. */
 export function againLine(options: TestOptions, seed?: number): string {
   const given: Readonly<Record<string, string | number | readonly string[] | undefined>> = {
     driver: options.driver,
@@ -162,7 +161,7 @@ export function againLine(options: TestOptions, seed?: number): string {
   return `${ownCommand()} ${flags.join(' ')}`
 }
 
-/** A program started by its path is no command of the shell. npx, for example, removes it from the PATH again. */
+/** Returns the command of this program. It contains the path if the program is not on the PATH, as after npx. */
 function ownCommand(): string {
   const [node, script = ''] = process.argv
   const started =

@@ -9,14 +9,14 @@ function shown(interactive: boolean, ...done: readonly number[]): readonly strin
   return texts
 }
 
-it('a terminal has a bar that is replaced', () => {
+it('the progress in a terminal is a bar that is drawn again in the same line', () => {
   const [first, second, ...end] = shown(true, 0.25, 1)
   expect(first).toBe('\r\u001b[K  [#####...............] faults, 7 calls, 1 found')
   expect(second).toBe('\r\u001b[K  [####################] end, 7 calls, 1 found')
   expect(end).toEqual(['\r\u001b[K'])
 })
 
-it('a file has a line for each quarter, and for what comes after the faults', () => {
+it('the progress in a file is a line for each quarter of the faults and for each later phase', () => {
   expect(shown(false, 0, 0.1, 0.3, 0.49, 1, 1)).toEqual([
     '  0 %: faults, 7 calls, 1 found\n',
     '  30 %: faults, 7 calls, 1 found\n',

@@ -2,17 +2,17 @@ import type { SeedProgress } from './seed.ts'
 
 export interface ProgressOutput {
   readonly write: (text: string) => void
-  /** A terminal, whose last line can be replaced. */
+  /** True for a terminal, in which the last line can be replaced. */
   readonly interactive: boolean
 }
 
 const WIDTH = 20
-/** Without a terminal a line is printed after each share of the time. */
+/** Without a terminal, a line is printed after each quarter of the time. */
 const SHARE = 0.25
-/** Moves to the start of the line and clears it. */
+/** The terminal codes that move to the start of the line and clear it. */
 const CLEAR = '\r\u001b[K'
 
-/** Shows how far a seed is: a bar in a terminal, lines elsewhere. */
+/** Shows the progress of a run: a bar in a terminal, lines elsewhere. */
 export class ProgressPrinter {
   readonly #output: ProgressOutput
   #printed = ''

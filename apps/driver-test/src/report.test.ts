@@ -39,8 +39,8 @@ const report = (...results: SeedResult[]): TestReport => ({
   again: (seed) => `test --seed='${seed}'`,
 })
 
-describe('the JUnit report', () => {
-  it('contains a suite for each seed and a case for each check', () => {
+describe('junitOf', () => {
+  it('the JUnit report contains a test suite for each seed and a test case for each check', () => {
     const xml = junitOf(report(good, bad))
     expect(xml.match(/<testsuite /g)).toHaveLength(2)
     expect(xml).toContain('<testsuite name="csi.example.com, seed 1" tests="23" failures="0" time="31.3">')
@@ -49,21 +49,21 @@ describe('the JUnit report', () => {
     expect(xml).toContain('<system-out>Left out:\ntapes: none</system-out>')
   })
 
-  it('contains the findings with their calls and the command to repeat them, escaped for XML', () => {
+  it('the JUnit report contains each finding with its calls and the command that repeats it, escaped for XML', () => {
     const [failure = ''] = /<failure[\s\S]*<\/failure>/.exec(junitOf(report(bad))) ?? []
     expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left (3 times)')
     expect(failure).toContain('+1.000 s CreateVolume \ufffd')
     expect(failure).toContain("test --seed='2'")
   })
 
-  it('contains a case for faults of the cluster', () => {
+  it('the JUnit report contains a test case for the rules of the cluster', () => {
     const xml = junitOf(report({ ...good, clusterFaults: ['volume v was published twice'] }))
     expect(xml).toMatch(/name="The cluster keeps to its own rules"><failure message="volume v was published twice">/)
   })
 })
 
-describe('the Markdown report', () => {
-  it('says in a line that all promises were kept', () => {
+describe('markdownOf', () => {
+  it('the Markdown report contains one line if all promises were kept', () => {
     const text = markdownOf(report(good), '/r/report.md')
     expect(text).toContain('All promises were kept.')
     expect(text).toContain('| 1 | 31 | 90 | 120 | 0 |')
@@ -71,19 +71,19 @@ describe('the Markdown report', () => {
     expect(text).toContain('## Left out\n\n- tapes: none\n')
   })
 
-  it('does not say so of seeds that were interrupted', () => {
+  it('the Markdown report does not state that all promises were kept if a seed was interrupted', () => {
     const text = markdownOf(report(good, { ...good, title: 'seed 3', interrupted: true }), '/r/report.md')
     expect(text).toContain('Nothing was found until the test was interrupted.')
     expect(text).toContain('| 3, interrupted | 31 |')
     expect(text).not.toContain('All promises')
   })
 
-  it('shows the differences between two runs of a seed', () => {
+  it('the Markdown report shows the differences between two runs of a seed', () => {
     const text = markdownOf(report(good, { ...good, comparison: ['1: seed 1, 2: seed 1, with /originals'] }), 'r.md')
     expect(text).toContain('## Side by side\n\n```text\n1: seed 1, 2: seed 1, with /originals\n```\n')
   })
 
-  it('contains for each seed with findings the findings, the command to repeat it, and the remaining objects', () => {
+  it('the Markdown report contains the findings of each seed, the command that repeats it, and the remaining objects', () => {
     const text = markdownOf(report(good, bad), '/r/report.md')
     expect(text).toContain('1 of 2 seeds found something.')
     expect(text).toContain(
@@ -92,7 +92,7 @@ describe('the Markdown report', () => {
     expect(text).toContain('- volume vol-1: refused')
   })
 
-  it('refers to a picture, and contains the time line of the volume', () => {
+  it('the Markdown report refers to the picture of a finding, and contains the time line of its volume', () => {
     const text = markdownOf(report(good, bad), '/r/report.md')
     expect(text).toContain('![Where the volume was when](report-seed-2-1.svg)')
     expect(text).toContain('```text\n+0.500 s CreateVolume\n+1.000 s CreateVolume')

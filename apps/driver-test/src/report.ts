@@ -7,10 +7,10 @@ import type { SeedResult } from './seed.ts'
 export interface TestReport {
   readonly driver: string
   readonly address: string
-  /** Features that were not tried, with reasons. */
+  /** The features that were not tested, with reasons. */
   readonly leftOut: readonly string[]
   readonly results: readonly SeedResult[]
-  /** The command that repeats a seed, or all of them. */
+  /** Returns the command that repeats one seed, or all seeds. */
   readonly again: (seed?: number) => string
 }
 
@@ -22,7 +22,7 @@ export function isGood({ findings, clusterFaults }: SeedResult): boolean {
   return findings.length + clusterFaults.length === 0
 }
 
-/** Returns a JUnit report for CI: a suite for each seed, a case for each check. */
+/** Returns a JUnit report for CI, with a test suite for each seed and a test case for each check. */
 export function junitOf({ driver, leftOut: untried, results, again }: TestReport): string {
   const suites = results.map((result) => {
     const { title, seed, seconds, findings, clusterFaults } = result
@@ -47,7 +47,7 @@ function caseOf(driver: string, sentence: string, failures: readonly string[]): 
   return `${open}><failure message="${message}">${xml(failures.join('\n\n'))}</failure></testcase>`
 }
 
-/** Characters that XML does not have, however escaped. */
+/** The characters that XML does not allow, even if they are escaped. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g
 
@@ -60,7 +60,7 @@ function xml(text: string): string {
     .replaceAll('"', '&quot;')
 }
 
-/** Returns a Markdown report for people, for example for a pull request or an issue of the driver. */
+/** Returns a Markdown report, for example for a pull request or an issue of the driver. */
 export function markdownOf({ driver, address, leftOut, results, again }: TestReport, file: string): string {
   const bad = results.filter((result) => !isGood(result))
   const quiet = results.some(({ interrupted }) => interrupted)
@@ -132,7 +132,7 @@ function pictureName(file: string, title: string, index: number): string {
   return `${basename(file, '.md')}-${title.replaceAll(' ', '-')}-${index + 1}.svg`
 }
 
-/** Returns the pictures for the folder of the Markdown file, by name. */
+/** Returns the SVG pictures to which the Markdown report refers, by file name. */
 export function picturesOf({ results }: TestReport, file: string): ReadonlyMap<string, string> {
   return new Map(
     results.flatMap(({ title, findings }) =>
@@ -151,7 +151,7 @@ export function occurrencesText(occurrences: number): string {
   return occurrences > 1 ? ` (${occurrences} times)` : ''
 }
 
-/** A finding with the calls before it. */
+/** Returns the text of a finding, with the calls before it. */
 function findingText({ check, text, calls, occurrences }: Finding): string {
   return [`${CHECKS[check]}: ${text}${occurrencesText(occurrences)}`, ...calls.map((line) => `  ${line}`)].join('\n')
 }

@@ -21,7 +21,7 @@ const PREFIX = 'csi-devcluster-'
 /** The exit code of a run that was interrupted. */
 const INTERRUPTED = 130
 
-/** Tests the driver by all seeds, and writes the reports. Returns the exit code. */
+/** Tests the driver with all seeds, and writes the reports. Returns the exit code. */
 export async function runDriverTest(options: TestOptions, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { write, style } = parts.terminal
   const directory = await mkdtemp(join(tmpdir(), PREFIX))
@@ -44,7 +44,7 @@ export async function runDriverTest(options: TestOptions, parts: RunParts, signa
 
 interface TestParts extends RunParts {
   readonly directory: string
-  /** The folder for the nodes. The test creates it, and may remove it. */
+  /** The folder for the nodes. The test has created it and may remove it. */
   readonly data: string
 }
 
@@ -67,7 +67,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
     await writeReports(options, { driver, address, leftOut: [why], results, again: () => againLine(options) })
     return 1
   }
-  /** A driver that ends is a finding. The test itself has not failed. */
+  /** Returns the error message if the driver has ended, because that is a finding. Throws any other error. */
   const unlessEnded = (error: unknown): string => {
     if (!early.any || signal.aborted) throw error
     return messageOf(error)
@@ -93,7 +93,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const usual = { ...options, durationMs: seconds * 1000, convergeMs: convergeSeconds * 1000, abilities, csiDriver }
   const progress = new ProgressPrinter(terminal)
   const onProgress = (state: SeedProgress): void => progress.show(state)
-  // These findings come from before the seeds, because a lost driver has no seed.
+  // The reports are also written before the first seed, so that early findings are not lost.
   await writeReports(options, report)
   const gone = own?.watchGone()
   using life = scope(signal, gone)
@@ -123,7 +123,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
         verdict.appendix.push(...comparison)
         results.push({ ...other, title, comparison })
       }
-      // Reports are written after each seed, so that a later failure loses nothing.
+      // The reports are written after each seed, so that a later failure loses no finding.
       await writeReports(options, report)
       return verdict
     },

@@ -3,9 +3,9 @@ import { seedResult } from './testing/seed-result.ts'
 
 jest.setTimeout(120_000)
 
-/** Side by side: a seed mostly waits. */
-describe('a seed with nodes', () => {
-  it.concurrent('finds nothing in a driver whose nodes have sockets of their own, and calls all of it', async () => {
+/** The tests run concurrently, because a seed mostly waits. */
+describe('runSeed with node services', () => {
+  it.concurrent('the run of a seed finds nothing in a correct driver, and calls all methods of its node services', async () => {
     const methods = new Set<string>()
     const inZones: unknown[] = []
     const result = await seedResult({
@@ -25,7 +25,7 @@ describe('a seed with nodes', () => {
     )
   })
 
-  it.concurrent('finds a node that leaves what it should remove, and shortens the path', async () => {
+  it.concurrent('the run of a seed finds a node service that does not create target paths, and shortens the paths', async () => {
     const { findings } = await seedResult({
       nodes: 2,
       spoil: (_driver, nodes) => {

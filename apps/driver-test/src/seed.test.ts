@@ -17,15 +17,15 @@ function endingProgram(): string {
   return path
 }
 
-/** Side by side: a seed mostly waits. */
-describe('a seed', () => {
-  it.concurrent('finds nothing in a driver that keeps its promises', async () => {
+/** The tests run concurrently, because a seed mostly waits. */
+describe('runSeed', () => {
+  it.concurrent('the run of a seed finds nothing in a correct driver', async () => {
     const result = await seedResult({ strict: true })
     expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
     expect(result.calls).toBeGreaterThan(10)
   })
 
-  it.concurrent('finds a driver that creates a volume for each call, lists the calls, and deletes what is named', async () => {
+  it.concurrent('the run of a seed finds a driver that creates a volume for each repeated CreateVolume, and deletes the named ones', async () => {
     let made: CsiDriver | undefined
     const result = await seedResult({
       durationMs: 8_000,
@@ -53,13 +53,13 @@ describe('a seed', () => {
   })
 
   it.concurrent.each([
-    ['refuses its list', 'Unimplemented "not yet"'],
-    ['has no end of it', 'it has no end, there are more than 1000 pages'],
-  ])('finds a driver that %s', async (how, why) => {
+    ['refuses ListVolumes', 'Unimplemented "not yet"'],
+    ['has no last page', 'it has no end, there are more than 1000 pages'],
+  ])('the run of a seed finds a driver that %s', async (how, why) => {
     const { findings, clusterFaults } = await seedResult({
       spoil: (driver) =>
         driver.script('ListVolumes', () => {
-          if (how === 'has no end of it') return { entries: [], nextToken: 'again' }
+          if (how === 'has no last page') return { entries: [], nextToken: 'again' }
           throw new DriverFailure('UNIMPLEMENTED', 'not yet')
         }),
     })
@@ -68,7 +68,7 @@ describe('a seed', () => {
     expect(clusterFaults).toEqual([])
   })
 
-  it.concurrent('reports a sidecar that does not stay up when something has not converged', async () => {
+  it.concurrent('the run of a seed names a sidecar that has ended in the finding about a pod that does not run', async () => {
     const { findings } = await seedResult({
       attacher: endingProgram(),
       durationMs: 8_000,
@@ -84,7 +84,7 @@ describe('a seed', () => {
     )
   })
 
-  it.concurrent('that is interrupted leaves nothing at the driver', async () => {
+  it.concurrent('the run of a seed deletes all volumes at the driver if it is interrupted', async () => {
     const interrupt = new AbortController()
     let made: CsiDriver | undefined
     const result = seedResult({

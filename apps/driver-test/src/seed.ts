@@ -28,38 +28,37 @@ import { askStrictly } from './questions/strict.ts'
 export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAttributes' | 'strict'> {
   readonly seed: number
   readonly durationMs: number
-  /** How long everything may take to converge. */
+  /** The time limit for all objects to converge after the faults. */
   readonly convergeMs: number
   readonly abilities: Abilities
   readonly binaries: Binaries
-  /** The object with which the driver's author registers it in a cluster. */
+  /** The CSIDriver of `--csidriver`. */
   readonly csiDriver: CSIDriver | undefined
   /** The folder for the sockets and the logs of this seed. */
   readonly directory: string
-  /** The folder for the nodes, if their node services have sockets of their own. */
+  /** The folder for the nodes, if the node services have separate sockets. */
   readonly data: string
 }
 
 export interface SeedParts {
-  /** Connected to the driver itself. */
+  /** A connection to the driver without the proxy. */
   readonly direct: Driver
-  /** The address of the driver itself. */
   readonly address: string
-  /** Node services with sockets of their own. Empty: the node service is emulated. */
+  /** The node services with separate sockets. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
   /** The process of the driver, if the test has started it. */
   readonly own: Pick<DriverProcess, 'kill' | 'killAll' | 'watchDeaths'> | undefined
-  /** Aborted when the driver ends again and again. */
+  /** Aborted when the driver has ended by itself too often. */
   readonly gone?: AbortSignal | undefined
   readonly clock: Clock
   readonly log: Logger
   readonly onProgress?: (progress: SeedProgress) => void
-  /** Starts substitutes for the sidecars, in tests. */
+  /** Starts substitutes for the sidecars. Only tests use it. */
   readonly substitutes?: (cluster: Devcluster) => void
 }
 
 export interface SeedProgress {
-  /** 0 to 1 of the time of the faults. */
+  /** The elapsed share of the time for faults, 0 to 1. */
   readonly done: number
   readonly doing: string
   readonly calls: number
@@ -73,23 +72,23 @@ export interface SeedResult {
   readonly seconds: number
   readonly actions: number
   readonly calls: number
-  /** The same by method. */
+  /** The number of calls of each method. */
   readonly callsOf: ReadonlyMap<string, number>
   readonly findings: readonly Finding[]
-  /** Actions of the cluster that break a rule, regardless of the driver. */
+  /** The broken rules of the cluster, which are not faults of the driver. */
   readonly clusterFaults: readonly string[]
-  /** Objects that could not be deleted at the end. */
+  /** The objects that could not be deleted at the end. */
   readonly undeleted: readonly string[]
-  /** The rest was not tried. */
+  /** The run has ended early. */
   readonly interrupted: boolean
   /** The differences from the run with other sidecars. Undefined without a comparison. */
   readonly comparison?: readonly string[]
 }
 
-/** The time for the end of a failed or interrupted run. */
+/** The time limit of the cleanup after a failed or interrupted run. */
 const CLEAR_UP_MS = 20_000
 
-/** Runs one seed: a fresh cluster, the proxy before the driver, the planned faults, the checks, and the result. */
+/** Runs one seed in a new cluster, with a proxy before the driver, random actions and faults, and all checks. */
 export async function runSeed(options: SeedOptions, parts: SeedParts, asked: AbortSignal): Promise<SeedResult> {
   using life = scope(asked, parts.gone)
   const { signal } = life
@@ -120,12 +119,12 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     const died = (how: string): void =>
       checker.find({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
     if (parts.own !== undefined) stack.defer(parts.own.watchDeaths(died))
-    /** Sidecars that ended after the last fault, in order. */
+    /** The messages about sidecars that have ended since the last fault. */
     const troubles: string[] = []
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
-    // A provisioner that is killed may forget a volume that is being created, as its original does.
+    // The provisioner is not killed, because like its original it may then forget a volume that is being created.
     const killed = cluster.sidecars.filter(({ sidecar }) => sidecar.name !== 'csi-provisioner')
     const killSidecar = async (which: number): Promise<void> => {
       killed[which % Math.max(1, killed.length)]?.sidecar.kill('SIGKILL')
@@ -135,7 +134,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     stack.defer(progress.stop)
     const report = ({ is }: ChaosEvent): void => {
       if (is !== 'calm') return
-      // The plan kills sidecars until then.
+      // Earlier messages are about sidecars that the plan has killed.
       troubles.splice(0)
       progress.now(`everything has to converge, in ${options.convergeMs / 1000} s at most`)
     }
@@ -169,7 +168,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
   } catch (error) {
     if (parts.gone?.aborted === true)
       return result({ undeleted: [`all of it: ${messageOf(parts.gone.reason)}`], interrupted: true })
-    // The test deletes its objects even after an interruption. The owner of the driver must not find them.
+    // The test deletes its volumes even after a failure or an interruption, because the driver may be in use.
     using limit = deadline(clock, CLEAR_UP_MS, { what: 'clearing up' })
     const undeleted = await clearUp(undo, limit.signal)
     for (const text of undeleted) log.info('Left at the driver', { text })
@@ -203,7 +202,7 @@ function watchProgress(
 
 interface ClusterOwn {
   readonly driverUnderTest: DriverUnderTest
-  /** A sidecar has ended. */
+  /** Called when a sidecar has ended. */
   readonly onTrouble: (text: string) => void
 }
 
@@ -244,7 +243,7 @@ async function startCluster(
   return { cluster, api }
 }
 
-/** Looks at the driver's list while the work lasts, and ends the work when that is not possible. */
+/** Calls ListVolumes periodically while `work` runs. An unexpected error of this aborts `work`. */
 async function whileWatched<T>(
   driverUnderTest: DriverUnderTest,
   signal: AbortSignal,
@@ -267,21 +266,21 @@ async function whileWatched<T>(
   }
 }
 
-/** Names the volume of the claim. */
+/** Returns the violation for a missing state, with the name of the claim's volume. */
 function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
   const about = found && `pvc-${found.metadata?.uid}`
   return { check: 'converges', about, text }
 }
 
-/** Volumes that no answer names may belong to another user: they are not deleted. */
+/** Returns a text if no answer names the volume. It may belong to another user, so it was not deleted. */
 function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
   return id === undefined || tracker.get(id) !== undefined
     ? []
     : [`volume ${id}: no answer names it, so it was not deleted`]
 }
 
-/** A volume's id, or the name under which it was to be created. */
+/** Returns the volume ID, or the name of the PersistentVolume, in a text. */
 function volumeIn(text: string): string | undefined {
   return /\b(?:PersistentV|v)olume (\S+)/.exec(text)?.[1]
 }

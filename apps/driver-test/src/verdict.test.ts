@@ -20,8 +20,8 @@ function seed(number: number, ...findings: readonly Finding[]): SeedResult {
   return { ...rest, title: `seed ${number}`, seed: number, findings }
 }
 
-describe('the verdict of a seed', () => {
-  it('names each finding with its number, and refers to an earlier seed', () => {
+describe('verdictOf', () => {
+  it('the verdict of a seed lists each finding with its count, and refers to an earlier seed with the same finding', () => {
     const withCalls = { ...gone, calls: ['+1.000 s ListVolumes'] }
     const first = verdictOf(seed(1, withCalls), [])
     const text = 'volume vol-1 is gone (2 times)'
@@ -32,29 +32,29 @@ describe('the verdict of a seed', () => {
     expect(second.details?.({ rule, text })).toEqual(['as in seed 1'])
   })
 
-  it('says when it was interrupted, or all is kept', () => {
+  it('the verdict of a seed states that all promises were kept, or that the seed was interrupted', () => {
     expect(verdictOf(seed(1), []).summary).toBe('9 actions, 20 calls, all promises kept')
     expect(verdictOf({ ...seed(1), interrupted: true }, []).summary).toBe('9 actions, 20 calls, interrupted')
   })
 })
 
-describe('the time of the remaining seeds', () => {
-  it('appears after a seed with findings, computed from the time of that seed', () => {
+describe('remainingText', () => {
+  it('the estimated time of the remaining seeds appears after a seed with findings', () => {
     expect(remainingText({ ...seed(1, gone), seconds: 60.2 }, 2)).toBe(
       '2 more seeds: up to 122 s, if each takes 61 s as seed 1 did. --patience shortens them.',
     )
     expect(remainingText({ ...seed(2, gone), seconds: 20 }, 1)).toMatch(/^One more seed: up to 20 s/)
   })
 
-  it('does not appear after a good seed, the last seed and an interruption', () => {
+  it('the estimated time does not appear without findings, after the last seed, or after an interruption', () => {
     expect(remainingText(seed(1), 2)).toBeUndefined()
     expect(remainingText(seed(3, gone), 0)).toBeUndefined()
     expect(remainingText({ ...seed(1, gone), interrupted: true }, 2)).toBeUndefined()
   })
 })
 
-describe('two runs side by side', () => {
-  it('show the findings of only one run, and the number of calls of each', () => {
+describe('comparisonOf', () => {
+  it('the comparison of two runs shows the findings of only one run, and the number of calls in each', () => {
     const rule = 'NodeStageVolume of vol-3 was called while it is not attached to n1'
     const callsOf = new Map([['DeleteVolume', 7]])
     const other = { ...seed(1, leak), title: 'seed 1, with /originals', clusterFaults: [rule], callsOf }
@@ -69,7 +69,7 @@ describe('two runs side by side', () => {
     ])
   })
 
-  it('report equal findings', () => {
+  it('the comparison of two runs states that the findings are equal', () => {
     expect(comparisonOf(seed(1, gone), seed(1, { ...gone, text: 'volume vol-8 is gone' }))).toEqual([
       '1: seed 1, 2: seed 1',
       'Both have found the same.',

@@ -4,7 +4,7 @@ import { CHECKS } from './checks/checks.ts'
 import { CLUSTER_RULES, occurrencesText } from './report.ts'
 import type { SeedResult } from './seed.ts'
 
-/** Returns the lines about a seed. A finding of an earlier seed is shown without its calls. */
+/** Returns the lines about a seed. A finding that an earlier seed had too is shown without its calls. */
 export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): Verdict & { appendix: string[] } {
   const { actions, calls, findings, clusterFaults, undeleted, interrupted } = result
   const shown = new Map(findings.map((finding) => [lineOf(finding), detailsOf(finding, earlier)]))
@@ -20,7 +20,7 @@ export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): V
   }
 }
 
-/** Side by side: what only one of two runs of a seed has found, and how often each has called the driver. */
+/** Compares two runs of a seed: the findings of only one run, and the number of calls of each method in each run. */
 export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[] {
   const [ofOne, ofTwo] = [foundIn(one), foundIn(two)]
   const rows = [
@@ -38,7 +38,7 @@ export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[
   ]
 }
 
-/** Groups findings by cause. A broken rule of the cluster may be the fault of its sidecars. */
+/** Returns the findings and the broken cluster rules by cause. The rules count, because sidecars may break them. */
 function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, string> {
   return new Map([
     ...findings.map((finding) => [causeOf(finding), `${CHECKS[finding.check]}: ${lineOf(finding)}`] as const),
@@ -46,7 +46,7 @@ function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, s
   ])
 }
 
-/** Announces how long the remaining seeds take, after a seed with findings. */
+/** Returns the estimated time of the remaining seeds, after a seed with findings. */
 export function remainingText(result: SeedResult, remaining: number): string | undefined {
   const { findings, seconds, title, interrupted } = result
   if (findings.length === 0 || remaining === 0 || interrupted) return undefined
@@ -55,7 +55,7 @@ export function remainingText(result: SeedResult, remaining: number): string | u
   return `${seeds}: up to ${remaining * each} s, if each takes ${each} s as ${title} did. --patience shortens them.`
 }
 
-/** The label of findings before the first seed. */
+/** Returns the lines to print about findings before the first seed. */
 export function verdictLines(results: readonly SeedResult[], again: string): readonly string[] {
   return results.flatMap(({ title, findings }) => [
     `FAIL ${title}\n`,

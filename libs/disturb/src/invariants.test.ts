@@ -14,7 +14,7 @@ it('findings carry the name of their invariant', () => {
   ])
 })
 
-it('`converge` ends with the first look without findings', async () => {
+it('`converge` ends with the first check without findings', async () => {
   const clock = new FakeClock()
   const looks: BrokenInvariant[][] = [[{ rule: 'r', text: '1' }], [{ rule: 'r', text: '2' }], []]
   const converged = converge(() => looks.shift() ?? [], { clock, withinMs: 1000, everyMs: 100 })

@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** A statement that does not hold. */
+/** A violation of an invariant. */
 export interface BrokenInvariant {
   /** The name of the invariant. */
   readonly rule: string
@@ -9,7 +9,7 @@ export interface BrokenInvariant {
   readonly about?: string
 }
 
-/** A named statement about a state. */
+/** A named statement that must be true of a state. */
 export interface Invariant<State> {
   readonly name: string
   /** Returns one text for each contradiction in the state. */
@@ -29,7 +29,7 @@ export interface Convergence {
   readonly signal?: AbortSignal
 }
 
-/** Checks until there is no finding. Returns the last findings when the time is over. */
+/** Repeats `look` until it returns no findings or the time is over. Returns its last findings. */
 export async function converge(
   look: () => Promise<readonly BrokenInvariant[]> | readonly BrokenInvariant[],
   { clock, withinMs, everyMs, signal }: Convergence,

@@ -10,7 +10,7 @@ it('`scattered` places every step within the time, in order', () => {
   expect(plan.reduce((sum, { afterMs }) => sum + afterMs, 0)).toBeLessThanOrEqual(1000)
 })
 
-it('`play` waits before each step, and a slow step delays only the steps that fall due while it runs', async () => {
+it('`play` waits before each step, and a slow step delays only steps that are due while it runs', async () => {
   const clock = new FakeClock()
   const began = clock.monotonic()
   const seen: [string, number][] = []

@@ -20,13 +20,13 @@ export interface Timed<Step> {
  */
 export type Plan<Step> = readonly Timed<Step>[]
 
-/** Returns a plan that has each step at a random moment of the time. */
+/** Returns a plan that performs each step at a random moment within `ms` milliseconds. */
 export function scattered<Step>(random: Random, ms: number, steps: readonly Step[]): Plan<Step> {
   const placed = steps.map((step) => ({ atMs: between(random, 1, ms), step })).toSorted((a, b) => a.atMs - b.atMs)
   return placed.map(({ atMs, step }, index) => ({ afterMs: atMs - (placed[index - 1]?.atMs ?? 0), step }))
 }
 
-/** Performs the steps in their order. A step that takes longer than its successor waits delays it. */
+/** Performs the steps in order, each at its time. A slow step delays the steps that are due while it runs. */
 export async function play<Step>(
   plan: Plan<Step>,
   perform: (step: Step) => Promise<void> | void,

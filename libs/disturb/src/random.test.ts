@@ -4,16 +4,16 @@ import { between, Occurrences, pick, seeded, weighted } from './random.ts'
 const first = (length: number, random: () => number): number[] => Array.from({ length }, random)
 
 describe('seeded', () => {
-  it('gives the same numbers for the same seed and text', () => {
+  it('a seeded generator gives the same numbers for the same seed and text', () => {
     expect(first(5, seeded(7, 'plan'))).toEqual(first(5, seeded(7, 'plan')))
   })
 
-  it('gives other numbers for another seed and for another text', () => {
+  it('a seeded generator gives other numbers for another seed and for another text', () => {
     const starts = [seeded(7), seeded(8), seeded(7, 'plan 1'), seeded(7, 'plan 2')].map((random) => random())
     expect(new Set(starts).size).toBe(4)
   })
 
-  it('spreads the first numbers of similar texts evenly', () => {
+  it('a seeded generator spreads the first numbers of similar texts evenly', () => {
     const tenths = new Array<number>(10).fill(0)
     for (let nth = 0; nth < 10_000; nth += 1) {
       const tenth = Math.floor(seeded(1, `call ${nth}`)() * 10)
@@ -23,7 +23,7 @@ describe('seeded', () => {
   })
 })
 
-describe('choices', () => {
+describe('the random choices', () => {
   it('`between` includes both ends', () => {
     const random = seeded(1)
     expect(new Set(first(100, () => between(random, 2, 4)))).toEqual(new Set([2, 3, 4]))
@@ -55,7 +55,7 @@ describe('choices', () => {
   })
 })
 
-it('an occurrence depends on what happens and how often, not on what else happens', () => {
+it('the randomness of an event depends on its name and its count, not on other events', () => {
   const alone = new Occurrences(3)
   const expected = [alone.next('a')(), alone.next('a')()]
   const mixed = new Occurrences(3)

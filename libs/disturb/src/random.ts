@@ -1,7 +1,7 @@
-/** A sequence of numbers in [0, 1) that a seed determines. */
+/** Returns the next number of a sequence in [0, 1) that a seed determines. */
 export type Random = () => number
 
-/** mulberry32: short, and good enough to surprise a controller. Another text is another sequence of the same seed. */
+/** Returns a mulberry32 generator. The same seed gives another sequence for another text. */
 export function seeded(seed: number, text = ''): Random {
   let state = text === '' ? seed >>> 0 : hashOf(`${seed} ${text}`)
   return () => {
@@ -18,18 +18,18 @@ export function pick<T>(random: Random, from: readonly T[]): T | undefined {
   return from[Math.floor(random() * from.length)]
 }
 
-/** A whole number, both ends included. */
+/** Returns a random whole number from `least` to `most`, both included. */
 export function between(random: Random, least: number, most: number): number {
   return least + Math.floor(random() * (most - least + 1))
 }
 
 export interface Choice<T> {
   readonly weight: number
-  /** Undefined when it has nothing to do now: the next choice gets its turn. */
+  /** Returns the chosen thing. Undefined if it is impossible now: then the next choice is used. */
   readonly make: () => T | undefined
 }
 
-/** One of the choices, each as often as its weight says. */
+/** Returns one of the choices, each with a probability in proportion to its weight. */
 export function weighted<T>(random: Random, choices: readonly Choice<T>[]): T | undefined {
   let left = random() * choices.reduce((sum, { weight }) => sum + weight, 0)
   for (const { weight, make } of choices) {
@@ -41,7 +41,7 @@ export function weighted<T>(random: Random, choices: readonly Choice<T>[]): T | 
   return undefined
 }
 
-/** Randomness that depends on an event and its count, not on the order of all events. */
+/** Gives each event a random sequence that depends on its name and its count, not on other events. */
 export class Occurrences {
   readonly #seed: number
   readonly #counts = new Map<string, number>()
@@ -57,7 +57,7 @@ export class Occurrences {
   }
 }
 
-/** FNV-1a with the last step of MurmurHash3: texts that differ in one character have nothing in common. */
+/** Returns a hash: FNV-1a with the last step of MurmurHash3, so that similar texts get unrelated hashes. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)

@@ -4,16 +4,16 @@ import { runSeeds, type SeedVerdict, seedsOf, tableOf } from './seeds.ts'
 it.each([
   ['3', [3]],
   ['2-4', [2, 3, 4]],
-])('%s are the seeds %j', (text, seeds) => expect(seedsOf('seeds', text)).toEqual(seeds))
+])('the text "%s" means the seeds %j', (text, seeds) => expect(seedsOf('seeds', text)).toEqual(seeds))
 
 it.each([
   ['x', '--seeds x: a seed is a whole number, several are as 1-10'],
   ['99999999999999999999', '--seeds 99999999999999999999: a seed is a whole number, several are as 1-10'],
   ['4-2', '--seeds 4-2: the last seed comes before the first'],
   ['1-10001', '--seeds 1-10001: a run has 10000 seeds at most'],
-])('refuses %s as seeds', (text, why) => expect(() => seedsOf('seeds', text)).toThrow(new Error(why)))
+])('the text "%s" is refused as seeds', (text, why) => expect(() => seedsOf('seeds', text)).toThrow(new Error(why)))
 
-it('prints a line for each seed, its findings, and the command that repeats it', async () => {
+it('`runSeeds` prints a line for each seed, its findings, and the command that repeats it', async () => {
   const lines: string[] = []
   const verdicts: Record<number, SeedVerdict> = {
     1: { findings: [], summary: '5 steps', appendix: ['as before'] },
@@ -44,7 +44,7 @@ it('prints a line for each seed, its findings, and the command that repeats it',
   ])
 })
 
-it('runs several seeds at a time, and prints only some of many findings', async () => {
+it('`runSeeds` runs several seeds at a time, and prints at most ten findings of each', async () => {
   const lines: string[] = []
   let running = 0
   let most = 0
@@ -60,13 +60,13 @@ it('runs several seeds at a time, and prints only some of many findings', async 
   expect(lines.filter((line) => line === '     and 2 more')).toHaveLength(7)
 })
 
-it('fails if there are no seeds', async () => {
+it('`runSeeds` fails if there are no seeds', async () => {
   expect(
     await runSeeds([], { run: async () => ({ findings: [], summary: '' }), printLine: () => undefined, again: String }),
   ).toBe(false)
 })
 
-it('aligns the columns of a table', () => {
+it('`tableOf` aligns the columns of a table', () => {
   expect(
     tableOf([
       ['1', 'a', 'x'],
@@ -75,7 +75,7 @@ it('aligns the columns of a table', () => {
   ).toEqual(['1   a    x', '10  abc  y'])
 })
 
-it('begins no seed after an interruption', async () => {
+it('`runSeeds` starts no further seed after its signal is aborted', async () => {
   const interrupt = new AbortController()
   const begun: number[] = []
   const lines: string[] = []

@@ -1,11 +1,11 @@
 import type { BrokenInvariant } from './invariants.ts'
 
-/** `3`, or `1-10`. */
+/** The pattern of seeds in a flag: `3` or `1-10`. */
 export const SEEDS = /^(\d+)(?:-(\d+))?$/
-/** The largest number of seeds. More are a typing error. */
+/** The most seeds of one run. More are treated as a typing error. */
 const MOST_SEEDS = 10_000
 
-/** Returns the seeds in the value of a flag. Throws if the value has none. */
+/** Returns the seeds in the value of a flag. Throws if the value is invalid. */
 export function seedsOf(flag: string, text: string): readonly number[] {
   const [, first = '', last = first] = SEEDS.exec(text) ?? []
   const [from, to] = [Number(first), Number(last)]
@@ -18,9 +18,9 @@ export function seedsOf(flag: string, text: string): readonly number[] {
 }
 
 export interface SeedVerdict {
-  /** Nothing found: the seed holds. */
+  /** The findings. The seed has passed if there are none. */
   readonly findings: readonly BrokenInvariant[]
-  /** One line: how much has happened. */
+  /** One line about the size of the run, such as `90 actions, 120 calls`. */
   readonly summary: string
   /** Text to add to a finding, such as facts about its object. */
   readonly details?: (finding: BrokenInvariant) => readonly string[]
@@ -36,15 +36,15 @@ export interface SeedRun {
   /** The command that runs one seed again. */
   readonly again: (seed: number) => string
   readonly concurrency?: number
-  /** No seed begins after it. */
+  /** No further seed starts after this signal is aborted. */
   readonly signal?: AbortSignal
 }
 
-/** The number of findings of a seed that are printed. */
+/** The most findings of a seed that are printed. */
 const PRINTED = 10
 
 /**
- * Runs all seeds and prints a line and the findings for each; the last line counts them. Returns true if every seed
+ * Runs all seeds. Prints one line and the findings for each seed, and at the end the counts. Returns true if every seed
  * passes.
  */
 export async function runSeeds(seeds: readonly number[], options: SeedRun): Promise<boolean> {
@@ -80,7 +80,7 @@ function linesOf(seed: number, verdict: SeedVerdict, { title = '', again }: Seed
   return [first, ...printed, ...more, ...last, `     again: ${again(seed)}`]
 }
 
-/** Rows of cells in columns. */
+/** Returns the rows as lines whose columns are aligned. */
 export function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = rows.reduce<number[]>(
     (known, row) => row.map((cell, column) => Math.max(cell.length, known[column] ?? 0)),

@@ -3,14 +3,14 @@ import { shrink } from './shrink.ts'
 
 const steps = Array.from({ length: 40 }, (_, index) => index)
 
-it.each([[[7]], [[3, 30]], [[0, 17, 39]], [[10, 11, 12, 13]]])('finds the steps %j that matter', async (needed) => {
+it.each([[[7]], [[3, 30]], [[0, 17, 39]], [[10, 11, 12, 13]]])('`shrink` keeps the needed steps %j', async (needed) => {
   const fails = async (candidate: readonly number[]): Promise<boolean> =>
     needed.every((each) => candidate.includes(each))
   expect(await shrink(steps, fails, { tries: 500 })).toEqual(needed)
   expect(await shrink(steps, fails, { tries: 500, concurrency: 4 })).toEqual(needed)
 })
 
-it('tries no more than it may, and returns the smallest so far', async () => {
+it('`shrink` stops after the allowed tries, and returns the fewest steps so far', async () => {
   let tried = 0
   const fails = async (candidate: readonly number[]): Promise<boolean> => {
     tried += 1
@@ -22,6 +22,6 @@ it('tries no more than it may, and returns the smallest so far', async () => {
   expect(left).toContain(39)
 })
 
-it('keeps everything when nothing can be left out', async () => {
+it('`shrink` keeps all steps if none can be left out', async () => {
   expect(await shrink([1, 2, 3], async () => false, { tries: 100 })).toEqual([1, 2, 3])
 })

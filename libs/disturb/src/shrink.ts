@@ -1,13 +1,13 @@
 export interface ShrinkOptions {
-  /** The number of candidates that are tried at most. */
+  /** The most candidates that are tried. */
   readonly tries: number
   /** The number of candidates that run at the same time. */
   readonly concurrency?: number
 }
 
 /**
- * The fewest steps that still fail, by delta debugging: leaves out ever smaller parts. With time and concurrency in a
- * history a candidate may hold by chance, so the result is small, not proven to be smallest.
+ * Returns fewer steps that still fail. It leaves out smaller and smaller parts of the steps (delta debugging). A
+ * candidate may pass by chance because of timing, so the result need not be the smallest.
  */
 export async function shrink<Step>(
   steps: readonly Step[],

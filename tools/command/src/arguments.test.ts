@@ -24,6 +24,6 @@ it.each([
   [['--seed', 'x'], { status: 2, stdout: '', stderr: '--seed cannot be "x"\nusage: try [--seed N]\n' }],
   [['--seed', '0'], { status: 2, stdout: '', stderr: '--seed cannot be "0"\nusage: try [--seed N]\n' }],
   [['--seed'], { status: 2, stdout: '', stderr: "Option '--seed <value>' argument missing\nusage: try [--seed N]\n" }],
-])('%j', (args, expected) => {
+])('a command with the arguments %j prints %j', (args, expected) => {
   expect(run(...args)).toEqual(expected)
 })

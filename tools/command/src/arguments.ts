@@ -4,13 +4,13 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 type Config = Pick<ParseArgsConfig, 'options' | 'allowPositionals'>
 type Arguments<T extends Config> = ReturnType<typeof parseArgs<T>>
 
-/** The forms of values. */
+/** The patterns of option values: a positive whole number, and a number of 0 or more. */
 export const COUNT = /^[1-9]\d*$/
 export const NUMBER = /^\d+(\.\d+)?$/
 
 /**
- * The arguments of a developer's command. `--help` prints its usage; a wrong one is one line with the usage, and 2. So is
- * a value that does not look as `forms` say of its option.
+ * Parses the arguments of a command. `--help` prints the usage and exits with 0. A wrong argument prints one line and
+ * the usage, and exits with 2. Each value must match the pattern of its option in `forms`.
  */
 export function readArguments<const T extends Config>(
   usage: string,
@@ -31,7 +31,7 @@ export function readArguments<const T extends Config>(
     return refuse(usage, `--${wrong[0]} cannot be ${JSON.stringify(given.get(wrong[0]))}`)
   } catch (error) {
     if (!isWrongArgument(error)) throw error
-    // Node's second sentence is about arguments that begin with a hyphen.
+    // The message of Node has a second sentence about arguments that begin with a hyphen, which is left out.
     return refuse(usage, error.message.split('. ')[0] ?? '')
   }
 }

@@ -4,9 +4,9 @@ import type { Readable } from 'node:stream'
 import { abortable, deadline, systemClock } from '@csi-sidecars/base'
 
 export interface ProgramOptions {
-  /** A binary, or a bundle together with the runtime in front of it. */
+  /** The command and its arguments. */
   readonly command: readonly [string, ...string[]]
-  /** Replaces the environment, but for PATH and HOME. */
+  /** The whole environment of the process, except for PATH and HOME, which are kept. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }
@@ -16,22 +16,22 @@ export interface ProgramExit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** A child whose output is kept line by line. */
+/** A child process whose output is kept line by line. */
 export interface RunningProcess extends AsyncDisposable {
   readonly pid: number
   readonly stderr: readonly string[]
   readonly stdout: readonly string[]
   readonly exited: Promise<ProgramExit>
-  /** The first line of stderr, past ones included, that contains the text or matches. Rejects when the process ends without it. */
+  /** Returns the first past or future line of stderr that contains the text. Rejects if the process ends without it. */
   untilLine(what: string | RegExp, options?: { timeoutMs?: number }): Promise<string>
   kill(signal?: NodeJS.Signals): void
-  /** SIGTERM, and SIGKILL when it is still there after a while. */
+  /** Sends SIGTERM, and after 5 seconds SIGKILL. */
   stop(): Promise<ProgramExit>
 }
 
 const GRACE_MS = 5_000
 
-/** Starts a built program. Rejects when it cannot be started at all. */
+/** Starts a program. Rejects if the program cannot be started. */
 export async function startProcess(options: ProgramOptions): Promise<RunningProcess> {
   const [command, ...args] = options.command
   const { PATH = '', HOME = '' } = process.env
@@ -74,7 +74,7 @@ async function stopChild(child: ChildProcess, exited: Promise<ProgramExit>): Pro
   }
 }
 
-/** The lines of a stream, as they come. */
+/** Collects the lines of a stream. */
 class Lines {
   readonly kept: string[] = []
   readonly #listeners = new Set<(line: string) => void>()

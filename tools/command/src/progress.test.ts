@@ -8,7 +8,7 @@ it.each([
     '2 of 10, 60 s so far, about 4 min left: a and 2 more',
   ],
   [{ done: 10, total: 10, elapsedMs: 119_400, running: [] }, '10 of 10, 119 s so far'],
-])('%o is: %s', (state, text) => {
+])('the progress %o has the text "%s"', (state, text) => {
   expect(progressText(state)).toBe(text)
 })
 
@@ -23,7 +23,7 @@ function watched(isTTY: boolean): { progress: Progress; written: string[]; later
   return { progress, written, later }
 }
 
-it('progress in a terminal is one line below the other lines, and `stop` clears it', () => {
+it('the progress in a terminal is one line below the other lines, and `stop` clears it', () => {
   const { progress, written, later } = watched(true)
   later(5000)
   progress.begin('one')
@@ -40,7 +40,7 @@ it('progress in a terminal is one line below the other lines, and `stop` clears 
   ])
 })
 
-it('progress in a log is a line each minute', () => {
+it('the progress in a log is a line each minute', () => {
   const { progress, written, later } = watched(false)
   progress.begin('one')
   progress.printLine('ok one')

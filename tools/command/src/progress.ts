@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 
-/** Shows progress: on a terminal one line that is rewritten, elsewhere a line now and then. */
+/** The stream for progress, usually stderr. */
 export interface ProgressStream {
   write(text: string): unknown
   readonly isTTY?: boolean
@@ -16,13 +16,13 @@ export class Progress {
   readonly #total: number
   readonly #stream: ProgressStream
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** When the first piece began: preparations before it say nothing about the rest. */
+  /** The start of the first piece of work. Preparations before it do not count for the remaining time. */
   #began: number | undefined
   readonly #running: string[] = []
   #done = 0
   #writtenAt: number
 
-  /** `total` is how many pieces of work there are. */
+  /** `total` is the number of pieces of work. */
   constructor(total: number, stream: ProgressStream, clock: Pick<Clock, 'monotonic'>) {
     this.#total = total
     this.#stream = stream
@@ -43,14 +43,14 @@ export class Progress {
     this.#show()
   }
 
-  /** Prints a line that stays, above the line of progress. */
+  /** Prints a permanent line above the line of progress. */
   printLine(line: string): void {
     const terminal = this.#stream.isTTY === true
     this.#stream.write(terminal ? `${CLEAR_LINE}${line}\n` : `${line}\n`)
     if (terminal && this.#running.length > 0) this.#show()
   }
 
-  /** Nothing of it stays on the terminal. */
+  /** Clears the line of progress on a terminal. */
   stop(): void {
     if (this.#stream.isTTY === true) this.#stream.write(CLEAR_LINE)
   }
@@ -72,11 +72,11 @@ export interface ProgressState {
   readonly done: number
   readonly total: number
   readonly elapsedMs: number
-  /** The oldest first. */
+  /** The names of the running pieces of work, the oldest first. */
   readonly running: readonly string[]
 }
 
-/** Assumes that each remaining piece takes as long as the finished ones. */
+/** Returns the line of progress. The remaining time assumes that further pieces take as long as the finished ones. */
 export function progressText({ done, total, elapsedMs, running }: ProgressState): string {
   const left = done === 0 || done >= total ? '' : `, about ${spanText(((total - done) * elapsedMs) / done)} left`
   const [first, ...more] = running

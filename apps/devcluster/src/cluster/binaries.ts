@@ -11,7 +11,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { APPS, HERE, isInRepository } from '../place.ts'
 import { type Sidecar, startSidecar } from './sidecars.ts'
 
-/** The sidecars of the cluster, and the capabilities of which each needs one. */
+/** The sidecars. Each runs only if the driver has at least one of the capabilities in its list. */
 const NEEDS = {
   attacher: undefined,
   resizer: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
@@ -30,7 +30,7 @@ export async function sidecarBinaries(given: Binaries): Promise<Binaries> {
   return Object.fromEntries(await Promise.all(entries))
 }
 
-/** Returns the sidecars that a folder has. Throws if it has none. */
+/** Returns the sidecar binaries in a folder. Throws if there are none. */
 export function sidecarsIn(folder: string): Binaries {
   const found = SIDECARS.map((app) => [app, join(folder, `csi-${app}`)] as const).filter(([, path]) => existsSync(path))
   if (found.length > 0) return Object.fromEntries(found)
@@ -46,12 +46,12 @@ async function builtBinary(app: SidecarApp): Promise<string> {
   return built
 }
 
-/** How to run a binary: a script is run by the Node that runs us. */
+/** Returns the command that runs a binary. A script runs with the Node of this process. */
 export function programOf(binary: string): { readonly command: string; readonly args: readonly string[] } {
   return binary.endsWith('.cjs') ? { command: process.execPath, args: [binary] } : { command: binary, args: [] }
 }
 
-/** A sidecar and the address of its endpoint. */
+/** A sidecar and the address of its `--http-endpoint`. */
 export interface RunningSidecar {
   readonly sidecar: Sidecar
   readonly address: string
@@ -60,23 +60,23 @@ export interface RunningSidecar {
 export interface Connection {
   readonly csiAddress: string
   readonly kubeconfig: string
-  /** A node of the driver reports its topology. */
+  /** True if at least one node of the driver reports a topology. */
   readonly hasTopology: boolean
 }
 
-/** Returns the flags that connect a sidecar. */
+/** Returns the flags that connect a sidecar to the driver and to the API server. */
 export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: Connection): readonly string[] {
   const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
-  // The provisioner creates no volume while it waits for the topology of a node.
+  // The feature gate Topology would block the provisioner until a node reports its topology.
   return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
 }
 
 export interface SidecarParts {
   readonly driver: Driver
   readonly connection: Connection
-  /** The folder of the logs. */
+  /** The folder for the logs of the sidecars. */
   readonly directory: string
-  /** Flags for each sidecar, in addition to the flags that connect it. */
+  /** Additional flags for every sidecar. */
   readonly sidecarArgs?: readonly string[] | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -84,7 +84,7 @@ export interface SidecarParts {
   readonly stack: AsyncDisposableStack
 }
 
-/** Starts the sidecars that have a binary and that the driver supports. */
+/** Starts each sidecar that has a binary and whose capabilities the driver has. */
 export async function startSidecars(binaries: Binaries, parts: SidecarParts): Promise<readonly RunningSidecar[]> {
   const { driver, connection, directory, clock, log, onTrouble, stack } = parts
   const started: RunningSidecar[] = []

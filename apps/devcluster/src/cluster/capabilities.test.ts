@@ -12,7 +12,7 @@ import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluste
 const volumeCalls = ({ driver }: TestCluster): string[] =>
   driver.calls.flatMap(({ method, code }) => (/Volume$/.test(method) && code === 0 ? [method] : []))
 
-/** A claim, a pod that uses it, and both away again. */
+/** Creates a claim and a pod that uses it, and deletes both when the pod runs. */
 async function comeAndGo(test: TestCluster): Promise<void> {
   const { client } = test.cluster
   await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -23,8 +23,8 @@ async function comeAndGo(test: TestCluster): Promise<void> {
   await test.untilAll(PERSISTENT_VOLUMES, (volumes) => volumes.length === 0)
 }
 
-describe('a driver that', () => {
-  it('needs no attach gets none, and its pods wait for none', async () => {
+describe('the cluster', () => {
+  it('the cluster does not attach volumes of a driver without attach, and its pods start without', async () => {
     await using test = await startTestCluster({
       driver: { controller: ['CREATE_DELETE_VOLUME'] },
       substitutes: ['csi-provisioner'],
@@ -44,7 +44,7 @@ describe('a driver that', () => {
     ])
   })
 
-  it('does not stage is only asked to publish', async () => {
+  it('the cluster only publishes the volumes of a driver that does not stage', async () => {
     await using test = await startTestCluster({ driver: { node: [] } })
     await comeAndGo(test)
     expect(volumeCalls(test).filter((method) => method.startsWith('Node'))).toEqual([
@@ -55,7 +55,7 @@ describe('a driver that', () => {
     expect(publish?.request['stagingTargetPath']).toBe('')
   })
 
-  it('does not expand on nodes has its claims expanded all the same', async () => {
+  it('the cluster expands claims without a node call if the driver does not expand on nodes', async () => {
     const driver = { nodeExpansion: false, node: ['STAGE_UNSTAGE_VOLUME' as const] }
     await using test = await startTestCluster({ driver })
     const { client } = test.cluster
@@ -70,7 +70,7 @@ describe('a driver that', () => {
     expect(volumeCalls(test)).not.toContain('NodeExpandVolume')
   })
 
-  it('takes so many volumes on a node has every node say so', async () => {
+  it("the cluster writes the driver's limit of volumes per node to each CSINode", async () => {
     await using test = await startTestCluster({ nodes: 1, driver: { maxVolumesPerNode: 2 } })
     const [csiNode] = test.api.list(CSI_NODES)
     expect(csiNode?.spec?.drivers).toMatchObject([{ name: 'csi.example.com', allocatable: { count: 2 } }])

@@ -24,8 +24,8 @@ const controllerWith = (change: Partial<Controller>): Controller => ({
   ...change,
 })
 
-describe('controllers', () => {
-  it('end when they are stopped and begin again on request', async () => {
+describe('Controllers', () => {
+  it('the controllers stop on request, and are created again by a restart', async () => {
     let created = 0
     controllers.start('a', () => {
       created += 1
@@ -37,7 +37,7 @@ describe('controllers', () => {
     expect([failures, clock.pending]).toEqual([[], 0])
   })
 
-  it('end by force when they take too long to stop', async () => {
+  it('the controllers end by force if a reconcile takes longer than 3 seconds to stop', async () => {
     const feed = new KeyFeed()
     feed.add('slow')
     const begun = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ describe('controllers', () => {
     await stopped
   })
 
-  it('cause a report when they end by themselves', async () => {
+  it('the controllers report their error when they end without a stop', async () => {
     const alongside = async (): Promise<void> => {
       throw new Error('no')
     }
@@ -72,7 +72,7 @@ describe('controllers', () => {
     await controllers.stopAll()
   })
 
-  it('cannot start twice', async () => {
+  it('the controllers ignore a second start, and a start of an unknown name', async () => {
     let created = 0
     controllers.start('a', () => {
       created += 1

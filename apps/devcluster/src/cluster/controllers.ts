@@ -1,7 +1,7 @@
 import { CancelledError, type Clock, toError } from '@csi-sidecars/base'
 import { type Controller, runTerm } from '@csi-sidecars/controller'
 
-/** How long a running reconcile may take to end before it is abandoned. */
+/** The time that a running reconcile gets to end after a stop. Then it is aborted. */
 const GRACE_MS = 3_000
 
 interface Running {
@@ -10,17 +10,17 @@ interface Running {
   readonly ended: Promise<void>
 }
 
-/** Creates the controllers of a component, which know nothing of what ran before. */
+/** Creates the controllers of a component without any state of an earlier run. */
 type Component = () => readonly Controller[]
 
-/** Runs components by name. One component can be stopped and started again while the others continue. */
+/** Runs components by name, such as `attach-detach`. One can be stopped and started while the others continue. */
 export class Controllers {
   readonly #clock: Clock
   readonly #fail: (name: string, error: Error) => void
   readonly #components = new Map<string, Component>()
   readonly #running = new Map<string, Running>()
 
-  /** `fail` is called for a component that ends by itself. */
+  /** Calls `fail` with the error of a component that ends without a stop. */
   constructor(clock: Clock, fail: (name: string, error: Error) => void) {
     this.#clock = clock
     this.#fail = fail
@@ -41,15 +41,15 @@ export class Controllers {
   }
 
   /**
-   * Runs the component without a lease. The caches outlive a component that is started again: they may still lack its last
-   * writes, so it waits for them.
+   * Runs the component without a lease. After a restart the caches may still lack the last writes of the component, so
+   * it waits until they have them.
    */
   async #run(component: Component, stop: AbortSignal, cut: AbortSignal): Promise<void> {
     const clock = this.#clock
     await runTerm({ stop, cut, assertLeading: () => undefined, soleSince: clock.monotonic() }, component(), { clock })
   }
 
-  /** Stops a component, and resolves when no part of it runs. */
+  /** Stops a component. Resolves when it has ended. */
   async stop(name: string): Promise<void> {
     const running = this.#running.get(name)
     if (running === undefined) return

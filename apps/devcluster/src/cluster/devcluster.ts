@@ -34,35 +34,35 @@ import { type ControllerName, startControllers } from './start-controllers.ts'
 
 export interface DevclusterOptions extends SocketOptions {
   readonly nodes: number
-  /** All of them if undefined. */
+  /** The controllers to run. Undefined: all. */
   readonly controllers?: readonly ControllerName[] | undefined
   /** The kubeconfig of a real API server. Without it the emulated API server is started. */
   readonly kubeconfig?: string | undefined
   /**
-   * The names and topologies of the driver's nodes, one entry each. If the nodes have no sockets, their node service is
-   * emulated and nothing is mounted. Without this option the driver's node service is asked and called.
+   * The answers to NodeGetInfo of the driver's nodes, one entry each. If the nodes have no sockets, their node service
+   * is emulated and nothing is mounted. Without this option the cluster calls the driver's one node service.
    */
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
-  /** The CSIDriver of the driver's author. Without it the CSIDriver follows from the capabilities. */
+  /** The CSIDriver object to create. Without it the cluster derives the CSIDriver from the driver's capabilities. */
   readonly csiDriver?: CSIDriver | undefined
   readonly binaries?: Binaries
-  /** Flags for each sidecar, in addition to the flags that connect it. */
+  /** Additional flags for every sidecar. */
   readonly sidecarArgs?: readonly string[] | undefined
-  /** How often the PV controller looks at everything again; as in Kubernetes unless it is said. */
+  /** The resync period of the PV controller. The default is that of Kubernetes. */
   readonly resyncMs?: number | undefined
-  /** Requests that the emulated API server's log keeps: none unless it is given. */
+  /** The number of requests in the log of the emulated API server. The default is 0. */
   readonly keptRequests?: number | undefined
-  /** The folder for mounts, if the driver really mounts. */
+  /** The folder for the mounts of the nodes, if the driver really mounts. */
   readonly data?: string | undefined
   /** The folder for the socket, the kubeconfig and the logs. */
   readonly directory: string
   readonly clock: Clock
   readonly log: Logger
-  /** Something ended that should not have. */
+  /** Called with a message when a controller or a sidecar ends unexpectedly. */
   readonly onTrouble: (message: string) => void
 }
 
-/** A cluster that works, as far as volumes go. */
+/** A running cluster that does everything that Kubernetes does with volumes. It runs no containers. */
 export interface Devcluster {
   readonly client: OwnedKubeClient
   readonly caches: Caches
@@ -71,22 +71,22 @@ export interface Devcluster {
   readonly sidecars: readonly RunningSidecar[]
   readonly nodeNames: readonly string[]
   readonly kubeconfig: string
-  /** The addresses that the sidecars get. */
+  /** The addresses of the driver and of the API server, for the sidecars. */
   readonly connection: Connection
-  /** The emulated parts, which tests can read and break. */
+  /** The emulated API server, which tests can read and break. Undefined if `kubeconfig` was given. */
   readonly api: ApiServer | undefined
   readonly emulatedDriver: CsiDriver | undefined
-  /** All CSI calls, including the calls of the sidecars. */
+  /** Reports each CSI call when it has ended, including the calls of the sidecars. */
   readonly calls: CallSource
-  /** The same, from their beginning. */
+  /** Reports each CSI call when it begins and when it ends. */
   readonly liveCalls: LiveCalls
-  /** The places of the nodes where something is, or may be, mounted. */
+  /** Returns the paths on the nodes at which a volume is, or may be, mounted. */
   mounted(): readonly string[]
-  /** Ends everything; before it the pods whose volumes a person's own driver has mounted. */
+  /** Stops the cluster. If the user's own driver mounts volumes, their pods are deleted first. */
   stop(): Promise<void>
 }
 
-/** Starts everything in the order in which it depends on each other; stops in the reverse. */
+/** Starts the parts of a cluster, each after the parts that it needs. `stop` ends them in reverse order. */
 export async function startDevcluster(options: DevclusterOptions, signal: AbortSignal): Promise<Devcluster> {
   await using stack = new AsyncDisposableStack()
   const { clock, log, directory, onTrouble } = options
@@ -121,7 +121,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const sidecars = await startSidecars(binaries, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // Only the pods of an emulated API server belong to us. A driver test unmounts the volumes of its nodes itself.
+  // The pods of a real API server must stay. A driver test unmounts the volumes of its nodes itself.
   const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {
@@ -149,18 +149,18 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
 }
 
 /**
- * The number of old versions kept for each kind. A client that misses more lists again. Each version costs memory as an
- * object, as JSON and as protobuf.
+ * The limits of the watch history of each kind. A client that has missed more changes must list again. Each version
+ * costs memory as an object, as JSON and as protobuf.
  */
 const HISTORY = { changes: 1_000, bytes: 512 * 1024 }
 
-/** The snapshotter waits for VolumeSnapshot CRDs, and so would the caches. */
+/** Reports whether the API server serves VolumeSnapshots. Without them the snapshotter and the caches wait forever. */
 async function servesSnapshots(client: OwnedKubeClient, signal: AbortSignal): Promise<boolean> {
   const served = await except(isNotFound, client.discover('/apis/snapshot.storage.k8s.io/v1', { signal }))
   return served !== undefined
 }
 
-/** The controllers behave like the release of the API server. */
+/** Returns the minor version of the API server. The controllers behave like those of that Kubernetes release. */
 async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promise<number> {
   const version = await client.discover('/version', { signal })
   const minor = typeof version === 'object' && version !== null && 'minor' in version ? version.minor : undefined
@@ -174,7 +174,7 @@ async function openApi(
   stack: AsyncDisposableStack,
 ): Promise<{ readonly api: ApiServer | undefined; readonly kubeconfig: string }> {
   if (kubeconfig !== undefined) return { api: undefined, kubeconfig }
-  // kubectl and the Go sidecars send their token over TLS only; without one a request is anonymous.
+  // kubectl and the Go sidecars send their token over TLS only. A request without a token is anonymous.
   const api = await startApiServer({ clock, history: HISTORY, keptRequests, tls: true })
   stack.defer(() => api.stop())
   const file = join(directory, 'kubeconfig')
@@ -182,7 +182,7 @@ async function openApi(
   return { api, kubeconfig: file }
 }
 
-/** The answer of the one node service, used for all nodes. */
+/** Asks the driver's one node service, and returns its answer for every node, each with another node ID. */
 async function nodeInfos(
   driver: Driver,
   nodeNames: readonly string[],
@@ -214,7 +214,7 @@ async function registerAll(
   await Promise.all(registering)
 }
 
-/** Fills the caches, and keeps them so until the end. */
+/** Fills the caches, and keeps them up to date until the cluster stops. */
 async function followApi(caches: Caches, stack: AsyncDisposableStack, signal: AbortSignal): Promise<void> {
   const life = new AbortController()
   const running = runCaches(caches, life.signal)

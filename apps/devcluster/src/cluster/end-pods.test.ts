@@ -6,7 +6,7 @@ import { endPods } from './end-pods.ts'
 
 const MOUNT = '/node-1/pods/a/mount'
 
-/** An API with these pods; each deletion is recorded. */
+/** Returns a client that lists these pods and calls `onDelete` for each deletion. */
 function clientOf(pods: readonly string[], onDelete: (name: string) => void) {
   const client = {
     list: async function* (_resource: unknown, { project }: { project: (pod: object) => ObjectRef }) {
@@ -17,7 +17,7 @@ function clientOf(pods: readonly string[], onDelete: (name: string) => void) {
   return client as unknown as Pick<KubeClient, 'list' | 'delete'>
 }
 
-it('ends every pod, and waits until nothing is mounted', async () => {
+it('the end of a cluster deletes every pod, and waits until no volume is mounted', async () => {
   const clock = new FakeClock()
   const deleted: string[] = []
   const places = new Set([MOUNT])
@@ -36,7 +36,7 @@ it('ends every pod, and waits until nothing is mounted', async () => {
   await ending
 })
 
-it('does not wait without limit for a driver that does not unmount', async () => {
+it('the end of a cluster waits at most a minute for a driver that does not unmount', async () => {
   const clock = new FakeClock()
   const ending = endPods({ client: clientOf([], () => undefined), clock, mounted: () => [MOUNT] })
   await clock.advance(60_000)

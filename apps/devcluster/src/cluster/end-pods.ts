@@ -6,15 +6,15 @@ import { except } from '@csi-sidecars/volume-controllers'
 export interface EndPodsParts {
   readonly client: Pick<KubeClient, 'list' | 'delete'>
   readonly clock: Clock
-  /** The places where something is, or may be, mounted. */
+  /** Returns the paths at which a volume is, or may be, mounted. */
   readonly mounted: () => readonly string[]
 }
 
-/** A driver's unmounts may take their time; one that hangs does not keep the cluster from its end. */
+/** The time for all unmounts. After it the cluster stops, even if an unmount hangs. */
 const TIMEOUT_MS = 30_000
 const LOOK_MS = 50
 
-/** Ends all pods and waits until no volume is mounted. Gives up after a while. */
+/** Deletes all pods and waits until no volume is mounted, but for 30 seconds at most. */
 export async function endPods({ client, clock, mounted }: EndPodsParts): Promise<void> {
   using limit = deadline(clock, TIMEOUT_MS, { what: 'ending the pods' })
   const { signal } = limit

@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 
 const GUARD = fileURLToPath(new URL('./guard.ts', import.meta.url))
 
-/** A process that starts another process in a new group, guards it, and prints its ID. */
+/** A script that starts a child process in a new process group, guards the group, and prints the ID of the child. */
 const OWNER = `
   const { spawn } = await import('node:child_process')
   const { guardGroup } = await import(${JSON.stringify(GUARD)})
@@ -16,14 +16,14 @@ const OWNER = `
   setInterval(() => {}, 1000)
 `
 
-describe('a guard', () => {
-  it('ends the group when its owner is killed', async () => {
+describe('guardGroup', () => {
+  it('a guard ends the group when the process that started the guard is killed', async () => {
     const owner = spawn(process.execPath, ['--input-type=module', '-e', OWNER], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const [pid] = await once(owner.stdout.setEncoding('utf8'), 'data')
     expect(Number(pid)).toBeGreaterThan(0)
-    // The child shares the pipe of its owner. The pipe closes when both have ended, and the test waits for that.
+    // The script and its child share one pipe, which closes when both have ended.
     const closed = once(owner.stdout, 'close')
     owner.kill('SIGKILL')
     await closed

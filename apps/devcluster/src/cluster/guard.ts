@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process'
 
-/** Reads until no writer is left, which is when this process is gone. */
+/** Kills the group when standard input ends. Only this process holds the other end of that pipe. */
 const SHELL = 'read -r _; kill -KILL "-$0"'
 
 export interface Guard {
   /** Ends all processes of the group now. Returns false if the machine has no shell. */
   kill(): boolean
-  /** The caller calls it when the group is gone. */
+  /** Ends the guard without killing. The caller calls it when the group has ended. */
   release(): void
 }
 
 /**
- * Ends a process group if this process was killed or crashed. Without a shell there is no guard, and everything else
- * works.
+ * Kills a process group when this process is killed or crashes. If the machine has no shell, `onLack` is called and
+ * nothing guards the group.
  */
 export function guardGroup(pid: number | undefined, onLack: (error: Error) => void): Guard {
   if (pid === undefined) return { kill: () => false, release: () => undefined }
@@ -22,7 +22,7 @@ export function guardGroup(pid: number | undefined, onLack: (error: Error) => vo
     lacks = true
     onLack(error)
   })
-  // A guard that has ended the group no longer reads.
+  // Writing to a shell that has already ended is no error.
   shell.stdin.on('error', () => undefined)
   shell.unref()
   return {

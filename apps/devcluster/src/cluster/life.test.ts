@@ -13,8 +13,8 @@ jest.setTimeout(20_000)
 
 const sizeOf = (claim: PersistentVolumeClaim | undefined) => claim?.status?.capacity?.['storage']
 
-describe('a volume in a cluster', () => {
-  it('passes from creation to deletion, each step by its component and in order', async () => {
+describe('the cluster', () => {
+  it('a volume passes from creation through mount, expansion and move to deletion, with the CSI calls in order', async () => {
     await using test = await startTestCluster()
     const { api, driver, cluster, until, untilAll } = test
     const { client } = cluster
@@ -70,7 +70,7 @@ describe('a volume in a cluster', () => {
     )
   })
 
-  it('takes the same steps in block mode', async () => {
+  it('a volume reaches the pod as a device in mode Block', async () => {
     await using test = await startTestCluster({ nodes: 1 })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('raw', { spec: { volumeMode: 'Block' } }))
@@ -87,7 +87,7 @@ describe('a volume in a cluster', () => {
     expect(test.driver.volumes.all[0]?.mounted.size).toBe(0)
   })
 
-  it('ends and begins again with its controllers without a call too many', async () => {
+  it('a volume gets no superfluous CSI calls when all controllers restart', async () => {
     await using test = await startTestCluster()
     const { client, controllers } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -99,7 +99,7 @@ describe('a volume in a cluster', () => {
     await test.untilAll(VOLUME_ATTACHMENTS, (attachments) => attachments.length === 0)
     const methods = test.driver.calls.slice(before).map(({ method }) => method)
     const after = methods.filter((method) => method.endsWith('Volume'))
-    // A kubelet that was restarted does not know how its last calls ended, and repeats them.
+    // A restarted kubelet does not know whether its last calls succeeded, and repeats them.
     expect(after).toEqual([
       'NodeStageVolume',
       'NodePublishVolume',

@@ -3,18 +3,18 @@ import { describe, expect, it } from '@jest/globals'
 import { startTestCluster } from '../testing/cluster.ts'
 import { nodeIds } from './register.ts'
 
-describe('the ids of nodes', () => {
-  it('equal the names if the driver calls the first node by its name', () => {
+describe('nodeIds', () => {
+  it("the node IDs of the driver equal the node names if the driver's ID of the first node is its name", () => {
     expect(nodeIds(['node-1', 'node-2'], 'node-1')).toEqual(['node-1', 'node-2'])
   })
 
-  it("derive from the driver's ID otherwise", () => {
+  it("the node IDs derive from the driver's ID of the first node if it is not the name", () => {
     expect(nodeIds(['node-1', 'node-2', 'node-3'], 'i-0abc')).toEqual(['i-0abc', 'i-0abc-2', 'i-0abc-3'])
   })
 })
 
-describe('a node that registers', () => {
-  it('becomes ready and managed, without taints and with the driver', async () => {
+describe('registerNode', () => {
+  it('a registered node gets the condition Ready, no taints, and the driver in its CSINode', async () => {
     await using test = await startTestCluster({ nodes: 1, controllers: [], substitutes: [] })
     const node = test.api.get(NODES, { name: 'node-1' })
     expect(node).toMatchObject({

@@ -17,7 +17,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { CONTROLLER_MANAGED, except } from '@csi-sidecars/volume-controllers'
 
-/** Creates an object unless it is there already. */
+/** Creates an object unless it exists already. */
 export async function ensure<T extends KubeObject>(
   { client, signal }: { readonly client: KubeClient; readonly signal: AbortSignal },
   resource: Resource<T>,
@@ -26,12 +26,12 @@ export async function ensure<T extends KubeObject>(
   await except(isAlreadyExists, client.create(resource, object, { signal }))
 }
 
-/** Creates the objects that pods need if no controller creates them. */
+/** Creates the service account `default`, which pods need. The cluster runs no controller for it. */
 export async function ensureAccount(client: KubeClient, namespace: string, signal: AbortSignal): Promise<void> {
   await ensure({ client, signal }, SERVICE_ACCOUNTS, { metadata: { name: 'default', namespace } })
 }
 
-/** Registers the driver. Attaching is required if the driver has a call for it. */
+/** Creates the CSIDriver object. It requires attach if the driver has ControllerPublishVolume. */
 export async function registerDriver(client: KubeClient, driver: Driver, signal: AbortSignal): Promise<void> {
   const { name, capabilities } = driver
   const attachRequired = capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
@@ -57,7 +57,7 @@ export async function registerNode(client: KubeClient, node: NodeRegistration, s
     { kind: 'merge', body: readyStatus(node.nowMs) },
     { signal, subresource: 'status' },
   )
-  // The node lifecycle controller would take the taints of a new node off.
+  // The node lifecycle controller, which does not run here, would remove the taints of a new node.
   await client.patch(
     NODES,
     { name },
@@ -93,8 +93,8 @@ function csiNodeOf({ name, driverName, info }: NodeRegistration): CSINode {
 }
 
 /**
- * Returns the driver's ID of each node. The one node service represents the first node; the IDs of further nodes are
- * derived from it.
+ * Returns the driver's ID of each node. The driver's one node service reports the ID of the first node; the IDs of
+ * the other nodes are derived from it.
  */
 export function nodeIds(names: readonly string[], first: string): readonly string[] {
   return names.map((name, index) => {

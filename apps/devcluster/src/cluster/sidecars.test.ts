@@ -33,8 +33,8 @@ const start = (code: string): Promise<Sidecar> =>
 
 const STAYS = 'setInterval(() => {}, 1000)'
 
-describe('a sidecar', () => {
-  it('starts again when it ends by itself', async () => {
+describe('startSidecar', () => {
+  it('a sidecar starts again when its process is killed', async () => {
     const sidecar = await start(STAYS)
     const before = sidecar.pid
     const ended = new Promise<void>((resolve) => {
@@ -49,7 +49,7 @@ describe('a sidecar', () => {
     expect([sidecar.pid, exits.length]).toEqual([undefined, 1])
   })
 
-  it('takes along its child processes when it is killed', async () => {
+  it('a sidecar ends with all its child processes when it is killed', async () => {
     const inner = join(directory, 'inner')
     const sidecar = await start(`
       const { spawn } = require('node:child_process')
@@ -64,7 +64,7 @@ describe('a sidecar', () => {
     await sidecar.stop()
   })
 
-  it('does not start again after a stop, even between two lives', async () => {
+  it('a sidecar does not start again if it is stopped while it waits for its restart', async () => {
     const sidecar = await start('process.exit(3)')
     await new Promise<void>((resolve) => {
       exited = resolve
@@ -73,14 +73,14 @@ describe('a sidecar', () => {
     expect(exits).toEqual(['with code 3'])
   })
 
-  it('writes its log to a file', async () => {
+  it('a sidecar writes its log to a file', async () => {
     const sidecar = await start(`console.error('hello'); ${STAYS}`)
     const log = (): string => readFileSync(join(directory, 'log'), 'utf8')
     while (!log().includes('hello')) await systemClock.sleep(10)
     await sidecar.stop()
   })
 
-  it('reports that it cannot start', async () => {
+  it('a sidecar fails to start with an error that names the command', async () => {
     const options = {
       name: 'x',
       command: '/does/not/exist',
@@ -95,7 +95,7 @@ describe('a sidecar', () => {
   })
 })
 
-/** A stopped process has ended even if no caller has waited for it. */
+/** Reports whether a process runs. A zombie, which waits for its parent only, does not. */
 function isRunning(pid: string): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

@@ -6,20 +6,19 @@ import { guardGroup } from './guard.ts'
 
 export interface SidecarOptions {
   readonly name: string
-  /** The binary. */
+  /** The path of the binary. */
   readonly command: string
   readonly args: readonly string[]
-  /** The file of its log. */
   readonly logFile: string
   readonly clock: Clock
   readonly log: Logger
-  /** Called when it ended without having been stopped. */
+  /** Called when the process has ended without a stop. */
   readonly onExit: (reason: string) => void
-  /** The waits before it is started again. */
+  /** The back-off before a restart. */
   readonly restart?: { readonly initialMs: number; readonly maxMs: number }
 }
 
-/** One sidecar as a child process: started again when it ends, as kubelet would. */
+/** One sidecar as a child process. Like a container under kubelet, it starts again whenever it ends. */
 export interface Sidecar {
   readonly name: string
   /** The ID of the running process. */
@@ -32,7 +31,7 @@ export interface Sidecar {
 
 const GRACE_MS = 5_000
 const RESTART = { initialMs: 200, maxMs: 10_000 }
-/** After this time a restart waits as the first one. */
+/** A process that has run longer than this resets the back-off of its restarts. */
 const STABLE_MS = 5_000
 
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
@@ -67,12 +66,11 @@ class RestartedSidecar implements Sidecar {
     return this.#options.logFile
   }
 
-  /** Resolves when the process has started; rejects when it cannot start. */
+  /** Starts the process. Rejects if it cannot be started. */
   async start(): Promise<void> {
     const { name, command, args, logFile, clock, log } = this.#options
     const output = openSync(logFile, 'a')
-    // The process gets a group of its own, so that Ctrl-C reaches only the cluster. The cluster then ends its parts in
-    // order.
+    // The sidecar runs in a separate process group, so Ctrl-C reaches only the cluster. It stops its parts in order.
     const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true })
     closeSync(output)
     await new Promise<void>((resolve, reject) => {
@@ -89,7 +87,7 @@ class RestartedSidecar implements Sidecar {
       guard.release()
       this.#ended(code === null ? `by ${signal}` : `with code ${code}`)
     })
-    // It may have been stopped while it came up.
+    // `stop` may have been called while the process started.
     if (this.#stopping) child.kill('SIGTERM')
   }
 

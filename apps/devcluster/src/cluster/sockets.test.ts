@@ -10,7 +10,7 @@ import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, it } from '@jest/globals'
 import { openNodes, openSockets } from './sockets.ts'
 
-it('each socket of a driver has a proxy, and each call is reported and logged with its answer', async () => {
+it('each socket of a driver gets a proxy, which reports and logs each call with its result', async () => {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))
@@ -37,7 +37,7 @@ it('each socket of a driver has a proxy, and each call is reported and logged wi
   expect(log.lines.filter(({ message }) => message === 'CSI call').at(-1)).toMatchObject({ pairs: about })
 })
 
-it('a driver that does not answer is reported with its own address and the call', async () => {
+it("a driver that does not answer causes an error with the driver's address and the call", async () => {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))

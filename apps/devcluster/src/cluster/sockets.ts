@@ -15,24 +15,24 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 
 export interface SocketOptions {
-  /** `unix:///path` of a person's own driver; without it the emulated one is started. */
+  /** The address of the user's own driver, `unix:///path`. Without it the emulated driver is started. */
   readonly driver?: string | undefined
-  /** `unix:///path` of the own driver's node service on each known node; without it there is one socket for all. */
+  /** The addresses of the driver's node services, one for each node. Without them `driver` serves all nodes. */
   readonly nodeSockets?: readonly string[] | undefined
-  /** Faults for the calls of a person's own driver, and a listener for them; left out: neither. */
+  /** Chooses faults for the calls of the user's own driver, and listens to these calls. */
   readonly proxy?: Pick<ProxyOptions, 'choose' | 'report' | 'mayComeAgain'> | undefined
-  /** How the emulated driver differs from the usual one. */
+  /** Changes to the default settings of the emulated driver. */
   readonly driverSettings?: Partial<DriverSettings> | undefined
   readonly directory: string
   readonly clock: Clock
-  /** It has each call to a person's own driver, when it has ended. */
+  /** Gets one line for each ended call to the user's own driver. */
   readonly log: Logger
 }
 
 export interface OpenSockets {
-  /** The address of the driver, for the sidecars and for us. */
+  /** The address at which the sidecars and this process call the driver. */
   readonly address: string
-  /** The addresses of the node services, if they have sockets of their own. */
+  /** The addresses of the node services. Empty if the driver has one socket for all services. */
   readonly nodes: readonly string[]
   readonly liveCalls: LiveCalls
   readonly emulatedDriver: CsiDriver | undefined
@@ -45,7 +45,7 @@ export async function openSockets(
 ): Promise<OpenSockets> {
   const { driver, driverSettings, directory, clock, log } = options
   if (driver !== undefined) {
-    // A driver test has connected to it already. Behind the proxy an error could not name the driver's address.
+    // Connects without the proxy first, so that an error names the driver's address. A driver test has already done so.
     if (options.proxy === undefined) (await openDriver({ address: driver, clock, log, signal })).close()
     return await openProxies(driver, options, stack)
   }
@@ -54,7 +54,7 @@ export async function openSockets(
   return { address: emulatedDriver.address, nodes: [], liveCalls: callsOf(emulatedDriver), emulatedDriver }
 }
 
-/** A person's own driver is called through a proxy a socket: so the calls of the sidecars are seen, too. */
+/** Starts a proxy for each socket of the user's own driver, so that the calls of the sidecars are recorded too. */
 async function openProxies(
   driver: string,
   { nodeSockets = [], directory, clock, log, proxy: hooks }: SocketOptions,
@@ -82,7 +82,7 @@ async function openProxies(
   return { address, nodes, liveCalls: calls.source, emulatedDriver: undefined }
 }
 
-/** Who called is not known: to a driver all are one. */
+/** Returns the fields of the log line. They lack the caller, which a proxy does not know. */
 function callFields({ method, request, start, end = start, code, message, fault }: ProxiedCall) {
   const { volumeId, nodeId } = request
   const answer = code === undefined ? 'none' : codeNameOf(code)
@@ -96,7 +96,7 @@ interface OpeningParts {
   readonly stack: AsyncDisposableStack
 }
 
-/** Connects to the node services that have sockets of their own. */
+/** Connects to the node service of each address. */
 export async function openNodes(
   addresses: readonly string[],
   { stack, ...parts }: OpeningParts,

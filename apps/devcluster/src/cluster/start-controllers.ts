@@ -16,7 +16,7 @@ import {
 } from '@csi-sidecars/volume-controllers'
 import { Controllers } from './controllers.ts'
 
-/** The parts of Kubernetes that this process can run; a real cluster may have some of them itself. */
+/** The controllers of Kubernetes that this process can run. A real cluster may run some of them itself. */
 export const CONTROLLERS = [
   'persistent-volume',
   'binder',
@@ -29,25 +29,25 @@ export const CONTROLLERS = [
 export type ControllerName = (typeof CONTROLLERS)[number]
 
 /**
- * The minor versions from which claims report their use by pods, and from which pods wait for a detach instead of
- * failing.
+ * The first minor versions of Kubernetes in which claims report whether pods use them, and in which pods wait for a
+ * detach instead of failing.
  */
 const UNUSED_SINCE = 37
 const WAITING_SINCE = 37
 
 export interface ControllersOptions {
-  /** All of them if undefined. */
+  /** The controllers to start. Undefined: all. */
   readonly controllers?: readonly ControllerName[] | undefined
   readonly nodes: readonly NodeOptions[]
   readonly resyncMs?: number | undefined
-  /** The minor version of the Kubernetes whose controllers run here. */
+  /** The minor version of Kubernetes whose behaviour the controllers copy. */
   readonly minor: number
   readonly clock: Clock
 }
 
 type AllParts = ControllerParts & { readonly driver: Driver }
 
-/** Starts the controllers that are wanted, each with events in the name of the component that it implements. */
+/** Starts the requested controllers. Their events name the Kubernetes component that each controller replaces. */
 export function startControllers(
   parts: Omit<AllParts, 'recorder'>,
   { nodes, clock, resyncMs, minor, controllers: wanted = CONTROLLERS }: ControllersOptions,

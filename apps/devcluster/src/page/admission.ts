@@ -2,20 +2,20 @@ import type { IncomingMessage } from 'node:http'
 import { isFromOtherSite, isOwnHost } from '@csi-sidecars/emulator'
 
 /**
- * Whether a request comes from a page that this server has served. A link of another site may open the page, but only
- * the page itself changes something.
+ * Reports whether the server accepts a request. A link on another site may open the page, but only requests of the page
+ * itself may perform actions.
  */
 export function isAdmitted({ method, headers }: IncomingMessage): boolean {
   if (!isOwnHost(headers)) return false
   if (method === 'GET') return true
   if (method !== 'POST' || headers.origin === undefined || isFromOtherSite(headers, 'http')) return false
-  // Another site can send a form, but not this type without a preflight request.
+  // A page of another site can send a form, but it cannot send JSON without a preflight request.
   return headers['content-type'] === 'application/json'
 }
 
 const MOST_BYTES = 16 * 1024
 
-/** The body as JSON. Undefined if it is no JSON or too long. A body that is too long is not read to its end. */
+/** Returns the parsed JSON body. Undefined if it is no JSON or longer than 16 KiB. The rest is then not read. */
 export async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const text = await textOf(request)
   try {

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
 import { HERE, isSource } from '../place.ts'
 
-/** One file of the page. */
+/** One file of the page, with its content type. */
 export interface Asset {
   readonly type: string
   readonly body: Buffer
@@ -12,10 +12,10 @@ const HTML = 'text/html; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 
-/** The bundle is in the folder of the page's files. */
+/** The folder of the page's files. The bundle is in the same folder. */
 const FOLDER = isSource ? new URL('page/', HERE) : HERE
 
-/** All files of the page, by their paths: sources without their types in the repository; bundled elsewhere. */
+/** Loads all files of the page, by path. In the repository the scripts are the sources without their types. */
 export async function loadAssets(): Promise<ReadonlyMap<string, Asset>> {
   const assets = new Map<string, Asset>()
   const add = async (path: string, type: string, file: string): Promise<void> => {

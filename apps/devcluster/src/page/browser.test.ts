@@ -13,7 +13,7 @@ jest.setTimeout(60_000)
 const command = findBrowser()
 if (command === undefined) {
   const lack = 'The page is not tested in a browser: there is no chromium here.'
-  // The runners of the workflows have one: without it this test would be skipped silently.
+  // The workflows must not skip this test, and their runners have a browser.
   if (process.env['GITHUB_ACTIONS'] !== undefined) throw new Error(lack)
   process.stderr.write(`${lack}\n`)
 }
@@ -51,7 +51,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     expect(page.problems).toEqual([])
   }
 
-  it.each(PAGE_STATES)('looks well: $name', async (state) => {
+  it.each(PAGE_STATES)('the page fits the window and is accessible in the state $name', async (state) => {
     await inOpenPage(browser.open, state, async ({ page }) => {
       await page.untilStill()
       writeFileSync(join(PICTURES, `${state.name}.png`), await page.screenshot())
@@ -62,7 +62,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it("shows a volume's way from nothing to a pod and back, without being loaded again", async () => {
+  it('the page follows a volume from its creation into a pod and to its deletion, without a reload', async () => {
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -92,7 +92,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('keeps open what a person has opened, while the row changes', async () => {
+  it('the page keeps the opened details of a row open while the row changes', async () => {
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -110,7 +110,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('can be stopped, stepped back and forth, and replayed', async () => {
+  it('the page stops, steps back and forth through the past, and replays it', async () => {
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -122,7 +122,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
         `Number(document.querySelector('#moment').max) > Number(document.querySelector('#moment').value)`,
       )
       expect(await page.evaluate(`${row('claim/default/other')} === null`)).toBe(true)
-      // The number of steps grows; the position does not change.
+      // The cluster adds steps while the page is stopped, so only the position is compared.
       const step = `${text('moment-text')}.match(/step \\d+/)?.[0]`
       const back = async (): Promise<string> => {
         const now = JSON.stringify(await page.evaluate<string | undefined>(step))
@@ -147,7 +147,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('creates a claim by keyboard, and shows the result', async () => {
+  it('the page creates a claim by keyboard, and shows the result', async () => {
     await onPage(async ({ page }) => {
       await page.until(`document.querySelector('form') !== null`)
       const submit = `document.querySelector('[data-action=createClaim]').requestSubmit()`
@@ -159,7 +159,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('offers existing objects in its forms, and shows the error of a field next to it', async () => {
+  it('the page offers existing objects in its forms, and shows the error of a field next to it', async () => {
     await onPage(async ({ test, page }) => {
       await page.until(`document.querySelector('form') !== null`)
       const inputOf = (form: string, name: string): string => `document.querySelector('#${form}-${name}')`
@@ -184,7 +184,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('offers to run the story while the table is empty, and not when only the filter hides its rows', async () => {
+  it('the page offers to run the demo while the table is empty, but not if only the filter hides its rows', async () => {
     await onPage(async ({ test, page }) => {
       const shown = (id: string): string => `document.querySelector('#${id}').checkVisibility()`
       await page.until(`${shown('run-story')}`)
@@ -201,7 +201,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('moves a volume in the picture to the node that gets it, and has a pod there', async () => {
+  it('the page moves a volume in the picture to the node of its pod', async () => {
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       const boxOf = (key: string): string =>
@@ -217,7 +217,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('shows a warning while it holds, and not in a row that has recovered', async () => {
+  it('the page shows the warning of a row until the row has recovered', async () => {
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -233,7 +233,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('shows the controls next to the table at 1280 pixels, and in one column on a phone', async () => {
+  it('the page shows the controls next to the table at 1280 pixels, and in one column on a phone', async () => {
     await onPage(async ({ page }) => {
       await page.until(`document.querySelector('form') !== null`)
       const box = (id: string) =>
@@ -247,7 +247,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('runs a step on request, keeps it, and replays it', async () => {
+  it('the page runs a step of the demo on request, shows its lines, and replays it', async () => {
     await onPage(async ({ page }) => {
       const step = (number: number): string => `document.querySelectorAll('.step')[${number - 1}]`
       await page.until(`${step(2)} !== undefined && !${step(2)}.querySelector('button').disabled`)
@@ -260,7 +260,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('shows text from the cluster as text', async () => {
+  it('the page shows HTML in a message of the cluster as text', async () => {
     await onPage(async ({ test, page }) => {
       test.api.create(EVENTS, {
         metadata: { name: 'bad', namespace: 'default' },
@@ -274,7 +274,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('finds rows by name and state', async () => {
+  it('the page filters the rows by name', async () => {
     await onPage(async ({ test, page }) => {
       for (const name of ['alpha', 'beta']) await test.cluster.client.create(PERSISTENT_VOLUME_CLAIMS, claimOf(name))
       await page.until(`document.querySelectorAll('#rows tr').length === 2`)
@@ -288,7 +288,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('says so when the cluster is gone', async () => {
+  it('the page shows that the connection is lost when the cluster has stopped', async () => {
     await using test = await startTestCluster()
     const served = await servePage(test)
     await using page = await browser.open(served.url)
@@ -298,16 +298,16 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
   })
 })
 
-/** The findings of axe-core: the element and the rule. */
+/** Returns the accessibility violations that axe-core finds: the rule, the element and the reason. */
 async function violationsOf(page: BrowserPage): Promise<readonly string[]> {
   await page.evaluate(`${axe.source}; 0`)
-  // The rule is new and off by default: the spoken name must contain the visible text.
+  // This rule is off by default: the name that a screen reader speaks must contain the visible text.
   const options = { rules: { 'label-content-name-mismatch': { enabled: true } }, resultTypes: ['violations'] }
   return await page.evaluate<string[]>(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => [id, html, failureSummary].join(': '))))`)
 }
 
-/** Returns the elements that a person without sight or without a mouse cannot use. */
+/** Returns the elements that a screen reader or a keyboard cannot use. */
 async function lackOf(page: BrowserPage): Promise<readonly string[]> {
   return await page.evaluate<string[]>(`(() => {
     const lacks = []

@@ -7,7 +7,7 @@ import { shownAt } from '../testing/shown-page.ts'
 import { startPage } from './page.ts'
 
 describe('the page', () => {
-  it('shows the steps of the story, and the parts that have ended by themselves', async () => {
+  it('the page shows the steps of the demo, and the components that have ended unexpectedly', async () => {
     await using test = await startTestCluster({ nodes: 1 })
     const { cluster } = test
     const story = new Scenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })

@@ -13,18 +13,18 @@ export interface PageOptions {
   readonly cluster: Devcluster
   readonly clock: Clock
   readonly log: Logger
-  /** 0: any. */
+  /** The port of the page's server. 0: any free port. */
   readonly port: number
-  /** Its steps are shown on the page, each with a button. */
+  /** The demo. The page shows each of its steps with a button. */
   readonly story?: Scenario | undefined
 }
 
-/** A page that shows the cluster as it is, until it is stopped. */
+/** A web page that shows the current state of the cluster. */
 export interface Page extends AsyncDisposable {
   readonly url: string
-  /** Shows what neither the API nor a call reports. */
+  /** Shows a line and items that come neither from the API nor from CSI calls. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void
-  /** Something has ended that should not have; its name comes first. */
+  /** Shows that a component has ended unexpectedly. The message starts with its name. */
   trouble(message: string): void
 }
 

@@ -30,7 +30,7 @@ function row(name: string, change: Partial<Row> = {}): Row {
 const place = (name: string, state: Place['state']): Place => ({ node: name, state, pods: [] })
 const pod = (name: string, on: string) => ({ key: `default/${name}`, node: on, phase: 'Running', deleting: false })
 
-/** `node-1: pod app Running, volume data mounted`. */
+/** Returns one text for each box, such as `node-1: pod app Running, volume data mounted`. */
 function drawn(...items: readonly Item[]): readonly string[] {
   return pictureOf(items).boxes.map(({ name, notes, chips }) => {
     const texts = chips.map(({ kind, name: what, state }) => `${kind} ${what} ${state}`)
@@ -38,8 +38,8 @@ function drawn(...items: readonly Item[]): readonly string[] {
   })
 }
 
-describe('the picture of the cluster', () => {
-  it('shows the nodes in their order, with unusual states', () => {
+describe('pictureOf', () => {
+  it('the picture shows the nodes in the order of their numbers, with unusual states', () => {
     expect(drawn(node('node-10'), node('node-9', { ready: false, schedulable: false }))).toEqual([
       'node-9, not ready, cordoned: ',
       'node-10: ',
@@ -47,7 +47,7 @@ describe('the picture of the cluster', () => {
     ])
   })
 
-  it('shows pods and volumes on their nodes', () => {
+  it('the picture shows pods and volumes on their nodes', () => {
     const data = row('data', { pods: [pod('app', 'node-1')], places: [place('node-1', 'mounted')] })
     expect(drawn(node('node-1'), data, row('free'))).toEqual([
       'node-1: pod app Running, volume data mounted',
@@ -55,7 +55,7 @@ describe('the picture of the cluster', () => {
     ])
   })
 
-  it('shows a pod with two claims once, and a pod that waits for a node', () => {
+  it('the picture shows a pod with two claims once, and a pod that waits for a node', () => {
     const both = { pods: [pod('app', 'node-1'), pod('late', '')] }
     expect(drawn(node('node-1'), row('a', both), row('b', both))).toEqual([
       'node-1: pod app Running',
@@ -64,7 +64,7 @@ describe('the picture of the cluster', () => {
     ])
   })
 
-  it('knows a volume again after a move, and has a key for each of its places', () => {
+  it('the picture keeps the key of a volume that moves, and gives a volume on two nodes two keys', () => {
     const keysOf = (...places: readonly Place[]) =>
       pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
         chips.map(({ key }) => key).join(),
@@ -76,12 +76,12 @@ describe('the picture of the cluster', () => {
     expect(keysOf(place('node-1', 'mounted'), place('node-2', 'mounted'))).toEqual([key, `${key} node-2`, ''])
   })
 
-  it('shows no volume for a claim without one', () => {
+  it('the picture shows no volume for a claim without one', () => {
     const { volume: _, ...without } = row('data')
     expect(drawn(without)).toEqual(['Volumes on no node: '])
   })
 
-  it('leaves out what would be too many, and counts it', () => {
+  it('the picture shows a limited number of nodes and volumes, and counts the others', () => {
     const nodes = Array.from({ length: 14 }, (_, index) => node(`node-${index + 1}`))
     const rows = Array.from({ length: 15 }, (_, index) => row(`data-${index + 1}`))
     const { boxes, moreNodes } = pictureOf([...nodes, ...rows])

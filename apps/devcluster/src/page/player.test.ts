@@ -17,8 +17,8 @@ function withThree(): Player {
   return player
 }
 
-describe('the page steps through what happened', () => {
-  it('shows the current items, and the changes since the last drawing', () => {
+describe('Player', () => {
+  it('the player of frames shows the current items, and the IDs of the items that have changed since the last drawing', () => {
     const player = withThree()
     expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
     expect([...player.changed].join()).toBe('a,b,c,d')
@@ -27,7 +27,7 @@ describe('the page steps through what happened', () => {
     expect([shown(player), [...player.changed].join()]).toEqual(['b,c,d', 'a'])
   })
 
-  it('stays at a moment while the cluster changes', () => {
+  it('the player of frames stays at a moment while new frames arrive', () => {
     const player = withThree()
     player.stop()
     player.add([frame(4, 'four', 'e')])
@@ -36,7 +36,7 @@ describe('the page steps through what happened', () => {
     expect(shown(player)).toBe('a,b,c,d,e')
   })
 
-  it('steps back and forth from one line to the next', () => {
+  it('the player of frames steps back and forth between frames that have a line', () => {
     const player = withThree()
     player.stepBack()
     expect([shown(player), texts(player)]).toEqual(['a,b', ['one']])
@@ -49,7 +49,7 @@ describe('the page steps through what happened', () => {
     expect([shown(player), texts(player)]).toEqual(['a,b,c,d', ['three', 'one']])
   })
 
-  it('brings back what a frame has replaced or taken away', () => {
+  it('the player of frames restores the items that a frame has replaced or removed', () => {
     const player = new Player()
     player.begin({
       items: [item('a')],
@@ -63,7 +63,7 @@ describe('the page steps through what happened', () => {
     expect(player.items.get('a')).toMatchObject({ ready: true })
   })
 
-  it('replays in the time that things took, neither too fast nor too slow, and then is live', () => {
+  it('the player of frames replays at the original pace within limits, and then shows the present', () => {
     const player = withThree()
     player.add([frame(900_000, 'much later', 'e')])
     player.replay(0)
@@ -81,13 +81,13 @@ describe('the page steps through what happened', () => {
     expect([player.mode, shown(player)]).toEqual(['live', 'a,b,c,d,e'])
   })
 
-  it('finds where something began', () => {
+  it('the player of frames finds the position before the frame that has set an item', () => {
     const player = withThree()
     expect(player.before('d', () => true)).toBe(2)
     expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()
   })
 
-  it('forgets the oldest beyond a number, and keeps the numbers of the others', () => {
+  it('the player of frames drops the oldest frames above a limit, and keeps the numbers of the others', () => {
     const player = new Player(4)
     player.begin({ items: [], frames: [] })
     for (let at = 1; at <= 10; at += 1) player.add([frame(at, `${at}`, `n${at}`)])
@@ -102,7 +102,7 @@ describe('the page steps through what happened', () => {
     expect(player.items.has('n10')).toBe(true)
   })
 
-  it('begins again when the connection was lost', () => {
+  it('the player of frames starts again with new items after a lost connection', () => {
     const player = withThree()
     player.stop()
     player.changed.clear()

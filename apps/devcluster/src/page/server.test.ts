@@ -16,13 +16,13 @@ interface Asked {
   readonly body?: string
 }
 
-/** `fetch` does not allow these headers. */
+/** Sends a request by `node:http`, because `fetch` refuses headers such as Host. */
 function ask(url: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers }, (response) => {
       let text = ''
       const answer = () => ({ code: response.statusCode, headers: response.headers, text })
-      // A stream of events does not end.
+      // A stream of events does not end by itself.
       if (response.headers['content-type'] === 'text/event-stream') response.once('data', () => response.destroy())
       response.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk
@@ -54,8 +54,8 @@ const at = (path: string): string => new URL(path, server.url).href
 const origin = (): string => new URL(server.url).origin
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-describe("the page's server", () => {
-  it('serves the page with its style and its script, which load nothing from anywhere else', async () => {
+describe('startPageServer', () => {
+  it('the server of the page serves the page with its styles and its script, and a policy that forbids other sources', async () => {
     const page = await ask(server.url)
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
     const policy = String(page.headers['content-security-policy'])
@@ -69,7 +69,7 @@ describe("the page's server", () => {
     expect(script.text).not.toContain('import type')
   })
 
-  it('serves every script that its scripts import', async () => {
+  it('the server of the page serves every script that the scripts of the page import', async () => {
     const seen = new Set<string>(['/view/main.ts'])
     for (const path of seen) {
       const { code, text } = await ask(at(path))
@@ -79,11 +79,11 @@ describe("the page's server", () => {
     expect(seen.size).toBeGreaterThan(8)
   })
 
-  it('listens on loopback only', () => {
+  it('the server of the page listens on loopback only', () => {
     expect(new URL(server.url).hostname).toBe('127.0.0.1')
   })
 
-  it('answers no page of another site that uses another host name', async () => {
+  it('the server of the page refuses requests with a foreign Host header', async () => {
     const headers = { host: 'evil.example.com' }
     expect((await ask(server.url, { headers })).code).toBe(403)
     expect((await ask(at('/frames'), { headers })).code).toBe(403)
@@ -91,13 +91,13 @@ describe("the page's server", () => {
     expect((await ask(server.url, { headers: own })).code).toBe(200)
   })
 
-  it('knows no other path and no other method', async () => {
+  it('the server of the page refuses other paths and other methods', async () => {
     expect((await ask(at('/x'))).code).toBe(404)
     expect((await ask(at('/view/../server.ts'))).code).toBe(404)
     expect((await ask(server.url, { method: 'PUT' })).code).toBe(403)
   })
 
-  it('sends a page everything first, and then what changes, gathered', async () => {
+  it('the server of the page sends a new page the whole state first, and then several frames at once', async () => {
     const response = await fetch(at('/frames'))
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     const first = (await reader?.read())?.value
@@ -111,13 +111,13 @@ describe("the page's server", () => {
     ])
   })
 
-  it('gathers nothing while no page is open', () => {
+  it('the server of the page does not collect frames while no page is open', () => {
     server.send({ at: 2, gone: ['a'] })
     expect(clock.pending).toBe(0)
   })
 })
 
-describe('an action', () => {
+describe('POST /actions', () => {
   const post = (change: Asked = {}): Promise<Answer> =>
     ask(at('/actions'), {
       method: 'POST',
@@ -126,45 +126,45 @@ describe('an action', () => {
       ...change,
     })
 
-  it('works from a page that the server has served', async () => {
+  it('an action runs if the page of this server has sent it', async () => {
     const { code, text } = await post({ headers: { ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'same-origin' } })
     expect([code, JSON.parse(text)]).toEqual([200, { done: true, text: 'It is done.' }])
     expect(bodies).toEqual([{ action: 'x' }])
   })
 
-  it('explains why it is impossible', async () => {
+  it('an action gets the reason as its answer if it is impossible', async () => {
     action = async () => ({ done: false, text: 'No.' })
     expect(await post()).toMatchObject({ code: 200, text: '{"done":false,"text":"No."}' })
   })
 
   const foreign: [string, () => Readonly<Record<string, string>>][] = [
-    ['of a page from elsewhere', () => ({ ...JSON_TYPE, origin: 'http://evil.example.com' })],
-    ['of another port', () => ({ ...JSON_TYPE, origin: 'http://127.0.0.1:1' })],
-    ['of a page without an origin', () => ({ ...JSON_TYPE, origin: 'null' })],
-    ['without an origin', () => JSON_TYPE],
-    ['that another site has sent', () => ({ ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'cross-site' })],
-    ['of a form', () => ({ 'content-type': 'text/plain', origin: origin() })],
+    ['of a page of another site', () => ({ ...JSON_TYPE, origin: 'http://evil.example.com' })],
+    ['of a page of another port', () => ({ ...JSON_TYPE, origin: 'http://127.0.0.1:1' })],
+    ['of a page with the origin null', () => ({ ...JSON_TYPE, origin: 'null' })],
+    ['without an Origin header', () => JSON_TYPE],
+    ['with a cross-site header', () => ({ ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'cross-site' })],
+    ['of an HTML form', () => ({ 'content-type': 'text/plain', origin: origin() })],
     [
-      'by a name that leads here',
+      'of a foreign host name that resolves to this server',
       () => ({ ...JSON_TYPE, host: 'evil.example.com', origin: 'http://evil.example.com' }),
     ],
   ]
-  it.each(foreign)('%s is not taken', async (_, headers) => {
+  it.each(foreign)('an action %s is refused', async (_, headers) => {
     expect((await post({ headers: headers() })).code).toBe(403)
     expect(bodies).toEqual([])
   })
 
-  it('stays unread if it is too long, or no JSON', async () => {
+  it('an action reaches the cluster without its body if that is too long or no JSON', async () => {
     await post({ body: JSON.stringify({ action: 'x'.repeat(20_000) }) })
     await post({ body: 'x' })
     expect(bodies).toEqual([undefined, undefined])
   })
 
-  it('gets an empty answer at another path', async () => {
+  it('an action gets code 404 at another path', async () => {
     expect((await ask(at('/x'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() } })).code).toBe(404)
   })
 
-  it('more than a few at once have to wait', async () => {
+  it('an action gets code 429 if eight actions already run', async () => {
     const hold = Promise.withResolvers<ActionAnswer>()
     action = () => hold.promise
     const first = Array.from({ length: 8 }, () => post())

@@ -5,31 +5,31 @@ import { bodyOf, isAdmitted } from './admission.ts'
 import { type Asset, loadAssets } from './assets.ts'
 import type { ActionAnswer, Beginning, Frame } from './view/wire.ts'
 
-/** The page's server: on loopback only, and for pages of its own only. */
+/** The web server of the page. It listens on loopback only, and accepts actions only from its own page. */
 export interface PageServer {
   readonly url: string
-  /** Sends a frame to every open page, together with the frames that follow at once. */
+  /** Sends a frame to every open page, together with other frames of the next 40 ms. */
   send(frame: Frame): void
   stop(): Promise<void>
 }
 
 export interface PageServerOptions {
-  /** 0: any. */
+  /** 0: any free port. */
   readonly port: number
   readonly clock: Clock
   readonly beginning: () => Beginning
   readonly onAction: (body: unknown) => Promise<ActionAnswer>
 }
 
-/** A page that does not read is closed rather than kept in memory. */
+/** The limit of unsent bytes of one page. Above it the connection is closed, because the page does not read. */
 const MOST_UNREAD_BYTES = 8 * 1024 * 1024
-/** Frames are gathered for this time: more frequent updates are not visible. */
+/** The time for which frames are collected. More frequent updates would not be visible. */
 const GATHER_MS = 40
-/** Concurrent actions of one person, who has one mouse. */
+/** The limit of concurrent actions. One user with one mouse does not need more. */
 const MOST_ACTIONS = 8
 
 const HEADERS = {
-  // The page loads nothing from anywhere else, whatever a name in the cluster says.
+  // The browser loads files from this server only, even if a name in the cluster contains HTML.
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
@@ -97,9 +97,9 @@ class Served {
     if (frames.length > 0) for (const stream of this.#streams) send(stream, 'frames', frames)
   }
 
-  /** Server-sent events: first everything, then what changes. */
+  /** Answers with server-sent events: first the whole state, then the frames. */
   #open(response: ServerResponse): void {
-    // The beginning contains the gathered frames, so they are not sent again.
+    // The first event contains the collected frames, so the other pages get them now.
     this.#flush()
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' })
     this.#streams.add(response)
@@ -109,7 +109,7 @@ class Served {
 
   async #post(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { code, body } = path === '/actions' ? await this.#action(request) : { code: 404, body: {} }
-    // The unread part of the request ends with the connection.
+    // The connection is closed, because a part of the request body may be unread.
     const headers = { ...HEADERS, 'content-type': 'application/json', connection: 'close' }
     response.writeHead(code, headers).end(JSON.stringify(body))
   }

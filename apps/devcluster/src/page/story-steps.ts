@@ -2,7 +2,7 @@ import type { Printer } from '../story/run-steps.ts'
 import type { Scenario } from '../story/scenario.ts'
 import type { Item, Step, StepLine } from './view/wire.ts'
 
-/** The steps of the demo as items of the page, which stay when the demo is over. */
+/** Shows the steps of the demo on the page. They stay there when the demo is over. */
 export class StorySteps implements Printer {
   readonly #put: (...items: readonly Item[]) => void
   readonly #steps: Step[]
@@ -19,7 +19,7 @@ export class StorySteps implements Printer {
     put(...this.#steps)
   }
 
-  /** All steps after it are pending again. */
+  /** Marks the step as running and all later steps as pending. */
   step(number: number, title: string): void {
     const now: Step = { ...stepItem(number, title), state: 'running' }
     const later = this.#steps.filter((each) => each.number > number && each.state !== 'skipped')

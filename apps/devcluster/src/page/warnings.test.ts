@@ -16,16 +16,16 @@ const wait = (level: Level, since: number): Wait => ({
   stuck: false,
 })
 
-describe('an event in a row', () => {
+describe('rowOf', () => {
   it.each<[string, boolean, readonly Wait[], boolean]>([
-    ['a warning, and the row is stuck since before', true, [wait('trouble', AT - 5000)], true],
-    ['a warning that came with the trouble, whose time has no milliseconds', true, [wait('trouble', AT + 900)], true],
-    ['a warning, and the row waits', true, [wait('waits', AT)], true],
-    ['a warning in a row that has reached its desired state', true, [], false],
-    ['a warning in a row that makes progress', true, [wait('works', AT)], false],
-    ['a warning from before the present trouble', true, [wait('trouble', AT + 60_000)], false],
-    ['another event', false, [], true],
-  ])('%s', (_, bad, waits, holds) => {
+    ['shows a warning if it failed before the warning', true, [wait('trouble', AT - 5000)], true],
+    ['shows a warning if it fails since the second of the warning', true, [wait('trouble', AT + 900)], true],
+    ['shows a warning while it waits', true, [wait('waits', AT)], true],
+    ['hides a warning if it has its desired state', true, [], false],
+    ['hides a warning while it makes progress', true, [wait('works', AT)], false],
+    ['hides a warning if it fails only since a later minute', true, [wait('trouble', AT + 60_000)], false],
+    ['shows an event that is no warning', false, [], true],
+  ])('a row of the page %s', (_, bad, waits, holds) => {
     expect(stillHolds(event(bad), waits)).toBe(holds)
   })
 })

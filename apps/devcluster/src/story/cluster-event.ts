@@ -21,15 +21,15 @@ interface Kinds {
   readonly content: CachedContent
 }
 
-/** A change of an object in the API: no `before` when it is new, no `after` when it is gone. */
+/** A change of an object in the API. `before` is undefined for a new object, and `after` for a deleted object. */
 export type ObjectEvent = {
   [K in keyof Kinds]: { readonly is: K; readonly before: Kinds[K] | undefined; readonly after: Kinds[K] | undefined }
 }[keyof Kinds]
 
-/** Something that has happened, as the API or the driver has reported it. */
+/** A change of an object, or a CSI call that has ended. */
 export type ClusterEvent = ObjectEvent | { readonly is: 'call'; readonly call: SeenCall }
 
-/** Calls the listener with every event from now on, in the order in which it became known. Returns the undo. */
+/** Calls the listener with every later event, in the order of arrival. Returns a function that ends this. */
 export function watchCluster(caches: Caches, calls: CallSource, listener: (event: ClusterEvent) => void): () => void {
   const follow = <K extends keyof Kinds>(is: K, informer: Informer<Kinds[K], never>): (() => void) =>
     informer.subscribe((event) => {

@@ -1,17 +1,17 @@
 import type { SeenCall } from '@csi-sidecars/disturb'
 import type { ClusterEvent } from './cluster-event.ts'
 
-/** One line of the story: which component did it, and what. */
+/** One printed line of the demo: the component and its action. */
 export interface StoryLine {
   readonly who: string
   readonly text: string
 }
 
-/** Something that has to happen in a step. */
+/** An event that has to happen in a step of the demo. */
 export interface Expectation {
-  /** The missing event, for the report. */
+  /** The name of the event, which is reported if the event is missing. */
   readonly what: string
-  /** The line for the event that fulfils it; undefined for any other. */
+  /** Returns the line to print if this is the expected event. Undefined for any other event. */
   see(event: ClusterEvent): StoryLine | undefined
 }
 
@@ -25,7 +25,7 @@ interface Turn<T> {
 type Is = Exclude<ClusterEvent['is'], 'call'>
 type ObjectOf<K extends Is> = NonNullable<Extract<ClusterEvent, { is: K }>['after']>
 
-/** It holds for an object of the kind, and did not before. */
+/** Expects a change after which `holds` is true for an object of the kind, and before which it was not. */
 export function becomes<K extends Is>(is: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,
@@ -51,12 +51,12 @@ export function deleted<K extends Is>(is: K, { who, what, holds }: Turn<ObjectOf
 
 interface Call {
   readonly who: string
-  /** The objects of the call. */
+  /** Returns the objects of a call as a text. */
   readonly detail: (call: SeenCall) => string
   readonly fits?: (call: SeenCall) => boolean
 }
 
-/** A call that the driver answered well. */
+/** Expects a successful call of the method. */
 export function call(method: string, { who, detail, fits = () => true }: Call): Expectation {
   return {
     what: `a successful ${method}`,
@@ -73,7 +73,7 @@ export function duration(ms: number): string {
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
 }
 
-/** Long names are shortened to their beginning. */
+/** Shortens a long name to its first characters. */
 export function short(name: string): string {
   return name.length > 16 ? `${name.slice(0, 12)}…` : name
 }

@@ -7,7 +7,7 @@ import type {
   VolumeSnapshotClass,
 } from '@csi-sidecars/kube-types'
 
-/** The names of the story's objects. */
+/** The names of the objects that the demo creates. */
 export const NAMES = {
   namespace: 'default',
   claim: 'data',
@@ -36,7 +36,7 @@ export function snapshotObject(): VolumeSnapshot {
   }
 }
 
-/** The copies of the story's volume: the names of their claims, and the objects that they copy. */
+/** The copies of the demo's volume: the names of their claims, and the objects that they copy. */
 export const COPIES = {
   restored: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: NAMES.snapshot },
   clone: { kind: 'PersistentVolumeClaim', name: NAMES.claim },
@@ -61,7 +61,7 @@ export function claimObject(size: string, name: string = NAMES.claim): Persisten
 
 export interface PodOptions {
   readonly pod: string
-  /** Without it the pod has to be scheduled. */
+  /** The node of the pod. Undefined if a scheduler must choose it. */
   readonly node?: string
   readonly claim?: string
 }
@@ -77,7 +77,7 @@ export function podObject({ pod, node, claim = NAMES.claim }: PodOptions): Pod {
   }
 }
 
-/** A claim and a pod that uses it, as a file for kubectl, to be changed at will. */
+/** Returns a file for kubectl with a claim and a pod that uses it, which the user can edit. */
 export function exampleFile(): string {
   return `# A claim, and a pod that uses its volume. The scheduler finds a node for the pod.
 apiVersion: v1

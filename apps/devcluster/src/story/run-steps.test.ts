@@ -52,8 +52,8 @@ function start(steps: readonly Step[], signal = new AbortController().signal, pa
 const added: ClusterEvent = { is: 'claim', before: undefined, after: claim() }
 const becameBound: ClusterEvent = { is: 'claim', before: claim(), after: boundPair().claim }
 
-describe('a story', () => {
-  it('prints each event when it happens, and continues when a step is complete', async () => {
+describe('runSteps', () => {
+  it('a run of steps prints each expected event when it happens, and starts the next step after all of them', async () => {
     const ending = start([step(), step({ title: 'Two', expects: [] })])
     await clock.advance(5)
     happen(added)
@@ -66,7 +66,7 @@ describe('a story', () => {
     expect([listeners, clock.pending]).toEqual([0, 0])
   })
 
-  it('pauses before each step where a person watches', async () => {
+  it('a run of steps pauses before each step', async () => {
     const ending = start([step({ expects: [] }), step({ title: 'Two', expects: [] })], undefined, 100)
     await clock.advance(100)
     expect(reported).toEqual(['1 One'])
@@ -74,7 +74,7 @@ describe('a story', () => {
     expect(await ending).toEqual({ is: 'succeeded' })
   })
 
-  it('prints events in the order in which they happen, not in that of the expectations', async () => {
+  it('a run of steps prints events in the order in which they happen, not in the order of the expectations', async () => {
     const ending = start([step({ expects: [bound, created] })])
     await clock.settle()
     happen(added)
@@ -84,7 +84,7 @@ describe('a story', () => {
     expect(reported.slice(1)).toEqual(['0 you: claim created', '0 binder: claim Bound'])
   })
 
-  it('ends with the first thing that does not come true in time', async () => {
+  it('a run of steps fails with the first event that does not happen in time', async () => {
     const ending = start([step(), step({ title: 'Two' })])
     await clock.settle()
     happen(added)
@@ -95,7 +95,7 @@ describe('a story', () => {
     expect(listeners).toBe(0)
   })
 
-  it("ends with the driver's error message about a refused request that did not succeed later", async () => {
+  it("a run of steps fails with the driver's error message of each call that did not succeed later", async () => {
     const ending = start([step()])
     await clock.settle()
     const call = { request: {}, tookMs: 1 }
@@ -109,7 +109,7 @@ describe('a story', () => {
     expect(await ending).toMatchObject({ refusals: ['NodeStageVolume: Internal "mount: \\"permission\\" denied"'] })
   })
 
-  it('waits for the end of its actions, too', async () => {
+  it('a run of steps waits for the end of the action of a step', async () => {
     const done = Promise.withResolvers<void>()
     const ending = start([step({ act: () => done.promise, expects: [] }), step({ title: 'Two', expects: [] })])
     await clock.settle()
@@ -118,7 +118,7 @@ describe('a story', () => {
     expect(await ending).toEqual({ is: 'succeeded' })
   })
 
-  it('fails with what could not be done', async () => {
+  it('a run of steps throws the error of a failed action', async () => {
     const act = async (): Promise<void> => {
       throw new Error('claim "data" exists already')
     }
@@ -126,7 +126,7 @@ describe('a story', () => {
     expect(listeners).toBe(0)
   })
 
-  it('stops when it is interrupted', async () => {
+  it('a run of steps stops when its signal is aborted', async () => {
     const stop = new AbortController()
     const ending = start([step()], stop.signal)
     ending.catch(() => undefined)
@@ -137,13 +137,13 @@ describe('a story', () => {
   })
 })
 
-describe('an expectation', () => {
-  it('sees the turn, not the state', () => {
+describe('Expectation', () => {
+  it('an expectation accepts only a change to the expected state, not the state itself', () => {
     expect(bound.see({ is: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
     expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
   })
 
-  it('sees that something went', () => {
+  it('an expectation accepts the deletion of the expected object', () => {
     const goes = expectation.deleted('pod', { who: 'kubelet', what: 'pod gone', holds: ({ name }) => name === 'app' })
     expect(goes.see({ is: 'pod', before: pod(), after: undefined })).toEqual({ who: 'kubelet', text: 'pod gone' })
     expect(goes.see({ is: 'pod', before: pod(), after: pod() })).toBeUndefined()
@@ -159,12 +159,12 @@ describe('an expectation', () => {
     call: { method, code, tookMs: 0.42, request: { volumeId: 'v' } },
   })
 
-  it('sees a call that ended well, and how long it took', () => {
+  it('an expectation accepts a successful call, and prints its duration', () => {
     expect(call.see(seen(0))).toEqual({ who: 'kubelet', text: 'NodeStageVolume v, 0.4 ms' })
     expect([call.see(seen(13)), call.see(seen(0, 'NodePublishVolume'))]).toEqual([undefined, undefined])
   })
 
-  it('prints long times without fractions', () => {
+  it('an expectation prints durations of 10 ms and more without fractions', () => {
     expect([expectation.duration(9.94), expectation.duration(1234.5)]).toEqual(['9.9 ms', '1235 ms'])
   })
 })

@@ -3,19 +3,19 @@ import { codeNameOf, type SeenCall } from '@csi-sidecars/disturb'
 import type { ClusterEvent } from './cluster-event.ts'
 import type { Expectation, StoryLine } from './expectation.ts'
 
-/** Something is done, and then a number of things have to happen. */
+/** One step of the demo: an action, and the events that have to follow. */
 export interface Step {
   readonly title: string
   readonly act: (signal: AbortSignal) => Promise<void>
   readonly expects: readonly Expectation[]
 }
 
-/** Prints the story as it runs. */
+/** Gets the progress of the steps. */
 export interface Printer {
   step(number: number, title: string): void
-  /** `afterMs`: since the step began. */
+  /** Prints a line, `afterMs` milliseconds after the start of the step. */
   line(line: StoryLine, afterMs: number): void
-  /** The step is over. `failure` names the missing event. */
+  /** Ends a step. `failure` is the missing event. */
   ended(number: number, failure?: string): void
 }
 
@@ -25,19 +25,19 @@ export type Ending =
 
 export interface RunOptions {
   readonly steps: readonly Step[]
-  /** The number of the first; 1 without it. */
+  /** The number of the first step. The default is 1. */
   readonly firstNumber?: number
   readonly printer: Printer
   readonly clock: Clock
-  /** Subscribes to the events. */
+  /** Subscribes to the events of the cluster. Returns the end of the subscription. */
   readonly watch: (listener: (event: ClusterEvent) => void) => () => void
-  /** How long one step may take. */
+  /** The time limit of one step. */
   readonly stepMs: number
   /** The pause before each step. */
   readonly pauseMs: number
 }
 
-/** Plays the steps one after the other, each until all that it expects has happened. Ends at the first that fails. */
+/** Runs the steps in order, each until all its expected events have happened. Ends after the first failure. */
 export async function runSteps(options: RunOptions, signal: AbortSignal): Promise<Ending> {
   const { steps, firstNumber = 1, printer, clock, pauseMs } = options
   for (const [index, step] of steps.entries()) {
@@ -53,11 +53,11 @@ export async function runSteps(options: RunOptions, signal: AbortSignal): Promis
 
 interface NotTrue {
   readonly what: string
-  /** Calls that the driver refused, the last of each kind, with its error message. */
+  /** The last failed call of each method, with the driver's error message. */
   readonly refusals: readonly string[]
 }
 
-/** Returns the missing events. */
+/** Runs one step. Returns the first missing event, or undefined. */
 async function runStep(
   { act, expects, title }: Step,
   { printer, clock, watch, stepMs }: RunOptions,
@@ -93,7 +93,7 @@ async function runStep(
   }
 }
 
-/** A call that succeeds in the end was no lasting refusal. */
+/** Records a failed call, and drops the record when the method succeeds later. */
 function note({ method, code, message }: SeenCall, refusals: Map<string, string>): void {
   if (code === 0) refusals.delete(method)
   else refusals.set(method, `${method}: ${codeNameOf(code)}${message ? ` ${JSON.stringify(message)}` : ''}`)

@@ -20,8 +20,8 @@ async function onScenario(
   await work(scenario, reported, test)
 }
 
-describe('the scenario', () => {
-  it('runs the story up to a step, and continues from there', async () => {
+describe('Scenario', () => {
+  it('the demo runs up to a step, and continues from there', async () => {
     await onScenario(async (scenario, reported, { api }) => {
       expect(await scenario.runTo(2, live)).toEqual({ is: 'succeeded' })
       expect(reported).toEqual(['begins 1', 'ends 1', 'begins 2', 'ends 2'])
@@ -31,7 +31,7 @@ describe('the scenario', () => {
     })
   })
 
-  it('cleans up and begins again for a step that is over', async () => {
+  it('the demo cleans up and starts again if it is to run up to an earlier step', async () => {
     await onScenario(async (scenario, reported, test) => {
       const { api } = test
       await scenario.runTo(2, live)
@@ -45,8 +45,8 @@ describe('the scenario', () => {
     })
   })
 
-  it('leaves a claim with its pod where that is asked for, and takes it away to begin again', async () => {
-    // The substitute of the resizer modifies nothing.
+  it('the demo leaves a claim and its pod on request, and deletes both before it starts again', async () => {
+    // The driver has no MODIFY_VOLUME, because the substitute for the resizer does not modify volumes.
     const driver = { controller: ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] } as const
     await using test = await startTestCluster({ driver })
     const options = { cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0, leavesPod: true }
@@ -61,7 +61,7 @@ describe('the scenario', () => {
     expect(test.api.list(PODS)).toEqual([])
   })
 
-  it('runs once at a time, and no step that it does not have', async () => {
+  it('the demo refuses a second run at the same time, and an unknown step', async () => {
     await onScenario(async (scenario) => {
       const running = scenario.runTo(1, live)
       await expect(scenario.runAll(live)).rejects.toThrow('The story is running.')

@@ -12,21 +12,21 @@ import { type LeftOut, STORY_PODS, storyOf } from './story.ts'
 export interface ScenarioOptions {
   readonly cluster: Pick<Devcluster, 'client' | 'caches' | 'driver' | 'calls' | 'nodeNames'>
   readonly clock: Clock
-  /** How long one step may take. */
+  /** The time limit of one step. */
   readonly stepMs: number
   /** The pause before each step. */
   readonly pauseMs: number
-  /** A claim and its pod stay when the story is over. */
+  /** A claim and its pod stay after the last step. */
   readonly leavesPod?: boolean
 }
 
-/** The story in one cluster: run from beginning to end, or up to a step, any number of times. */
+/** The demo in one cluster. It can run completely or up to a step, any number of times. */
 export class Scenario {
   readonly #options: ScenarioOptions
   readonly #printers: Printer[] = []
   readonly steps: readonly Step[]
   readonly leftOut: readonly LeftOut[]
-  /** How many steps of this run are over. */
+  /** The number of finished steps. */
   #done = 0
   #isRunning = false
 
@@ -49,13 +49,13 @@ export class Scenario {
     return await this.#alone(() => this.#runSteps(this.steps.length, signal))
   }
 
-  /** Throws if that step cannot run now. */
+  /** Throws if the step cannot run now. */
   check(step: number): void {
     if (!(step >= 1 && step <= this.steps.length)) throw new Error(`There is no step ${step}.`)
     if (this.#isRunning) throw new Error('The story is running.')
   }
 
-  /** Runs all missing steps up to the given step. Starts the story again if the step is over already. */
+  /** Runs the remaining steps up to the given step. If that step has run before, the demo starts again. */
   async runTo(step: number, signal: AbortSignal): Promise<Ending> {
     this.check(step)
     return await this.#alone(async () => {
@@ -82,7 +82,7 @@ export class Scenario {
     const steps = this.steps.slice(this.#done, last)
     const firstNumber = this.#done + 1
     const watch = (listener: Parameters<typeof watchCluster>[2]) => watchCluster(caches, calls, listener)
-    // When this run fails the next one has to clean up and start again.
+    // If this run fails, the next run has to clean up and start again.
     this.#done = this.steps.length
     const ending = await runSteps({ steps, firstNumber, printer: this.#all(), clock, watch, stepMs, pauseMs }, signal)
     if (ending.is === 'succeeded') this.#done = last
@@ -98,7 +98,7 @@ export class Scenario {
     }
   }
 
-  /** Deletes what an earlier run has left. */
+  /** Deletes the objects of an earlier run. */
   async #clear(signal: AbortSignal): Promise<void> {
     const { cluster, clock, stepMs } = this.#options
     const { client, caches } = cluster

@@ -40,14 +40,14 @@ import {
 } from './objects.ts'
 import type { Step } from './run-steps.ts'
 
-/** The cluster that the story runs in. */
+/** The parts of the cluster that the steps of the demo need. */
 export interface StoryParts {
   readonly client: KubeClient
   readonly caches: Pick<Caches, 'claims' | 'volumes' | 'taken'>
   readonly driver: Driver
 }
 
-/** A pod of the story and its node. */
+/** A pod of the demo and its node. */
 export interface Placed {
   readonly pod: string
   readonly node: string
@@ -70,7 +70,7 @@ export function provisioned(scene: StoryParts): Step {
     title: `A claim asks for ${FIRST_SIZE} and gets a volume`,
     act: async (signal) => {
       await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver.name))
-      // Long before it is named: a sidecar whose cache lacks the class then may not look a second time.
+      // Created long before a claim names it, because a sidecar may not retry if its cache lacks the class.
       if (driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)) {
         await ensure({ client, signal }, VOLUME_ATTRIBUTES_CLASSES, goldObject(driver.name))
       }
@@ -101,7 +101,7 @@ export function used(scene: StoryParts, placed: Placed): Step {
   }
 }
 
-/** A volume comes to a node and into a pod. */
+/** The events when a volume is attached to a node and mounted into a pod. */
 function arrives(scene: StoryParts, { pod, node }: Placed): readonly Expectation[] {
   const attaches = scene.driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   const is = (each: Attachment): boolean => isOnNode(scene, each, node)
@@ -196,7 +196,7 @@ export function snapshotTaken(scene: StoryParts): Step {
   }
 }
 
-/** A claim gets a copy of the volume: of its snapshot, or of the volume itself. */
+/** The step in which a new claim gets a copy of the volume, from a snapshot or as a clone. */
 export function copied({ client }: StoryParts, name: CopyName): Step {
   const claim = `claim ${name}`
   return {
@@ -221,7 +221,7 @@ export function copied({ client }: StoryParts, name: CopyName): Step {
   }
 }
 
-/** The copies and the snapshot are deleted. */
+/** The step that deletes the copies and the snapshot. */
 export function cleared(
   { client }: StoryParts,
   { copies, snapshot }: { copies: readonly CopyName[]; snapshot: boolean },
@@ -302,7 +302,7 @@ export function removed(scene: StoryParts, placed: Placed): Step {
   }
 }
 
-/** A claim and a pod that stay when the story is over: something to look at, and to try things on. */
+/** The last step: it creates a claim and a pod that stay, so that the user can try things. */
 export function remaining(scene: StoryParts, placed: Placed): Step {
   const { client } = scene
   return {
@@ -320,7 +320,7 @@ export function remaining(scene: StoryParts, placed: Placed): Step {
   }
 }
 
-/** A volume is unmounted from a pod and detached from its node. */
+/** The events when a volume is unmounted from a pod and detached from its node. */
 function leaves(scene: StoryParts, { pod, node }: Placed): readonly Expectation[] {
   const attaches = scene.driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   return [
@@ -359,7 +359,7 @@ function ourVolume(who: string, what: string, holds: (volume: Volume) => boolean
   return expect.becomes('volume', { who, what, holds: (each) => isOurs(each) && holds(each) })
 }
 
-/** Every node has a folder of its own, which shows whose call it is. */
+/** Expects a call from the kubelet of the node. The paths of the call contain the node's name as a folder. */
 function nodeCall(method: string, node: string): Expectation {
   const fits = ({ request }: SeenCall): boolean =>
     [request['targetPath'], request['stagingTargetPath'], request['volumePath']].some((path) =>

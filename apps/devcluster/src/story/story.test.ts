@@ -11,8 +11,8 @@ async function storyWith(driver: Settings, nodes: number) {
   return { titles: steps.map(({ title }) => title), leftOut, steps }
 }
 
-describe('the story', () => {
-  it('covers everything that a driver with all capabilities does on two nodes', async () => {
+describe('storyOf', () => {
+  it('the steps of the demo cover everything that a driver with all capabilities does on two nodes', async () => {
     const { titles, leftOut } = await storyWith(
       { controller: [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'] },
       2,
@@ -32,7 +32,7 @@ describe('the story', () => {
     ])
   })
 
-  it('leaves out what the driver cannot do, or one node cannot show, and says why', async () => {
+  it('the steps of the demo leave out steps that the driver or a single node cannot do, with the reason', async () => {
     const { titles, leftOut } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
     expect(leftOut.map(({ why }) => why)).toEqual([
       'the driver does not expand volumes',
@@ -45,7 +45,7 @@ describe('the story', () => {
     expect(titles).toHaveLength(3)
   })
 
-  it('expects no step of which the driver knows nothing', async () => {
+  it('the steps of the demo expect no attach if the driver cannot attach', async () => {
     const { steps } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
     const expected = steps.flatMap(({ expects }) => expects.map(({ what }) => what))
     expect(expected.filter((what) => /attach|Attach|Scenario|ControllerPublish/.test(what))).toEqual([])

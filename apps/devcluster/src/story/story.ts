@@ -15,10 +15,10 @@ import {
   used,
 } from './steps.ts'
 
-/** The pods that the story creates. */
+/** The names of the pods that the demo creates. */
 export const STORY_PODS = ['app-1', 'app-2'] as const
 
-/** A step that the driver, or a single node, cannot have. */
+/** A step of the demo that is left out, because the driver or a single node cannot do it. */
 export interface LeftOut {
   readonly title: string
   readonly why: string
@@ -26,11 +26,11 @@ export interface LeftOut {
 
 export interface StoryOptions {
   readonly nodes: readonly string[]
-  /** A claim and its pod stay when the story is over. */
+  /** A claim and its pod stay after the last step. */
   readonly leavesPod: boolean
 }
 
-/** The life cycle of a volume, as far as this driver and these nodes support it. */
+/** Returns the steps of the demo, which show the life of a volume as far as the driver and the nodes support it. */
 export function storyOf(
   scene: StoryParts,
   { nodes, leavesPod }: StoryOptions,

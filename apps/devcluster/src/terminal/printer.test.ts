@@ -7,8 +7,8 @@ function written(print: (printer: ReturnType<typeof storyPrinter>) => void, styl
   return texts.join('')
 }
 
-describe('the printer', () => {
-  it('says when, who and what', () => {
+describe('storyPrinter', () => {
+  it('the printer of the demo prints the time, the component and its action', () => {
     const text = written((printer) => {
       printer.step(2, 'A pod uses it')
       printer.line({ who: 'csi-attacher', text: 'VolumeAttachment attached' }, 12.4)
@@ -16,7 +16,7 @@ describe('the printer', () => {
     expect(text).toBe('\n 2  A pod uses it\n   +12 ms  csi-attacher        VolumeAttachment attached\n')
   })
 
-  it('never writes beyond 80 columns', () => {
+  it('the printer of the demo shortens long texts to 80 columns', () => {
     const long = 'x'.repeat(200)
     const text = written((printer) => {
       printer.step(1, long)
@@ -28,7 +28,7 @@ describe('the printer', () => {
   })
 })
 
-describe('colour', () => {
+describe('styleFor', () => {
   const ESCAPE = '\u001b['
   const rows: [string, { isTTY?: boolean }, NodeJS.ProcessEnv, boolean][] = [
     ['a terminal', { isTTY: true }, {}, true],
@@ -37,7 +37,7 @@ describe('colour', () => {
     ['an empty NO_COLOR', { isTTY: true }, { NO_COLOR: '' }, true],
     ['a dumb terminal', { isTTY: true }, { TERM: 'dumb' }, false],
   ]
-  it.each(rows)('for %s', (_, output, env, coloured) => {
+  it.each(rows)('the output chooses between colours and plain text for %s', (_, output, env, coloured) => {
     expect(styleFor(output, env).bold('x').includes(ESCAPE)).toBe(coloured)
   })
 })

@@ -6,12 +6,12 @@ export const WIDTH = 80
 const TIME_WIDTH = 9
 const WHO_WIDTH = 20
 
-/** Writes the story line by line: when, who, what. */
+/** Prints the demo line by line: the time, the component and its action. */
 export function storyPrinter(write: (text: string) => void, style: Style): Printer {
   return {
     step: (number, title) => write(`\n${style.bold(`${String(number).padStart(2)}  ${fit(title, WIDTH - 4)}`)}\n`),
     line: (line, afterMs) => write(`${style.dim(time(afterMs))}${said(line, style)}\n`),
-    // The next title reports the success or the missing event.
+    // Prints nothing: the next title shows that the step has succeeded, and the end of the run reports a failure.
     ended: () => undefined,
   }
 }
@@ -26,12 +26,12 @@ function said({ who, text }: StoryLine, style: Style): string {
   return `  ${style.good(name)}${shown}`
 }
 
-/** A text that is too long ends in an ellipsis. */
+/** Shortens a text to the width. A shortened text ends in an ellipsis. */
 export function fit(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`
 }
 
-/** The marks of a text: colours and bold in a terminal, none elsewhere. */
+/** Functions that add colours and bold to a text. */
 export interface Style {
   bold(text: string): string
   dim(text: string): string
@@ -41,7 +41,7 @@ export interface Style {
 
 const plain = (text: string): string => text
 
-/** Marks nothing: for files, pipes, and people who asked for that. */
+/** The style without colours, for files, for pipes and for NO_COLOR. */
 export const PLAIN: Style = { bold: plain, dim: plain, good: plain, bad: plain }
 
 const ansi =
@@ -51,7 +51,7 @@ const ansi =
 
 const COLOURED: Style = { bold: ansi(1, 22), dim: ansi(2, 22), good: ansi(32, 39), bad: ansi(31, 39) }
 
-/** Colour is for terminals, unless NO_COLOR is set. */
+/** Returns the coloured style for a terminal, unless NO_COLOR is set or the terminal is dumb. */
 export function styleFor(output: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Style {
   const wanted = output.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
   return wanted ? COLOURED : PLAIN

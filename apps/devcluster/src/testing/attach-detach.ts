@@ -5,7 +5,7 @@ import { inDefault, podOf, startTestCluster, type TestCluster } from './cluster.
 export const ON_1 = attachmentOn('node-1')
 export const ON_2 = attachmentOn('node-2')
 
-/** The controller alone, with an attacher, a bound claim, and without kubelets. */
+/** Starts a cluster with the attach/detach controller, an attacher and a bound claim, but without kubelets. */
 export async function attachDetachOnly(modes = ['ReadWriteOnce']): Promise<TestCluster> {
   const test = await startTestCluster({ controllers: ['attach-detach'], substitutes: ['csi-attacher'] })
   addBoundVolume(test, { modes })
@@ -14,7 +14,7 @@ export async function attachDetachOnly(modes = ['ReadWriteOnce']): Promise<TestC
 
 export const isAttached = (va: VolumeAttachment | undefined): boolean => va?.status?.attached === true
 
-/** Deletes a pod as a kubelet does at the end. */
+/** Ends a pod and deletes it, as a kubelet does. */
 export async function removePod({ api, untilGone }: TestCluster, name: string): Promise<void> {
   api.update(PODS, inDefault(name), (old) => ({ ...old, status: { ...old.status, phase: 'Succeeded' } }))
   api.delete(PODS, inDefault(name))

@@ -8,7 +8,7 @@ import {
 import { attachmentName, uniqueVolumeName } from '@csi-sidecars/volume-controllers'
 import { claimOf, type TestCluster } from './cluster.ts'
 
-/** The volume that tests of one controller are about: claim `data`, volume `pv-1`, `vol-1` at the driver. */
+/** The volume in tests of one controller. Its claim is `data` and its PersistentVolume `pv-1`. */
 export const VOLUME = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
 export const VOLUME_NAME = uniqueVolumeName(VOLUME)
 
@@ -17,13 +17,13 @@ export const attachmentOn = (node: string) => ({ name: attachmentName(VOLUME, no
 export interface BoundVolumeOptions {
   readonly modes?: string[]
   readonly spec?: Partial<PersistentVolume['spec']>
-  /** The name of a second claim. */
+  /** The name of the claim. The default is `data`. */
   readonly claim?: string
   readonly name?: string
   readonly volumeHandle?: string
 }
 
-/** Puts the volume there, bound, as the controllers that are left out would have. */
+/** Creates the volume at the driver, and a claim and a PersistentVolume that are bound to each other. */
 export function addBoundVolume({ api, driver }: TestCluster, options: BoundVolumeOptions = {}): void {
   const { modes = ['ReadWriteOnce'], spec = {}, claim = 'data', name = 'pv-1' } = options
   const { volumeHandle = VOLUME.volumeHandle } = options
@@ -55,7 +55,7 @@ export function setAttached({ api }: TestCluster, node: string, names: readonly 
   api.update(NODES, { name: node }, (old) => ({ ...old, status: { ...old.status, volumesAttached } }))
 }
 
-/** Attaches the volume as attach/detach controller and attacher do: the attachment first, then the node's status. */
+/** Creates an attached VolumeAttachment and then lists the volume in the node's status, as the controllers would. */
 export function attach(test: TestCluster, node: string): void {
   test.api.create(VOLUME_ATTACHMENTS, {
     metadata: attachmentOn(node),

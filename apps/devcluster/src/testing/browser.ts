@@ -7,7 +7,7 @@ import { abortable, deadline, systemClock } from '@csi-sidecars/base'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'headless_shell']
 
-/** The browser of this machine, if it has one. */
+/** Returns the command of an installed browser. Undefined if there is none. */
 export function findBrowser(): string | undefined {
   return NAMES.find((name) => {
     try {
@@ -19,20 +19,20 @@ export function findBrowser(): string | undefined {
   })
 }
 
-/** A headless browser, by way of the DevTools protocol. */
+/** A headless browser, controlled by the DevTools protocol. */
 export interface Browser extends AsyncDisposable {
   open(url: string): Promise<BrowserPage>
 }
 
 export interface BrowserPage extends AsyncDisposable {
-  /** The value of an expression in the page, which must be JSON. */
+  /** Returns the value of an expression in the page. The value must be JSON. */
   evaluate<T>(expression: string): Promise<T>
-  /** Resolves as soon as the expression is true, looked at whenever the page is drawn. */
+  /** Resolves as soon as the expression in the page is true. It is evaluated at each screen refresh. */
   until(expression: string): Promise<void>
-  /** Resolves when no element of the page moves. */
+  /** Resolves when all animations of the page have ended. */
   untilStill(): Promise<void>
   screenshot(): Promise<Buffer>
-  /** Its width and height, and whether the person wants it dark. */
+  /** Sets the size of the window and the colour scheme. */
   look(like: Appearance): Promise<void>
   /** Errors in the page's log, and files that it could not load. */
   readonly problems: readonly string[]
@@ -163,7 +163,7 @@ interface Message {
   readonly error?: { readonly message: string }
 }
 
-/** Commands and their replies over one WebSocket. */
+/** Sends commands of the DevTools protocol over one WebSocket, and receives replies and events. */
 class Devtools {
   readonly #socket: WebSocket
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
@@ -191,18 +191,18 @@ class Devtools {
     const reply = Promise.withResolvers<unknown>()
     this.#waiting.set(id, reply)
     this.#socket.send(JSON.stringify({ id, method, params, sessionId }))
-    // A wait in the page names the missing element by itself.
+    // This time-out is longer than that of `until` in the page, whose error shows the text of the page.
     using limit = deadline(systemClock, TIMEOUT_MS * 1.5, { what: `${method} in the browser` })
     return (await abortable(reply.promise, limit.signal)) as T
   }
 
-  /** Calls the listener with all events of a session; returns the undo. */
+  /** Calls the listener with all events of a DevTools session. Returns a function that ends this. */
   listen(session: string, listener: (method: string, params: EventParams) => void): () => void {
     this.#listeners.set(session, listener)
     return () => void this.#listeners.delete(session)
   }
 
-  /** The next event of that name. */
+  /** Resolves at the next DevTools event of that name. */
   async next(name: string): Promise<void> {
     const expected = Promise.withResolvers<void>()
     this.#expected.set(name, expected)

@@ -18,17 +18,17 @@ import { type Devcluster, startDevcluster } from '../cluster/devcluster.ts'
 import type { ControllerName } from '../cluster/start-controllers.ts'
 import { type SubstituteName, startSubstitutes } from './substitutes.ts'
 
-/** A whole cluster in this process, with substitutes for the sidecars, for one test. */
+/** A whole cluster in this process for one test. Controllers of this process substitute the sidecars. */
 export interface TestCluster extends AsyncDisposable {
   readonly cluster: Devcluster
   readonly api: ApiServer
   readonly driver: CsiDriver
-  /** Resolves as soon as there is such an object and it holds for it. */
+  /** Resolves with the object as soon as it exists and `holds` returns true. */
   until<T>(resource: Resource<T>, ref: ObjectRef, holds: (object: T) => boolean): Promise<T>
   untilGone<T>(resource: Resource<T>, ref: ObjectRef): Promise<void>
-  /** Resolves as soon as it holds; looked at after every change of the API. */
+  /** Resolves as soon as `holds` returns true for all objects of the kind. It is called after every change. */
   untilAll<T>(resource: Resource<T>, holds: (objects: readonly T[]) => boolean): Promise<void>
-  /** Resolves as soon as the controllers know what the API knows. */
+  /** Resolves as soon as the object is in the cache and `holds` returns true. */
   untilCached<T extends Cached>(informer: Informer<T, never>, key: string, holds: (object: T) => boolean): Promise<void>
   events(name: string): readonly string[]
 }
@@ -36,11 +36,11 @@ export interface TestCluster extends AsyncDisposable {
 export interface TestClusterOptions {
   readonly nodes?: number
   readonly controllers?: readonly ControllerName[]
-  /** Without it all substitutes run. */
+  /** The substitutes for sidecars to run. Undefined: the attacher, the resizer and the provisioner. */
   readonly substitutes?: readonly SubstituteName[]
   readonly storageClass?: Partial<StorageClass>
   readonly driver?: Partial<DriverSettings>
-  /** A folder below the test's own, for real directories. */
+  /** The name of a folder for real mounts, in the temporary folder of the test. */
   readonly data?: string | undefined
 }
 
@@ -130,13 +130,13 @@ export function claimOf(
   }
 }
 
-/** A pod that mounts one claim, with changes of its spec. */
+/** Returns a pod that mounts one claim, with changes to its spec. */
 export function podWith(change: Partial<NonNullable<Pod['spec']>>, [name, node, claim]: Parameters<typeof podOf>): Pod {
   const pod = podOf(name, node, claim)
   return { ...pod, spec: { ...pod.spec, containers: pod.spec?.containers ?? [], ...change } }
 }
 
-/** A pod that mounts one claim. */
+/** Returns a pod that mounts one claim. */
 export function podOf(name: string, node: string | undefined, claim: string): Pod {
   return {
     metadata: { name, namespace: 'default' },

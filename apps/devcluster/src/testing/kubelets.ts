@@ -2,7 +2,7 @@ import { PODS } from '@csi-sidecars/kube-types'
 import { addBoundVolume, attach, type BoundVolumeOptions } from './bound-volume.ts'
 import { inDefault, isRunning, podOf, startTestCluster, type TestCluster } from './cluster.ts'
 
-/** The kubelets alone: the test acts for all others. */
+/** Starts a cluster with kubelets only. The test itself acts for all other controllers. */
 export async function kubeletsOnly(
   options: BoundVolumeOptions & { readonly data?: string } = {},
 ): Promise<TestCluster> {

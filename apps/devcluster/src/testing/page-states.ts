@@ -13,7 +13,7 @@ export interface OpenPage {
   readonly served: Page
 }
 
-/** The states of the page, and the steps that lead a cluster to each state. */
+/** A state of the page, and the actions that lead a new cluster to this state. */
 export interface PageState {
   readonly name: string
   readonly like: Appearance
@@ -29,7 +29,7 @@ export async function servePage(test: TestCluster): Promise<Page> {
   return await startPage({ cluster, clock: systemClock, log: silentLogger, port: 0, story })
 }
 
-/** One claim without a class, one pod that needs what another has, and a driver that fails. */
+/** Creates a claim without a class, a pod whose volume is attached to another node, and a driver that fails. */
 async function troubles({ test, page }: OpenPage): Promise<void> {
   const { client } = test.cluster
   await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -63,7 +63,7 @@ async function reported({ page }: OpenPage): Promise<void> {
   await page.until(`document.querySelectorAll('.step .tag.succeeded').length === 3`)
 }
 
-/** Everything that can be opened is open. */
+/** Opens all elements of the page that can be opened. */
 async function opened(scene: OpenPage): Promise<void> {
   await reported(scene)
   await scene.page.evaluate(`document.querySelectorAll('details').forEach((details) => {
@@ -85,7 +85,7 @@ async function stopped(scene: OpenPage): Promise<void> {
   )
 }
 
-/** A form that the cluster has refused. */
+/** Sends a form that the cluster refuses. */
 async function refused(scene: OpenPage): Promise<void> {
   const { page } = scene
   await empty(scene)
@@ -117,7 +117,7 @@ export const PAGE_STATES: readonly PageState[] = [
   { name: 'stopped', like: DESK, make: stopped },
 ]
 
-/** Its cluster has two nodes, and substitutes for the sidecars. */
+/** Calls `look` with the page in the given state. The cluster has two nodes and substitutes for the sidecars. */
 export async function inOpenPage(
   open: (url: string) => Promise<BrowserPage>,
   { like, make }: PageState,

@@ -1,6 +1,6 @@
-// usage: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
-// Takes pictures of the page: of each state into the folder, or without a folder the light and the dark picture of
-// docs/pictures.
+// Usage: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
+// Takes screenshots of the page. With a folder it writes one for each state there. Without a folder it writes the light
+// and the dark picture of docs/pictures.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'

@@ -6,7 +6,7 @@ import type { RowView } from '../page/model/waits.ts'
 const PAIR = boundPair()
 const NAME = `kubernetes.io/csi/${DRIVER}^handle-pv-1`
 
-/** Claim `data`, bound to volume `pv-1`, which is neither attached nor used, with what differs. */
+/** Returns the view of claim `data`, bound to volume `pv-1`, which is neither attached nor used, with changes. */
 export function rowView(change: Partial<RowView> = {}): RowView {
   return {
     claimKey: 'default/data',
@@ -31,13 +31,13 @@ export function waits(change: Partial<RowView>): readonly string[] {
   )
 }
 
-/** A call that has failed twice. */
+/** Returns a failure of the method that has happened twice. */
 export const fails =
   (method: string): RowView['failure'] =>
   (_who, ...methods): Failure | undefined =>
     methods.includes(method) ? { method, code: 'Internal', message: 'no', times: 2 } : undefined
 
-/** Every node says that the volume is attached, or that it uses it. */
+/** Changes of a row view: every node reports that the volume is attached, or that it uses the volume. */
 export const REPORTED = { node: () => node({ volumesAttached: [{ name: NAME, devicePath: '' }] }) }
 export const REPORTED_ILL = { node: () => node({ ready: false, volumesAttached: [{ name: NAME, devicePath: '' }] }) }
 export const IN_USE = { node: () => node({ volumesInUse: [NAME] }) }

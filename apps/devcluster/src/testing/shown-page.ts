@@ -1,7 +1,7 @@
 import type { Beginning, Item } from '../page/view/wire.ts'
 import { apply } from '../page/view/wire.ts'
 
-/** All that a page shows that is opened now. */
+/** Returns the items that a page shows if it is opened now. */
 export async function shownAt(url: string): Promise<ReadonlyMap<string, Item>> {
   const response = await fetch(new URL('/frames', url))
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()

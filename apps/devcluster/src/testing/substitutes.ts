@@ -22,10 +22,10 @@ import {
 import { flagsOf, type SidecarApp } from '../cluster/binaries.ts'
 import type { Devcluster } from '../cluster/devcluster.ts'
 
-/** Controllers that act in place of the sidecars, for tests of the other controllers. */
+/** The parts of the controllers that act in place of the sidecars. */
 type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
 
-/** Starts substitutes for the attacher and the resizer, and the real provisioner, in this process. */
+/** Starts the named sidecars in this process: simple substitutes for attacher and resizer, and the others for real. */
 export function startSubstitutes(
   cluster: Devcluster,
   { clock, log }: Pick<ControllerParts, 'clock' | 'log'>,
@@ -43,7 +43,7 @@ const CREATE: Readonly<Record<SubstituteName, (parts: SubstituteParts & Devclust
   'csi-provisioner': (parts) => inProcess('provisioner', programOf(provisioner), parts),
   'csi-snapshotter': (parts) => inProcess('snapshotter', programOf(snapshotter), parts),
 }
-/** A driver without snapshots ends a snapshotter. */
+/** The default. It lacks the snapshotter, which ends itself if the driver has no snapshots. */
 const SUBSTITUTES = ['csi-attacher', 'csi-resizer', 'csi-provisioner'] as const
 
 /** Runs a real sidecar in this process. */
@@ -65,7 +65,7 @@ function inProcess(app: SidecarApp, program: Program, parts: SubstituteParts & D
 const FINALIZER = 'external-attacher/csi-example-com'
 const LIMITS = { timeoutMs: 10_000 }
 
-/** Attaches and detaches, in the shortest way that keeps to the contract of a VolumeAttachment. */
+/** A minimal attacher that keeps the contract of the VolumeAttachment. */
 function substituteAttacher(parts: SubstituteParts): Controller {
   return {
     ...baseController('attachment', parts),
@@ -109,7 +109,7 @@ async function attachOrDetach(name: string, parts: SubstituteParts, signal: Abor
   caches.attachments.learn(saved)
 }
 
-/** Expands volumes in the controller, and leaves to the node what the driver assigns to it. */
+/** A minimal resizer. It expands volumes at the controller, and lets the node finish if the driver requires it. */
 function substituteResizer(parts: SubstituteParts): Controller {
   return {
     ...baseController('claim', parts),

@@ -15,7 +15,7 @@ import { podOf } from '../../src/testing/cluster.ts'
 jest.setTimeout(20_000)
 
 describe('the attach/detach controller', () => {
-  it("attaches under the name that kubelet looks for, reports it in the node's status and on the pod", async () => {
+  it("the controller creates the attachment that kubelet expects, and reports it in the node's status and on the pod", async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     expect(test.api.get(VOLUME_ATTACHMENTS, ON_1)).toMatchObject({
@@ -25,7 +25,7 @@ describe('the attach/detach controller', () => {
     expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
   })
 
-  it('reports the attached volumes of a recreated node', async () => {
+  it('the controller reports the attached volumes of a recreated node', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const node = test.api.get(NODES, { name: 'node-1' })
@@ -35,7 +35,7 @@ describe('the attach/detach controller', () => {
   })
 
   it.each(['attached', 'detached'])(
-    "writes a node's status again if the update with an %s volume has failed",
+    "the controller repeats the update of a node's status with an %s volume if the update has failed",
     async (what) => {
       await using test = await attachDetachOnly()
       const failing = (): void => {
@@ -47,14 +47,14 @@ describe('the attach/detach controller', () => {
       await test.api.requests.until({ verb: 'create', resource: 'events' })
       expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
       if (what === 'detached') failing()
-      // No other component writes it to the node's status.
+      // Here the attachment is already deleted, so only the repeated update can remove it from the node's status.
       if (what === 'detached') test.api.delete(VOLUME_ATTACHMENTS, ON_1)
       await removePod(test, 'app')
       await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)
     },
   )
 
-  it('attaches nothing for a pod that has ended, or that is not scheduled', async () => {
+  it('the controller attaches nothing for a pod that has ended, or that is not scheduled', async () => {
     await using test = await attachDetachOnly()
     test.api.create(PODS, { ...podOf('ended', 'node-1', 'data'), status: { phase: 'Failed' } })
     test.api.create(PODS, podOf('waiting', undefined, 'data'))
@@ -63,12 +63,12 @@ describe('the attach/detach controller', () => {
     expect(test.api.list(VOLUME_ATTACHMENTS)).toHaveLength(1)
   })
 
-  it('does not detach what the node says it uses, and does so as soon as it says otherwise', async () => {
+  it('the controller detaches a volume only when the node no longer reports it as in use', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
     await removePod(test, 'app')
-    // The next pod, on another node, proves that the controller has had its turn.
+    // The event about the next pod proves that the controller has handled the deleted pod.
     test.api.create(PODS, podOf('next', 'node-2', 'data'))
     await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
     expect(deletes(test)).toEqual([])
@@ -77,13 +77,13 @@ describe('the attach/detach controller', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('asks the API itself before it detaches: a node that began to use the volume keeps it', async () => {
+  it('the controller reads the node from the API before it detaches, and keeps a volume that is in use again', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     const removed = removePod(test, 'app')
     await held.arrived
-    // The status no longer lists the volume as attached, so a kubelet will not use it.
+    // The node status no longer lists the volume as attached, so a kubelet must not use it.
     expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesAttached ?? []).toEqual([])
     setInUse(test, 'node-1', [VOLUME_NAME])
     held.release()
@@ -95,7 +95,7 @@ describe('the attach/detach controller', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('believes the latest that a node has said, also when an older answer comes after it', async () => {
+  it('the controller uses the latest status of a node, even if an older answer arrives after it', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const { client, caches } = test.cluster
@@ -113,7 +113,7 @@ describe('the attach/detach controller', () => {
     expect(overtaken.mock.calls[0]?.slice(0, 2)).toEqual([NODES, { name: 'node-1' }])
   })
 
-  it('reports to a pod which pods have the volume that it waits for', async () => {
+  it('the controller reports to a waiting pod which pods use its volume', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -125,7 +125,7 @@ describe('the attach/detach controller', () => {
     expect(test.driver.log.matching({ method: 'ControllerPublishVolume', nodeId: 'node-2' })).toEqual([])
   })
 
-  it('attaches a volume of many nodes to all of them', async () => {
+  it('the controller attaches a ReadWriteMany volume to all nodes of its pods', async () => {
     await using test = await attachDetachOnly(['ReadWriteMany'])
     await attachedTo1(test)
     test.api.create(PODS, podOf('next', 'node-2', 'data'))
@@ -133,7 +133,7 @@ describe('the attach/detach controller', () => {
     expect(isAttached(test.api.get(VOLUME_ATTACHMENTS, ON_1))).toBe(true)
   })
 
-  it('detaches by force from a node that is out of service', async () => {
+  it('the controller detaches by force from a node that is out of service', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -143,7 +143,7 @@ describe('the attach/detach controller', () => {
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
   })
 
-  it('detaches from a node that was deleted', async () => {
+  it('the controller detaches from a node that was deleted', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     test.api.delete(NODES, { name: 'node-1' })
@@ -151,7 +151,7 @@ describe('the attach/detach controller', () => {
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
   })
 
-  it('reports to the pod why its volume cannot be attached', async () => {
+  it('the controller reports to the pod why its volume cannot be attached', async () => {
     await using test = await attachDetachOnly()
     test.driver.faults.add({ match: { method: 'ControllerPublishVolume' }, action: { do: 'fail', code: 'INTERNAL' } })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -164,7 +164,7 @@ describe('the attach/detach controller', () => {
     ])
   })
 
-  it('recreates an attachment that a user deleted under a running pod', async () => {
+  it('the controller recreates an attachment that a user deleted under a running pod', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const before = test.api.get(VOLUME_ATTACHMENTS, ON_1)?.metadata?.uid
@@ -172,7 +172,7 @@ describe('the attach/detach controller', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_1, (va) => isAttached(va) && va?.metadata?.uid !== before)
   })
 
-  it('attaches and detaches nothing twice because it was restarted', async () => {
+  it('the controller does not repeat an attach or a detach after restarts', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -186,7 +186,7 @@ describe('the attach/detach controller', () => {
     expect([made.length, deletes(test).length]).toEqual([1, 1])
   })
 
-  it('continues where it was stopped in the middle of an attach', async () => {
+  it('the controller finishes an attach during which it was restarted', async () => {
     await using test = await attachDetachOnly()
     const held = test.driver.faults.hold({ method: 'ControllerPublishVolume' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -197,7 +197,7 @@ describe('the attach/detach controller', () => {
     expect(test.api.requests.matching({ verb: 'create', resource: 'volumeattachments' })).toHaveLength(1)
   })
 
-  it('finds an attachment whose answer was lost, and creates no other', async () => {
+  it('the controller creates an attachment once, even if the answer of the API server was lost', async () => {
     await using test = await attachDetachOnly()
     const lost = { verb: 'create', resource: 'volumeattachments' } as const
     test.api.faults.add({ match: lost, times: 1, action: { do: 'cut', applied: true } })
@@ -205,7 +205,7 @@ describe('the attach/detach controller', () => {
     expect(test.api.requests.matching(lost)).toHaveLength(1)
   })
 
-  it('detaches what lost its pod while the controller was stopped', async () => {
+  it('the controller detaches a volume whose pod was deleted while the controller was stopped', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const { controllers } = test.cluster
@@ -217,8 +217,8 @@ describe('the attach/detach controller', () => {
   })
 })
 
-describe('a node whose kubelet attaches by itself', () => {
-  it('gets no attach and no detach until that changes', async () => {
+describe('the attach/detach controller', () => {
+  it('a node whose kubelet attaches gets no attach and no detach from the controller until its annotation changes', async () => {
     await using test = await attachDetachOnly()
     const annotate = (value: string): void => {
       const annotations = { 'volumes.kubernetes.io/controller-managed-attach-detach': value }

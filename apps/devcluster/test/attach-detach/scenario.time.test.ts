@@ -17,7 +17,7 @@ import { podOf, startTestCluster, type TestCluster } from '../../src/testing/clu
 
 jest.setTimeout(20_000)
 
-/** The controller on a clock that moves only when the test moves it. */
+/** Starts the attach/detach controller with a clock that only the test advances. */
 function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.caches) {
   const clock = new FakeClock()
   const { client } = cluster
@@ -30,8 +30,8 @@ function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.cac
   return { clock, [Symbol.asyncDispose]: () => controllers.stopAll() }
 }
 
-describe('the attach/detach controller, over time', () => {
-  it('detaches by force what an unhealthy node has not unmounted after six minutes, and not before', async () => {
+describe('the attach/detach controller', () => {
+  it('the controller detaches by force from an unhealthy node that has not unmounted the volume for six minutes', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
@@ -44,7 +44,7 @@ describe('the attach/detach controller, over time', () => {
     }))
     await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ ready }) => !ready)
     await removePod(test, 'app')
-    // Its volume is asked for elsewhere, and the event on the pod proves that the wait has begun.
+    // A pod on another node needs the volume. The event about this pod proves that the six minutes have begun.
     test.api.create(PODS, podOf('next', 'node-2', 'data'))
     await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
     await clock.advance(6 * 60_000 - 1)
@@ -54,7 +54,7 @@ describe('the attach/detach controller, over time', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('reports to a pod every two minutes that no attacher answers', async () => {
+  it('the controller reports to a pod every two minutes that no attacher answers', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
@@ -73,7 +73,7 @@ describe('the attach/detach controller, over time', () => {
     }
   })
 
-  it('finds within a minute a pod of which there was no event', async () => {
+  it('the controller attaches within a minute for a pod whose watch event was lost', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     const { caches } = test.cluster
@@ -91,7 +91,7 @@ describe('the attach/detach controller, over time', () => {
   })
 })
 
-/** A cache that does not change for one node while it is held, and then gets what the test sends. */
+/** Returns a cache of nodes in which one node can be frozen. Then only the test changes this node. */
 function lateNodes(real: Caches['nodes']) {
   const handlers = new Set<(event: InformerEvent<CachedNode>) => void>()
   let held: CachedNode | undefined
@@ -122,8 +122,8 @@ function lateNodes(real: Caches['nodes']) {
   }
 }
 
-describe("the attach/detach controller and a node's events that come late", () => {
-  it('detaches a volume whose release it has seen during a request about another volume', async () => {
+describe('the attach/detach controller', () => {
+  it('the controller detaches two volumes in turn if the cache reports the release of the second one late', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })

@@ -11,7 +11,7 @@ import {
 } from '../../src/testing/bound-volume.ts'
 import { inDefault, podOf, startTestCluster, type TestCluster } from '../../src/testing/cluster.ts'
 
-/** Caches that follow an API in which nothing happens. */
+/** Starts a cluster without controllers and with a bound volume in its caches. */
 async function quietCluster(): Promise<TestCluster> {
   const test = await startTestCluster({ controllers: [], substitutes: [] })
   addBoundVolume(test)
@@ -24,8 +24,8 @@ async function quietCluster(): Promise<TestCluster> {
 const newState = ({ cluster }: TestCluster): AttachDetachState =>
   new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
 
-describe('the state of a controller that has just been started', () => {
-  it('contains volumes that a node reports attached and in use, though no attachment exists', async () => {
+describe('AttachDetachState after a restart', () => {
+  it('the state contains volumes that a node reports as attached and in use, even if no attachment exists', async () => {
     await using test = await quietCluster()
     setAttached(test, 'node-1', [VOLUME_NAME])
     setInUse(test, 'node-1', [VOLUME_NAME])
@@ -37,7 +37,7 @@ describe('the state of a controller that has just been started', () => {
     ])
   })
 
-  it('treats an attachment that no node reports as uncertain', async () => {
+  it('the state treats an attachment that no node reports as uncertain', async () => {
     await using test = await quietCluster()
     attach(test, 'node-2')
     setAttached(test, 'node-2', [])
@@ -52,8 +52,8 @@ describe('the state of a controller that has just been started', () => {
   })
 })
 
-describe('an attachment of which the cache does not know', () => {
-  it('does not count as absent after its request, until the result is known', async () => {
+describe('AttachDetachState', () => {
+  it('an attachment that the cache lacks counts as unknown, not as absent, from the request until its result is known', async () => {
     await using test = await quietCluster()
     const { name } = attachmentOn('node-1')
     const state = newState(test)
@@ -67,8 +67,8 @@ describe('an attachment of which the cache does not know', () => {
   })
 })
 
-describe('a look at everything', () => {
-  it('finds pods that came and went unnoticed', async () => {
+describe('AttachDetachState.populate', () => {
+  it('the comparison with all cached pods finds pods that were created or have ended without an event', async () => {
     await using test = await quietCluster()
     const { pods } = test.cluster.caches
     const state = newState(test)
@@ -83,7 +83,7 @@ describe('a look at everything', () => {
     expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual([])
   })
 
-  it('finds a pod that was recreated under its name', async () => {
+  it('the comparison with all cached pods finds a pod that was recreated on another node', async () => {
     await using test = await quietCluster()
     const { pods } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -98,7 +98,7 @@ describe('a look at everything', () => {
     expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-2'])
   })
 
-  it('drops attaches for a driver that no longer needs them', async () => {
+  it('the comparison with all cached pods drops attaches for a driver that no longer needs them', async () => {
     await using test = await quietCluster()
     const { pods, drivers } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))

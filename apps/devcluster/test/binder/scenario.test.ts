@@ -5,11 +5,11 @@ import { claimOf, inDefault, isRunning, podOf, podWith, startTestCluster } from 
 const isPlaced = (pod: { spec?: { nodeName?: string | undefined } | undefined }): boolean =>
   pod.spec?.nodeName !== undefined
 
-/** A claim without a volume. */
+/** Changes of a pod's spec: a pod without volumes. */
 const bare = { volumes: [], containers: [{ name: 'main', image: 'none' }] }
 
 describe('the binder', () => {
-  it('places a pod whose claim waits for it, and has the volume provisioned for that node', async () => {
+  it('the binder places a pod whose claim waits for its first pod, and selects the node for the new volume', async () => {
     await using test = await startTestCluster({ storageClass: { volumeBindingMode: 'WaitForFirstConsumer' } })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -25,7 +25,7 @@ describe('the binder', () => {
     expect(claim?.metadata?.annotations).toMatchObject({ 'volume.kubernetes.io/selected-node': 'node-2' })
   })
 
-  it('places a pod only when its claim, which waits for no pod, is bound', async () => {
+  it('the binder places a pod only when its claim is bound, if the claim binds without a pod', async () => {
     await using test = await startTestCluster({ substitutes: [], controllers: ['persistent-volume', 'binder'] })
     const { client, caches } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))
@@ -44,7 +44,7 @@ describe('the binder', () => {
     await test.until(PODS, inDefault('app'), isPlaced)
   })
 
-  it('reserves an existing volume for the claim of the pod that it places', async () => {
+  it('the binder reserves an existing volume for the claim of the pod that it places', async () => {
     await using test = await startTestCluster({
       substitutes: [],
       controllers: ['persistent-volume', 'binder'],
@@ -69,7 +69,7 @@ describe('the binder', () => {
     expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.spec?.volumeName).toBe('local-2')
   })
 
-  it('leaves a pod alone that another scheduler is to place', async () => {
+  it('the binder ignores a pod that names another scheduler', async () => {
     await using test = await startTestCluster({ substitutes: [], controllers: ['binder'] })
     const { client } = test.cluster
     await client.create(PODS, podWith({ ...bare, schedulerName: 'another' }, ['theirs', undefined, 'data']))
@@ -78,7 +78,7 @@ describe('the binder', () => {
     expect(test.api.get(PODS, inDefault('theirs'))?.spec?.nodeName).toBeUndefined()
   })
 
-  it('continues with a pod that fits nowhere as soon as a node takes it', async () => {
+  it('the binder places a pod that fits on no node as soon as a node becomes schedulable', async () => {
     await using test = await startTestCluster({ nodes: 1, substitutes: [], controllers: ['binder'] })
     test.api.update(NODES, { name: 'node-1' }, (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }))
     await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ unschedulable }) => unschedulable)

@@ -10,8 +10,8 @@ import { kubeletsOnly, nodeCalls, runningPod } from '../../src/testing/kubelets.
 
 jest.setTimeout(20_000)
 
-describe('a kubelet and a volume that grows', () => {
-  /** The status that the resizer writes if the node must finish the expansion. */
+describe('the kubelet and expansion', () => {
+  /** Writes the sizes and the status of a resizer that leaves the end of the expansion to the node. */
   function grow({ api }: TestCluster, size: string): void {
     api.update(PERSISTENT_VOLUMES, { name: 'pv-1' }, (old) => ({
       ...old,
@@ -35,7 +35,7 @@ describe('a kubelet and a volume that grows', () => {
     if (volume !== undefined) volume.capacityBytes = bytes
   }
 
-  it('expands it while it is in use and takes away what waited', async () => {
+  it('a kubelet expands the file system while a pod uses it, and clears the pending status of the claim', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     setSize(test, 2n * 1024n ** 3n)
@@ -51,7 +51,7 @@ describe('a kubelet and a volume that grows', () => {
     expect(call?.request).toMatchObject({ volumeId: 'vol-1', capacityRange: { requiredBytes: 2n * 1024n ** 3n } })
   })
 
-  it('expands one that grew before it was mounted', async () => {
+  it('a kubelet expands the file system of a volume that grew before its mount', async () => {
     await using test = await kubeletsOnly()
     setSize(test, 2n * 1024n ** 3n)
     grow(test, '2Gi')
@@ -60,7 +60,7 @@ describe('a kubelet and a volume that grows', () => {
     expect(nodeCalls(test)).toEqual(['NodeStageVolume', 'NodePublishVolume', 'NodeExpandVolume'])
   })
 
-  it('says so where the size can never be had, and does not ask again', async () => {
+  it('a kubelet reports an infeasible expansion on the claim, and does not retry', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     grow(test, '2Gi')
@@ -75,7 +75,7 @@ describe('a kubelet and a volume that grows', () => {
     expect(claim.status?.capacity).toEqual({ storage: '1Gi' })
   })
 
-  it('tries again after an error that may pass', async () => {
+  it('a kubelet retries an expansion after an error that may be temporary', async () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodeExpandVolume' },
@@ -89,7 +89,7 @@ describe('a kubelet and a volume that grows', () => {
     expect(nodeCalls(test).slice(-2)).toEqual(['NodeExpandVolume 14', 'NodeExpandVolume'])
   })
 
-  it('leaves it to the next mount where the driver will not do it in use', async () => {
+  it('a kubelet expands at the next mount if the driver refuses to expand a volume in use', async () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodeExpandVolume' },

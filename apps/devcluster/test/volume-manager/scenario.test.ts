@@ -26,7 +26,7 @@ const own = (volumes: NonNullable<Pod['spec']>['volumes'] & object): Pod =>
   )
 
 describe('a kubelet', () => {
-  it('says that it uses a volume, waits until that is attached, asks once more, and mounts it only then', async () => {
+  it('a kubelet reports a volume as in use, waits for the attach, reads the node once more, and then mounts', async () => {
     await using test = await kubeletsOnly()
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.until(NODES, { name: 'node-1' }, saysInUse([VOLUME_NAME]))
@@ -48,7 +48,7 @@ describe('a kubelet', () => {
     })
   })
 
-  it('does not trust a status from before it reported that it uses the volume', async () => {
+  it('a kubelet ignores a node status from before its own report that it uses the volume', async () => {
     await using test = await kubeletsOnly()
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -62,7 +62,7 @@ describe('a kubelet', () => {
     expect(test.api.requests.matching({ verb: 'get', resource: 'nodes' }).length).toBeGreaterThan(1)
   })
 
-  it("does not use a volume that the node's status calls attached before its attachment says so", async () => {
+  it('a kubelet does not mount before the VolumeAttachment is attached, whatever the node status lists', async () => {
     await using test = await kubeletsOnly()
     attach(test, 'node-1')
     const attachment = attachmentOn('node-1')
@@ -76,7 +76,7 @@ describe('a kubelet', () => {
     await test.until(PODS, inDefault('app'), isRunning)
   })
 
-  it('continues to report that it uses a volume which is being verified, though its pod is deleted', async () => {
+  it('a kubelet reports a volume as in use until its check has ended, even if its pod is deleted', async () => {
     await using test = await kubeletsOnly()
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
@@ -93,7 +93,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.staged.size).toBe(0)
   })
 
-  it('keeps a volume in use until it is unmounted, and then removes the pod and releases the volume', async () => {
+  it('a kubelet reports a volume as in use until it is unmounted, and then removes the pod', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const held = test.driver.faults.hold({ method: 'NodeUnstageVolume' })
@@ -106,7 +106,7 @@ describe('a kubelet', () => {
     expect(nodeCalls(test).slice(2)).toEqual(['NodeUnpublishVolume', 'NodeUnstageVolume'])
   })
 
-  it('ends the containers before it unmounts', async () => {
+  it('a kubelet ends the containers before it unmounts', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const held = test.driver.faults.hold({ method: 'NodeUnpublishVolume' })
@@ -120,7 +120,7 @@ describe('a kubelet', () => {
     await test.untilGone(PODS, inDefault('app'))
   })
 
-  it('unmounts for a pod that was taken away by force', async () => {
+  it('a kubelet unmounts the volume of a pod that was deleted by force', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     await test.cluster.client.delete(PODS, inDefault('app'), { gracePeriodSeconds: 0 })
@@ -128,7 +128,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.mounted.size).toBe(0)
   })
 
-  it('stages a volume once for two pods', async () => {
+  it('a kubelet stages a volume once for two pods', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     test.api.create(PODS, podOf('second', 'node-1', 'data'))
@@ -143,7 +143,7 @@ describe('a kubelet', () => {
     ])
   })
 
-  it('records on the pod why a mount fails, and tries again', async () => {
+  it('a kubelet reports on the pod why a mount fails, and retries', async () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodeStageVolume' },
@@ -169,7 +169,7 @@ describe('a kubelet', () => {
     ])
   })
 
-  it('takes back a mount of which it does not know how it ended', async () => {
+  it('a kubelet unmounts for a deleted pod even if the result of the mount is unknown', async () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodePublishVolume' },
@@ -183,7 +183,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.mounted.size).toBe(0)
   })
 
-  it('mounts volumes without CSI by itself, without attach and without any call', async () => {
+  it('a kubelet starts pods with volumes of other types without attach and without CSI calls', async () => {
     await using test = await kubeletsOnly()
     const projected = { sources: [{ configMap: { name: 'c' } }] }
     test.api.create(
@@ -199,7 +199,7 @@ describe('a kubelet', () => {
     expect([nodeCalls(test), test.api.get(NODES, { name: 'node-1' })?.status?.volumesInUse ?? []]).toEqual([[], []])
   })
 
-  it('publishes a CSI volume that the pod declares itself, without attach and without stage', async () => {
+  it('a kubelet publishes an inline CSI volume of a pod without attach and without stage', async () => {
     await using test = await kubeletsOnly()
     test.api.update(CSI_DRIVERS, { name: 'csi.example.com' }, (old) => ({
       ...old,
@@ -223,7 +223,7 @@ describe('a kubelet', () => {
     expect(nodeCalls(test)).toEqual(['NodePublishVolume', 'NodeUnpublishVolume'])
   })
 
-  it('unmounts after a restart the volumes of deleted pods, and keeps the others', async () => {
+  it('a kubelet unmounts the volumes of deleted pods after a restart, but not those of other pods', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const { controllers, client } = test.cluster
@@ -237,7 +237,7 @@ describe('a kubelet', () => {
     expect(nodeCalls(test).slice(-2)).toEqual(['NodeUnpublishVolume', 'NodeUnstageVolume'])
   })
 
-  it('creates real directories where it is given a folder', async () => {
+  it('a kubelet creates real directories if it has a data folder', async () => {
     await using test = await kubeletsOnly({ data: 'data' })
     await runningPod(test)
     const paths = ['NodeStageVolume', 'NodePublishVolume'].map((method) => {
@@ -245,7 +245,7 @@ describe('a kubelet', () => {
       return String(targetPath ?? stagingTargetPath)
     })
     const [staged = '', published = ''] = paths
-    // The driver creates the last part of a target path itself.
+    // The driver, not kubelet, creates the last part of a target path.
     expect([existsSync(staged), existsSync(published.replace(/\/mount$/, ''))]).toEqual([true, true])
     await test.cluster.client.delete(PODS, inDefault('app'))
     await test.until(NODES, { name: 'node-1' }, saysInUse([]))
@@ -253,8 +253,8 @@ describe('a kubelet', () => {
   })
 })
 
-describe('a kubelet and a pod that was recreated under an old name', () => {
-  it('do not end or remove the new pod in place of the old one', async () => {
+describe('a kubelet', () => {
+  it('a kubelet that ends a deleted pod does not touch the new pod of the same name', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const held = test.api.faults.hold({ verb: 'patch', resource: 'pods/status' })

@@ -1,6 +1,6 @@
 import type { PlannedFault } from './call-faults.ts'
 
-/** One thing that happens to the cluster. */
+/** One random action of the driver test: a request of a user, or a fault. */
 export type ChaosAction =
   | {
       readonly do: 'createClaim'
@@ -8,20 +8,21 @@ export type ChaosAction =
       readonly size: number
       readonly shared: boolean
       readonly block?: boolean
-      /** The claim whose volume it clones. */
+      /** The claim whose volume is cloned. */
       readonly from?: string
       /** The index of the zone for the volume. */
       readonly zone?: number
     }
   | { readonly do: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }
-  /** A pod with an inline volume, which no claim represents. */
+  /** Creates a pod with an inline volume, for which no claim exists. */
   | { readonly do: 'createInlinePod'; readonly pod: string; readonly node: string }
   | { readonly do: 'deletePod'; readonly pod: string }
-  /** The old one is deleted and the new one is created without waiting for that, as a deployment does. */
+  /** Deletes a pod, and creates its successor `to` without waiting for the deletion, as a Deployment does. */
   | { readonly do: 'movePod'; readonly pod: string; readonly to: string; readonly node: string; readonly claim: string }
   | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
   /**
-   * `to` is the index of an accepted class. The index after the last one means the class that the driver must refuse.
+   * `to` is the index of a VolumeAttributesClass that the driver accepts. One index more means the class that it must
+   * refuse.
    */
   | { readonly do: 'modifyClaim'; readonly claim: string; readonly to: number }
   | { readonly do: 'deleteClaim'; readonly claim: string }
@@ -33,26 +34,26 @@ export type ChaosAction =
 
 export type ApiFault = 'conflict' | 'tooMany' | 'internal' | 'lostAnswer' | 'slow' | 'dropWatches' | 'compact' | 'away'
 
-/** Abilities that not every driver has. */
+/** The abilities of the driver under test that not every driver has. */
 export interface DriverCan {
   readonly expand: boolean
-  /** Volumes that several nodes write to. */
+  /** The driver creates volumes with the access mode ReadWriteMany. */
   readonly shared: boolean
   readonly block: boolean
   readonly clone?: boolean
-  /** Volumes that pods declare themselves. */
+  /** The driver supports inline volumes of pods. */
   readonly inline?: boolean
-  /** Nodes that reach the same volumes; without it all do. */
+  /** The groups of nodes that can use the same volumes. Undefined: all nodes are one group. */
   readonly zones?: readonly Zone[]
   /** Accepted parameters of VolumeAttributesClasses. Without them volumes are not modified. */
   readonly attributes?: readonly Readonly<Record<string, string>>[]
-  /** It may be ended and started again. */
+  /** The test may kill the driver and start it again. */
   readonly crash: boolean
-  /** Its calls, by name. */
+  /** The CSI methods of the driver. */
   readonly methods: readonly string[]
 }
 
-/** A part of the cluster, in the driver's terms and by the names of its nodes. */
+/** A group of nodes with the same topology: their names in the cluster, and the topology segments of the driver. */
 export interface Zone {
   readonly nodes: readonly string[]
   readonly segments: Readonly<Record<string, string>>

@@ -3,41 +3,41 @@ import { between, type CallFault, type Random } from '@csi-sidecars/disturb'
 const DELAY_MS = { least: 50, most: 1_500 }
 const LATE_MS = { least: 200, most: 1_500 }
 
-/** The method whose calls are repeated later. A late repetition of other methods would do harm. */
+/** The only method whose calls the proxy repeats after a while. A late repetition of other methods would do harm. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
-/** A killed driver must still know the effects of these calls. */
+/** The methods after which the driver may be killed. After its restart it must still know their effects. */
 const KILLED_AFTER = ['ControllerPublishVolume', 'NodeStageVolume']
 
-/** The cleanup: each is called for everything that was created, when all of it is deleted. */
+/** The methods that reverse other methods. The cluster calls them when everything is deleted at the end. */
 const UNDOING = ['NodeUnpublishVolume', 'NodeUnstageVolume', 'ControllerUnpublishVolume', 'DeleteVolume']
 
-/** The faults of calls that remain when nothing else disturbs: a driver must accept them at any time. */
+/** Returns the faults for the final cleanup: repeated calls, which a driver must accept at any time. */
 export function lastFaults(methods: readonly string[]): readonly PlannedFault[] {
   return UNDOING.filter((method) => methods.includes(method)).map((method) => ({ method, fault: { do: 'repeat' } }))
 }
 
-/** A fault and the call that it affects. */
+/** A fault for the next call of a method. */
 export interface PlannedFault {
   readonly method: string
   readonly fault: CallFault
 }
 
-/** Deals every fault of every method once, in an order of chance, before any of them again. */
+/** Deals faults like cards: every fault of every method once in random order, then again in a new order. */
 export class FaultDeck {
   readonly #random: Random
   readonly #methods: readonly string[]
   readonly #kills: boolean
   #left: PlannedFault[] = []
 
-  /** `kills`: the driver may be killed. */
+  /** `kills` adds faults that kill the driver. */
   constructor(random: Random, methods: readonly string[], { kills = false } = {}) {
     this.#random = random
     this.#methods = methods
     this.#kills = kills
   }
 
-  /** All that is left of this round; first the kills, which have to come while there is work. */
+  /** Returns the remaining faults of this round. Kills come first, because they need calls after which they happen. */
   dealAll(): readonly PlannedFault[] {
     const dealt: PlannedFault[] = []
     do {

@@ -11,10 +11,10 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 
-/** The objects and states that must exist at the end, by the requests of the plan. */
+/** The objects and states that the actions have requested, and that must exist at the end. */
 export interface Expected {
   readonly claims: Map<string, number>
-  /** VolumeAttributesClasses of claims that were modified. */
+  /** The last requested VolumeAttributesClass of each modified claim. */
   readonly classes: Map<string, string>
   /** The claim of each pod. Undefined if the pod needs none. */
   readonly pods: Map<string, string | undefined>
@@ -33,7 +33,7 @@ interface Target {
 
 export const inDefault = (name: string) => ({ namespace: 'default', name })
 
-/** The kinds that the test creates and deletes. */
+/** The kinds of objects that must not remain when everything was deleted. */
 const KINDS: readonly Resource<{ metadata?: { name?: string | undefined } | undefined }>[] = [
   PODS,
   PERSISTENT_VOLUME_CLAIMS,
@@ -41,7 +41,7 @@ const KINDS: readonly Resource<{ metadata?: { name?: string | undefined } | unde
   VOLUME_ATTACHMENTS,
 ]
 
-/** Waits until all requested objects exist. Returns the missing ones. */
+/** Waits until all requested objects exist. Returns the missing objects. */
 export async function waitConverged(
   target: Omit<Target, 'driver'>,
   { claims, pods, classes }: Expected,
@@ -51,7 +51,7 @@ export async function waitConverged(
   const missing = (): Missing[] => {
     const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
     const unmodified = [...classes].filter(([name, className]) => !hasClass(api, name, className))
-    // A pod whose claim was deleted before it was mounted cannot start, and is not expected to.
+    // A pod cannot start if its claim was deleted before the mount, so it is not expected to run.
     const waiting = [...pods].filter(
       ([pod, claim]) => (claim === undefined || claims.has(claim)) && !isRunning(api, pod),
     )
@@ -68,7 +68,7 @@ function hasSize(api: ApiServer, name: string, size: number): boolean {
   const claim = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(name))
   const has = claim?.status?.capacity?.['storage']
   const waits = Object.keys(claim?.status?.allocatedResourceStatuses ?? {}).length > 0
-  // Without a pod an expansion waits for its node, and that is right.
+  // If no pod uses the volume, an expansion may wait for a node.
   const enough = has !== undefined && Quantity.parse(has).compare(Quantity.parse(`${size}Gi`)) >= 0
   return claim?.status?.phase === 'Bound' && (enough || (waits && !isUsed(api, name)))
 }
@@ -88,7 +88,7 @@ function isRunning(api: ApiServer, pod: string): boolean {
   return api.get(PODS, inDefault(pod))?.status?.phase === 'Running'
 }
 
-/** When all pods and claims are deleted nothing may be left, neither in the API nor at the driver. */
+/** Deletes all pods and claims. Returns the objects that then remain in the API or at the driver. */
 export async function waitGone(target: Target, { claims, pods }: Expected, limits: Limits): Promise<readonly string[]> {
   const { api, driver } = target
   for (const pod of pods.keys()) api.delete(PODS, inDefault(pod))
@@ -112,7 +112,7 @@ interface Limits {
   readonly signal: AbortSignal
 }
 
-/** Resolves as soon as nothing is wrong, or with what still is when the time is over. Looks after every change. */
+/** Calls `wrong` after every change, until it returns an empty list or the time is over. Returns its last list. */
 async function untilNone<T>(
   wrong: () => readonly T[],
   { api, clock }: Omit<Target, 'driver'>,

@@ -2,15 +2,15 @@ import type { Clock } from '@csi-sidecars/base'
 import type { ApiServer, FaultAction, FaultMatch } from '@csi-sidecars/emulator'
 import type { ApiFault } from './action.ts'
 
-/** How many requests a fault affects before it is over. */
+/** The number of API requests that a fault affects. */
 const TIMES = 6
 
-/** How long the API server is unreachable. */
+/** The time for which the API server is unreachable. */
 const AWAY_MS = 2_000
 
 const WRITES: readonly NonNullable<FaultMatch['verb']>[] = ['create', 'patch', 'delete']
 
-/** Breaks the API in one way for a while. */
+/** Injects a fault into the next requests to the API server. */
 export function breakApi(api: ApiServer, how: ApiFault, clock: Clock): void {
   switch (how) {
     case 'conflict':

@@ -1,9 +1,9 @@
 import { Quantity } from '@csi-sidecars/kube-types'
 import { csiVolumeOf } from '@csi-sidecars/volume-controllers'
 
-/** The observations of the monitor, in the order in which they happened. */
+/** One observation, which the monitor gets at the moment at which it happens. */
 export type Sighting =
-  /** A call of the attacher has reached the driver. `present`: the nodes of the volume at that moment. */
+  /** A ControllerPublishVolume has begun. `present` has the nodes to which the volume is published at that moment. */
   | (OnNode & { readonly is: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
   | (OnNode & { readonly is: 'unpublishing'; readonly mountedAt: readonly string[] })
   | {
@@ -12,9 +12,9 @@ export type Sighting =
       readonly volumesInUse: readonly string[]
       readonly volumesAttached: readonly string[]
     }
-  /** The deletion of an attachment was requested. */
+  /** The deletion of a VolumeAttachment was requested. */
   | (OnNode & { readonly is: 'attachmentDeleted'; readonly name: string })
-  /** A size as the API, or the driver, has it. */
+  /** The size of a claim in the API, or of a volume at the driver. */
   | { readonly is: 'size'; readonly of: string; readonly size: string }
 
 interface OnNode {
@@ -25,13 +25,13 @@ interface OnNode {
 type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
 
 interface NodeRecord {
-  /** When the volume was first in an unbroken row of reports, by the number of the sighting. */
+  /** The first observation, by number, since which the node status has always listed the volume as in use. */
   readonly inUseSince: Map<string, number>
-  /** When the status last said that the volume is attached. */
+  /** The observation, by number, at which the volume left the attached volumes of the node status. */
   readonly attachedUntil: Map<string, number>
 }
 
-/** Checks the rules that no fault may break. It reads the driver and the API only, and trusts no controller. */
+/** Checks the rules that the cluster must keep despite all faults. Its input is the driver and the API only. */
 export class Monitor {
   readonly violations: string[] = []
   readonly #nodes = new Map<string, NodeRecord>()
@@ -81,8 +81,8 @@ export class Monitor {
   }
 
   /**
-   * The status must have ceased to call the volume attached, and have been found not to call it in use after that. A
-   * kubelet that says so only later will look, and not find it attached.
+   * Before the deletion of an attachment, the volume must leave the attached volumes of the node status. After that the
+   * node must report it as not in use. A kubelet that uses it later finds that it is not attached.
    */
   #onDeleted({ volumeId, nodeId, name }: OnNode & { readonly name: string }): void {
     const record = this.#node(nodeId)

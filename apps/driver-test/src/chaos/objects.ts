@@ -10,7 +10,7 @@ interface ClassOptions {
   readonly zones: readonly Zone[]
 }
 
-/** The class of all claims, and one for each zone. */
+/** Returns the StorageClass of all claims, and one for each zone. */
 export function classObjects({ provisioner, parameters, zones }: ClassOptions): readonly StorageClass[] {
   const usual = {
     provisioner,
@@ -27,10 +27,10 @@ export function classObjects({ provisioner, parameters, zones }: ClassOptions): 
   return [{ ...usual, metadata: { name: CLASS } }, ...inZones]
 }
 
-/** A value for a parameter that no driver knows. */
+/** A VolumeAttributesClass parameter that every driver must refuse. */
 export const UNKNOWN_ATTRIBUTES = { 'csi-devcluster-unknown': '1' }
 
-/** Returns one class for each kind of modification that the driver accepts. The last class must be refused. */
+/** Returns a VolumeAttributesClass for each accepted set of parameters, and one that the driver must refuse. */
 export function attributesClasses(
   driverName: string,
   attributes: readonly Readonly<Record<string, string>>[],
@@ -66,7 +66,7 @@ export function claimOf(action: Extract<ChaosAction, { do: 'createClaim' }>): Pe
   }
 }
 
-/** Both fields, as the API server fills them for all HTTP clients. */
+/** Returns both source fields of a claim. A real API server derives one from the other, but only for HTTP clients. */
 function sourceOf(name: string) {
   const source = { kind: 'PersistentVolumeClaim', name }
   return { dataSource: source, dataSourceRef: source }

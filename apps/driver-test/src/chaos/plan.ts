@@ -18,7 +18,7 @@ export interface PlanOptions {
 const MOST_INLINE = 3
 const MOST_CLAIMS = 6
 const MOST_PODS_SHARED = 3
-/** A driver needs time for its work between two actions. */
+/** The limits of the pause between two actions, in which the driver can work. */
 const PAUSE_MS = { least: 20, most: 400 }
 const FAULTS = [
   'conflict',
@@ -31,11 +31,11 @@ const FAULTS = [
   'away',
 ] as const satisfies readonly ApiFault[]
 
-/** Everything that will happen, from the seed alone: the same seed gives the same sequence. */
+/** Returns the actions of a run. They depend only on the options, so the same seed gives the same actions. */
 export function planOf(options: PlanOptions): readonly PlannedAction[] {
   const random = seeded(options.seed)
   const planner = new Planner(random, options)
-  // Every fault waits for its call from the beginning: some calls are few, and some drivers slow.
+  // Every fault waits for a call of its method from the start, because some methods are called rarely.
   const actions = planner.firstFaults().map((action): PlannedAction => ({ afterMs: 0, action }))
   const { least, most } = PAUSE_MS
   for (let at = 0; ; ) {
@@ -52,15 +52,15 @@ interface PlannedClaim {
   readonly shared: boolean
   readonly block: boolean
   readonly zone: number | undefined
-  /** Cloned: it stays unchanged, since the time of the clone is unknown. */
+  /** The claim is cloned at an unknown time, so it must not be changed. */
   pinned: boolean
   size: number
-  /** The class that was asked for last. */
+  /** The index of the last requested VolumeAttributesClass. */
   attributes?: number
   readonly pods: Set<string>
 }
 
-/** Knows the requests, not their results. So a plan needs no cluster. */
+/** Chooses actions by the earlier actions only, without their results. So a plan needs no cluster. */
 class Planner {
   readonly #random: Random
   readonly #options: PlanOptions
@@ -86,7 +86,7 @@ class Planner {
     return action.do === 'modifyClaim' ? [action, ...this.#expandMeanwhile(action.claim)] : [action]
   }
 
-  /** A driver may be asked to modify and to expand one volume at a time. What has not grown yet may still be cloned. */
+  /** Expands a claim that is being modified. It spares a claim of size 1, which may still be cloned. */
   #expandMeanwhile(name: string): readonly ChaosAction[] {
     const claim = this.#claims.get(name)
     if (claim === undefined || claim.size === 1) return []
@@ -125,7 +125,7 @@ class Planner {
 
   #createClaim(): ChaosAction {
     const { can } = this.#options
-    // The clone has the place and the size of its source. An expanded source may have either size.
+    // A clone gets the zone and the size of its source. The size of an expanded source is uncertain.
     const source = can.clone === true && this.#random() < 0.4 ? this.#pickClaim(({ size }) => size === 1) : undefined
     const { shared, block, zone } = source ?? this.#kind()
     const name = this.#name('claim')
@@ -198,7 +198,7 @@ class Planner {
   }
 
   #movePod(): ChaosAction | undefined {
-    // A claim that is being deleted takes no new pod.
+    // A deleted claim cannot get a new pod.
     const movable = [...this.#podClaims].filter(([, { name }]) => this.#claims.has(name))
     const [pod, claim] = pick(this.#random, movable) ?? []
     const node = claim && pick(this.#random, this.#nodesFor(claim))
@@ -214,7 +214,7 @@ class Planner {
     return { do: 'resizeClaim', claim: claim.name, size: claim.size }
   }
 
-  /** One modification in four names a class that the driver must refuse. The claim is then modified again. */
+  /** Modifies a claim. Every fourth modification names a class that the driver must refuse. */
   #modifyClaim(): ChaosAction | undefined {
     const claim = this.#pickClaim(({ pinned }) => !pinned)
     const { length } = this.#options.can.attributes ?? []
@@ -225,7 +225,7 @@ class Planner {
     return { do: 'modifyClaim', claim: claim.name, to }
   }
 
-  /** Its pods stay: the claim has to wait for them. */
+  /** Deletes a claim but not its pods, so the claim has to wait for them. */
   #deleteClaim(): ChaosAction | undefined {
     const claim = this.#pickClaim(({ pinned }) => !pinned)
     if (claim === undefined) return undefined

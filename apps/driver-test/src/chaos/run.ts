@@ -19,51 +19,51 @@ import { attributesClasses, attributesClassOf, claimOf, classObjects, podOf } fr
 import { type PlanOptions, planOf } from './plan.ts'
 import { type WatchedDriver, watchAll } from './watch.ts'
 
-/** A driver that may be broken. */
+/** The driver under test, with the ways to disturb it. */
 export interface ChaosDriver extends WatchedDriver {
   readonly name: string
-  /** The attributes of inline volumes. */
+  /** The volume attributes of inline volumes. */
   readonly inlineAttributes?: Readonly<Record<string, string>>
   /**
-   * Kills the driver as SIGKILL does, and starts it again after this time. Undefined if the test did not start the
+   * Kills the driver with SIGKILL, and starts it again after this time. Undefined if the test has not started the
    * driver.
    */
   readonly crash?: (forMs: number) => Promise<void>
-  /** Does this to the next call of the method. */
+  /** Injects a fault into the next call of the method. */
   readonly breakCall?: (method: string, fault: CallFault) => void
   /** Ends all faults. */
   calm(): Promise<void>
-  /** Looks whether it is as it should be, when nothing has changed for a while. */
+  /** Checks the driver after everything has converged. */
   inspect?(signal: AbortSignal): Promise<void>
   /** Returns the remaining volumes after everything was deleted. */
   left(signal: AbortSignal): Promise<readonly string[]>
 }
 
-/** A cluster that may be broken. */
+/** The cluster of the test, with the ways to disturb it. */
 export interface ChaosTarget {
   readonly api: ApiServer
   readonly driver: ChaosDriver
   readonly controllers: Controllers
   readonly nodes: readonly string[]
-  /** Ends one of the sidecars as SIGKILL does; it comes back by itself. */
+  /** Kills a sidecar with SIGKILL. It starts again by itself. */
   readonly killSidecar: (which: number) => Promise<void>
   readonly clock: Clock
-  /** Records the actions and their times, to find the cause of a violation. */
+  /** The log of the actions and observations, with their times, in which the cause of a violation can be found. */
   readonly log: Logger
-  /** Called with everything as it happens, for the page. */
+  /** Called with each action, with each violation, and at the end of the faults. */
   readonly report?: ((news: ChaosEvent) => void) | undefined
 }
 
 export type ChaosEvent =
   | { readonly is: 'action'; readonly action: ChaosAction }
   | { readonly is: 'violation'; readonly text: string }
-  /** The faults have ended. Everything has to converge. */
+  /** Reported when the faults have ended. From then on all objects have to converge. */
   | { readonly is: 'calm' }
 
 export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
-  /** The parameters of the class that the claims name. */
+  /** The parameters of the StorageClass. */
   readonly parameters?: Readonly<Record<string, string>>
-  /** How long everything may take to converge after the last fault. */
+  /** The time limit for all objects to converge after the last fault. */
   readonly convergeMs: number
 }
 
@@ -77,7 +77,7 @@ export interface ChaosResult {
   readonly left: readonly string[]
 }
 
-/** Performs the plan of a seed while the monitor checks the rules. Afterwards it checks that everything converges. */
+/** Performs the planned actions while the monitor checks the rules. Then it checks that all objects converge. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
   const { clock, nodes, api } = target
   const monitor = new Monitor()
@@ -101,7 +101,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     api.faults.clear()
     await target.driver.calm()
     target.report?.({ is: 'calm' })
-    // A refused class can never be reached, so the claim gets another class.
+    // The driver refuses the last class, so a claim with this class must get another class to converge.
     const refused = ofAttributes.at(-1)?.metadata?.name
     for (const [claim, name] of expected.classes) if (name === refused) modifyClaim({ claim, to: 0 }, api, expected)
     const missing = await waitConverged(target, expected, { convergeMs, signal })
@@ -114,7 +114,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
   }
 }
 
-/** The log has everything that was seen, so that what led to a violation can be read there. */
+/** Passes an observation to the monitor, and logs it, so that the log shows the events before a violation. */
 function see(sighting: Sighting, monitor: Monitor, { log, report }: ChaosTarget): void {
   const before = monitor.violations.length
   log.v(2)?.info('Seen', { ...sighting })
@@ -207,7 +207,7 @@ function modifyClaim(
   if (changeBound(claim, { volumeAttributesClassName }, api)) classes.set(claim, volumeAttributesClassName)
 }
 
-/** The API server refuses to change the spec of a claim that is not bound yet. */
+/** Changes the spec of a claim if it is bound, because the API server refuses this for other claims. */
 function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiServer): boolean {
   const ref = inDefault(claim)
   if (api.get(PERSISTENT_VOLUME_CLAIMS, ref)?.status?.phase !== 'Bound') return false

@@ -29,7 +29,7 @@ export interface Watched {
   readonly driver: WatchedDriver
 }
 
-/** Reports everything that the monitor has to know, at the moment at which it happens. Returns the undo. */
+/** Reports the observations for the monitor at the moment at which they happen. Returns a function that ends this. */
 export function watchAll(watched: Watched, report: (sighting: Sighting) => void): () => void {
   const { api, driver } = watched
   const handles = new Map<string, string>()
@@ -42,7 +42,7 @@ export function watchAll(watched: Watched, report: (sighting: Sighting) => void)
     }),
     api.onChange(PERSISTENT_VOLUME_CLAIMS, ({ type, object }) => {
       const size = object.status?.capacity?.['storage']
-      // A claim that was recreated under an old name has another uid.
+      // The text contains the UID, because a recreated claim of the same name may be smaller.
       const of = `claim ${object.metadata?.name} ${object.metadata?.uid}`
       if (type !== 'DELETED' && size !== undefined) report({ is: 'size', of, size })
     }),

@@ -4,12 +4,12 @@ import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
 import type { CheckName, Violation } from './checks.ts'
 import { namedVolume, text, type VolumeTracker } from './volume-tracker.ts'
 
-/** Returns the errors of one answer, regardless of other answers. */
+/** Returns the errors in the answer to one call. */
 export function wrongAnswer(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
   return [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, tracker)]
 }
 
-/** Reports whether a created volume has an id, the requested topology and the requested source. */
+/** Checks that a created volume has an ID, the requested topology and the requested source. */
 function wrongVolume({ method, request, response, code }: ProxiedCall): readonly Violation[] {
   if (method !== 'CreateVolume' || code !== 0) return []
   const volume = namedVolume(response)
@@ -30,7 +30,7 @@ function wrongVolume({ method, request, response, code }: ProxiedCall): readonly
   ]
 }
 
-/** At least one reachable topology of the volume must be among the requested ones. */
+/** Reports whether the volume is accessible from at least one of the requested topologies. */
 function isReached(places: readonly Topology[], requisite: readonly Topology[]): boolean {
   if (places.length === 0 || requisite.length === 0) return true
   return places.some(({ segments: place }) =>
@@ -47,14 +47,14 @@ function nameOf(source: VolumeContentSource | undefined): string | undefined {
   return type?.$case === 'volume' ? `volume ${type.value.volumeId}` : type && `snapshot ${type.value.snapshotId}`
 }
 
-/** Reports whether an answer has the size that was asked for. */
+/** Checks that the size in an answer is in the requested range. */
 function wrongSize({ method, request, response, code }: ProxiedCall): readonly Violation[] {
   if (code !== 0 || response === undefined) return []
   if (method !== 'CreateVolume' && method !== 'ControllerExpandVolume') return []
   const created = method === 'CreateVolume' ? (response['volume'] as Volume | undefined) : undefined
   const range = request['capacityRange'] as CapacityRange | undefined
   const size = method === 'CreateVolume' ? created?.capacityBytes : (response['capacityBytes'] as bigint)
-  // 0 says that the driver does not know.
+  // 0 means that the driver does not know the size.
   if (range === undefined || size === undefined || size === 0n) return []
   const { requiredBytes, limitBytes } = range
   const wrong =
@@ -68,10 +68,10 @@ function wrongSize({ method, request, response, code }: ProxiedCall): readonly V
   return [{ check: 'capacity', about, text: `${method} of ${about} answered with ${size} bytes where ${wrong}` }]
 }
 
-/** The codes that say that a volume, or its stage, does not exist. */
+/** The codes by which a driver reports that a volume does not exist or is not staged. */
 const ABSENT: ReadonlySet<number | undefined> = new Set([CODES.NotFound, CODES.FailedPrecondition])
 
-/** A publish must not report a missing stage of a staged volume. The cluster would stage the volume again silently. */
+/** Finds a publish that reports a staged volume as not staged. A cluster would hide this by a second stage. */
 function forgottenStage(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
   const { method, request, end, code, message } = call
   if (method !== 'NodePublishVolume' || end === undefined || !ABSENT.has(code)) return []

@@ -26,8 +26,8 @@ function callsWith(check: CheckName, volume: string | undefined = 'vol'): readon
   return (checker.findings[0]?.calls ?? []).map((line) => line.replace(/^\+[\d.]+ s /, ''))
 }
 
-describe('a finding', () => {
-  it('shows the calls about its volume, with equal failures in one line', () => {
+describe('Checker', () => {
+  it('a finding about a volume lists the calls about the volume, with equal failures in one line', () => {
     expect(callsWith('idempotence')).toEqual([
       'CreateVolume pvc -> OK vol, 1 ms',
       'ControllerPublishVolume vol a -> Internal "full", 1 ms, 2 times',
@@ -35,17 +35,17 @@ describe('a finding', () => {
     ])
   })
 
-  it('shows no node calls if they have no part in it', () => {
+  it('a finding about a volume lists no node calls if its check concerns the controller only', () => {
     expect(callsWith('kept').join()).not.toContain('Node')
   })
 
-  it('shows the node calls of a volume without other calls', () => {
+  it('a finding about a volume lists the node calls of an inline volume, which has no other calls', () => {
     const checker = checkerOf([answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: '/data/t' })])
     checker.find({ check: 'ended', about: 'csi-1', text: 'it is left' })
     expect(checker.findings[0]?.calls).toHaveLength(1)
   })
 
-  it('appears once, with the number of its occurrences', () => {
+  it('a finding about a volume appears once in the report, with the number of its occurrences', () => {
     const checker = checkerOf([])
     for (const volume of ['vol-1', 'vol-2']) {
       checker.find({
@@ -62,7 +62,7 @@ describe('a finding', () => {
   })
 })
 
-describe('a request that was not fulfilled', () => {
+describe('Checker.findUnfulfilled', () => {
   const publish = { volumeId: 'vol', nodeId: 'a' }
   const refused = (code: number) => answered('ControllerPublishVolume', publish, { code, message: 'no' })
   const lost = answered('ControllerPublishVolume', publish, { code: undefined, response: undefined })
@@ -72,39 +72,39 @@ describe('a request that was not fulfilled', () => {
 
   it.each<readonly [string, readonly (readonly ProxiedCall[])[], CheckName, RegExp]>([
     [
-      'has the last refusal',
+      'names the last failed call',
       [made, refused(9)],
       'converges',
       /^pod p waits; ControllerPublishVolume: FailedPrecondition "no"; x ended$/,
     ],
-    ['has none that was taken back', [made, refused(9), done], 'converges', /^pod p waits; x ended$/],
+    ['names no call that succeeded later', [made, refused(9), done], 'converges', /^pod p waits; x ended$/],
     [
-      'is a repetition that failed',
+      'becomes a failed repetition if the call had succeeded before',
       [made, done, refused(6)],
       'idempotence',
       /of vol on a had succeeded, and failed when it was repeated$/,
     ],
     [
-      'is one whose first answer was lost',
+      'becomes a failed repetition if the first answer was lost',
       [made, lost, refused(6)],
       'idempotence',
       /of vol on a had got no answer, and failed when it was repeated; /,
     ],
-    ['is none when a driver asks for time', [made, lost, refused(10)], 'converges', /Aborted/],
-    ['is none of what was undone', [made, done, detached, refused(9)], 'converges', /FailedPrecondition/],
+    ['names the call if the driver asks for a retry', [made, lost, refused(10)], 'converges', /Aborted/],
+    ['names a call after an undo', [made, done, detached, refused(9)], 'converges', /FailedPrecondition/],
     [
-      'is a volume that is lost',
+      'becomes a lost volume if the driver does not find it',
       [made, refused(5)],
       'kept',
       /^volume vol was created; ControllerPublishVolume: NotFound "no"; pod p waits$/,
     ],
-  ])('%s', (_, calls, check, text) => {
+  ])('the finding %s', (_, calls, check, text) => {
     const checker = checkerOf(calls)
     checker.findUnfulfilled({ check: 'converges', about: 'vol', text: 'pod p waits' }, 'x ended')
     expect(checker.findings.at(-1)).toMatchObject({ check, text: expect.stringMatching(text) })
   })
 
-  it('causes one finding for one cause', () => {
+  it('the finding about an unfulfilled request covers several objects with the same cause', () => {
     const checker = checkerOf([made, refused(9)])
     for (const text of ['pod p waits', 'claim c waits']) {
       checker.findUnfulfilled({ check: 'converges', about: 'vol', text }, undefined)

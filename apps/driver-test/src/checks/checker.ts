@@ -8,25 +8,25 @@ import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
 import { Targets } from './targets.ts'
 import { text, VolumeTracker } from './volume-tracker.ts'
 
-/** A violation with the calls that led to it, for people. */
+/** A broken promise of the driver, with the calls that led to it, for the reports. */
 export interface Finding extends Violation {
   readonly calls: readonly string[]
-  /** An SVG that shows the places of the volume over time. Empty if the finding is about no volume. */
+  /** An SVG that shows where the volume was at which time. Empty if the finding is about no volume. */
   readonly picture: string
-  /** All calls about its volume, for a time line. */
+  /** The calls about the volume, one line each. */
   readonly timeline: readonly string[]
-  /** How often it was found, for whatever volume. */
+  /** How often the same promise was broken in the same way, for any volume. */
   occurrences: number
 }
 
 export interface CheckerOptions {
-  /** Monotonic milliseconds: calls are listed by the time since then. */
+  /** The start of the run in monotonic milliseconds. The time of each call in a report is relative to it. */
   readonly startedAt: number
-  /** A path as people want to read it. */
+  /** Shortens a path for the report. */
   readonly shortened: (path: string) => string
 }
 
-/** Checks without nodes: calls to nodes would only hide the important calls. */
+/** The checks whose findings list no calls to node services, because these have nothing to do with them. */
 const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'oneVolume',
   'context',
@@ -39,12 +39,12 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'inUse',
 ])
 
-/** How many calls are kept, how many of them a finding lists, and how many are on its time line. */
+/** The most calls that are kept, that a finding lists, and that its time line shows. */
 const KEPT = 5_000
 const LISTED = 10
 const ON_TIMELINE = 100
 
-/** Checks a driver by the calls that pass the proxy and by its lists. */
+/** Checks a driver by the calls through the proxy and by the answers to ListVolumes. */
 export class Checker {
   readonly tracker = new VolumeTracker()
   readonly findings: Finding[] = []
@@ -53,14 +53,14 @@ export class Checker {
   readonly #ended: ProxiedCall[] = []
   readonly #targets = new Targets()
   readonly #options: CheckerOptions
-  /** How many have ended, by method. */
+  /** The number of ended calls of each method. */
   readonly callsOf = new Map<string, number>()
 
   constructor(options: CheckerOptions) {
     this.#options = options
   }
 
-  /** How many have ended. */
+  /** The number of ended calls. */
   get calls(): number {
     return [...this.callsOf.values()].reduce((sum, each) => sum + each, 0)
   }
@@ -80,7 +80,7 @@ export class Checker {
     for (const broken of this.#listing.look(listed, mark)) this.find(broken)
   }
 
-  /** Each is recorded once, and counted. */
+  /** Records a violation. A violation with a known cause only increases the count of its finding. */
   find(broken: Violation): void {
     const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
     if (known !== undefined) {
@@ -93,7 +93,7 @@ export class Checker {
     this.findings.push({ ...broken, calls: this.#callsBefore(broken), picture, timeline, occurrences: 1 })
   }
 
-  /** Why something that was asked for has not come, or is left: by the last call that the driver refused. */
+  /** Records that a requested object is missing or was not deleted. The last failed call explains it. */
   findUnfulfilled(unfulfilled: Violation, trouble: string | undefined): void {
     const { about, check, text: what } = unfulfilled
     const call = check === 'noLeak' && about === undefined ? undefined : this.#lastRefused(about)
@@ -113,7 +113,7 @@ export class Checker {
     this.find({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
   }
 
-  /** Does not count if the same call has succeeded since. */
+  /** Returns the last failed call about the volume that has not succeeded since. */
   #lastRefused(about: string | undefined): ProxiedCall | undefined {
     const calls = this.#about(about)
     return calls.findLast((call, at) => {
@@ -124,9 +124,9 @@ export class Checker {
   }
 
   #callsBefore({ about, check }: Violation): readonly string[] {
-    // Lists do not pass the proxy, and no other call has to do with them.
+    // The checks call ListVolumes without the proxy, and no other call explains a wrong list.
     if (check === 'listed') return []
-    // One request, whatever came before.
+    // A strict check concerns only its own request, which is the last call.
     if (check === 'strict') return this.#ended.slice(-1).map((call) => lineOf(call, this.#options))
     const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
     const all = this.#about(about)
@@ -153,7 +153,7 @@ export class Checker {
   }
 }
 
-/** Returns the same text for findings that differ in names and numbers only. */
+/** Returns a text that is equal for violations that differ in names and numbers only. */
 export function causeOf({ check, text: found, cause }: Violation): string {
   if (cause !== undefined) return `${check} ${cause}`
   return `${check} ${withoutNames(found)}`
@@ -176,7 +176,7 @@ interface Row {
   times: number
 }
 
-/** A call that fails repeatedly in the same way is listed once. */
+/** Groups calls, so that a call that fails several times in the same way is listed once. */
 function inRows(calls: readonly ProxiedCall[]): readonly Row[] {
   const rows: Row[] = []
   for (const call of calls) {

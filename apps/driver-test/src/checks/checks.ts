@@ -1,4 +1,4 @@
-/** The promises of a CSI driver that an observer can check: a name for reports, and a sentence. */
+/** The promises of a CSI driver that the test checks. Each has a name and a sentence for reports. */
 export const CHECKS = {
   idempotence: 'A call that is repeated after it has succeeded succeeds again',
   oneVolume: 'The same name gives the same volume',
@@ -29,8 +29,8 @@ export type CheckName = keyof typeof CHECKS
 export interface Violation {
   readonly check: CheckName
   readonly text: string
-  /** The common text of findings with one cause. Without it findings are compared without names and numbers. */
+  /** A text that all findings with the same cause share. Without it findings are compared without names and numbers. */
   readonly cause?: string
-  /** The volume, or the name of a volume to create. Undefined if no volume is concerned. */
+  /** The ID of the volume, or the name in CreateVolume. Undefined if the violation concerns no volume. */
   readonly about: string | undefined
 }

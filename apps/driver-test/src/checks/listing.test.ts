@@ -6,7 +6,7 @@ import { VolumeTracker } from './volume-tracker.ts'
 const va = { volumeId: 'vol', nodeId: 'a' }
 const listed = (change: Partial<Listed> = {}): Listed => ({ id: 'vol', capacity: 1024n, nodes: ['a'], ...change })
 
-/** A volume that is attached to node a. */
+/** Returns a tracker that knows one volume attached to node a, and a comparison with its lists. */
 function scene() {
   const tracker = new VolumeTracker()
   for (const call of [...created('pvc', 'vol', 1024n), ...answered('ControllerPublishVolume', va)]) tracker.see(call)
@@ -22,8 +22,8 @@ function seenTwice(...volumes: Listed[]): readonly string[] {
   return look(...volumes)
 }
 
-describe('the list', () => {
-  it('passes if it agrees with the answers, also with volumes of others', () => {
+describe('Listing', () => {
+  it('the answer to ListVolumes passes if it agrees with the earlier answers, even with volumes of other users', () => {
     expect(seenTwice(listed(), listed({ id: 'foreign', nodes: ['z'] }))).toEqual([])
   })
 
@@ -35,25 +35,25 @@ describe('the list', () => {
     ],
     ['ended: volume vol is listed on b, where it is not published', [listed({ nodes: ['a', 'b'] })]],
     ['capacity: volume vol has 1024 bytes and is listed with 512', [listed({ capacity: 512n })]],
-  ])('must not differ: %s', (text, volumes) => {
+  ])('the answer to ListVolumes fails with the finding "%s"', (text, volumes) => {
     expect(seenTwice(...volumes)).toEqual([text])
   })
 
-  it('passes without any nodes and sizes', () => {
+  it('the answer to ListVolumes passes without nodes and sizes', () => {
     expect(seenTwice(listed({ nodes: undefined, capacity: 0n }))).toEqual([])
   })
 
-  it('reports each difference once, however long it lasts', () => {
+  it('the answer to ListVolumes causes one finding for a difference, even if the difference lasts', () => {
     const { look } = scene()
     expect([look(), look(), look(), look()].map(({ length }) => length)).toEqual([0, 1, 0, 0])
   })
 
-  it('passes if it is late: a difference that disappears does not count', () => {
+  it('the answer to ListVolumes passes if it is late, because a difference in a single list does not count', () => {
     const { look } = scene()
     expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
   })
 
-  it('does not count against calls that began after its request or still run', () => {
+  it('the answer to ListVolumes passes if it differs because of calls that began after its request or still run', () => {
     const { tracker, listing, look } = scene()
     const { mark } = tracker
     for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)
@@ -62,7 +62,7 @@ describe('the list', () => {
     expect([look(listed({ nodes: ['b'] })), look(listed({ nodes: ['b'] }))].flat()).toEqual([])
   })
 
-  it('fails if it continues to name a deleted volume', () => {
+  it('the answer to ListVolumes fails if it names a deleted volume twice in a row', () => {
     const { tracker, look } = scene()
     for (const call of [
       ...answered('ControllerUnpublishVolume', va),
@@ -76,7 +76,7 @@ describe('the list', () => {
     ])
   })
 
-  it('counts again when the volume was called about between two looks', () => {
+  it('the answer to ListVolumes passes if a call about the volume was sent between two differing lists', () => {
     const { tracker, look } = scene()
     const first = look(listed({ nodes: [] }))
     for (const call of answered('ControllerPublishVolume', va)) tracker.see(call)

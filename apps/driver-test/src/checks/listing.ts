@@ -4,16 +4,16 @@ import { certain, type KnownVolume, type VolumeTracker } from './volume-tracker.
 /** A volume in the answer to ListVolumes. */
 export interface Listed {
   readonly id: string
-  /** 0 if the driver does not report a size. */
+  /** The size in bytes. 0 if the driver does not report a size. */
   readonly capacity: bigint
-  /** Undefined if the driver does not list nodes. */
+  /** The IDs of the nodes to which the volume is published. Undefined if the driver does not list nodes. */
   readonly nodes: readonly string[] | undefined
 }
 
-/** The number of lists in a row that must show a difference, without a call in between. A list may be a little late. */
+/** The number of lists in a row, without a call about the volume, that must show a difference. Lists may be late. */
 const LOOKS = 2
 
-/** Compares the lists of the driver with its answers. */
+/** Compares the answers to ListVolumes with the driver's answers to other calls. */
 export class Listing {
   readonly #tracker: VolumeTracker
   readonly #seen = new Map<string, { readonly changed: number; looks: number }>()
@@ -22,7 +22,7 @@ export class Listing {
     this.#tracker = tracker
   }
 
-  /** `mark`: of the tracker, before the request for the list. Volumes with later calls are left to the next look. */
+  /** Compares a list. `mark` is the tracker's mark before the request. Volumes with later calls are skipped. */
   look(listed: readonly Listed[], mark: number): readonly Violation[] {
     const byId = new Map(listed.map((each) => [each.id, each]))
     const differences = this.#tracker.volumes
@@ -33,7 +33,7 @@ export class Listing {
     return differences.flatMap(({ broken, volume }) => (this.#isOld(broken, volume) ? [broken] : []))
   }
 
-  /** True once, when a difference has been seen often enough. */
+  /** Returns true exactly once, when enough lists in a row have shown the difference. */
   #isOld({ text }: Violation, { changed }: KnownVolume): boolean {
     const before = this.#seen.get(text)
     const entry = before?.changed === changed ? before : { changed, looks: 0 }

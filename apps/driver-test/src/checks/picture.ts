@@ -1,14 +1,14 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import { text } from './volume-tracker.ts'
 
-/** A state of a volume, from the success of one call to that of another. */
+/** A state of a volume, from the success of one call to the success of another call. */
 interface Bar {
   readonly lane: string
   readonly from: number
   readonly to: number | undefined
 }
 
-/** The methods that begin a state, the methods that end it, and the field with the place. */
+/** The states of a volume: the methods that begin and end each state, and the request field with its place. */
 const STATES = [
   { what: 'created', begin: 'CreateVolume', end: 'DeleteVolume', where: '' },
   { what: 'attached', begin: 'ControllerPublishVolume', end: 'ControllerUnpublishVolume', where: 'nodeId' },
@@ -21,7 +21,7 @@ const WIDTH = 640
 const ROW = 22
 const HEAD = 30
 
-/** Returns an SVG that shows the places of a volume over time, by its successful calls. Empty without calls. */
+/** Returns an SVG that shows where a volume was at which time, by its successful calls. Empty without calls. */
 export function pictureOf(calls: readonly ProxiedCall[], shortened: (path: string) => string): string {
   const [first] = calls
   if (first === undefined) return ''

@@ -13,46 +13,46 @@ const publish = (answer: Partial<ProxiedCall> = {}) => answered('ControllerPubli
 const unpublish = (nodeId = 'a') => answered('ControllerUnpublishVolume', { volumeId: 'vol', nodeId })
 const FAILED = 'idempotence: ControllerPublishVolume of vol on a had succeeded, and failed when it was repeated'
 
-describe('a call that is repeated', () => {
-  it('passes if it succeeds again', () => {
+describe('Repetitions', () => {
+  it('a repeated call passes if it succeeds again', () => {
     expect(brokenBy(publish(), publish(), publish())).toEqual([])
   })
 
-  it('fails if it ends with a permanent error after a success', () => {
+  it('a repeated call fails the check if it ends with a permanent error after a success', () => {
     expect(brokenBy(publish(), publish({ code: 6 }))).toEqual([FAILED])
   })
 
-  it('counts as the same call with other secrets', () => {
+  it('a repeated call counts as the same call even if its secrets differ', () => {
     const renewed = answered('ControllerPublishVolume', { ...va, secrets: { token: 'two' } }, { code: 6 })
     expect(brokenBy(publish(), renewed)).toEqual([FAILED])
   })
 
-  it.each([1, 4, 8, 10, 14])('passes if code %i delays it', (code) => {
+  it.each([1, 4, 8, 10, 14])('a repeated call passes with code %i, which asks for a retry', (code) => {
     expect(brokenBy(publish(), publish({ code }), publish({ code }))).toEqual([])
   })
 
-  it.each([2, 13])('passes if it fails once with code %i, and fails if twice in a row', (code) => {
+  it.each([2, 13])('a repeated call passes with code %i once, but not twice in a row', (code) => {
     expect(brokenBy(publish(), publish({ code }), publish(), publish({ code }))).toEqual([])
     expect(brokenBy(publish(), publish({ code }), publish({ code }), publish({ code }))).toEqual([FAILED])
   })
 
-  it('passes if it fails and has never succeeded, or its end is unknown', () => {
+  it('a repeated call passes with any error if the first call failed or got no answer', () => {
     expect(brokenBy(publish({ code: 9 }), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish({ code: undefined }), publish({ code: 9 }))).toEqual([])
   })
 
-  it('counts as another call with other arguments', () => {
+  it('a repeated call counts as another call if its arguments differ', () => {
     expect(brokenBy(publish(), answered('ControllerPublishVolume', { ...va, readonly: true }, { code: 6 }))).toEqual([])
   })
 
-  it('counts as a new call after its effect was undone', () => {
+  it('a repeated call counts as a new call after another call has undone its effect', () => {
     expect(brokenBy(publish(), unpublish(), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish(), unpublish(''), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish(), unpublish('b'), publish({ code: 9 }))).toEqual([FAILED])
     expect(brokenBy(publish(), answered('DeleteVolume', { volumeId: 'vol' }), publish({ code: 5 }))).toEqual([])
   })
 
-  it('counts as a new call while its effect is being undone', () => {
+  it('a repeated call counts as a new call while another call undoes its effect', () => {
     const [begun, ended] = unpublish()
     expect(brokenBy(publish(), [begun], publish({ code: 9 }))).toEqual([])
     expect(brokenBy([begun], publish(), [ended], publish({ code: 9 }))).toEqual([])
@@ -60,7 +60,7 @@ describe('a call that is repeated', () => {
     expect(brokenBy(publish(), [late], [begun, ended], [over])).toEqual([])
   })
 
-  it('must return the same volume for the same name', () => {
+  it('a repeated call fails the check if it returns another volume for the same name', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), created('pvc', 'vol-2', 1n))).toEqual([
       'oneVolume: CreateVolume of pvc gave volume vol-1, and then vol-2',
     ])
@@ -68,7 +68,7 @@ describe('a call that is repeated', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), deleted, created('pvc', 'vol-2', 1n))).toEqual([])
   })
 
-  it('must return the same publish context, in any order', () => {
+  it('a repeated call fails the check if it returns another publish context, but not another order of it', () => {
     const context = (publishContext: object) => publish({ response: { publishContext } })
     expect(brokenBy(context({ a: '1', b: '2' }), context({ b: '2', a: '1' }))).toEqual([])
     expect(brokenBy(context({ device: '/dev/x' }), context({ device: '/dev/y' }))).toEqual([
@@ -76,7 +76,7 @@ describe('a call that is repeated', () => {
     ])
   })
 
-  it('counts for the node service by its paths', () => {
+  it('a repeated call counts as the same call of the node service only if its paths are equal', () => {
     const at = (method: string, targetPath: string, code = 0) =>
       answered(method, { volumeId: 'vol', targetPath, stagingTargetPath: '/s' }, { code })
     const broken = brokenBy(
@@ -96,7 +96,7 @@ describe('a call that is repeated', () => {
     ).toEqual([])
   })
 
-  it('needs no check if CSI does not require its repetition', () => {
+  it('a repeated call passes unchecked if CSI does not require that it can be repeated', () => {
     expect(
       brokenBy([callOf('ListVolumes', {})], answered('ListVolumes', {}), answered('ListVolumes', {}, { code: 9 })),
     ).toEqual([])

@@ -2,9 +2,9 @@ import type { ProxiedCall } from '@csi-sidecars/disturb'
 import type { Violation } from './checks.ts'
 import { text } from './volume-tracker.ts'
 
-/** Codes by which a driver may put off a call that it has answered before. */
+/** The codes by which a driver may ask for a later retry, even if the call has succeeded before. */
 export const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
-/** Codes of a fault of the moment: broken only when it comes again. */
+/** The codes that may be a temporary fault. They break the promise only if they occur twice in a row. */
 export const PERHAPS: ReadonlySet<number> = new Set([2, 13])
 
 const NODE_METHODS = [
@@ -15,7 +15,7 @@ const NODE_METHODS = [
   'NodeExpandVolume',
 ]
 
-/** After a call of the first kind, earlier answers of the other kinds are no longer valid. */
+/** The methods whose effects a method undoes. Earlier successes of these methods then no longer count. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   DeleteVolume: [
     'CreateVolume',
@@ -48,11 +48,11 @@ interface Answered {
  */
 export class Repetitions {
   readonly #answered = new Map<string, Answered>()
-  /** Calls that have succeeded or may have succeeded, by their object. */
+  /** The last call that has succeeded or got no answer, for each volume, node and path. */
   readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
-  /** Calls under way that repeat one that was answered. */
+  /** The running calls that repeat a successful call, by call ID, with that successful call. */
   readonly #repeating = new Map<number, Answered>()
-  /** Volumes by the names under which they were created. */
+  /** The requested name of each created volume, by volume ID. */
   readonly #names = new Map<string, string>()
 
   see(call: ProxiedCall): readonly Violation[] {
@@ -73,13 +73,13 @@ export class Repetitions {
     return broken
   }
 
-  /** Returns the result of an earlier call about the same volume and node, unless another call has reversed it. */
+  /** Returns the result of an earlier equal call for the same volume and node, unless its effect was undone since. */
   earlier(call: ProxiedCall): 'had succeeded' | 'had got no answer' | undefined {
     const effect = this.#effects.get(subjectOf(call))
     return effect && (effect.sure ? 'had succeeded' : 'had got no answer')
   }
 
-  /** This also applies when the call ends, because it may work until then. */
+  /** Drops the calls whose effects this call undoes. It runs at the start and at the end of the call. */
   #forget(call: ProxiedCall): void {
     for (const [key, { call: other }] of this.#answered) {
       if (key !== keyOf(call) && this.#undoes(call, other)) this.#answered.delete(key)
@@ -136,13 +136,13 @@ export function onNode({ request }: ProxiedCall): string {
   return node === '' ? '' : ` on ${node}`
 }
 
-/** A call without a node is about all of them. */
+/** Reports whether two calls concern the same node. A call without a node concerns all nodes. */
 function sameNode(a: ProxiedCall, b: ProxiedCall): boolean {
   const [one, two] = [text(a.request['nodeId']), text(b.request['nodeId'])]
   return one === '' || two === '' || one === two
 }
 
-/** `b` ends what `a` has begun. An unstage, or the deletion of a volume, does so for every path. */
+/** Reports whether `b` undoes `a` by its path. NodeUnstageVolume and DeleteVolume undo calls with any path. */
 function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
   if (!b.method.startsWith('Node') || a.method === 'NodeExpandVolume') return true
   const [one, two] = [a, b].map(({ method, request }) =>
@@ -151,14 +151,14 @@ function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
   return a.method === 'NodePublishVolume' && b.method === 'NodeUnstageVolume' ? true : one === two
 }
 
-/** Returns the changed part of the state, regardless of the other fields. */
+/** Returns a key of the state that a call changes: the method, the volume, the node, the paths and the size. */
 function subjectOf({ method, request }: ProxiedCall): string {
   const fields = ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath']
   const size = request['capacityRange'] as { readonly requiredBytes: bigint } | undefined
   return [method, ...fields.map((field) => text(request[field])), size?.requiredBytes ?? ''].join(' ')
 }
 
-/** Reports whether two requests are equal except for their secrets. */
+/** Returns a key that is equal for equal calls. Secrets are not part of it. */
 function keyOf({ method, request }: ProxiedCall): string {
   return `${method} ${sorted({ ...request, secrets: undefined })}`
 }

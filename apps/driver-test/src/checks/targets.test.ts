@@ -20,8 +20,8 @@ function brokenBy(found: ReturnType<LookAt>, ...calls: readonly (readonly Proxie
   return calls.flat().flatMap((call) => targets.see(call).map(({ check, text }) => `${check}: ${text}`))
 }
 
-describe('the target of a publish', () => {
-  it('exists as a directory, or as a file or device for mode Block', () => {
+describe('Targets', () => {
+  it('the target path of NodePublishVolume passes as a directory, or as a file or device for mode Block', () => {
     expect([brokenBy(directory, publish()), brokenBy(file, publish('block'))].flat()).toEqual([])
   })
 
@@ -30,22 +30,22 @@ describe('the target of a publish', () => {
     ['there is nothing at /t', undefined, 'block'],
     ['there is a directory, not a device, at /t', directory, 'block'],
     ['there is no directory at /t', file, 'mount'],
-  ])('must not be otherwise: %s', (text, found, kind) => {
+  ])('the target path of NodePublishVolume fails if %s', (text, found, kind) => {
     expect(brokenBy(found, publish(kind))).toEqual([`placed: NodePublishVolume of vol succeeded, and ${text}`])
   })
 
-  it('must not exist after the unpublish', () => {
+  it('the target path of NodePublishVolume fails if it still exists after NodeUnpublishVolume', () => {
     expect(brokenBy(undefined, unpublish())).toEqual([])
     expect(brokenBy(directory, unpublish())).toEqual([
       'placed: NodeUnpublishVolume of vol succeeded, and there still is something at /t',
     ])
   })
 
-  it('needs no check after a failed call', () => {
+  it('the target path of NodePublishVolume passes unchecked after a failed call', () => {
     expect([brokenBy(undefined, publish('mount', 13)), brokenBy(directory, unpublish(13))].flat()).toEqual([])
   })
 
-  it('needs no check while an earlier call may still run', () => {
+  it('the target path of NodePublishVolume passes unchecked while an earlier call without an answer may still run', () => {
     const [begun] = publish()
     const lost: typeof begun = { ...begun, end: begun.start + 1 }
     expect(brokenBy(directory, [begun, lost], unpublish())).toEqual([])

@@ -4,15 +4,15 @@ import type { ProxiedCall } from '@csi-sidecars/disturb'
 import type { Violation } from './checks.ts'
 import { text } from './volume-tracker.ts'
 
-/** The kind of file at a path. Links are not followed. */
+/** Returns the kind of file at a path, without following links. Undefined if there is none. */
 export type LookAt = (path: string) => Pick<Stats, 'isDirectory'> | undefined
 
 const lookAt: LookAt = (path) => lstatSync(path, { throwIfNoEntry: false })
 
-/** Looks at the disk in the moment in which a driver says that it is done, before a client acts on that. */
+/** Checks target paths on disk when a driver has answered, before the caller gets the answer. */
 export class Targets {
   readonly #lookAt: LookAt
-  /** Paths of calls that ended without an answer: the driver may still be at work there. */
+  /** The target paths of calls that ended without an answer, with the method. The driver may still work there. */
   readonly #doubtful = new Map<string, string>()
 
   constructor(look: LookAt = lookAt) {

@@ -11,13 +11,13 @@ function trackerOf(calls: readonly ReturnType<typeof callOf>[]): VolumeTracker {
 const publish = { volumeId: 'vol', nodeId: 'a' }
 const made = [...created('pvc', 'vol', 1024n)]
 
-describe('the tracker', () => {
-  it('knows a volume from the answer to its creation', () => {
+describe('VolumeTracker', () => {
+  it('the tracker records a volume from the answer to CreateVolume', () => {
     const [volume] = trackerOf(made).volumes
     expect(volume).toMatchObject({ id: 'vol', name: 'pvc', exists: 'yes', capacity: 1024n, busy: 0 })
   })
 
-  it('knows nothing of a volume whose creation has failed', () => {
+  it('the tracker records no volume if CreateVolume has failed', () => {
     expect(trackerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).volumes).toEqual([])
   })
 
@@ -27,27 +27,27 @@ describe('the tracker', () => {
     { code: 14, unsure: ['pvc'] },
     { code: 3, unsure: [] },
     { code: 0, unsure: [] },
-  ])('after code $code of a creation is unsure of $unsure', ({ code, unsure }) => {
+  ])('$unsure may exist after code $code of a repeated CreateVolume', ({ code, unsure }) => {
     const lost = answered('CreateVolume', { name: 'pvc' }, { code: undefined })
     const named = code === 0 ? { response: { volume: { volumeId: 'vol', capacityBytes: 0n } } } : {}
     const again = answered('CreateVolume', { name: 'pvc' }, { code, ...named })
     expect(trackerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
   })
 
-  it('takes no publish without an id for a volume', () => {
+  it('the tracker records no volume for a publish without a volume ID', () => {
     expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).volumes).toEqual(
       [],
     )
   })
 
-  it('treats a created volume without an ID as uncertain', () => {
+  it('the tracker treats a volume as possibly created if the answer has no ID', () => {
     for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
       const { volumes, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
       expect([volumes, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
     }
   })
 
-  it('treats an attachment as certain after its answer, and as uncertain while it runs and after a failure', () => {
+  it('the tracker treats a volume as attached after a success, and as maybe attached during the call and after a failure', () => {
     const begun = callOf('ControllerPublishVolume', publish)
     expect([...(trackerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
     const done = trackerOf([...made, ...answered('ControllerPublishVolume', publish)])
@@ -56,20 +56,20 @@ describe('the tracker', () => {
     expect([...(failed.get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
   })
 
-  it('stays sure of an attachment while it is asked for again', () => {
+  it('the tracker keeps a volume as attached while the attach is repeated', () => {
     const again = callOf('ControllerPublishVolume', publish)
     const tracker = trackerOf([...made, ...answered('ControllerPublishVolume', publish), again])
     expect(tracker.get('vol')).toMatchObject({ nodes: new Map([['a', 'yes']]), busy: 1 })
   })
 
-  it('forgets an attachment when its end was answered, and doubts it before', () => {
+  it('the tracker treats a volume as maybe attached during a detach, and as not attached after its success', () => {
     const attached = [...made, ...answered('ControllerPublishVolume', publish)]
     const [begun, ended] = answered('ControllerUnpublishVolume', publish)
     expect(trackerOf([...attached, begun]).get('vol')?.nodes).toEqual(new Map([['a', 'maybe']]))
     expect(trackerOf([...attached, begun, ended]).get('vol')?.nodes).toEqual(new Map())
   })
 
-  it('takes a detach without a node for one from all', () => {
+  it('the tracker treats a detach without a node as a detach from all nodes', () => {
     const attached = [
       ...answered('ControllerPublishVolume', publish),
       ...answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'b' }),
@@ -82,7 +82,7 @@ describe('the tracker', () => {
     expect(tracker.get('vol')?.nodes.size).toBe(0)
   })
 
-  it('knows a volume as gone when its deletion was answered, and as new when it is recreated', () => {
+  it('the tracker treats a volume as deleted after a successful DeleteVolume, and as new after another CreateVolume', () => {
     const gone = [...made, ...answered('DeleteVolume', { volumeId: 'vol' })]
     expect(trackerOf(gone).get('vol')?.exists).toBe('no')
     expect(trackerOf([...gone, ...created('other', 'vol', 1n)]).get('vol')).toMatchObject({
@@ -91,13 +91,13 @@ describe('the tracker', () => {
     })
   })
 
-  it('keeps the largest size that was answered', () => {
+  it('the tracker keeps the largest size in the answers', () => {
     const grow = (capacityBytes: bigint) =>
       answered('ControllerExpandVolume', { volumeId: 'vol' }, { response: { capacityBytes } })
     expect(trackerOf([...made, ...grow(4096n), ...grow(2048n)]).get('vol')?.capacity).toBe(4096n)
   })
 
-  it('knows the mounts by their paths', () => {
+  it('the tracker records staged and published volumes by their paths', () => {
     const mount = { volumeId: 'vol', targetPath: '/t', stagingTargetPath: '/s' }
     const tracker = trackerOf([...made, ...answered('NodeStageVolume', mount), ...answered('NodePublishVolume', mount)])
     expect(certain(tracker.get('vol')?.staged ?? new Map())).toEqual(['/s'])
@@ -107,7 +107,7 @@ describe('the tracker', () => {
     expect(tracker.get('vol')).toMatchObject({ staged: new Map(), published: new Map() })
   })
 
-  it('knows a volume that was never created and is published as an inline volume', () => {
+  it('the tracker treats a published volume that was never created as an inline volume', () => {
     const mount = { volumeId: 'csi-1', targetPath: '/t' }
     const tracker = trackerOf([...answered('NodePublishVolume', mount)])
     expect(tracker.get('csi-1')).toMatchObject({ inline: true, exists: 'maybe', published: new Map([['/t', 'yes']]) })

@@ -2,7 +2,7 @@ import { CODES } from '@csi-sidecars/csi'
 import type { CreateVolumeRequest, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 
-/** `maybe` from the start of a call that changes the state until such a call succeeds. */
+/** The certainty of a state: `maybe` from the start of a call that changes the state until such a call succeeds. */
 export type Certainty = 'yes' | 'maybe' | 'no'
 
 /** A volume as the driver's answers describe it. */
@@ -10,7 +10,7 @@ export interface KnownVolume {
   readonly id: string
   readonly name: string
   exists: Certainty
-  /** 0 if the driver does not report a size. */
+  /** The size in bytes. 0 if the driver does not report a size. */
   capacity: bigint
   /** The certainty that the volume is attached, by node ID. */
   readonly nodes: Map<string, Certainty>
@@ -18,23 +18,23 @@ export interface KnownVolume {
   readonly staged: Map<string, Certainty>
   /** The published paths of the volume. */
   readonly published: Map<string, Certainty>
-  /** It is used as a device. */
+  /** The volume has mode Block. */
   readonly block: boolean
-  /** Created by its publish and deleted by its unpublish: no controller knows of it. */
+  /** An inline volume of a pod: NodePublishVolume creates it, and NodeUnpublishVolume deletes it. */
   readonly inline: boolean
-  /** Calls under way. */
+  /** The number of running calls about the volume. */
   busy: number
-  /** The number of the last event about it. */
+  /** The number of the last event about the volume. */
   changed: number
 }
 
-/** The volume of an answer to CreateVolume, unless it has no id. */
+/** Returns the volume in an answer to CreateVolume. Undefined if it has no ID. */
 export function namedVolume(response: ProxiedCall['response']): Volume | undefined {
   const volume = response?.['volume'] as Volume | undefined
   return volume?.volumeId === '' ? undefined : volume
 }
 
-/** The codes after which a driver may still be at work. */
+/** The codes after which a driver may still create the volume. */
 const MAY_CONTINUE: readonly (number | undefined)[] = [
   undefined, // no answer
   CODES.Canceled,
@@ -44,7 +44,7 @@ const MAY_CONTINUE: readonly (number | undefined)[] = [
   CODES.Unavailable,
 ]
 
-/** Reads every call and records the state that the driver has reported. */
+/** Records the state of each volume from all CSI calls and their answers. */
 export class VolumeTracker {
   readonly #volumes = new Map<string, KnownVolume>()
   readonly #unsure = new Map<string, CreateVolumeRequest>()
@@ -54,7 +54,7 @@ export class VolumeTracker {
     return [...this.#volumes.values()]
   }
 
-  /** Requests whose answers did not name a volume. Such a volume may exist. */
+  /** The CreateVolume requests without a clear answer. Their volumes may exist. */
   get unsure(): readonly CreateVolumeRequest[] {
     return [...this.#unsure.values()]
   }
@@ -63,7 +63,7 @@ export class VolumeTracker {
     return this.#volumes.get(id)
   }
 
-  /** The number of the last event. A state that has not changed since is settled. */
+  /** The number of the last event. A volume whose `changed` is not higher has not changed since. */
   get mark(): number {
     return this.#count
   }
@@ -80,7 +80,7 @@ export class VolumeTracker {
     if (volume.inline) volume.exists = volume.published.size > 0 ? 'maybe' : 'no'
   }
 
-  /** A publish of an unknown volume creates it. */
+  /** Records an inline volume for a publish of an unknown volume. */
   #inlineVolume({ method, request }: ProxiedCall): KnownVolume | undefined {
     const id = text(request['volumeId'])
     if (method !== 'NodePublishVolume' || id === '') return undefined
@@ -92,7 +92,7 @@ export class VolumeTracker {
   #onCreate({ request, response, code }: ProxiedCall): void {
     const name = text(request['name'])
     const made = code === 0 ? namedVolume(response) : undefined
-    // The proxy has decoded it as the request of its method.
+    // The cast is safe, because the proxy has decoded the request as a CreateVolumeRequest.
     if (MAY_CONTINUE.includes(code) || (code === 0 && made === undefined))
       this.#unsure.set(name, request as unknown as CreateVolumeRequest)
     else this.#unsure.delete(name)
@@ -141,7 +141,7 @@ export class VolumeTracker {
   }
 }
 
-/** The state of a volume without any call. */
+/** Returns the state of a volume before any call. */
 function unused() {
   return { nodes: new Map(), staged: new Map(), published: new Map(), busy: 0, changed: 0 }
 }
@@ -151,7 +151,7 @@ function isBlock(capabilities: unknown): boolean {
   return all.some(({ accessType }) => accessType?.$case === 'block')
 }
 
-/** The keys of a map that are so for certain. */
+/** Returns the keys whose certainty is `yes`. */
 export function certain(map: ReadonlyMap<string, Certainty>): readonly string[] {
   return [...map].flatMap(([key, certainty]) => (certainty === 'yes' ? [key] : []))
 }

@@ -47,8 +47,8 @@ function refuse(driver: CsiDriver, method: string, text: string): void {
   })
 }
 
-describe('the abilities of a driver', () => {
-  it('come from trials that leave nothing', async () => {
+describe('learnAbilities', () => {
+  it('the abilities of a driver come from trials that leave no volume at the driver', async () => {
     const driver = await start()
     const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
@@ -67,7 +67,7 @@ describe('the abilities of a driver', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it('include modification with accepted attributes', async () => {
+  it('the abilities of a driver include modification if the driver accepts the attributes', async () => {
     const driver = await start({ mutableParameters: ['tier'] })
     const attributes = [{ tier: 'gold' }, { tier: 'silver' }]
     const { can, leftOut } = await learn(driver, { attributes })
@@ -79,7 +79,7 @@ describe('the abilities of a driver', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it("exclude refused abilities, with the driver's error message, and unrequested ones", async () => {
+  it('the abilities of a driver exclude abilities that the driver refuses, with its error message, or that the user excludes', async () => {
     const driver = await start()
     driver.script('CreateVolume', ({ volumeCapabilities: [capability], name }: CreateVolumeRequest) => {
       if (capability?.accessType?.$case === 'block') throw new DriverFailure('INVALID_ARGUMENT', 'no raw volumes here')
@@ -93,7 +93,7 @@ describe('the abilities of a driver', () => {
     expect(leftOut).toContain('volumes of several nodes: not among --capabilities')
   })
 
-  it('leaves out what the driver lacks', async () => {
+  it('the abilities of a driver exclude abilities whose capability the driver lacks, with a reason', async () => {
     const driver = await start({ controller: ['CREATE_DELETE_VOLUME'] })
     const { can, leftOut } = await learn(driver, { nodeIds: ['a'], crash: false })
     expect(can).toMatchObject({ expand: false, crash: false, methods: ['CreateVolume', 'DeleteVolume'] })
@@ -108,7 +108,7 @@ describe('the abilities of a driver', () => {
     )
   })
 
-  it('include clones if the driver supports them, and the trial leaves nothing', async () => {
+  it('the abilities of a driver include clones if the driver creates one in a trial, which leaves no volume', async () => {
     const driver = await start()
     driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
     expect((await learn(driver)).can.clone).toBe(true)
@@ -122,7 +122,7 @@ describe('the abilities of a driver', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it('include zones if the driver and its nodes report them', async () => {
+  it('the abilities of a driver include zones if the driver and its nodes report a topology', async () => {
     const driver = await start({ plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] })
     expect((await learn(driver)).leftOut).toContain('topology: no node says where it is; --node asks them')
     driver.settings.topology = { zone: 'east' }
@@ -131,7 +131,7 @@ describe('the abilities of a driver', () => {
     expect((await learn(driver, { nodeIds: [], capabilities: ['block'] })).can.zones).toBeUndefined()
   })
 
-  it("calls nodes that have sockets of their own, and keeps to the driver's CSIDriver", async () => {
+  it('the abilities of a driver include node calls if the nodes have sockets, and follow the given CSIDriver', async () => {
     const driver = await start()
     const node = await openDriver({ address: driver.address, clock: systemClock, log: silentLogger, signal })
     const info = { nodeId: 'n', maxVolumesPerNode: 0n, accessibleTopology: undefined }
@@ -147,7 +147,7 @@ describe('the abilities of a driver', () => {
     expect(without.leftOut).toContain('inline volumes: no --csidriver has Ephemeral among its volumeLifecycleModes')
   })
 
-  it('do not exist if the driver creates no volumes', async () => {
+  it('the abilities of a driver cause an error if the driver creates no volumes', async () => {
     const driver = await start()
     refuse(driver, 'CreateVolume', 'parameter pool is required')
     await expect(learn(driver)).rejects.toThrow(
@@ -160,7 +160,7 @@ describe('the abilities of a driver', () => {
     await expect(learn(other)).rejects.toThrow('lacks CREATE_DELETE_VOLUME')
   })
 
-  it('need a node: the node of the node service, or the named nodes', async () => {
+  it('the abilities of a driver need NodeGetInfo or the flag `--node-ids` for the nodes', async () => {
     const driver = await start()
     expect((await learn(driver, { nodeIds: [] })).nodes.map(({ nodeId }) => nodeId)).toEqual(['node-1'])
     refuse(driver, 'NodeGetInfo', 'there is none')
@@ -170,8 +170,8 @@ describe('the abilities of a driver', () => {
   })
 })
 
-describe('the list of a driver', () => {
-  it('comes page by page', async () => {
+describe('listVolumes', () => {
+  it("the driver's list of volumes consists of all its pages", async () => {
     const driver = await start()
     driver.volumes.add({ name: 'one', capacityBytes: 1n })
     driver.volumes.add({ name: 'two', capacityBytes: 2n })
@@ -191,7 +191,7 @@ describe('the list of a driver', () => {
     direct.close()
   })
 
-  it('counts as missing, with the reason, if it has no end or fails', async () => {
+  it("the driver's list becomes a failure with a reason after an error or 1000 pages", async () => {
     const driver = await start()
     const direct = await open(driver)
     refuse(driver, 'ListVolumes', 'never')

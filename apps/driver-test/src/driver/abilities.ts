@@ -16,7 +16,7 @@ import { nodeLacks, nodeMethods, type OwnNode, OwnNodes } from './nodes.ts'
 import { retrying } from './retrying-client.ts'
 import { Tries, type TryParts } from './tries.ts'
 
-/** The abilities that the test can try with this driver, and the reasons against the others. */
+/** The abilities that the test uses with this driver, and the reasons why it does not use others. */
 export interface Abilities {
   readonly can: DriverCan
   readonly nodes: readonly NodeGetInfoResponse[]
@@ -28,16 +28,16 @@ export interface AbilityOptions
     Pick<TestOptions, 'nodeIds' | 'capabilities'>,
     Partial<Pick<TestOptions, 'attributes'>> {
   readonly address: string
-  /** Node services with sockets of their own; empty: it is emulated. */
+  /** The node services with separate sockets. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
   readonly csiDriver: CSIDriver | undefined
-  /** The driver may be killed. */
+  /** The test may kill the driver. */
   readonly crash: boolean
-  /** Called before each trial, with the tried ability. */
+  /** Called before each trial, with the ability that is tried. */
   readonly onTrial?: (what: string) => void
 }
 
-/** Asks the driver, and creates a volume of each kind as a trial. Throws when it cannot be tested at all. */
+/** Reads the driver's capabilities and creates a volume of each kind as a trial. Throws if no test is possible. */
 export async function learnAbilities(driver: Driver, options: AbilityOptions, signal: AbortSignal): Promise<Abilities> {
   const { controller, plugin } = driver.capabilities
   const { address, crash, capabilities, csiDriver, onTrial } = options
@@ -139,7 +139,7 @@ async function learnNodes(
   }
 }
 
-/** Returns groups of nodes that the driver reports to be in one place. Empty if a node reports no place. */
+/** Returns the groups of nodes with the same topology. Empty if a node reports no topology. */
 export function zonesOf(nodes: readonly NodeGetInfoResponse[]): readonly Zone[] {
   const zones = new Map<string, { nodes: string[]; segments: Readonly<Record<string, string>> }>()
   for (const [index, { accessibleTopology }] of nodes.entries()) {

@@ -15,7 +15,7 @@ import { OwnNodes } from './nodes.ts'
 const { signal } = new AbortController()
 
 it.each([{ wasMade: true }, { wasMade: false }])(
-  'nothing is left of a volume whose creation was not answered, created: $wasMade',
+  'a volume whose CreateVolume got no answer is deleted, or never existed (created: $wasMade)',
   async ({ wasMade }) => {
     await using stack = new AsyncDisposableStack()
     const directory = await mkdtemp(join(tmpdir(), 'clear-up-'))

@@ -14,21 +14,21 @@ import { retrying } from './retrying-client.ts'
 const CALL_MS = 30_000
 
 interface ClearUpParts {
-  /** The controller, past the proxy. */
+  /** The controller service, called without the proxy. */
   readonly driver: Driver
   readonly nodes: OwnNodes
   readonly clock: Clock
   readonly tracker: VolumeTracker
 }
 
-/** Unmounts, detaches and deletes what a run has left at the driver. Returns what could not be, and why. */
+/** Unmounts, detaches and deletes the remaining volumes of a run. Returns the failures, one text for each volume. */
 export async function clearUp({ tracker, ...parts }: ClearUpParts, signal: AbortSignal): Promise<readonly string[]> {
   const left: string[] = []
   for (const request of tracker.unsure) {
     try {
       await retrying({ clock: parts.clock, signal }, () => undo(request, parts.driver, signal))
     } catch (error) {
-      // A volume whose creation was refused for good does not exist.
+      // A permanent refusal of CreateVolume means that the volume does not exist.
       if (!classify(error).final) left.push(`volume ${request.name}: ${messageOf(error)}`)
     }
   }
@@ -46,7 +46,7 @@ export async function clearUp({ tracker, ...parts }: ClearUpParts, signal: Abort
   return left
 }
 
-/** Only the answer to the same request names the volume. If the volume does not exist, this call creates it. */
+/** Repeats a CreateVolume without an answer, to learn the ID, and deletes the volume. The repetition may create it. */
 async function undo(request: CreateVolumeRequest, driver: Driver, signal: AbortSignal): Promise<void> {
   const limits = { timeoutMs: CALL_MS, signal }
   const { volume } = await driver.call(CreateVolume, request, limits)

@@ -22,20 +22,20 @@ function violations(calls: readonly (readonly ProxiedCall[])[], attaches = true)
   return rules.violations
 }
 
-describe('the rules of the cluster', () => {
-  it('accept attach, stage, publish, and their reversal', () => {
+describe('ClusterRules', () => {
+  it('the cluster rules accept attach, stage, publish, and their reversal', () => {
     const back = [answered('NodeUnpublishVolume', about), answered('NodeUnstageVolume', about)]
     expect(violations([made, attached, staged, published, ...back])).toEqual([])
   })
 
-  it('want a volume attached to the node before it is staged there, where the driver attaches', () => {
+  it('the cluster rules require an attach to the node before the stage, if the driver attaches', () => {
     expect(violations([made, staged])).toEqual(['NodeStageVolume of vol was called while it is not attached to a'])
     expect(violations([made, staged], false)).toEqual([])
     const elsewhere = answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'b' })
     expect(violations([made, elsewhere, staged])).toHaveLength(1)
   })
 
-  it('want it staged before it is published, or attached where nothing is staged', () => {
+  it('the cluster rules require a stage before the publish, or an attach if the driver does not stage', () => {
     expect(violations([made, attached, published])).toEqual([
       'NodePublishVolume of vol was called while it is not staged on a',
     ])
@@ -44,7 +44,7 @@ describe('the rules of the cluster', () => {
     expect(violations([made, [bare]])).toEqual(['NodePublishVolume of vol was called while it is not attached to a'])
   })
 
-  it('want it unpublished before it is unstaged, on that node', () => {
+  it('the cluster rules require an unpublish before the unstage on the same node', () => {
     const unstage = [callOf('NodeUnstageVolume', about)]
     expect(violations([made, attached, staged, published, unstage])).toEqual([
       'NodeUnstageVolume of vol was called while it is published on a',
@@ -53,7 +53,7 @@ describe('the rules of the cluster', () => {
     expect(violations([made, attached, staged, published, other])).toEqual([])
   })
 
-  it('ignore a volume that a pod declares itself', () => {
+  it('the cluster rules ignore inline volumes', () => {
     const inline = answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: about.targetPath })
     expect(violations([inline, inline])).toEqual([])
   })

@@ -3,14 +3,14 @@ import { certain, type KnownVolume, text, type VolumeTracker } from '../checks/v
 import type { OwnNodes } from './nodes.ts'
 
 /**
- * The rules of CSI for callers of a node service. A driver is not responsible if its caller breaks one, so the caller
- * is watched too.
+ * Checks that the cluster keeps the rules of CSI for callers of a node service. A violation is a fault of the cluster,
+ * not of the driver.
  */
 export class ClusterRules {
   readonly violations: string[] = []
   readonly #tracker: VolumeTracker
   readonly #nodes: OwnNodes
-  /** The driver has a call to attach volumes. */
+  /** The driver has ControllerPublishVolume. */
   readonly #attaches: boolean
 
   constructor(tracker: VolumeTracker, nodes: OwnNodes, attaches: boolean) {
@@ -19,7 +19,7 @@ export class ClusterRules {
     this.#attaches = attaches
   }
 
-  /** Checks the rules before the tracker records the call. */
+  /** Checks the start of a call. It must run before the tracker records the call. */
   see(call: ProxiedCall): void {
     const volume = this.#tracker.get(text(call.request['volumeId']))
     if (call.end !== undefined || volume === undefined || volume.inline) return

@@ -8,25 +8,25 @@ export interface Reply<R> {
   /** The gRPC code. */
   readonly code: number
   readonly message: string
-  /** Undefined if the call failed. */
+  /** The answer of the driver. Undefined if the call failed. */
   readonly response: R | undefined
 }
 
 interface DirectCallsParts {
   readonly clock: Clock
-  /** Called as a proxy calls it: when a call begins and when it has ended. */
+  /** Called when a call begins and when it has ended, like the listener of the proxy. */
   readonly report: (call: ProxiedCall) => void
   readonly signal: AbortSignal
 }
 
 const CALL_MS = 60_000
-/** How long a driver may be away. */
+/** The time for which calls are repeated while the driver is unavailable. */
 const LOST_MS = 30_000
 
-/** Below the numbers that a proxy gives. */
+/** The ID of the last direct call. It is negative, because the proxy gives positive IDs. */
 let lastId = 0
 
-/** Calls the driver past the sidecars. The checks see these calls like all others. */
+/** Calls the driver directly, without the sidecars. The checks get these calls like all other calls. */
 export class DirectCalls {
   readonly #parts: DirectCallsParts
 
@@ -34,7 +34,7 @@ export class DirectCalls {
     this.#parts = parts
   }
 
-  /** Its answer, whatever it is. A driver that is away is asked again. */
+  /** Calls the driver and returns its answer, even if the call fails. Repeats the call while it is unavailable. */
   async ask<Q extends object, R extends object>(
     driver: Driver,
     method: UnaryMethod<Q, R>,

@@ -7,7 +7,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, it } from '@jest/globals'
 import { DriverGoneError, refuseServed, startDriverProcesses } from './driver-process.ts'
 
-it('a driver is not started where something answers already', async () => {
+it('a driver is not started if another process already listens on its socket', async () => {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'served-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))
@@ -19,7 +19,7 @@ it('a driver is not started where something answers already', async () => {
   )
 })
 
-it('a driver that ends again and again is gone', async () => {
+it('a driver that ends eight times in a row is reported as gone', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gone-'))
   const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
   const own = await startDriverProcesses(['sh -c "exit 3"'], parts)
@@ -33,10 +33,10 @@ it('a driver that ends again and again is gone', async () => {
   }
 }, 30_000)
 
-it('a driver that a trial has ended is not gone', async () => {
+it('a driver that ended only before the watch began is not reported as gone', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'ended-'))
   const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
-  // Ends nine times, and stays up from then on.
+  // The driver ends nine times, and then runs for a minute.
   const count = join(directory, 'count')
   const script = `echo >>${count}; [ $(wc -l <${count}) -gt 9 ] && exec sleep 60; exit 3`
   const own = await startDriverProcesses([`sh -c '${script}'`], parts)

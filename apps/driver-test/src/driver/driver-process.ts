@@ -4,30 +4,30 @@ import { startSidecar } from '@csi-sidecars/devcluster'
 import type { Logger } from '@csi-sidecars/telemetry'
 
 export interface DriverProcessOptions {
-  /** `exec` lets the driver replace the shell. */
+  /** The shell command that starts the driver. */
   readonly command: string
   readonly logFile: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The driver under test as processes of ours: killed at will, and started again whenever it has ended. */
+/** The processes of a driver that the test has started. They start again whenever they end. */
 export interface DriverProcess {
-  /** Kills the next of the driver's processes with SIGKILL. */
+  /** Kills one of the driver's processes with SIGKILL, each time the next one. */
   kill(): void
-  /** The same for all of its processes at once. */
+  /** Kills all processes of the driver with SIGKILL. */
   killAll(): void
-  /** Calls the listener with how it has ended unless it was killed. Returns the undo. */
+  /** Calls the listener when a process has ended by itself, with its exit code or signal. Returns the undo. */
   watchDeaths(listener: (how: string) => void): () => void
   /**
-   * Aborted when one of them ends by itself again and again: the test cannot continue. Counts from the call on, because
-   * a trial of one ability may end a driver that is able to do the rest.
+   * Returns a signal that is aborted when a process ends by itself eight times in a row, because then the test cannot
+   * continue. Ends before this call do not count: the trial of one ability may end a driver that has the others.
    */
   watchGone(): AbortSignal
   stop(): Promise<void>
 }
 
-/** Throws if another driver already listens on the socket. */
+/** Throws if a process already listens on one of the sockets. */
 export async function refuseServed(addresses: readonly string[]): Promise<void> {
   for (const address of addresses) {
     const socket = connect(address.replace(/^unix:\/\//, ''))
@@ -43,19 +43,19 @@ export async function refuseServed(addresses: readonly string[]): Promise<void> 
   }
 }
 
-/** A driver that ends by itself so often in a row, each time within this time, is gone. */
+/** A driver is gone if it ends by itself this often in a row, each time within `SOON_MS` after the last end. */
 const MOST_ENDS = 8
 const SOON_MS = 10_000
 
-/** Ends a test whose driver does not stay up. */
+/** The error of a test whose driver does not stay up. */
 export class DriverGoneError extends Error {
   override readonly name = 'DriverGoneError'
 }
 
-/** The pauses before a killed driver starts again. */
+/** The back-off before a driver starts again. */
 const RESTART = { initialMs: 200, maxMs: 1_000 }
 
-/** Several processes of one driver, its controller and its nodes for instance: each kill affects the next of them. */
+/** Starts the processes of one driver, for example its controller service and its node services. */
 export async function startDriverProcesses(
   commands: readonly string[],
   parts: Omit<DriverProcessOptions, 'command'>,
@@ -94,7 +94,7 @@ export async function startDriverProcesses(
 
 type OneProcess = Omit<DriverProcess, 'killAll' | 'watchGone'>
 
-/** A listener of deaths that reports the driver gone. */
+/** Returns a listener for ends of a process. It calls `report` after too many ends in a row. */
 function endsInARow(clock: Clock, report: (error: DriverGoneError) => void): (how: string) => void {
   let endedAt = clock.monotonic()
   let ends = 0

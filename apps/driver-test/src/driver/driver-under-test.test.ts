@@ -17,13 +17,13 @@ import { OwnNodes } from './nodes.ts'
 const { signal } = new AbortController()
 
 interface Seen {
-  /** The results of the looks at the mounts, one after the other. The last one stays. */
+  /** The mounts that each check finds, in order. The last entry applies to all further checks. */
   readonly looks?: readonly (readonly string[])[]
-  /** A volume was created, and is deleted after so many milliseconds. */
+  /** The time after which a created volume is deleted. Undefined: no volume was created. */
   readonly deletedAfterMs?: number
 }
 
-/** Returns the remaining volumes of a driver that cannot list volumes. */
+/** Returns the remaining volumes and mounts of a driver that cannot list volumes. */
 async function left({ looks = [], deletedAfterMs }: Seen): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'left-'))
@@ -57,18 +57,18 @@ async function left({ looks = [], deletedAfterMs }: Seen): Promise<readonly stri
   return found
 }
 
-it('a mount may go after the volume is deleted, because nothing waits for an unstage', async () => {
+it('a mount may disappear after the deletion of its volume, which does not wait for the unstage', async () => {
   expect(await left({ looks: [['/n/globalmount'], []] })).toEqual([])
 })
 
-it('a mount that stays is left', async () => {
+it('a mount that stays is reported', async () => {
   expect(await left({ looks: [['/n/globalmount']] })).toEqual(['/n/globalmount is still mounted'])
 })
 
-it('a volume may disappear until a provisioner repeats its call', async () => {
+it('a volume may be deleted by a repeated call of the provisioner', async () => {
   expect(await left({ deletedAfterMs: 12_000 })).toEqual([])
 })
 
-it('a volume that nothing deletes is left', async () => {
+it('a volume that is not deleted in time is reported', async () => {
   expect(await left({ deletedAfterMs: 59_000 })).toEqual(['volume vol was created and never deleted'])
 })

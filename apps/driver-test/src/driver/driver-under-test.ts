@@ -14,35 +14,35 @@ import type { OwnNodes } from './nodes.ts'
 import { UsageLooks } from './stats.ts'
 
 export interface DriverUnderTestParts {
-  /** Connected to the driver itself, past the proxy. */
+  /** A connection to the driver without the proxy. */
   readonly direct: Driver
   readonly nodes: OwnNodes
   /** Returns the mounts below a folder. */
   readonly mountsBelow: (folder: string) => Promise<readonly string[]>
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly checker: Checker
-  /** The rules that the cluster must keep. */
+  /** The checks of the cluster's own calls. */
   readonly rules: ClusterRules
   readonly clock: Clock
   /** The process of the driver, if the test has started it. */
   readonly own: Pick<DriverProcess, 'kill' | 'killAll'> | undefined
 }
 
-/** Faults that may wait for a call of their method. */
+/** The most faults of one method that wait for its calls. */
 const MOST_WAITING = 8
-/** The pause between two looks at the driver's list. */
+/** The pause between two ListVolumes calls. */
 const LOOK_MS = 1_000
-/** A call's answer is through by then. */
+/** The time between the answer of a call and the kill after it. The caller has the answer by then. */
 const KILL_MS = 20
-/** Time after a kill in which the test can see a loss, before the sidecars repeat the work. */
+/** The pause between ListVolumes calls after a kill. They find lost volumes before the sidecars repeat their work. */
 const SOON_MS = 500
 const SOON_LOOKS = 4
-/** Number of looks at the list when everything has converged. */
+/** The number of ListVolumes calls after everything has converged. */
 const LAST_LOOKS = 3
-/** The number of refused lists in a row that count as a failure. */
+/** The number of failed ListVolumes calls in a row that are a finding. */
 const REFUSALS = 2
 
-/** A driver under test behind its proxy. It injects faults and observes the calls. */
+/** The driver under test behind its proxy. This class injects faults and passes the calls to the checks. */
 export class DriverUnderTest implements ChaosDriver {
   readonly name: string
   readonly inlineAttributes: Readonly<Record<string, string>>
@@ -51,11 +51,11 @@ export class DriverUnderTest implements ChaosDriver {
   readonly #faults = new Map<string, CallFault[]>()
   readonly #listeners = new Set<(call: ProxiedCall) => void>()
   readonly #usage: UsageLooks
-  /** Volumes in the first list belong to other users. */
+  /** The IDs in the first list. These volumes belong to other users. */
   #foreign: ReadonlySet<string> = new Set()
   #soonLooks = 0
   #calm = false
-  /** Lists in a row that the driver has refused. */
+  /** The number of failed ListVolumes calls in a row. */
   #refusals = 0
 
   constructor(parts: DriverUnderTestParts) {
@@ -64,7 +64,7 @@ export class DriverUnderTest implements ChaosDriver {
     this.#usage = new UsageLooks(checker.tracker, nodes)
     this.name = direct.name
     this.inlineAttributes = parts.inlineAttributes
-    // The supervisor of the driver decides when it comes back.
+    // `DriverProcess` starts the driver again with its own back-off.
     if (own !== undefined) this.crash = async () => own.kill()
   }
 
@@ -72,8 +72,8 @@ export class DriverUnderTest implements ChaosDriver {
   readonly choose: ChooseFault = ({ method }) => this.#faults.get(method)?.shift()
 
   /**
-   * The proxy calls this. The checker sees the start of a call last and its end first, because it needs the state
-   * before the call.
+   * The proxy calls this at the start and at the end of each call. The listeners read the state of the checker. They
+   * need the state before the start, and the state after the end.
    */
   readonly report = (call: ProxiedCall): void => {
     this.#parts.rules.see(call)
@@ -83,7 +83,7 @@ export class DriverUnderTest implements ChaosDriver {
     else if (call.fault === 'kill' && !this.#calm) this.#killAfter(call)
   }
 
-  /** A kill waits for a call that succeeds. */
+  /** Kills the driver shortly after a successful call. After a failed call the kill waits for the next call. */
   #killAfter({ code, method }: ProxiedCall): void {
     if (code !== 0) return this.breakCall(method, { do: 'kill' })
     this.#parts.clock.schedule(KILL_MS, () => {
@@ -93,7 +93,7 @@ export class DriverUnderTest implements ChaosDriver {
     })
   }
 
-  /** The proxy asks this: a detach may be repeated if the volume was not attached since. */
+  /** The proxy asks this before it repeats a detach late. It must not if the volume was attached again. */
   readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
     const volume = this.#parts.checker.tracker.get(text(request['volumeId']))
     const node = text(request['nodeId'])
@@ -109,7 +109,7 @@ export class DriverUnderTest implements ChaosDriver {
     return certain(this.#parts.checker.tracker.get(volumeId)?.nodes ?? new Map())
   }
 
-  /** If the node service is emulated, only the cluster knows its mounts. */
+  /** Returns the staged and published paths. Empty if the node service is emulated, because the proxy has no calls. */
   mountedOn(nodeId: string, volumeId: string): readonly string[] {
     const { checker, nodes } = this.#parts
     const volume = checker.tracker.get(volumeId)
@@ -127,14 +127,14 @@ export class DriverUnderTest implements ChaosDriver {
     this.#faults.clear()
   }
 
-  /** Records the volumes of others, before the test creates any. */
+  /** Records the volumes of other users. It must run before the test creates volumes. */
   async begin(signal: AbortSignal): Promise<void> {
     const { direct } = this.#parts
     if (!canList(direct)) return
     this.#foreign = new Set((await this.#list(signal))?.map(({ id }) => id))
   }
 
-  /** Looks at the driver's list again and again, until the signal. */
+  /** Calls ListVolumes and NodeGetVolumeStats periodically until the signal is aborted. */
   async watchList(signal: AbortSignal): Promise<void> {
     try {
       for (;;) {
@@ -160,7 +160,7 @@ export class DriverUnderTest implements ChaosDriver {
     if (listed !== undefined) checker.look(listed, mark)
   }
 
-  /** Undefined when the driver did not list its volumes. */
+  /** Returns the volumes in the driver's list. Undefined if the call has failed. */
   async #list(signal: AbortSignal): Promise<readonly Listed[] | undefined> {
     const { direct, checker } = this.#parts
     const answer = await listVolumes(direct, signal)
@@ -177,7 +177,7 @@ export class DriverUnderTest implements ChaosDriver {
     return [...(await this.#leftVolumes(signal)), ...(await this.#leftMounts(signal))]
   }
 
-  /** Mounts in the folders of the nodes. A volume may be deleted before its node has unstaged it. */
+  /** Returns the remaining mounts. They get time to disappear, because a deletion may precede the unstage. */
   async #leftMounts(signal: AbortSignal): Promise<readonly string[]> {
     const { nodes, mountsBelow, clock } = this.#parts
     const mounted = await leftAtLast(() => mountsBelow(nodes.folder), clock, signal)

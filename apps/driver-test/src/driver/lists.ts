@@ -9,7 +9,7 @@ import type { Listed } from '../checks/listing.ts'
 import { LATER } from '../checks/repetition.ts'
 
 const LIST_MS = 30_000
-/** The most pages of one list. A driver that gives more repeats itself. */
+/** The most pages of one list. A list with more pages is treated as endless. */
 const MOST_PAGES = 1_000
 
 export function canList(driver: Driver): boolean {
@@ -23,9 +23,9 @@ export function listsNodes(driver: Driver): boolean {
 /** The volumes in the driver's list, or the reason why there is no list. */
 export type ListAnswer =
   | { readonly is: 'list'; readonly volumes: readonly Listed[] }
-  | { readonly is: 'failure'; readonly why: string /** It may do so in a moment. */; readonly later: boolean }
+  | { readonly is: 'failure'; readonly why: string /** The driver asks for a retry. */; readonly later: boolean }
 
-/** All volumes that the driver lists. */
+/** Reads all pages of the driver's list of volumes. */
 export async function listVolumes(driver: Driver, signal: AbortSignal): Promise<ListAnswer> {
   const entries: ListVolumesResponse_Entry[] = []
   let startingToken = ''
@@ -54,15 +54,15 @@ function listed({ volume, status }: ListVolumesResponse_Entry, withNodes: boolea
   }
 }
 
-/** How many looks may still see a deleted volume: a provisioner repeats a call after ten seconds at most. */
+/** The number of checks for remaining objects. A provisioner may need ten seconds until it repeats a deletion. */
 const GONE_LOOKS = 20
 const GONE_MS = 60_000
-/** The pause between two looks. */
+/** The pause between two checks. */
 const GONE_LOOK_MS = 1_000
 
 /**
- * Returns the objects of the last look, after they had time to disappear. Undefined if no look could see whether
- * objects remain.
+ * Repeats `look` until it returns no objects or the time is over. Returns its last list of objects. Undefined if it
+ * never returned a list.
  */
 export async function leftAtLast(
   look: () => Promise<readonly string[] | undefined>,

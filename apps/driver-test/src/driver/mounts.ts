@@ -25,15 +25,15 @@ export async function mountsBelow(folder: string, list = MOUNTS): Promise<readon
   return all.flatMap(({ point }) => (point.startsWith(`${folder}/`) ? [point] : []))
 }
 
-/** Returns the last mount at the path. Undefined if nothing is mounted there. */
+/** Returns the options of the last mount at the path. Undefined if nothing is mounted there. */
 export async function mountOptions(path: string, list = MOUNTS): Promise<ReadonlySet<string> | undefined> {
   const all = await mounts(list)
   return all.findLast(({ point }) => point === path)?.options
 }
 
 /**
- * Removes a folder of the test unless it contains a mount, because the content of the volume would be removed. Returns
- * false if the folder remains. A driver that runs as root may leave files that we cannot remove.
+ * Removes a folder of the test, but not if it contains a mount, because the files of the volume would be removed.
+ * Returns false if the folder remains, for example because a driver that runs as root has left files.
  */
 export async function removeFolder(folder: string, list = MOUNTS): Promise<boolean> {
   if ((await mountsBelow(folder, list)).length > 0) return false
@@ -43,7 +43,7 @@ export async function removeFolder(folder: string, list = MOUNTS): Promise<boole
   )
 }
 
-/** Blanks and the like are written as three octal digits. */
+/** Decodes a path of the mount list, in which blanks and other characters are three octal digits. */
 function unescaped(path: string): string {
   return path.replaceAll(/\\([0-7]{3})/g, (_whole, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
 }

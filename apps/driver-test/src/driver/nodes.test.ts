@@ -34,8 +34,8 @@ const open = (...drivers: readonly CsiDriver[]) =>
     signal,
   )
 
-describe('node services with sockets of their own', () => {
-  it('name their nodes', async () => {
+describe('openOwnNodes', () => {
+  it('node services with separate sockets provide the node IDs and topologies', async () => {
     const nodes = await open(await start('a'), await start('b', { topology: { zone: 'east' } }))
     expect(nodes.map(({ info }) => [info.nodeId, info.accessibleTopology?.segments])).toEqual([
       ['a', undefined],
@@ -43,7 +43,7 @@ describe('node services with sockets of their own', () => {
     ])
   })
 
-  it('must be of one driver, and of different nodes', async () => {
+  it('node services with separate sockets cause an error if they belong to another driver or to the same node', async () => {
     const a = await start('a')
     await expect(open(await start('b', { name: 'other' }))).rejects.toThrow(
       /b.sock calls itself other, and that of the controller csi.example.com$/,
@@ -56,7 +56,7 @@ describe('node services with sockets of their own', () => {
     await expect(open(a)).rejects.toThrow(/a.sock does not answer NodeGetInfo: .*who knows/)
   })
 
-  it('get folders that identify their paths', () => {
+  it('node services with separate sockets use one folder each, by which a path identifies its node', () => {
     const nodes = ownNodes(['a', 'b'])
     expect(nodes.at(`${FOLDER}/node-2/x`)?.info.nodeId).toBe('b')
     expect(nodes.at(`${FOLDER}/node-3/x`)).toBeUndefined()
@@ -65,7 +65,7 @@ describe('node services with sockets of their own', () => {
     expect(nodes.shortened(`${FOLDER}/node-2/${'0123456789abcdef'.repeat(4)}/x`)).toBe('node-2/0123456789ab.../x')
   })
 
-  it('get only the calls that they support, and the report lists the others', async () => {
+  it('node services with separate sockets get only the calls of their capabilities, and the report lists the missing ones', async () => {
     const all = new OwnNodes(await open(await start('a')), FOLDER)
     expect([nodeMethods(all).length, nodeLacks(all)]).toEqual([5, []])
     const less = new OwnNodes(await open(await start('b', { node: [] })), FOLDER)
@@ -76,7 +76,7 @@ describe('node services with sockets of their own', () => {
   })
 })
 
-describe('zones', () => {
+describe('zonesOf', () => {
   const at = (...zones: readonly (string | undefined)[]) =>
     zonesOf(
       zones.map((zone) => ({
@@ -86,14 +86,14 @@ describe('zones', () => {
       })),
     )
 
-  it('group the nodes with the same topology', () => {
+  it('the zones group the nodes with the same topology', () => {
     expect(at('east', 'west', 'east')).toEqual([
       { nodes: ['node-1', 'node-3'], segments: { zone: 'east' } },
       { nodes: ['node-2'], segments: { zone: 'west' } },
     ])
   })
 
-  it('stay unknown if a node reports no topology', () => {
+  it('the zones do not exist if a node reports no topology', () => {
     expect([at('east', undefined), at()]).toEqual([[], []])
   })
 })

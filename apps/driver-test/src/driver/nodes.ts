@@ -6,7 +6,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { nodeCan, nodeInfo, openDriver } from '@csi-sidecars/volume-controllers'
 import { retrying } from './retrying-client.ts'
 
-/** A node service with a socket of its own, connected past the proxy. */
+/** A node service with a separate socket. It is connected without the proxy. */
 export interface OwnNode {
   readonly address: string
   readonly driver: Driver
@@ -21,7 +21,7 @@ interface OpeningParts {
   readonly stack: AsyncDisposableStack
 }
 
-/** Throws if two sockets belong to one node, or to another driver. */
+/** Connects to the node services. Throws if a socket belongs to another driver, or two sockets to one node. */
 export async function openOwnNodes(
   addresses: readonly string[],
   { name, clock, log, stack }: OpeningParts,
@@ -45,7 +45,7 @@ export async function openOwnNodes(
   return nodes
 }
 
-/** The node services of one cluster, and the folder in which each node has its own. */
+/** The node services of one cluster, and the folder that contains one folder for each node. */
 export class OwnNodes {
   readonly all: readonly OwnNode[]
   readonly folder: string
@@ -55,13 +55,13 @@ export class OwnNodes {
     this.folder = folder
   }
 
-  /** The node in whose folder the path is. */
+  /** Returns the node whose folder contains the path. */
   at(path: string): OwnNode | undefined {
     const [first = ''] = this.shortened(path).split(sep)
     return this.all[this.all.findIndex((_, index) => first === `node-${index + 1}`)]
   }
 
-  /** The path for people: from the node's folder on, without the long part of a digest. */
+  /** Returns a shorter path for reports. It starts with the folder of the node, and long digests are cut. */
   shortened(path: string): string {
     const own = path.startsWith(this.folder) ? relative(this.folder, path) : path
     return own.replaceAll(/([0-9a-f]{12})[0-9a-f]{52}/g, '$1...')
@@ -83,7 +83,7 @@ export function nodeMethods(nodes: OwnNodes): readonly string[] {
   ]
 }
 
-/** Returns the untested features of the node service, with reasons. */
+/** Returns the features of the node services that the test leaves out, with reasons. */
 export function nodeLacks(nodes: OwnNodes): readonly string[] {
   if (nodes.all.length === 0) {
     return ['staging and mounting: the node service is emulated, so that root is not needed; --node names sockets']

@@ -7,11 +7,11 @@ const PASSING: readonly number[] = [CODES.Unavailable, CODES.Aborted, CODES.Canc
 
 interface Retries {
   readonly withinMs: number
-  /** The codes that pass by themselves. */
+  /** The codes of temporary errors. */
   readonly passing: readonly number[]
 }
 
-/** Asks again while the driver is away or busy, as one that is being killed is now and then. */
+/** Repeats a call after temporary errors, because a driver that the test kills is unavailable at times. */
 export async function retrying<T>(
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
   work: () => Promise<T>,

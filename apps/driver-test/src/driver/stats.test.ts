@@ -24,30 +24,30 @@ const fail = (code: number) => () => {
 }
 const usage = (total: bigint, used: bigint) => () => ({ usage: [{ unit: 1, total, used, available: 0n }] })
 
-describe('a mounted volume', () => {
-  it('passes with its usage, and without', async () => {
+describe('UsageLooks', () => {
+  it('the answer to NodeGetVolumeStats passes with a usage, and without', async () => {
     expect((await looks(usage(10n, 4n))).found).toEqual([])
     expect((await looks(() => ({ usage: [] }))).found).toEqual([])
   })
 
-  it('fails once if its usage is refused twice in a row', async () => {
+  it('the answer to NodeGetVolumeStats causes one finding if the call fails twice in a row', async () => {
     expect((await looks(fail(5))).found).toEqual([
       'NodeGetVolumeStats of vol at node-1/target failed: NotFound "no such mount"',
     ])
   })
 
-  it.each([1, 4, 8, 10, 14])('passes if code %i delays its usage', async (code) => {
+  it.each([1, 4, 8, 10, 14])('an answer with code %i, which asks for a retry, passes', async (code) => {
     expect((await looks(fail(code))).found).toEqual([])
   })
 
-  it('fails if it uses more than its size or less than nothing', async () => {
+  it('the answer to NodeGetVolumeStats causes a finding if more than the size or less than nothing is used', async () => {
     expect((await looks(usage(4n, 10n))).found).toEqual([
       'NodeGetVolumeStats of vol at node-1/target answered with 10 used of 4',
     ])
     expect((await looks(usage(4n, -1n))).found[0]).toMatch(/less than nothing$/)
   })
 
-  it('causes no question while a call about it runs, and no finding for an answer that overlaps a call', async () => {
+  it('the answer to NodeGetVolumeStats causes no finding if another call about the volume runs at the same time', async () => {
     const [begun] = answered('NodeUnpublishVolume', { volumeId: 'vol', targetPath: PATH })
     expect((await looks(fail(5), [...mounted, begun])).found).toEqual([])
     const tracker = new VolumeTracker()

@@ -12,10 +12,10 @@ import { certain, type KnownVolume, type VolumeTracker } from '../checks/volume-
 import type { OwnNodes } from './nodes.ts'
 
 const STATS_MS = 10_000
-/** How often in a row a mount must fail to report its use. */
+/** The number of failures in a row for one mount that are a finding. */
 const FAILURES = 2
 
-/** Asks for the usage of mounted volumes, as a kubelet does: one mount at each look. */
+/** Calls NodeGetVolumeStats as a kubelet does, at each look for the next mounted volume. */
 export class UsageLooks {
   readonly #tracker: VolumeTracker
   readonly #nodes: OwnNodes
@@ -35,7 +35,7 @@ export class UsageLooks {
     const { volume, path } = mount
     const { changed } = volume
     const wrong = await this.#ask(mount, signal)
-    // Other calls during this call may be the reason.
+    // The result does not count if another call about the volume ran at the same time.
     if (volume.changed !== changed) return []
     const failures = wrong === undefined ? 0 : (this.#failures.get(path) ?? 0) + 1
     this.#failures.set(path, failures)
@@ -65,7 +65,7 @@ interface Mount {
   readonly path: string
 }
 
-/** Checks only volumes without a running call. A block device has no file system that could be full. */
+/** Returns the mounts of a volume, unless a call about it runs. Block devices are left out: they have no usage. */
 function quietMounts(volume: KnownVolume): readonly Mount[] {
   if (volume.busy > 0 || volume.block) return []
   return certain(volume.published).map((path) => ({ volume, path }))

@@ -11,17 +11,17 @@ const USES = {
 } as const
 
 const TRY_MS = 120_000
-/** How long a driver may be away, or busy, while it is tried. */
+/** The time for which a trial is repeated while the driver is unavailable or busy. */
 const LOST_MS = 20_000
 const SIZE = 1024n ** 3n
 
 export interface TryParts extends Pick<TestOptions, 'parameters'> {
   readonly clock: Clock
-  /** Called with the tried ability if the driver was lost again and again. */
+  /** Called with the tried ability if the driver remained unavailable. */
   readonly onLost?: (what: string) => void
 }
 
-/** Creates volumes to see whether the driver does, and deletes them again. */
+/** Tries whether the driver creates volumes of a kind, and deletes them again. */
 export class Tries {
   readonly #driver: Driver
   readonly #parts: TryParts
@@ -33,14 +33,14 @@ export class Tries {
     this.#limits = { timeoutMs: TRY_MS, signal }
   }
 
-  /** The driver's error message when it does not create such a volume. */
+  /** Creates a volume of the kind. Returns the driver's error message if it refuses. */
   refusalOf(kind: keyof typeof USES): Promise<string | undefined> {
     return this.#refusal(`a volume for ${kind}`, async () =>
       this.#delete(await this.#create(this.#requestOf(kind, kind))),
     )
   }
 
-  /** Does the same with a volume that has the content of another volume. */
+  /** Creates a clone of a volume. Returns the driver's error message if it refuses. */
   refusalOfClone(): Promise<string | undefined> {
     return this.#refusal('a clone', () =>
       this.#with('source', async (volumeId) => {
@@ -50,7 +50,7 @@ export class Tries {
     )
   }
 
-  /** Tries modifications. */
+  /** Modifies a volume with each set of attributes. Returns the driver's error message if it refuses one. */
   refusalOfAttributes(all: readonly Readonly<Record<string, string>>[]): Promise<string | undefined> {
     return this.#refusal('a modification', () =>
       this.#with('modified', async (volumeId) => {

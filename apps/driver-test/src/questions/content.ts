@@ -9,13 +9,13 @@ export interface Content {
   readonly capability: VolumeCapability
   readonly write: (path: string, text: string) => Promise<void>
   readonly read: (path: string) => Promise<string>
-  /** Reports whether the volume has this number of bytes. Missing if only the driver knows its size. */
+  /** Reports whether the volume at the path has this number of bytes. Undefined for volumes with a file system. */
   readonly holds?: (path: string, bytes: bigint) => Promise<boolean>
 }
 
 const FILE = 'csi-devcluster-data'
 
-/** A file in a volume that is mounted. */
+/** The content of a volume with a file system: one file. */
 export const FILES: Content = {
   kind: 'mount',
   capability: ONE_NODE,
@@ -23,10 +23,10 @@ export const FILES: Content = {
   read: (path) => readFile(join(path, FILE), 'utf8'),
 }
 
-/** A device is read and written by whole sectors. */
+/** Devices are read and written in whole sectors of this many bytes. */
 const SECTOR = 4096
 
-/** The first bytes of a volume of mode Block. */
+/** The content of a volume of mode Block: its first bytes. */
 export const BYTES: Content = {
   kind: 'block',
   capability: BLOCK,

@@ -11,7 +11,7 @@ import { checkData } from './data.ts'
 const folder = mkdtempSync(join(tmpdir(), 'contents-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Returns the findings for a driver whose volumes hold files and bytes. */
+/** Returns the findings of `checkData` for an emulated driver that stores files and bytes, with one bug or none. */
 async function found(bug?: ContentBug) {
   const placing = copies()
   return await foundDirectly(
@@ -25,7 +25,7 @@ async function found(bug?: ContentBug) {
 }
 
 describe('checkData', () => {
-  it('accepts a correct driver, and leaves nothing', async () => {
+  it('`checkData` accepts a correct driver, and leaves no volume', async () => {
     expect(await found()).toEqual({ findings: [], left: [] })
     expect(readdirSync(join(folder, 'none'))).toEqual([])
   })
@@ -43,7 +43,7 @@ describe('checkData', () => {
     ['snapshot-taken-again', /has "written after the snapshot" restored from a snapshot .* that was requested again/],
     ['reader-may-write', /was mounted to be read, and could be written$/],
     ['usage-with-old-size', /has 1073741824 bytes by NodeGetVolumeStats, as before its expansion/],
-  ])('finds the bug %s', async (bug, text) => {
+  ])('`checkData` finds the bug %s', async (bug, text) => {
     const { findings, left } = await found(bug)
     expect(findings).toContainEqual(
       expect.objectContaining({ check: CONTENT_BUGS[bug], text: expect.stringMatching(text) }),

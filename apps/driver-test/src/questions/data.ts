@@ -17,7 +17,7 @@ import { createdSnapshot, deletedSnapshot } from './snapshots.ts'
 
 const FIRST = 'written first'
 
-/** Writes to volumes and reads the data back: after a mount, a move and an expansion, in a clone and a snapshot. */
+/** Writes to a volume and reads the data back: after another mount, on another node, in a clone, and so on. */
 export async function checkData(setting: Setting): Promise<void> {
   const [first, second] = setting.ownNodes
   if (first === undefined) return
@@ -70,13 +70,13 @@ async function checkClone(data: Data, node: OwnNode): Promise<void> {
     return await inClone.write(mounted, written)
   })
   await data.within(node, (mounted) => data.check(mounted, 'after its clone was written'))
-  // Repeats the call as after a lost answer. The content of the clone must not be overwritten.
+  // A repeated CreateVolume, as after a lost answer, must not overwrite the content of the clone.
   await setting.repeat(CreateVolume, request)
   await inClone.within(node, (mounted) => inClone.check(mounted, 'after its CreateVolume was repeated', written))
   await setting.deleted(clone.volumeId)
 }
 
-/** A snapshot must not contain later writes, even if the snapshot is requested again. */
+/** Checks that a snapshot does not contain later writes, even if the snapshot is requested again. */
 async function checkSnapshot(data: Data, node: OwnNode): Promise<void> {
   const { setting, volume } = data
   const snapshotId = await createdSnapshot(setting, volume, 'data')
@@ -97,7 +97,7 @@ interface Restoring {
   readonly when: string
 }
 
-/** Reports whether the volume that is restored from the snapshot has the data of the first write. */
+/** Restores the snapshot into a volume. Reports whether this volume has the data of the first write. */
 async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when }: Restoring): Promise<boolean> {
   const { setting, volume } = data
   const volumeContentSource = { type: { $case: 'snapshot' as const, value: { snapshotId } } }
@@ -110,7 +110,7 @@ async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when
   return held === true
 }
 
-/** The content of one volume. */
+/** The reads and writes of one volume, with findings for wrong content. */
 class Data {
   readonly setting: Setting
   readonly volume: Volume
@@ -122,7 +122,7 @@ class Data {
     this.content = content
   }
 
-  /** Undefined if the volume cannot be mounted, or if the driver only answers without mounting. */
+  /** Runs `work` while the volume is mounted on the node. Undefined if the driver refuses or does not really mount. */
   async within<T>(node: OwnNode, work: (mounted: Mounted) => Promise<T>, readonly = false): Promise<T | undefined> {
     const { setting, volume, content } = this
     const mounted = await mount(setting, volume, { node, readonly, capability: content.capability })
@@ -144,14 +144,14 @@ class Data {
     }
   }
 
-  /** Reports whether the volume has the text. */
+  /** Reports whether the volume has the text. Another text is a finding. */
   async check({ path }: Mounted, when: string, expected = FIRST): Promise<boolean> {
     const text = await this.content.read(path).catch((error: unknown) => `nothing: ${messageOf(error)}`)
     if (text !== expected) this.#find('data', `has ${JSON.stringify(text)} ${when}, not ${JSON.stringify(expected)}`)
     return text === expected
   }
 
-  /** A driver that answers 0 does not know the size. */
+  /** Checks that the device has this many bytes. 0 means that the driver does not know the size. */
   async checkSize({ path }: Mounted, bytes: bigint): Promise<void> {
     const { holds } = this.content
     if (holds === undefined || bytes === 0n) return
@@ -161,7 +161,7 @@ class Data {
     this.#find('capacity', `has ${bytes} bytes, and the last of them cannot be read: ${why}`)
   }
 
-  /** A mount that is to be read only. */
+  /** Checks that a read-only mount cannot be written. */
   async refuse({ path }: Mounted): Promise<void> {
     const refused = await writeFile(join(path, 'csi-devcluster-data-2'), FIRST).then(
       () => false,
@@ -178,7 +178,7 @@ class Data {
     await this.check(mounted, 'after an expansion')
     if (!grown.nodeExpansionRequired || expandsOn(mounted.node)) await this.checkSize(mounted, grown.capacityBytes)
     const after = await this.#total(mounted)
-    // Several volumes may share a file system, whose size says nothing about one of them.
+    // The check is skipped if the file system seems to be shared by several volumes.
     const own = before !== undefined && before > volume.capacityBytes / 2n && before <= volume.capacityBytes
     if (own && after !== undefined && after <= before) {
       this.#find('usage', `has ${after} bytes by NodeGetVolumeStats, as before its expansion`)

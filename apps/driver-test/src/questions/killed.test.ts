@@ -24,8 +24,8 @@ const forgetStages: Forget = ({ driver, nodes }) => {
   }
 }
 
-describe('a driver that is killed after an attach and after a stage', () => {
-  it('passes if it remembers both', async () => {
+describe('checkKills', () => {
+  it('a killed driver that still has the volume, the attachment and the stage passes', async () => {
     expect(await foundDirectly(() => undefined, checkKills)).toEqual({ findings: [], left: [] })
   })
 
@@ -33,7 +33,7 @@ describe('a driver that is killed after an attach and after a stage', () => {
     ['attachments', forgetAttachments, /was published to worker-1 and is not listed there after the driver was killed/],
     ['volumes', forgetVolumes, /was created and is not listed after the driver was killed/],
     ['stages', forgetStages, /was staged, and NodePublishVolume was answered with FailedPrecondition/],
-  ])('fails if it forgets its %s', async (_, forget, text) => {
+  ])('a killed driver that has lost its %s causes a finding', async (_, forget, text) => {
     const { findings } = await foundDirectly(forget, checkKills)
     expect(findings).toContainEqual(expect.objectContaining({ check: 'kept', text: expect.stringMatching(text) }))
   })

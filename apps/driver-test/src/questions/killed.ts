@@ -3,7 +3,7 @@ import { canList, listsNodes } from '../driver/lists.ts'
 import { mount, placeOf, unmount } from './mounted.ts'
 import { publishRequest, type Setting } from './setting.ts'
 
-/** Kills the driver when it has attached a volume, and again when it has staged it: both must still be known. */
+/** Kills the driver after an attach and again after a stage. Each time the driver must still have the result. */
 export async function checkKills(setting: Setting): Promise<void> {
   const { kill, nodes } = setting.parts
   const [first] = setting.nodes
@@ -18,7 +18,7 @@ export async function checkKills(setting: Setting): Promise<void> {
   if (node !== undefined) {
     const afterStage = async (): Promise<void> => kill()
     const mounted = await mount(setting, volume, { node, check: 'kept', afterAttach, afterStage })
-    // Undoes the publish even if it was refused.
+    // The unmount also runs after a refused publish, which may have left a stage or an attachment.
     await unmount(setting, volume, mounted ?? placeOf(setting, volume, node))
   } else if (setting.has('ControllerPublishVolume')) {
     const { code } = await setting.ask(ControllerPublishVolume, publishRequest(volume, first.nodeId))

@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 interface Case {
   readonly bug?: ContentBug
   readonly byDriver?: boolean
-  /** Everything counts as mounted. */
+  /** The test treats every path as mounted. */
   readonly mounted?: boolean
   readonly spoil?: (parts: EmulatedParts) => void
 }
@@ -38,15 +38,15 @@ async function found({ bug, byDriver = false, mounted = false, spoil }: Case) {
 
 const texts = async (each: Case): Promise<readonly string[]> =>
   (await found(each)).findings.map(({ check, text }) => `${check}: ${text}`)
-/** Only root gives files to any group. */
+/** `it` for tests that give files to a group, which only root can do. */
 const asRoot = process.getuid?.() === 0 ? it : it.skip
 
-describe('mount options', () => {
-  it('pass with a correct driver, and the question leaves nothing', async () => {
+describe('checkMountOptions', () => {
+  it('`checkMountOptions` accepts a correct driver, and leaves no volume', async () => {
     expect(await found({})).toEqual({ findings: [], left: [] })
   })
 
-  it('pass if the driver refuses them', async () => {
+  it('`checkMountOptions` accepts a driver that refuses mount options', async () => {
     const refuse = (): never => {
       throw new DriverFailure('INVALID_ARGUMENT', 'noatime is not supported')
     }
@@ -56,22 +56,22 @@ describe('mount options', () => {
     expect(await texts({ spoil })).toEqual([])
   })
 
-  it('fail if the driver ignores them', async () => {
+  it('`checkMountOptions` finds a driver that ignores mount options', async () => {
     expect(await texts({ bug: 'mount-option-ignored' })).toEqual([
       expect.stringMatching(/^options: volume \S+ is mounted with , without noatime$/),
     ])
   })
 })
 
-describe('the group of a pod', () => {
-  asRoot('gets what is written, by a driver that has VOLUME_MOUNT_GROUP', async () => {
+describe('checkMountOptions and the fsGroup of a pod', () => {
+  asRoot('a driver with VOLUME_MOUNT_GROUP must give new files to the group', async () => {
     expect(await found({ byDriver: true })).toEqual({ findings: [], left: [] })
     expect(await texts({ byDriver: true, bug: 'group-ignored' })).toEqual([
       expect.stringMatching(/^options: volume \S+ has files of group \d+, though it was mounted for group 4321$/),
     ])
   })
 
-  asRoot('can be given all of it with fsGroupPolicy File', async () => {
+  asRoot('a volume must allow a change of its group with fsGroupPolicy File', async () => {
     const placeFile = ({ nodes }: EmulatedParts): void => {
       for (const node of nodes) {
         node.script('NodePublishVolume', (request: NodePublishVolumeRequest) => {

@@ -8,13 +8,13 @@ import { giveToGroup, nodeCan } from '@csi-sidecars/volume-controllers'
 import { mount, placeOf, unmount } from './mounted.ts'
 import type { Setting } from './setting.ts'
 
-/** Each file system of Linux knows it. */
+/** A mount option that each file system of Linux supports. */
 const OPTION = 'noatime'
 const GROUP = 4321
-/** A driver may refuse options, and must not ignore them. */
+/** The codes by which a driver may refuse mount options. It must not ignore them. */
 const REFUSALS: readonly CodeName[] = ['InvalidArgument']
 
-/** Mounts a volume with a mount option of a class, and for the group of a pod. */
+/** Mounts a volume with a mount option of a StorageClass, and for the `fsGroup` of a pod. */
 export async function checkMountOptions(setting: Setting): Promise<void> {
   const [node] = setting.ownNodes
   if (node === undefined) return
@@ -35,7 +35,7 @@ export async function checkMountOptions(setting: Setting): Promise<void> {
     const wrong = await wrongGroup(mounted.path, takesGroup, parts.csiDriver?.spec.fsGroupPolicy)
     if (wrong !== undefined) find(wrong)
   }
-  // Undoes the publish even if it was refused.
+  // The unmount also runs after a refused publish, which may have left a stage or an attachment.
   await unmount(setting, volume, mounted ?? placeOf(setting, volume, node))
   await setting.deleted(volume.volumeId)
 }
@@ -47,7 +47,7 @@ function withOption(volumeMountGroup: string): VolumeCapability {
   return { accessMode, accessType: { $case: 'mount', value: { ...accessType.value, volumeMountGroup } } }
 }
 
-/** The driver gives new files to the group with `VOLUME_MOUNT_GROUP`. The kubelet does with `fsGroupPolicy: File`. */
+/** Checks the group of a new file. The driver (VOLUME_MOUNT_GROUP) or kubelet (`fsGroupPolicy: File`) must set it. */
 async function wrongGroup(path: string, byDriver: boolean, policy: string | undefined): Promise<string | undefined> {
   // Only root may give files to any group.
   if (!byDriver && (policy !== 'File' || process.getuid?.() !== 0)) return undefined

@@ -18,10 +18,10 @@ import { nodeCan } from '@csi-sidecars/volume-controllers'
 import type { OwnNode } from '../driver/nodes.ts'
 import { type Demand, GIB, ONE_NODE, publishRequest, type Setting } from './setting.ts'
 
-/** A volume that is used on a node as a kubelet uses it. */
+/** A volume that is published on a node, as by a kubelet. */
 export interface Mounted {
   readonly node: OwnNode
-  /** The folder of its files. */
+  /** The target path. */
   readonly path: string
   readonly staging: string
 }
@@ -30,13 +30,13 @@ interface Use extends Pick<Demand, 'check' | 'twice'> {
   readonly node: OwnNode
   readonly readonly?: boolean
   readonly capability?: VolumeCapability
-  /** Codes by which the driver may refuse it without breaking a promise. */
+  /** The codes by which the driver may refuse a call without a finding. */
   readonly refusals?: readonly CodeName[]
   readonly afterAttach?: () => Promise<void>
   readonly afterStage?: () => Promise<void>
 }
 
-/** The published path on the node. */
+/** Returns the paths at which the volume is staged and published on the node. */
 export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Pick<Volume, 'volumeId'>, node: OwnNode): Mounted {
   const folder = join(nodes.folder, `node-${nodes.all.indexOf(node) + 1}`, 'direct', volumeId)
   const staged = nodeCan(node.driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
@@ -44,8 +44,8 @@ export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Pick<Volume
 }
 
 /**
- * Attaches, stages and publishes the volume. Undefined if the driver refuses one of these calls, which is usually a
- * finding.
+ * Attaches, stages and publishes the volume. Undefined if the driver refuses one of these calls. A refusal with a code
+ * that is not in `refusals` is a finding.
  */
 export async function mount(setting: Setting, volume: Volume, use: Use): Promise<Mounted | undefined> {
   const { node, readonly = false, check = 'converges', capability = ONE_NODE, refusals = [], twice = false } = use
@@ -69,7 +69,7 @@ export async function mount(setting: Setting, volume: Volume, use: Use): Promise
     secrets: {},
   }
   const ofNode = { ...demand, driver: node.driver }
-  // A kubelet creates both.
+  // A kubelet creates the staging path, and the parent of the target path.
   await mkdir(staging === '' ? dirname(path) : staging, { recursive: true })
   if (staging !== '') {
     const { response } = await setting.demand(NodeStageVolume, request, ofNode)
@@ -92,7 +92,7 @@ export async function unmount(
   if (setting.has('ControllerPublishVolume')) await setting.unpublished(volumeId, node.info.nodeId, { twice })
 }
 
-/** A size beyond that of the volume, which may have grown. */
+/** Returns a capacity range of at least twice the size of the volume. */
 export function largerThan({ capacityBytes }: Volume) {
   return { requiredBytes: 2n * (capacityBytes || GIB), limitBytes: 0n }
 }
@@ -102,7 +102,7 @@ interface Growing extends Pick<Demand, 'twice'> {
   readonly capability?: VolumeCapability
 }
 
-/** Expands the volume, and its file system if it is mounted. Undefined if the driver refuses. */
+/** Expands the volume, and on the node if it is mounted. Undefined if the driver refuses. */
 export async function expand(
   setting: Setting,
   volume: Volume,

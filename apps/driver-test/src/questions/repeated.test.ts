@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type EmulatedParts, foundDirectly } from '../testing/direct-setting.ts'
 import { checkRepeated } from './repeated.ts'
 
-/** Each call fails when it is repeated. */
+/** Returns a bug: a repeated call of the method fails. */
 const once =
   (method: string) =>
   ({ driver, nodes }: EmulatedParts): void => {
@@ -18,7 +18,7 @@ const once =
     }
   }
 
-/** A driver that forgets an inline volume before its unpublish is repeated. */
+/** The bug of a driver that fails a repeated unpublish of an inline volume. */
 function forgetInline({ nodes }: EmulatedParts): void {
   for (const node of nodes) {
     const ended = new Set<string>()
@@ -31,15 +31,15 @@ function forgetInline({ nodes }: EmulatedParts): void {
   }
 }
 
-describe('the repeated calls', () => {
-  it('include a volume that a pod declares itself', async () => {
+describe('checkRepeated', () => {
+  it('`checkRepeated` repeats the calls for an inline volume', async () => {
     expect(await foundDirectly(() => undefined, checkRepeated, { inline: true })).toEqual({ findings: [], left: [] })
     const { findings } = await foundDirectly(forgetInline, checkRepeated, { inline: true })
     const text = expect.stringMatching(/^NodeUnpublishVolume of csi-.* had succeeded, and failed when it was repeated$/)
     expect(findings).toEqual([expect.objectContaining({ check: 'idempotence', text })])
   })
 
-  it('finds nothing in a correct driver, and leaves nothing', async () => {
+  it('`checkRepeated` accepts a correct driver, and leaves no volume', async () => {
     expect(await foundDirectly(() => undefined, checkRepeated)).toEqual({ findings: [], left: [] })
   })
 
@@ -52,7 +52,7 @@ describe('the repeated calls', () => {
     'NodePublishVolume',
     'NodeUnpublishVolume',
     'NodeExpandVolume',
-  ])('cause a finding if %s fails the second and third time', async (method) => {
+  ])('`checkRepeated` finds a driver whose %s fails the second and third time', async (method) => {
     const { findings } = await foundDirectly(once(method), checkRepeated)
     const text = expect.stringMatching(
       new RegExp(`^${method} of vol-.* had succeeded, and failed when it was repeated$`),

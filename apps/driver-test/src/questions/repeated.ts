@@ -6,7 +6,7 @@ import type { OwnNode } from '../driver/nodes.ts'
 import { expand, mount, placeOf, unmount } from './mounted.ts'
 import { ONE_NODE, publishRequest, type Setting } from './setting.ts'
 
-/** Calls everything twice in the life of one volume. Not every seed loses an answer of each call. */
+/** Repeats each call in the life of one volume. The random faults of a seed may not repeat every method. */
 export async function checkRepeated(setting: Setting): Promise<void> {
   const volume = await setting.created(setting.create('repeated'))
   if (volume === undefined) return
@@ -16,7 +16,7 @@ export async function checkRepeated(setting: Setting): Promise<void> {
   if (node !== undefined) {
     const mounted = await mount(setting, volume, { node, twice: true })
     if (mounted !== undefined && expands) await expand(setting, volume, { mounted, twice: true })
-    // Undoes the publish even if it was refused.
+    // The unmount also runs after a refused publish, which may have left a stage or an attachment.
     await unmount(setting, volume, { ...(mounted ?? placeOf(setting, volume, node)), twice: true })
   } else if (setting.has('ControllerPublishVolume') && first !== undefined) {
     const request = publishRequest(volume, first.nodeId)
@@ -30,7 +30,7 @@ export async function checkRepeated(setting: Setting): Promise<void> {
   if (node !== undefined && setting.parts.abilities.can.inline === true) await inlineTwice(setting, node)
 }
 
-/** A volume that a pod declares itself: its publish creates it, and its unpublish deletes it. */
+/** Publishes and unpublishes an inline volume of a pod, each call twice. */
 async function inlineTwice(setting: Setting, node: OwnNode): Promise<void> {
   const { csiDriver, inlineAttributes, unique } = setting.parts
   const podUid = `csi-devcluster-${unique}`
@@ -54,7 +54,7 @@ async function inlineTwice(setting: Setting, node: OwnNode): Promise<void> {
   await setting.demand(NodeUnpublishVolume, end, { ...demand, what: `NodeUnpublishVolume ${inline}` })
 }
 
-/** The attributes that a kubelet adds about a pod. */
+/** Returns the volume attributes that a kubelet adds about the pod. */
 function podInfo(podUid: string): Record<string, string> {
   const prefix = 'csi.storage.k8s.io'
   return {

@@ -25,19 +25,19 @@ import { UNKNOWN_ATTRIBUTES } from '../chaos/objects.ts'
 import type { Reply } from '../driver/direct-calls.ts'
 import { GIB, ONE_NODE, publishRequest, type Setting, UNKNOWN } from './setting.ts'
 
-/** A request that no cluster sends. Any answer that CSI does not allow is a finding. */
+/** A request that no cluster sends. Its answer must have a code that CSI allows. */
 interface StrictRequest {
   /** The method of the request, such as `CreateVolume`. */
   readonly method: object
   readonly ask: (known: RequestScope, driver: Driver) => Promise<Reply<object>>
 }
 
-/** The objects that a request can name. */
+/** The existing objects that a request can name. */
 export interface RequestScope {
   readonly setting: Setting
   readonly volume: Volume
   readonly nodeId: string
-  /** Below the folder of a node; nothing is there. */
+  /** A path in the folder of a node at which no file exists. */
   readonly path: string
 }
 
@@ -46,7 +46,7 @@ interface Rows {
   readonly rows: readonly StrictRequest[]
 }
 
-/** The difference from the usual request, and the codes that CSI allows for it. */
+/** The difference from a correct request, and the codes that CSI allows for the changed request. */
 type Row<Q> = readonly [what: string, change: Partial<Q> | ((known: RequestScope) => Partial<Q>), ...codes: CodeName[]]
 
 function of<Q extends object, R extends object>(
@@ -92,7 +92,7 @@ const expand = ({ volume: { volumeId, capacityBytes } }: RequestScope) => {
   return { volumeId, ...sized(capacityBytes || GIB), volumeCapability: ONE_NODE, secrets }
 }
 
-/** Without --attributes no parameter is known, and a driver may look at parameters first. */
+/** Returns a correct ControllerModifyVolume. Without `--attributes` its parameter is unknown to the driver. */
 const modify = ({ setting, volume: { volumeId } }: RequestScope) => {
   const [attributes = UNKNOWN_ATTRIBUTES] = setting.parts.abilities.can.attributes ?? []
   return { volumeId, secrets, mutableParameters: { ...attributes } }

@@ -20,20 +20,20 @@ import type { OwnNode, OwnNodes } from '../driver/nodes.ts'
 import type { TestOptions } from '../options.ts'
 
 export interface SettingParts extends Pick<TestOptions, 'parameters' | 'inlineAttributes'> {
-  /** The controller, past the proxy. */
+  /** The controller service, called without the proxy. */
   readonly driver: Driver
   readonly nodes: OwnNodes
   readonly abilities: Abilities
   readonly calls: DirectCalls
   readonly find: (broken: Violation) => void
-  /** Kills the driver as SIGKILL does, and starts it again at once. Undefined if the test did not start the driver. */
+  /** Kills the driver with SIGKILL and starts it again at once. Undefined if the test has not started the driver. */
   readonly kill: (() => void) | undefined
   /** Returns the options of the mount at the path. Undefined if nothing is mounted there. */
   readonly mountOptions: (path: string) => Promise<ReadonlySet<string> | undefined>
-  /** The CSIDriver of the author, which has the `fsGroupPolicy`. */
+  /** The CSIDriver of `--csidriver`, which contains the `fsGroupPolicy`. */
   readonly csiDriver: CSIDriver | undefined
   readonly pause: (ms: number) => Promise<void>
-  /** Part of the names of volumes: unique for each run. */
+  /** A part of the volume names that is unique for each run. */
   readonly unique: string
 }
 
@@ -43,10 +43,10 @@ const ACCESS = { accessModes: ['ReadWriteOnce'] }
 export const ONE_NODE = volumeCapabilityOf({ volumeMode: 'Filesystem', ...ACCESS }, false)
 export const BLOCK = volumeCapabilityOf({ volumeMode: 'Block', ...ACCESS }, false)
 
-/** The shared parts of the direct questions: a driver at rest, and volumes created for the questions. */
+/** Helpers for direct calls to a driver that no sidecar calls at the same time. */
 export class Setting {
   readonly parts: SettingParts
-  /** Nodes that reach the same volumes. */
+  /** The largest group of nodes that can use the same volumes. */
   readonly nodes: readonly NodeGetInfoResponse[]
 
   constructor(parts: SettingParts) {
@@ -54,7 +54,7 @@ export class Setting {
     this.nodes = largestGroup(parts.abilities)
   }
 
-  /** The nodes whose services have sockets. */
+  /** The nodes in `nodes` whose node services have separate sockets. */
   get ownNodes(): readonly OwnNode[] {
     return this.parts.nodes.all.filter(({ info }) => this.nodes.some(({ nodeId }) => nodeId === info.nodeId))
   }
@@ -78,14 +78,14 @@ export class Setting {
     }
   }
 
-  /** Calls the controller. */
+  /** Calls the controller service. */
   ask<Q extends object, R extends object>(method: UnaryMethod<Q, R>, request: Q): Promise<Reply<R>> {
     return this.parts.calls.ask(this.parts.driver, method, request)
   }
 
   /**
-   * Sends a request and returns its answer. The checks of all calls find errors in the answer. Some codes count only
-   * the second time.
+   * Repeats a call. `Repetitions` checks the answer like those of all calls. A code that may be temporary counts only
+   * twice in a row, so the call is then sent once more.
    */
   async repeat<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,
@@ -96,7 +96,7 @@ export class Setting {
     if (PERHAPS.has(code)) await this.parts.calls.ask(driver, method, request)
   }
 
-  /** Asks, and records a finding unless the answer has one of the codes. */
+  /** Sends a request. The answer is a finding if its code is not one of `codes`. */
   async demand<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,
     request: Q,
@@ -114,7 +114,7 @@ export class Setting {
     return reply
   }
 
-  /** Undefined, and a finding, if the driver does not create the volume. */
+  /** Creates a volume. If the driver refuses, this is a finding, and the result is undefined. */
   async created(request: CreateVolumeRequest): Promise<Volume | undefined> {
     const { response } = await this.demand(CreateVolume, request, { about: request.name, what: 'CreateVolume' })
     return response?.volume
@@ -128,24 +128,24 @@ export class Setting {
     await this.demand(DeleteVolume, { volumeId, secrets: {} }, { about: volumeId })
   }
 
-  /** Returns the entry of the volume in the driver's list. Undefined without such an entry. */
+  /** Returns the entry of the volume in the answer to ListVolumes. */
   async listed(volumeId: string): Promise<ListVolumesResponse_Entry | undefined> {
     const { response } = await this.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
     return response?.entries.find(({ volume }) => volume?.volumeId === volumeId)
   }
 }
 
-/** The required answer of a request, and the finding for any other answer. */
+/** The requirements for the answer to a request. */
 export interface Demand {
   readonly about: string | undefined
-  /** A node's; without it the controller's. */
+  /** The node service to call. Without it the controller service is called. */
   readonly driver?: Driver
-  /** The promise that another answer breaks. */
+  /** The promise that a wrong answer breaks. The default is `converges`. */
   readonly check?: CheckName
-  /** The text of the request. Default: the method and its object. */
+  /** The description of the request in a finding. The default is the method and the volume. */
   readonly what?: string
   readonly codes?: readonly CodeName[]
-  /** Repeats the call when it has succeeded, as after a lost answer. */
+  /** Repeats the call after its success, as after a lost answer. */
   readonly twice?: boolean
 }
 

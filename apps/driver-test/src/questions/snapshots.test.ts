@@ -7,11 +7,11 @@ const found = async (options: { readonly bug?: SnapshotBug; readonly readyAfter?
   await foundDirectly(({ driver }) => keepSnapshots(driver, options), checkSnapshots, { controller: SNAPSHOTS })
 
 describe('checkSnapshots', () => {
-  it('finds nothing in a correct driver, and leaves nothing', async () => {
+  it('`checkSnapshots` accepts a correct driver, and leaves no volume', async () => {
     expect(await found({})).toEqual({ findings: [], left: [] })
   })
 
-  it('waits until a snapshot is ready', async () => {
+  it('`checkSnapshots` waits until a snapshot is ready', async () => {
     expect(await found({ readyAfter: 3 })).toEqual({ findings: [], left: [] })
   })
 
@@ -23,7 +23,7 @@ describe('checkSnapshots', () => {
     ['snapshot-lost-with-source', /^ListSnapshots by snapshotId does not list \S+ alone, but \[\]/],
     ['snapshot-of-other-volume', /^CreateSnapshot of a known name and another volume was answered with OK/],
     ['snapshot-of-unknown-volume', /^CreateSnapshot of an unknown volume was answered with OK, not with NotFound/],
-  ])('finds the bug %s', async (bug, text) => {
+  ])('`checkSnapshots` finds the bug %s', async (bug, text) => {
     const { findings, left } = await found({ bug })
     expect(findings).toContainEqual(
       expect.objectContaining({ check: SNAPSHOT_BUGS[bug], text: expect.stringMatching(text) }),

@@ -12,7 +12,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { type Demand, type Setting, UNKNOWN } from './setting.ts'
 
-/** Creates a snapshot, again, lists it, restores it into a volume, and deletes it before and after its source. */
+/** Creates snapshots, repeats this, lists and restores them, and deletes one before and one after its source. */
 export async function checkSnapshots(setting: Setting): Promise<void> {
   if (!setting.parts.driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return
   const volume = await setting.created(setting.create('snapshot'))
@@ -27,7 +27,7 @@ export async function checkSnapshots(setting: Setting): Promise<void> {
   await deletedAfterSource(setting, volume)
 }
 
-/** Its id, when it is ready to be restored; the same name gives it again. */
+/** Creates a snapshot and repeats the call, which must return the same snapshot, until it is ready. Returns its ID. */
 export async function createdSnapshot(setting: Setting, volume: Volume, name: string): Promise<string | undefined> {
   const { volumeId } = volume
   const request = requestOf(setting, volume, name)
@@ -45,7 +45,7 @@ export async function createdSnapshot(setting: Setting, volume: Volume, name: st
       find(setting, volumeId, `CreateSnapshot of ${request.name} gave ${first.snapshotId}, and then ${snapshotId}`)
       break
     }
-    // It is asked for twice at least.
+    // CreateSnapshot is called at least twice.
     if (first !== undefined && snapshot.readyToUse) return snapshotId
     if (first !== undefined) await setting.parts.pause(READY_MS)
     first ??= snapshot
@@ -61,7 +61,7 @@ function requestOf({ parts }: Setting, { volumeId: sourceVolumeId }: Volume, nam
   return { ...own, secrets: {}, parameters: {}, accessibilityRequirements: undefined }
 }
 
-/** Deletes the snapshot twice: a deletion of a missing snapshot must succeed. */
+/** Deletes the snapshot twice, because the deletion of a missing snapshot must succeed. */
 export async function deletedSnapshot(
   setting: Setting,
   snapshotId: string,
@@ -92,7 +92,7 @@ async function asksStrictly(setting: Setting, volume: Volume): Promise<void> {
   }
 }
 
-/** Deletes a snapshot that must not exist, unless it is the known snapshot. */
+/** Sends a CreateSnapshot that the driver must refuse. Deletes the snapshot if the driver creates one. */
 async function createStrictly(
   setting: Setting,
   request: CreateSnapshotRequest,
@@ -103,7 +103,7 @@ async function createStrictly(
   if (snapshotId !== undefined && snapshotId !== known) await setting.ask(DeleteSnapshot, { snapshotId, secrets: {} })
 }
 
-/** A driver deletes the source and keeps its snapshot, or refuses that and keeps both. */
+/** Deletes the source of a snapshot. The driver must keep the snapshot, or refuse the deletion and keep both. */
 async function deletedAfterSource(setting: Setting, volume: Volume): Promise<void> {
   const { volumeId: about } = volume
   const snapshotId = await createdSnapshot(setting, volume, 'second')

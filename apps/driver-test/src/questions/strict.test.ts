@@ -14,7 +14,7 @@ import { askStrictly } from './strict.ts'
 
 type Spoil = (parts: EmulatedParts) => void
 
-/** Answers with success, whatever the request. */
+/** Returns a bug: the method succeeds with this answer instead of an error. */
 const accepting =
   (method: string, answer: object): Spoil =>
   ({ driver }) =>
@@ -28,7 +28,7 @@ const accepting =
 
 const ROWS: readonly (readonly [string, Spoil, string, RegExp])[] = [
   [
-    'publishes a volume for one node to two',
+    'publishes a ReadWriteOnce volume to two nodes',
     onTwo,
     'oneNode',
     /, a volume for one node that is on worker-1, to worker-2 was answered with OK, not with FailedPrecondition/,
@@ -47,37 +47,37 @@ const ROWS: readonly (readonly [string, Spoil, string, RegExp])[] = [
     /^CreateVolume without a name was answered with OK, not with InvalidArgument/,
   ],
   [
-    'takes a name with another size',
+    'accepts the name of an existing volume with another size',
     anySize,
     'strict',
     /^CreateVolume of a known name with another size was answered with OK/,
   ],
   [
-    'publishes what is unknown',
+    'publishes an unknown volume',
     accepting('ControllerPublishVolume', { publishContext: {} }),
     'strict',
     /^ControllerPublishVolume of an unknown volume was answered with OK, not with NotFound/,
   ],
   [
-    'expands what is unknown',
+    'expands an unknown volume',
     accepting('ControllerExpandVolume', { capacityBytes: 1n, nodeExpansionRequired: false }),
     'strict',
     /^ControllerExpandVolume of an unknown volume was answered with OK/,
   ],
   [
-    'fails to delete what is unknown',
+    'fails to delete an unknown volume',
     knownOnly,
     'strict',
     /^DeleteVolume of an unknown volume was answered with NotFound "gone", not with OK/,
   ],
   ['lists a page twice', twice, 'listed', /^ListVolumes with one entry a page: a page has 2 entries/],
   [
-    'does not know its clone again',
+    'fails a repeated CreateVolume of a clone',
     forgetsClones,
     'idempotence',
     /^CreateVolume of csi-devcluster-clone-1 had succeeded, and failed when it was repeated/,
   ],
-  ['leaves what it detaches', leaves, 'ended', /^volume vol-\d+ is listed on worker-1 after a detach from there/],
+  ['does not detach', leaves, 'ended', /^volume vol-\d+ is listed on worker-1 after a detach from there/],
   ['detaches another node too', detachesAll, 'kept', /is not listed there, after a detach from worker-2 alone/],
   ['stages without a path', stages, 'strict', /^NodeStageVolume without a path was answered with OK/],
 ]
@@ -158,12 +158,12 @@ function stages({ nodes }: EmulatedParts): void {
   }
 }
 
-describe('what no cluster asks', () => {
-  it('finds nothing in a correct driver, and leaves nothing', async () => {
+describe('askStrictly', () => {
+  it('`askStrictly` accepts a correct driver, and leaves no volume', async () => {
     expect(await foundDirectly(() => undefined, askStrictly)).toEqual({ findings: [], left: [] })
   })
 
-  it.each(ROWS)('finds a driver that %s', async (_, spoil, check, text) => {
+  it.each(ROWS)('`askStrictly` finds a driver that %s', async (_, spoil, check, text) => {
     const { findings } = await foundDirectly(spoil, askStrictly)
     expect(findings).toContainEqual(expect.objectContaining({ check, text: expect.stringMatching(text) }))
   })

@@ -13,7 +13,7 @@ import { canList, listsNodes } from '../driver/lists.ts'
 import { CONTROLLER_QUESTIONS, NODE_QUESTIONS, type RequestScope } from './requests.ts'
 import { type Demand, publishRequest, type Setting } from './setting.ts'
 
-/** Sends requests to a driver at rest that no cluster sends, with volumes of the test. */
+/** Sends requests that no cluster sends. The volumes in them belong to the test. */
 export async function askStrictly(setting: Setting): Promise<void> {
   const volume = await setting.created(setting.create('strict'))
   if (volume === undefined) return
@@ -46,7 +46,7 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, 
   }
 }
 
-/** Repeats the call as after a lost answer, which not every seed has for a clone. */
+/** Creates a clone and repeats the call, as after a lost answer. The random faults of a seed may not do so. */
 async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
   const request = setting.create('clone', { volumeContentSource })
@@ -55,7 +55,7 @@ async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void>
   if (clone !== undefined) await setting.deleted(clone.volumeId)
 }
 
-/** Modifies the volume to each of the classes. */
+/** Modifies the volume with each set of attributes, and repeats each call. */
 async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   for (const attributes of setting.parts.abilities.can.attributes ?? []) {
     const request = { volumeId, secrets: {}, mutableParameters: { ...attributes } }
@@ -64,7 +64,7 @@ async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void
   }
 }
 
-/** Publishes a volume for one node to a second node, and then deletes it. */
+/** Publishes a ReadWriteOnce volume to a second node, and deletes it while it is published. */
 async function publishTwice(
   { setting, volume }: RequestScope,
   { first, second }: { readonly first: string; readonly second: string | undefined },
@@ -83,7 +83,7 @@ async function publishTwice(
   }
   const used = { about, check: 'inUse', what: `DeleteVolume of ${about} while it is published to ${first}` } as const
   const { code } = await setting.demand(DeleteVolume, { volumeId: about, secrets: {} }, { ...used, codes: refused })
-  // Nothing is left of the others.
+  // If the driver has deleted the volume, there is nothing to detach.
   if (code === CODES.OK) return
   await setting.unpublished(about, first)
   if ((await nodesOf(setting, about))?.includes(first) !== true) return
@@ -95,7 +95,7 @@ interface TwoNodes {
   readonly second: string
 }
 
-/** The detach of one node leaves the attachment of the other. */
+/** Finds a volume that is no longer listed on the first node after the detach from the second one. */
 async function staysOn(setting: Setting, about: string, { first, second }: TwoNodes): Promise<void> {
   const nodes = await nodesOf(setting, about)
   if (nodes === undefined || nodes.includes(first)) return
@@ -103,7 +103,7 @@ async function staysOn(setting: Setting, about: string, { first, second }: TwoNo
   setting.parts.find({ check: 'kept', about, text })
 }
 
-/** Returns the nodes in the driver's list. Undefined if the driver does not list the volume. */
+/** Returns the nodes of the volume in the answer to ListVolumes. Undefined if the driver does not list them. */
 async function nodesOf(setting: Setting, volumeId: string): Promise<readonly string[] | undefined> {
   if (!listsNodes(setting.parts.driver)) return undefined
   return (await setting.listed(volumeId))?.status?.publishedNodeIds
@@ -111,7 +111,7 @@ async function nodesOf(setting: Setting, volumeId: string): Promise<readonly str
 
 const MOST_PAGES = 10_000
 
-/** Reads the list in pages of one entry. Each volume must be listed once. */
+/** Reads the list in pages of one entry. Each volume must be on exactly one page. */
 async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> {
   const other = await setting.created(setting.create('page'))
   const ids: string[] = []

@@ -24,7 +24,7 @@ import type { CsiDriver } from '@csi-sidecars/emulator'
 import type { CheckName } from '../checks/checks.ts'
 import type { EmulatedParts } from './direct-setting.ts'
 
-/** Bugs in the content of volumes, and the promise that each one breaks. */
+/** The bugs in the content of volumes that a test can choose, and the promise that each bug breaks. */
 export const CONTENT_BUGS = {
   'data-forgotten': 'data',
   'data-stays-on-node': 'data',
@@ -43,9 +43,9 @@ export const CONTENT_BUGS = {
 } as const satisfies Record<string, CheckName>
 export type ContentBug = keyof typeof CONTENT_BUGS
 
-/** How the content of a volume gets to the path at which it is published. */
+/** Shows the content of a volume at a target path, and removes it. */
 export interface Placing {
-  /** Can be called again. */
+  /** Shows the content at the target path. A second call with the same path is allowed. */
   put(store: string, target: string, how: { readonly readonly: boolean; readonly options: readonly string[] }): void
   take(target: string): void
 }
@@ -56,7 +56,7 @@ interface ContentOptions {
   readonly bug: ContentBug | undefined
 }
 
-/** Gives an emulated driver volumes that hold files or bytes: in folders and files of its own. */
+/** Lets an emulated driver store the content of its volumes, in the files and folders of `options.folder`. */
 export function keepContents({ driver, nodes }: EmulatedParts, options: ContentOptions): void {
   const stores = new Stores(options)
   stores.copyAfterCalls(driver)
@@ -67,9 +67,9 @@ const NONE = { snapshotId: '', sourceVolumeId: '' }
 
 class Stores {
   readonly #options: ContentOptions
-  /** The volumes that are restored instead of snapshots, with the bug for it. */
+  /** The source volume by snapshot ID, for the bug in which a restore copies the volume instead of the snapshot. */
   readonly #copied = new Map<string, string>()
-  /** The sources of clones that share them. */
+  /** The source volume by clone ID, for the bug in which a clone shares the content of its source. */
   readonly #shared = new Map<string, string>()
 
   constructor(options: ContentOptions) {
@@ -77,7 +77,7 @@ class Stores {
     mkdirSync(options.folder, { recursive: true })
   }
 
-  /** A copy is there before the answer leaves. */
+  /** Copies the content for clones and snapshots before the driver answers. */
   copyAfterCalls(driver: CsiDriver): void {
     driver.log.subscribe(({ method, code, request, response, end }) => {
       if (end === undefined || code !== 0) return
@@ -175,14 +175,14 @@ class Stores {
     }
   }
 
-  /** Once, but for a bug: a repeated call finds it. All of it is there or nothing, also after a kill. */
+  /** Copies a content unless the copy exists already. The last step is a rename, so a kill leaves no partial copy. */
   #copy(from: string, to: string, again = false): void {
     const [source, target] = [this.#at(from), this.#at(to)]
     if (!existsSync(source) || (existsSync(target) && !again)) return
     const device = existsSync(`${source}.device`)
     const copy = `${target}.new`
     rmSync(copy, { recursive: true, force: true })
-    // The rest of a device is a hole.
+    // Only the first bytes of a device are copied, because the rest is a hole of the sparse file.
     if (device) writeFileSync(copy, firstBytes(source))
     else cpSync(source, copy, { recursive: true, dereference: true })
     if (device) writeFileSync(`${target}.device`, '')
@@ -199,7 +199,7 @@ function firstBytes(path: string): Buffer {
   return bytes
 }
 
-/** New files belong to the group too. */
+/** Gives a folder to the group, with the setgid bit, so that new files belong to the group too. */
 function give(path: string, gid: number): void {
   chownSync(path, statSync(path).uid, gid)
   chmodSync(path, 0o2770)

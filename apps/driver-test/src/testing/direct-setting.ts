@@ -19,14 +19,14 @@ export interface EmulatedParts {
 }
 
 interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node'>> {
-  /** Without it everything counts as mounted, without any option. */
+  /** The options of the mount at a path. Without it every path counts as mounted without options. */
   readonly mountOptions?: Setting['parts']['mountOptions']
   readonly fsGroupPolicy?: string
-  /** The CSIDriver has volumes that pods declare themselves. */
+  /** The CSIDriver has the lifecycle mode Ephemeral. */
   readonly inline?: boolean
 }
 
-/** Returns the findings of direct questions to an emulated driver with two nodes, and the remaining volumes. */
+/** Runs direct calls to an emulated driver with two nodes and one bug. Returns the findings and remaining volumes. */
 export async function foundDirectly(
   spoil: (parts: EmulatedParts) => void,
   work: (setting: Setting) => Promise<void>,
@@ -69,7 +69,7 @@ export async function foundDirectly(
   spoil({ driver: emulated, nodes })
   const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
   const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
-  // A killed driver forgets everything that the bug removes at each start.
+  // A kill is emulated by the bug alone: it removes the state that the driver loses.
   const kill = (): void => spoil({ driver: emulated, nodes })
   const pause = (ms: number): Promise<void> => systemClock.sleep(ms, signal)
   await work(new Setting({ ...parts, mountOptions, csiDriver, pause, kill }))

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, cpSync, linkSync, mkdirSync, readFileSync, rmSync
 import { join } from 'node:path'
 import type { Placing } from './contents.ts'
 
-/** Copies folders and links files, which needs no root. Keeps the mount options. */
+/** Shows contents by copied folders and linked files, which does not require root. Records the mount options. */
 export function copies(): Placing & {
   readonly optionsAt: (target: string) => Promise<ReadonlySet<string> | undefined>
 } {
@@ -19,7 +19,7 @@ export function copies(): Placing & {
       const { mode, gid, uid } = statSync(store)
       chownSync(target, uid, gid)
       chmodSync(target, mode)
-      // Root may write to any file, but to no folder.
+      // A folder in place of the file prevents writes even by root, which ignores file modes.
       if (readonly) mkdirSync(join(target, 'csi-devcluster-data-2'), { recursive: true })
     },
     take(target) {
@@ -33,7 +33,7 @@ export function copies(): Placing & {
   }
 }
 
-/** Mounts, as root. */
+/** Shows contents by bind mounts, which requires root. */
 export const MOUNTS: Placing = {
   put(store, target, { readonly, options }) {
     if (!isMounted(target)) execFileSync('mount', ['--bind', store, target])

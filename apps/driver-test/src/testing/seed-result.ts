@@ -14,13 +14,13 @@ const NEVER = new AbortController().signal
 const PARTS = { clock: systemClock, log: silentLogger }
 
 interface SeedResultOptions {
-  /** Node services with sockets of their own. */
+  /** The number of node services with separate sockets. */
   readonly nodes?: number
   readonly durationMs?: number
   readonly convergeMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
-  /** The test asks the direct questions, too. */
+  /** The run includes the direct calls at the end. */
   readonly strict?: boolean
   /** The path of an attacher that runs in addition to the substitutes. */
   readonly attacher?: string

@@ -9,7 +9,7 @@ import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
 import type { CheckName } from '../checks/checks.ts'
 import { writeWhole } from './whole-file.ts'
 
-/** Bugs of snapshots, and the promise that each one breaks. */
+/** The bugs of snapshots that a test can choose, and the promise that each bug breaks. */
 export const SNAPSHOT_BUGS = {
   'snapshot-each-time': 'snapshots',
   'snapshot-unlisted': 'snapshots',
@@ -25,9 +25,9 @@ export const SNAPSHOTS = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS'] as const
 
 interface SnapshotOptions {
   readonly bug?: SnapshotBug | undefined
-  /** The file of the snapshots, for a driver that is killed. */
+  /** The file that keeps the snapshots when the driver is killed. */
   readonly file?: string
-  /** How often a snapshot must be asked for until it is ready. */
+  /** The number of CreateSnapshot calls until a snapshot is ready. */
   readonly readyAfter?: number
 }
 
@@ -36,7 +36,7 @@ interface Kept {
   readonly source: string
 }
 
-/** Gives an emulated driver snapshots. */
+/** Lets an emulated driver take snapshots. */
 export function keepSnapshots(driver: CsiDriver, { bug, file, readyAfter = 1 }: SnapshotOptions): void {
   const before = file !== undefined && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : []
   const all = new Map<string, Kept>(before)

@@ -11,10 +11,10 @@ export interface ObservedCall {
   readonly message?: string
 }
 
-/** Calls the listener for each CSI call that was answered; returns the undo. */
+/** Calls the listener for each answered CSI call. Returns a function that ends this. */
 export type CallFeed = (listener: (call: ObservedCall) => void) => () => void
 
-/** One CSI call: reported when it begins and again, with the same id, when it has been answered. */
+/** One CSI call. It is reported when it begins, and again with the same ID when it was answered. */
 export interface LiveCall {
   readonly id: number
   readonly method: string
@@ -27,7 +27,7 @@ export interface CallEnd extends Pick<ObservedCall, 'code' | 'tookMs' | 'message
   readonly response: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Calls the listener when a CSI call begins and when it was answered; returns the undo. */
+/** Calls the listener when a CSI call begins and when it was answered. Returns a function that ends this. */
 export type LiveCalls = (listener: (call: LiveCall) => void) => () => void
 
 const CODE_NAMES = Object.keys(CODES)

@@ -3,7 +3,7 @@ import type { CsiDriver, DriverCall } from '@csi-sidecars/emulator'
 import type { ProxiedCall } from '../proxy/call.ts'
 import type { CallFeed, LiveCall, LiveCalls } from './seen.ts'
 
-/** All calls to the emulated driver, of all clients. */
+/** Returns a source of the calls of all clients to the emulated driver. */
 export function callsOf(driver: CsiDriver): LiveCalls {
   return (listener) => {
     const ids = new WeakMap<DriverCall, number>()
@@ -16,7 +16,7 @@ export function callsOf(driver: CsiDriver): LiveCalls {
   }
 }
 
-/** All calls that have passed a proxy, of all clients. A call that ended without an answer counts as Unavailable. */
+/** A source of the calls of all clients through a proxy. A call without an answer is reported as Unavailable. */
 export class ProxiedCalls {
   readonly #listeners = new Set<(call: LiveCall) => void>()
 
@@ -30,7 +30,7 @@ export class ProxiedCalls {
   }
 }
 
-/** Returns the calls that have an answer. */
+/** Returns a source that reports each call once, when it was answered. */
 export function answered(calls: LiveCalls): CallFeed {
   return (listener) =>
     calls(({ method, request, end }) => {

@@ -2,34 +2,34 @@ import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/c
 
 /** A fault that the proxy can inject into one call. */
 export type CallFault =
-  /** The driver gets it later. */
+  /** The proxy sends the call to the driver after a pause. */
   | { readonly do: 'delay'; readonly ms: number }
-  /** The driver does it, and the answer is lost. */
+  /** The driver performs the call, but the caller gets no answer. */
   | { readonly do: 'loseAnswer' }
-  /** The driver gets it twice, the second time when it has answered the first. */
+  /** The driver gets the call twice, the second time after its first answer. */
   | { readonly do: 'repeat' }
-  /** The driver gets it again a while after it has answered, when the caller may have continued. */
+  /** The driver gets the call again some time after its answer, when the caller may have sent other calls. */
   | { readonly do: 'repeatLate'; readonly ms: number }
-  /** The connection breaks while the driver works on it. */
+  /** The connection breaks while the driver works on the call. */
   | { readonly do: 'cut' }
-  /** The driver is killed when it has answered with success. The proxy only reports it. */
+  /** The caller of the proxy kills the driver after a success. The proxy only reports the fault. */
   | { readonly do: 'kill' }
 
-/** One call as it passed the proxy; reported when it begins and again when it has ended. */
+/** One call through the proxy. It is reported when it begins and again when it has ended. */
 export interface ProxiedCall {
-  /** The same for the beginning and the end. */
+  /** The ID of the call, which is the same in both reports. */
   readonly id: number
-  /** `ControllerPublishVolume`, ... */
+  /** The name of the method, such as `ControllerPublishVolume`. */
   readonly method: string
   readonly request: Readonly<Record<string, unknown>>
-  /** Monotonic milliseconds. */
+  /** The start of the call in monotonic milliseconds. */
   readonly start: number
   readonly end: number | undefined
-  /** The gRPC code. Undefined while the call runs, and if the driver was lost before its answer. */
+  /** The gRPC code. Undefined while the call runs, and if the connection to the driver was lost before the answer. */
   readonly code: number | undefined
   /** The driver's error message. */
   readonly message: string
-  /** Undefined if the call failed. */
+  /** The decoded response. Undefined if the call failed. */
   readonly response: Readonly<Record<string, unknown>> | undefined
   /** The injected fault. */
   readonly fault: CallFault['do'] | undefined
@@ -38,7 +38,7 @@ export interface ProxiedCall {
 /** Chooses the fault of a call when the call arrives. */
 export type ChooseFault = (call: Pick<ProxiedCall, 'method' | 'request'>) => CallFault | undefined
 
-/** How a call ended at the driver. */
+/** The driver's answer to a call. */
 export interface ProxyAnswer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
@@ -51,14 +51,14 @@ const DEFINITIONS = new Map(
   ),
 )
 
-/** A length and a flag precede the one message of a unary call. */
+/** The bytes before the message of a unary gRPC call: a flag and the length. */
 const FRAME_HEAD = 5
 
 export function methodOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** The message in the proto's terms; empty for an unknown method or an unreadable message. */
+/** Returns the decoded request. Empty for an unknown method or an unreadable message. */
 export function requestOf(path: string, body: Buffer): ProxiedCall['request'] {
   const definition = DEFINITIONS.get(path)
   return definition === undefined ? {} : (decoded(body, (bytes) => definition.requestDeserialize(bytes)) ?? {})
@@ -70,13 +70,13 @@ export function responseOf(path: string, answer: ProxyAnswer): ProxiedCall['resp
   return decoded(answer.body, (bytes) => definition.responseDeserialize(bytes))
 }
 
-/** A driver that sends no status has failed for an unknown reason, which gRPC calls Unknown. */
+/** Returns the gRPC code of an answer. A driver that sends no status has failed with the code Unknown, 2. */
 export function codeOf({ headers, trailers }: ProxyAnswer): number {
   const status = trailers['grpc-status'] ?? headers['grpc-status']
   return status === undefined ? 2 : Number(status)
 }
 
-/** The message is percent-encoded on the wire. One with a wrong encoding is shown unchanged. */
+/** Returns the error message, which gRPC sends percent-encoded. A wrongly encoded message is returned unchanged. */
 export function messageTextOf({ headers, trailers }: ProxyAnswer): string {
   const message = trailers['grpc-message'] ?? headers['grpc-message'] ?? ''
   try {
@@ -91,6 +91,6 @@ function decoded(body: Buffer, decode: (bytes: Buffer) => object): Readonly<Reco
   try {
     return { ...decode(body.subarray(FRAME_HEAD)) }
   } catch {
-    return undefined // the receiver will report it
+    return undefined // the receiver of the message reports the error
   }
 }

@@ -12,18 +12,18 @@ import type { Socket } from 'node:net'
 import { onAbort } from '@csi-sidecars/base'
 import type { ProxyAnswer } from './call.ts'
 
-/** A call as it came in, and the means to pass it on. */
+/** A call of a client, with functions to forward it to the driver and to answer it. */
 export interface PassingCall {
   readonly path: string
   readonly body: Buffer
-  /** Aborted when the caller has given the call up. */
+  /** Aborted when the caller has cancelled the call. */
   readonly givenUp: AbortSignal
-  /** Sends it to the driver; undefined when the driver was lost, or the signal aborted, before there was an answer. */
+  /** Sends the call to the driver. Undefined if the connection was lost or the signal was aborted before the answer. */
   forward(signal: AbortSignal): Promise<ProxyAnswer | undefined>
   answer(answer: ProxyAnswer): void
-  /** Ends the call as a broken stream. */
+  /** Resets the stream of the call, so that the caller gets no answer. */
   reset(): void
-  /** Breaks the connection with all of its calls, on both sides. */
+  /** Breaks the connections to the caller and to the driver, with all their calls. */
   cut(): void
 }
 
@@ -33,13 +33,13 @@ export class Link {
   readonly #session: ServerHttp2Session
   readonly #driver: ClientHttp2Session
 
-  /** Both sockets are connected. */
+  /** Requires that both sockets are connected. */
   constructor(near: Socket, far: Socket, serve: (call: PassingCall) => void) {
     this.#near = near
     this.#driver = connectHttp2('http://driver', { createConnection: () => far })
     this.#session = performServerHandshake(near)
     for (const session of [this.#session, this.#driver]) {
-      // Each error is followed by a close, which reports the end of the connection.
+      // Errors need no handling, because a close follows each error.
       session.on('error', () => undefined)
       session.once('close', () => this.cut())
     }
@@ -93,7 +93,7 @@ function forwardRequest(
     let last: ProxyAnswer['trailers'] = {}
     const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL)
     const ignoreAbort = onAbort(givenUp, cancel)
-    stream.on('error', () => undefined) // its close says the same
+    stream.on('error', () => undefined) // a close follows each error
     stream.once('response', (response) => {
       first = plain(response)
     })

@@ -62,8 +62,8 @@ async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await systemClock.sleep(5)
 }
 
-describe('the proxy', () => {
-  it('passes calls on, and reports each when it begins and when it has ended', async () => {
+describe('startProxy', () => {
+  it('the proxy forwards calls, and reports each call when it begins and when it has ended', async () => {
     const { volume } = await create()
     expect(volume?.volumeId).toBe('vol-1')
     const [begun, done] = reported
@@ -71,7 +71,7 @@ describe('the proxy', () => {
     expect(done).toMatchObject({ id: begun?.id, code: 0, response: { volume: { volumeId: 'vol-1' } } })
   })
 
-  it("passes refusals on with the driver's error message, in any script", async () => {
+  it("the proxy forwards the driver's error message with its non-ASCII characters", async () => {
     const words = 'größer als 100 % "frei"'
     driver.script('CreateVolume', () => {
       throw new DriverFailure('OUT_OF_RANGE', words)
@@ -80,12 +80,12 @@ describe('the proxy', () => {
     expect(ended()).toMatchObject([{ code: 11, message: words, response: undefined }])
   })
 
-  it('passes the deadline on to the driver', async () => {
+  it('the proxy forwards the deadline of a call to the driver', async () => {
     await create()
     expect(driver.calls[0]?.deadlineMs).toBeGreaterThan(5_000)
   })
 
-  it('loses an answer after the effect of the call', async () => {
+  it('the proxy drops the answer of a call that the driver has performed', async () => {
     faults.push({ do: 'loseAnswer' })
     expect(codeOf(await create().catch((error: unknown) => error))).toBe(14)
     expect([driver.volumes.all.length, ended().map(({ code, fault }) => [code, fault])]).toEqual([
@@ -95,14 +95,14 @@ describe('the proxy', () => {
     expect(connection.lost.aborted).toBe(false)
   })
 
-  it('repeats a call, and returns the second answer', async () => {
+  it('the proxy repeats a call, and returns the second answer', async () => {
     driver.script('CreateVolume', () => ({ volume: volumeOf(driver.calls.length) }))
     faults.push({ do: 'repeat' })
     expect((await create()).volume?.volumeId).toBe('2')
     expect(driver.calls.map(({ method }) => method)).toEqual(['CreateVolume', 'CreateVolume'])
   })
 
-  it('repeats a failed repetition, and then returns the first answer', async () => {
+  it('the proxy returns the first answer if all repetitions of the call fail', async () => {
     driver.script('CreateVolume', () => {
       if (driver.calls.length > 1) throw new DriverFailure('INTERNAL', 'again?')
       return { volume: volumeOf(1) }
@@ -112,14 +112,14 @@ describe('the proxy', () => {
     expect(ended().map(({ code }) => code)).toEqual([0, 13, 13, 13])
   })
 
-  it('sends a call late', async () => {
+  it('the proxy delays a call', async () => {
     faults.push({ do: 'delay', ms: 50 })
     const start = systemClock.monotonic()
     await create()
     expect((driver.calls[0]?.start ?? 0) - start).toBeGreaterThanOrEqual(49)
   })
 
-  it('cuts the connection while the driver works', async () => {
+  it('the proxy breaks the connection while the driver works on a call', async () => {
     const working = Promise.withResolvers<object>()
     driver.script('CreateVolume', () => working.promise)
     faults.push({ do: 'cut' })
@@ -133,7 +133,7 @@ describe('the proxy', () => {
     expect((await create()).volume?.volumeId).toBe('vol-1')
   })
 
-  it('repeats a call later if the options allow it, and delays other calls for the volume', async () => {
+  it('the proxy repeats a call late if `mayComeAgain` allows it, and delays other calls for the volume', async () => {
     const volumeId = (await create()).volume?.volumeId ?? ''
     const client = controllerClient(connection)
     const unpublish = () => client.unpublish({ volumeId, nodeId: 'a', secrets: {} }, LIMITS)
@@ -160,7 +160,7 @@ describe('the proxy', () => {
     expect(answers).toHaveLength(3)
   })
 
-  it('ends the connections of its clients when the driver dies, and takes new ones when it is back', async () => {
+  it('the proxy ends the connections of its clients when the driver ends, and accepts new ones after its restart', async () => {
     await driver.crash()
     await eventually(() => connection.lost.aborted)
     await driver.restart()
@@ -168,7 +168,7 @@ describe('the proxy', () => {
     expect((await create()).volume?.volumeId).toBe('vol-1')
   })
 
-  it('cancels the call at the driver when its caller cancels', async () => {
+  it('the proxy cancels the call at the driver when its caller cancels', async () => {
     driver.script('CreateVolume', () => new Promise(() => undefined))
     const caller = new AbortController()
     // The deadline is longer than the test, so it does not end the call.

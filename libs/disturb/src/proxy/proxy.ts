@@ -22,28 +22,28 @@ export interface ProxyOptions {
   readonly choose: ChooseFault
   /** Called for each call when it begins and again when it has ended, before the caller gets the answer. */
   readonly report: (call: ProxiedCall) => void
-  /** Reports whether a call may come once more now, without doing harm. */
+  /** Reports whether the proxy may repeat a call now without harm. It is asked before a late repetition. */
   readonly mayComeAgain: (call: Asked) => boolean
 }
 
-/** A proxy between a driver and all its clients. */
+/** A running proxy between a driver and its clients. */
 export interface DriverProxy {
-  /** `unix://` and the path. */
+  /** The address of the proxy, `unix:///path`. */
   readonly address: string
   stop(): Promise<void>
 }
 
-/** How often a call is repeated whose repetition fails: a failure that passes breaks no promise. */
+/** The number of repetitions of a call while they fail, because a temporary failure breaks no promise. */
 const REPEATS = 3
 const REPEAT_PAUSE_MS = 300
 const LATE_CALL_MS = 30_000
-/** How long the driver may work on a call before the connection breaks. */
+/** The time between the start of a call and the break of the connection. */
 const CUT_MS = 5
 
-/** Calls that have passed any proxy: the number of a call is unique. */
+/** The number of calls through all proxies. It makes the IDs of calls unique. */
 let calls = 0
 
-/** Starts a proxy. It refuses clients while the driver is away, as the missing socket of the driver would. */
+/** Starts a proxy. While the driver does not run, the proxy closes new connections at once. */
 export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
   const { socket, driver } = options
   const passage = new Passage(options)
@@ -78,10 +78,10 @@ export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
   }
 }
 
-/** Forwards calls to the driver and answers back, with the chosen faults. */
+/** Forwards calls to the driver and answers to the callers, and injects the chosen faults. */
 class Passage {
   readonly #options: ProxyOptions
-  /** Volumes about which a call comes once more. */
+  /** The volumes for which a late repetition runs, with its end. */
   readonly #late = new Map<string, Promise<void>>()
   readonly #life = new AbortController()
 
@@ -89,7 +89,7 @@ class Passage {
     this.#options = options
   }
 
-  /** Ends all waits. */
+  /** Ends all pauses and repetitions. */
   stop(): void {
     this.#life.abort(new CancelledError('the proxy is stopped'))
   }
@@ -120,7 +120,7 @@ class Passage {
     if (this.#options.mayComeAgain(asked)) await this.#comeAgain(call, asked)
   }
 
-  /** Other calls for the volume wait while the call is repeated, because two calls at once have no defined result. */
+  /** Repeats the call. Other calls for the volume wait, because CSI defines no result for concurrent calls. */
   async #comeAgain(call: PassingCall, asked: Asked): Promise<void> {
     const volume = volumeOf(asked)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -137,7 +137,7 @@ class Passage {
     }
   }
 
-  /** The answer of the repeated call counts, as it does for a caller that never received the first answer. */
+  /** Repeats the call and returns the new answer, as for a caller that has not received the first answer. */
   async #again(call: PassingCall, asked: Asked, first: ProxyAnswer): Promise<ProxyAnswer> {
     for (let left = REPEATS; left > 0; left -= 1) {
       const again = await this.#ask(call, { ...asked, fault: 'repeat' }, call.givenUp)
@@ -152,7 +152,7 @@ class Passage {
     return this.#options.clock.sleep(ms, this.#life.signal)
   }
 
-  /** Asks the driver, and reports the call. */
+  /** Sends the call to the driver, and reports its begin and its end. */
   async #ask(
     call: PassingCall,
     asked: Pick<ProxiedCall, 'method' | 'request' | 'fault'>,

@@ -2,14 +2,14 @@ import type { ProxiedCall } from '../proxy/call.ts'
 
 let count = 0
 
-/** A call that has begun, as the proxy reports it. */
+/** Returns the report of the proxy about a call that has begun. */
 export function callOf(method: string, request: Readonly<Record<string, unknown>>): ProxiedCall {
   count += 1
   const open = { end: undefined, code: undefined, message: '', response: undefined, fault: undefined }
   return { id: count, method, request, start: count, ...open }
 }
 
-/** The beginning and the end of one; without an answer it is a success. */
+/** Returns both reports of the proxy about a call. Without `answer` the call is a success. */
 export function answered(
   method: string,
   request: Readonly<Record<string, unknown>>,

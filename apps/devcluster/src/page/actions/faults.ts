@@ -15,7 +15,7 @@ const MESSAGE = 'injected on the page'
 const ACTIONS: Readonly<Record<(typeof FAULTS)[number], DriverFault>> = {
   'fails with Internal': { do: 'fail', code: 'INTERNAL', message: MESSAGE },
   'fails with ResourceExhausted': { do: 'fail', code: 'RESOURCE_EXHAUSTED', message: MESSAGE },
-  // The caller sees a lost connection.
+  // UNAVAILABLE is the code that a caller gets when its connection is lost.
   'succeeds, but the answer is lost': {
     do: 'fail',
     code: 'UNAVAILABLE',
@@ -25,7 +25,7 @@ const ACTIONS: Readonly<Record<(typeof FAULTS)[number], DriverFault>> = {
   'answers 3 seconds later': { do: 'delay', ms: LATER_MS },
 }
 
-/** Injects a fault into the next calls of a method. */
+/** Lets the emulated driver answer the next calls of a method with a fault. */
 export function injectFaults({ faults }: CsiDriver, { method, how, times }: Fault): void {
   const known = FAULTS.find((fault) => fault === how)
   if (known === undefined) throw new Error(`There is no fault "${how}".`)

@@ -3,8 +3,8 @@ import { parseAction } from './parse.ts'
 
 const claim = { name: 'a', size: '1Gi', class: '' }
 
-describe('an action', () => {
-  it('keeps the fields of its form, trimmed', () => {
+describe('parseAction', () => {
+  it('an action keeps the fields of its form, without blanks around their values', () => {
     expect(parseAction({ action: 'createClaim', values: { ...claim, name: ' a ' } })).toEqual({
       name: 'createClaim',
       values: claim,
@@ -20,21 +20,17 @@ describe('an action', () => {
   const wrong: [string, unknown, string][] = [
     ['nothing', undefined, 'There is no such action.'],
     ['an unknown action', { action: 'toString', values: {} }, 'There is no such action.'],
-    ['a field that is not there', { action: 'clearFaults', values: { x: '1' } }, '"x" is not a field of this form.'],
+    ['an unknown field', { action: 'clearFaults', values: { x: '1' } }, '"x" is not a field of this form.'],
     ['a missing name', { action: 'createClaim', values: { size: '1Gi' } }, 'Name must be given.'],
-    ['a name of another kind', { action: 'createClaim', values: { ...claim, name: 5 } }, 'Name must be a text.'],
-    [
-      'a name that leads elsewhere',
-      { action: 'createClaim', values: { ...claim, name: '../x' } },
-      'Name must be a name of',
-    ],
+    ['a number as a name', { action: 'createClaim', values: { ...claim, name: 5 } }, 'Name must be a text.'],
+    ['a name with a path', { action: 'createClaim', values: { ...claim, name: '../x' } }, 'Name must be a name of'],
     [
       'a key with too many parts',
       { action: 'deletePod', values: { pod: 'a/b/c' } },
       'Pod must be a name, or a namespace',
     ],
     [
-      'a size that is none',
+      'a size that is no quantity',
       { action: 'createClaim', values: { ...claim, size: 'big' } },
       'Size must be a size such as 1Gi or 500M.',
     ],
@@ -44,12 +40,12 @@ describe('an action', () => {
       'must be a whole number from 1 to 1000.',
     ],
     [
-      'a call that the driver does not have',
+      'a call without faults',
       { action: 'injectFaults', values: { method: 'Probe', how: 'fails with Internal', times: '1' } },
       'Call must be one of: ControllerPublishVolume',
     ],
   ]
-  it.each(wrong)('fails with a sentence: %s', (_, body, message) => {
+  it.each(wrong)('an action fails with a sentence if it contains %s', (_, body, message) => {
     expect(() => parseAction(body)).toThrow(message)
   })
 })

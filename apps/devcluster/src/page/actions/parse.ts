@@ -1,7 +1,7 @@
 import { Quantity } from '@csi-sidecars/kube-types'
 import { ACTION_NAMES, type ActionName, type Field, formOf } from '../view/action-table.ts'
 
-/** One requested action, checked against the table of forms. */
+/** One action that the page has requested, after the check of its fields. */
 export interface Action {
   readonly name: ActionName
   /** One value for each field. Empty if an optional field is missing. */
@@ -12,7 +12,7 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const KEY = /^([a-z0-9][-a-z0-9]{0,62}\/)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const MOST_NUMBER = 1000
 
-/** A sentence that names the error of a field. */
+/** An invalid value of a form field. The message is a sentence for the user. */
 export class FieldError extends Error {
   override readonly name = 'FieldError'
   readonly field: string
@@ -23,7 +23,7 @@ export class FieldError extends Error {
   }
 }
 
-/** Throws a sentence that says what is wrong. */
+/** Parses a request of the page. An invalid request throws an error with a sentence for the user. */
 export function parseAction(body: unknown): Action {
   const { action, values } = recordOf(body)
   const name = ACTION_NAMES.find((each) => each === action)

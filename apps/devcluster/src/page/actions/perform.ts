@@ -20,14 +20,14 @@ export interface ActionParts {
   readonly clock: Clock
   /** Runs the demo up to a step. Undefined if there is no demo. */
   readonly runTo: ((step: number) => void) | undefined
-  /** Called with a failure after the answer. */
+  /** Called with a failure that happens after the page has got its answer. */
   readonly onTrouble: (text: string) => void
 }
 
 type Values = Action['values']
 type Perform = (values: Values, parts: ActionParts, signal: AbortSignal) => Promise<string>
 
-/** The actions that this cluster supports: faults need the emulated driver. */
+/** Returns the actions that this cluster supports. Faults, for example, need the emulated driver. */
 export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'runTo'>): readonly ActionName[] {
   const { emulatedDriver, sidecars } = cluster
   const lacks = new Set<ActionName>([
@@ -38,7 +38,7 @@ export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'run
   return ACTION_NAMES.filter((name) => !lacks.has(name))
 }
 
-/** Performs the action and returns a sentence about it. Fails with the error message of the API. */
+/** Performs the action and returns a sentence about it. A refusal by the API server throws its error. */
 export function perform({ name, values }: Action, parts: ActionParts, signal: AbortSignal): Promise<string> {
   return PERFORM[name](values, parts, signal)
 }
@@ -148,7 +148,7 @@ async function drain(node: string, { cluster }: ActionParts, signal: AbortSignal
   return `${node} is drained; pods moved: ${pods.length}.`
 }
 
-/** `app`, `app-2`, `app-3`. */
+/** Returns the next free name in a series such as `app`, `app-2`, `app-3`. */
 function nextName(name: string, isTaken: (name: string) => boolean): string {
   const [, stem = name, number = '1'] = /^(.*?)(?:-(\d{1,6}))?$/.exec(name) ?? []
   for (let next = Number(number) + 1; ; next += 1) if (!isTaken(`${stem}-${next}`)) return `${stem}-${next}`

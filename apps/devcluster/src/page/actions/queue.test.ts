@@ -11,7 +11,7 @@ import { ActionQueue, type ActionQueueOptions } from './queue.ts'
 interface Open extends Disposable {
   readonly lines: TimelineEntry[]
   readonly items: Item[]
-  /** Resolves when the page knows these storage classes, as the cache has them sooner or later. */
+  /** Resolves when the page offers exactly these storage classes. */
   classes(...names: readonly string[]): Promise<void>
   do(action: string, values?: Readonly<Record<string, string>>): Promise<ActionAnswer>
 }
@@ -46,8 +46,8 @@ function open({ cluster }: TestCluster, change: Partial<ActionQueueOptions> = {}
   }
 }
 
-describe('on the page a person can', () => {
-  it('make a claim and a pod, raise it, change its class, drain the node, and take all away', async () => {
+describe('ActionQueue', () => {
+  it('the actions of the page create a claim and a pod, expand the claim, change its class, drain the node, and delete both', async () => {
     await using test = await startTestCluster()
     using queue = open(test)
     expect(await queue.do('createClaim', { name: 'data', size: '1Gi', class: 'devcluster' })).toEqual({
@@ -82,14 +82,14 @@ describe('on the page a person can', () => {
     expect(queue.lines.map(({ who }) => who)).toEqual(Array(8).fill('you'))
   })
 
-  it('make a claim without a class', async () => {
+  it('the actions of the page create a claim without a class', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     await queue.do('createClaim', { name: 'bare', size: '1Gi', class: '' })
     expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('bare'))?.spec?.storageClassName).toBeUndefined()
   })
 
-  it('inject faults into the driver and clear them, and kill it', async () => {
+  it('the actions of the page inject faults into the driver, clear them, and kill the driver', async () => {
     await using test = await startTestCluster({ substitutes: ['csi-provisioner'] })
     using queue = open(test)
     const method = 'CreateVolume'
@@ -103,7 +103,7 @@ describe('on the page a person can', () => {
     await test.driver.log.until({ method: 'Probe' }, { count: 2 })
   })
 
-  it('see refusals of the API server, and impossible actions', async () => {
+  it('the actions of the page answer with the refusal of the API server, and refuse impossible actions', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     expect(await queue.do('deletePod', { pod: 'absent' })).toEqual({
@@ -127,7 +127,7 @@ describe('on the page a person can', () => {
     expect(queue.items.at(-1)).toMatchObject({ is: 'abilities', driver: test.driver.settings.name })
   })
 
-  it('run a step of the story, one at a time', async () => {
+  it('the actions of the page run the demo up to a step, and refuse a second run at the same time', async () => {
     await using test = await startTestCluster()
     const story = new Scenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
     const ended = Promise.withResolvers<void>()

@@ -15,10 +15,10 @@ export interface ActionQueueOptions {
   readonly say: (line: TimelineEntry | undefined, ...items: readonly Item[]) => void
 }
 
-/** How long the cluster may take to perform a requested action. */
+/** The time limit of one action. */
 const ACTION_MS = 15_000
 
-/** Takes the actions that a person requests on the page, and answers with their results. */
+/** Performs the actions that a user requests on the page, and answers with their results. */
 export class ActionQueue {
   readonly #options: ActionQueueOptions
   readonly #signal: AbortSignal
@@ -38,7 +38,7 @@ export class ActionQueue {
     this.#actions = actionsOf(this.#parts)
   }
 
-  /** Returns the possible actions and their objects. */
+  /** Sends the page the possible actions, now and whenever the storage classes change. */
   open(): void {
     const { cluster, say } = this.#options
     const { caches, driver } = cluster
@@ -69,7 +69,7 @@ export class ActionQueue {
     }
   }
 
-  /** Refuses at once while the story runs; its progress is shown as it happens. */
+  /** Starts the demo up to a step and returns at once. Throws if the demo already runs. */
   #runTo(story: Scenario, step: number): void {
     story.check(step)
     story.runTo(step, this.#signal).then(
@@ -87,7 +87,7 @@ export class ActionQueue {
   }
 }
 
-/** The field that an error is about: an object that exists already has a name, and one that does not was chosen. */
+/** Returns the form field to blame: the new name for "already exists", the chosen object for "not found". */
 function fieldOf(action: Action | undefined, error: unknown): string | undefined {
   if (error instanceof FieldError) return error.field
   const fields: readonly Field[] = action === undefined ? [] : formOf(action.name).fields

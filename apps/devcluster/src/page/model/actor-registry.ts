@@ -3,17 +3,17 @@ import { ACTORS } from './actors.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 type Entry = Mutable<Omit<Actor, 'is' | 'id' | 'state' | 'why'>> & {
-  /** The actor's own trouble, not the trouble of its rows. */
+  /** The reason why the actor itself fails. Failing rows of the actor are counted in `troubles`. */
   why?: { readonly away: boolean; readonly text: string } | undefined
 }
 
 const KUBELET = 'kubelet/'
 
-/** Keeps the current work of each actor. */
+/** The current work of each actor. An actor is a component that acts on volumes, such as the csi-attacher. */
 export class ActorRegistry {
   readonly #entries = new Map<string, Entry>()
 
-  /** All that are there from the beginning. */
+  /** Adds the actors that every cluster has, and a kubelet for each node. */
   constructor(nodes: readonly string[]) {
     for (const id of [...Object.keys(ACTORS), ...nodes.map((node) => KUBELET + node)]) this.#entry(id)
   }
@@ -30,12 +30,12 @@ export class ActorRegistry {
     this.#entry(id).last = last
   }
 
-  /** Adds 1 to the running calls of the actor, or subtracts 1. */
+  /** Adds `change` to the number of running CSI calls of the actor. */
   calls(id: string, change: 1 | -1): void {
     this.#entry(id).open += change
   }
 
-  /** The waits of a row have changed. Returns the ids of the actors that this concerns. */
+  /** Replaces the waits of a row in the counts of their actors. Returns the IDs of these actors. */
   waits(before: readonly Wait[], after: readonly Wait[]): readonly string[] {
     for (const wait of before) this.#count(wait, -1)
     for (const wait of after) this.#count(wait, 1)

@@ -1,6 +1,6 @@
 import type { LiveCall } from '@csi-sidecars/disturb'
 
-/** The components of a cluster that act on volumes. There is a kubelet for each node: `kubelet/` and the node's name. */
+/** The components that act on volumes, by ID. In addition each node has a kubelet with the ID `kubelet/NODE`. */
 export const ACTORS = {
   you: { name: 'you', does: 'create, change and delete objects' },
   scheduler: { name: 'kube-scheduler', does: 'chooses a node for each pod' },
@@ -47,14 +47,14 @@ const PATHS = ['targetPath', 'stagingTargetPath', 'volumePath', 'stagingPath'] a
 
 type Call = Pick<LiveCall, 'method' | 'request'>
 
-/** The actor that makes a call. Undefined for calls that every client makes, such as GetPluginInfo. */
+/** Returns the actor that sends a CSI call. Undefined for calls that every client sends, such as GetPluginInfo. */
 export function callerOf(call: Call, isNode: (name: string) => boolean): ActorId | undefined {
   if (!NODE_CALLS.has(call.method)) return CALLERS[call.method]
   const node = nodeOf(call, isNode)
   return node === undefined ? undefined : kubeletOf(node)
 }
 
-/** Every kubelet has a folder of its own, which is named after its node. */
+/** Returns the node whose name is a part of a path in the request. The folder of each kubelet has the node's name. */
 function nodeOf({ request }: Call, isNode: (name: string) => boolean): string | undefined {
   for (const field of PATHS) {
     const path = request[field]
@@ -70,12 +70,12 @@ const COMPONENTS: ReadonlyMap<string, ActorId> = new Map([
   ['attachdetach-controller', 'attach-detach'],
 ])
 
-/** The actor that has sent an event, by its component; an unknown component keeps its name. */
+/** Returns the actor of an event, by the component in the event. An unknown component is an actor itself. */
 export function actorOfComponent(component: string, about: { readonly driver: string; readonly node: string }): string {
   if (component === 'kubelet' && about.node !== '') return kubeletOf(about.node)
   if (component.startsWith('external-resizer')) return 'csi-resizer'
   if (component.startsWith('external-attacher')) return 'csi-attacher'
-  // The name of the driver, the host and a random ID.
+  // The component of the provisioner consists of the driver's name, the host and a random ID.
   if (component.startsWith(`${about.driver}_`)) return 'csi-provisioner'
   return COMPONENTS.get(component) ?? (component === '' ? 'unknown' : component)
 }

@@ -6,15 +6,15 @@ import type { LastEvent, TimelineEntry } from '../view/wire.ts'
 /** The fields of an Event that the page shows. */
 export interface CachedEvent extends Cached {
   readonly kind: string
-  /** The object of the Event. */
+  /** The key of the involved object. */
   readonly about: string
   readonly component: string
   readonly isWarning: boolean
   readonly reason: string
   readonly message: string
-  /** A repeated event is one event with a count. */
+  /** How often the event has happened. */
   readonly count: number
-  /** Milliseconds since 1970. Undefined if the Event has no time. */
+  /** The time of the Event in milliseconds since 1970. Undefined if the Event has no time. */
   readonly at: number | undefined
 }
 
@@ -35,7 +35,7 @@ export function eventProjection(event: Event): CachedEvent {
   }
 }
 
-/** The event as an item of the page. `of`: whose last event it is. */
+/** Returns the last event of a row or of an actor as an item of the page. `of` is the ID of the row or actor. */
 export function lastEvent(of: string, event: CachedEvent, at: number): LastEvent {
   const { kind, about, reason, message, isWarning, count } = event
   const said = { at, text: message, ...(isWarning && { bad: true }) }

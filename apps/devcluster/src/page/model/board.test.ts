@@ -12,15 +12,15 @@ function boardOf(): { readonly board: Board; readonly frames: Frame[] } {
   return { board: new Board(new FakeClock(), (frame) => void frames.push(frame)), frames }
 }
 
-/** Returns the items of a page that opens now. */
+/** Returns the items that a page shows after it has applied all frames of the beginning. */
 function shown({ items, frames }: History['beginning']): readonly Item[] {
   const map = new Map(items.map((each): [string, Item] => [each.id, each]))
   for (const frame of frames) apply(map, frame)
   return [...map.values()]
 }
 
-describe('the board', () => {
-  it('sends what looks different, with the line that says why', () => {
+describe('Board', () => {
+  it('the board of items sends only changed items, with the line that explains the change', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame({ who: 'you', text: 'a made' })
@@ -33,7 +33,7 @@ describe('the board', () => {
     expect(frames).toHaveLength(2)
   })
 
-  it('reports a removed item once, and an unsent item never', () => {
+  it('the board of items reports the removal of an item once, and only if the item was sent', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame()
@@ -45,7 +45,7 @@ describe('the board', () => {
     expect(frames.slice(1)).toMatchObject([{ gone: ['a'] }])
   })
 
-  it('shows a page that comes later all there is, and how it came to be so', () => {
+  it('the board of items gives a page that opens later all items and the frames so far', () => {
     const { board } = boardOf()
     for (const id of ['a', 'b']) {
       board.put(item(id))
@@ -56,8 +56,8 @@ describe('the board', () => {
   })
 })
 
-describe('the history', () => {
-  it('keeps a limited amount, and folds older frames into the beginning', () => {
+describe('History', () => {
+  it('the history of frames keeps frames up to a size, and applies older frames to the first items', () => {
     const history = new History(30)
     for (let at = 1; at <= 10; at += 1) history.add({ at, items: [item(`n${at % 4}`, at % 2 === 0)], gone: [] }, 10)
     const { items, frames } = history.beginning
@@ -66,7 +66,7 @@ describe('the history', () => {
     expect(shown(history.beginning)).toContainEqual(item('n2', true))
   })
 
-  it('begins with a frame that is larger than all that it keeps', () => {
+  it('the history of frames applies a frame that is larger than the limit to the first items', () => {
     const history = new History(30)
     history.add({ at: 1, items: [item('a')] }, 100)
     expect(history.beginning).toEqual({ items: [item('a')], frames: [] })

@@ -2,15 +2,15 @@ import type { Clock } from '@csi-sidecars/base'
 import type { Beginning, Frame, Item, TimelineEntry } from '../view/wire.ts'
 import { History } from './history.ts'
 
-/** The approximate bytes of a frame without its items. */
+/** The approximate size of a frame without its items. */
 const FRAME_BYTES = 200
 
-/** All items that a page shows, and the frames by which they came to be so. */
+/** Collects changed items of the page and sends them in frames. Keeps the frames for pages that open later. */
 export class Board {
   readonly #clock: Pick<Clock, 'now'>
   readonly #send: (frame: Frame) => void
   readonly #history = new History()
-  /** The items as last sent, or as the next frame will send them. */
+  /** The JSON of each item, as it was sent or will be sent in the next frame. */
   readonly #current = new Map<string, string>()
   #set = new Map<string, Item>()
   #gone = new Set<string>()
@@ -41,7 +41,7 @@ export class Board {
     this.#gone.add(id)
   }
 
-  /** Sends the line in a frame of its own. Gathered items follow with a later frame. */
+  /** Sends the line at once, in a frame without items. The collected items follow in a later frame. */
   line(line: TimelineEntry | undefined): void {
     if (line === undefined) return
     const frame = { at: this.#clock.now(), line }
@@ -49,7 +49,7 @@ export class Board {
     this.#send(frame)
   }
 
-  /** Ends the frame, if there is anything in it. */
+  /** Sends the collected items and the line in one frame, unless there are none. */
   frame(line?: TimelineEntry): void {
     if (line === undefined && this.#set.size === 0 && this.#gone.size === 0) return
     const frame: Frame = {

@@ -1,22 +1,22 @@
 import { codeNameOf, type LiveCall } from '@csi-sidecars/disturb'
 
-/** A call that has failed and has not succeeded since. */
+/** A CSI call that has failed and has not succeeded since. */
 export interface Failure {
   readonly method: string
   readonly code: string
   readonly message: string
-  /** How often in a row. */
+  /** The number of failures in a row. */
   readonly times: number
 }
 
-/** Beyond this number, the oldest failures of volumes that no row shows are dropped. */
+/** The number of volumes whose failures are kept. If there are more, the oldest volume is dropped. */
 const MOST_VOLUMES = 10_000
 
-/** The failures of one volume, by method and actor. */
+/** The failing CSI calls of all volumes, by method and actor. */
 export class CallLog {
   readonly #failures = new Map<string, Map<string, Failure>>()
 
-  /** Takes a call that has ended. `who`: the same call of another node's kubelet is another. */
+  /** Records the result of an ended call. The kubelets of two nodes are two actors, `who`. */
   end({ method, request, end }: LiveCall, who: string): void {
     if (end === undefined) return
     const volume = volumeOf({ request })
@@ -33,13 +33,13 @@ export class CallLog {
     if (this.#failures.size > MOST_VOLUMES && oldest !== undefined) this.#failures.delete(oldest)
   }
 
-  /** The first of the methods that fails for the volume. */
+  /** Returns the failure of the first of the methods that fails for the volume. */
   failure(volume: string, who: string, methods: readonly string[]): Failure | undefined {
     const failures = this.#failures.get(volume)
     return methods.map((method) => failures?.get(keyOf(method, who))).find((each) => each !== undefined)
   }
 
-  /** Returns the current failures, one of a kind, with the number of volumes. */
+  /** Returns one current failure for each method and code, with the number of its volumes. */
   summary(): readonly { readonly failure: Failure; readonly volumes: number }[] {
     const kinds = new Map<string, { failure: Failure; volumes: number }>()
     for (const failures of this.#failures.values()) {
@@ -51,7 +51,7 @@ export class CallLog {
     return [...kinds.values()]
   }
 
-  /** A deleted volume has no failures. */
+  /** Drops the failures of a deleted volume. */
   forget(volume: string): void {
     this.#failures.delete(volume)
   }
@@ -61,7 +61,7 @@ function keyOf(method: string, who: string): string {
   return `${method} ${who}`
 }
 
-/** The volume's handle; for a volume that is being created its chosen name. */
+/** Returns the volume ID in a request. For CreateVolume it is the requested name. */
 export function volumeOf({ request }: Pick<LiveCall, 'request'>): string {
   const id = request['volumeId'] ?? request['sourceVolumeId'] ?? request['name']
   return typeof id === 'string' ? id : ''

@@ -3,7 +3,7 @@ import { duration, short } from '../../story/expectation.ts'
 import type { LastCall, TimelineEntry } from '../view/wire.ts'
 import { volumeOf } from './call-log.ts'
 
-/** The longest text of a message on the page. */
+/** The maximum length of a request or an answer on the page. */
 const MOST_CHARACTERS = 4000
 
 export interface CallStart {
@@ -11,7 +11,7 @@ export interface CallStart {
   readonly at: number
 }
 
-/** The call as an item of the page. `of`: whose last call it is. */
+/** Returns the last call of a row or of an actor as an item of the page. `of` is the ID of the row or actor. */
 export function lastCall(of: string, { method, request, end }: LiveCall, { who, at }: CallStart): LastCall {
   const begun = { is: 'call', id: `call/${of}`, of, who, method, at, request: jsonOf(request) } as const
   if (end === undefined) return begun
@@ -25,7 +25,7 @@ export function lastCall(of: string, { method, request, end }: LiveCall, { who, 
   }
 }
 
-/** One line of the time line for a call that has ended. */
+/** Returns the line in the time line for an ended call. Undefined while the call runs. */
 export function callLine({ method, request, end }: LiveCall, who: string): TimelineEntry | undefined {
   if (end === undefined) return undefined
   const { code, tookMs, message } = end
@@ -38,7 +38,7 @@ export function callLine({ method, request, end }: LiveCall, who: string): Timel
   return { who, text: `${call} ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
 }
 
-/** The message for a reader: without empty fields and without secrets. */
+/** Returns a CSI message as JSON for the page, without empty fields and without secrets. */
 export function jsonOf(message: Readonly<Record<string, unknown>>): string {
   const text = JSON.stringify(message, (key, value: unknown) => readable(key, value), 2) ?? ''
   return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text

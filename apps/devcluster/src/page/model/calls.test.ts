@@ -15,7 +15,7 @@ const ended = (code: number, message = '') => ({ code, tookMs: 3, message, respo
 const who = 'csi-attacher'
 const START = { who, at: 5 }
 
-describe('a call', () => {
+describe('calls on the page', () => {
   const isNode = (name: string): boolean => name === 'node-1'
   const callers: [string, Partial<LiveCall>, string | undefined][] = [
     ['of the attacher', {}, 'csi-attacher'],
@@ -27,9 +27,9 @@ describe('a call', () => {
       'kubelet/node-1',
     ],
     ['of an unknown kubelet', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
-    ['by which every client asks a driver what it is', { method: 'Probe' }, undefined],
+    ['that every client sends, such as Probe,', { method: 'Probe' }, undefined],
   ]
-  it.each(callers)('%s is recognized by its requests', (_, change, expected) => {
+  it.each(callers)('a CSI call %s is assigned to its caller', (_, change, expected) => {
     expect(callerOf(call(change), isNode)).toBe(expected)
   })
 
@@ -44,11 +44,11 @@ describe('a call', () => {
     ['constructor', 'constructor'],
     ['', 'unknown'],
   ]
-  it.each(components)('and an event of %s has its actor', (component, expected) => {
+  it.each(components)('an event of the component "%s" is assigned to its actor', (component, expected) => {
     expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
   })
 
-  it('shows request, answer and time, without empty fields and secrets', () => {
+  it('a CSI call becomes an item with its request, answer and time, without empty fields and secrets', () => {
     const request = {
       volumeId: 'v',
       secrets: { password: 'hidden' },
@@ -67,11 +67,11 @@ describe('a call', () => {
     expect(lastCall('x', call(), START)).not.toHaveProperty('code')
   })
 
-  it('appears shortened if it is too long', () => {
+  it('a CSI call becomes a shortened text if it is too long', () => {
     expect(jsonOf({ long: 'x'.repeat(10_000) }).length).toBeLessThan(4_100)
   })
 
-  it('becomes a line when it has ended', () => {
+  it('a CSI call becomes a line of the time line when it has ended', () => {
     expect(callLine(call(), who)).toBeUndefined()
     expect(callLine(call({ end: ended(0) }), who)).toEqual({
       who,
@@ -88,8 +88,8 @@ describe('a call', () => {
   })
 })
 
-describe('the book of calls', () => {
-  it('knows what fails, how often, and that it has succeeded since', () => {
+describe('CallLog', () => {
+  it('the log of failing calls counts the failures of a call in a row, and drops them after a success', () => {
     const book = new CallLog()
     const failure = () => book.failure('v', who, ['ControllerPublishVolume'])
     book.end(call({ end: ended(13, 'no') }), who)
@@ -101,7 +101,7 @@ describe('the book of calls', () => {
     expect([failure(), book.summary()]).toEqual([undefined, []])
   })
 
-  it('sums up by kind', () => {
+  it('the log of failing calls counts the volumes for which the same call fails', () => {
     const book = new CallLog()
     for (const volumeId of ['a', 'b', 'c']) book.end(call({ request: { volumeId }, end: ended(13) }), who)
     expect(book.summary()).toMatchObject([{ failure: { code: 'Internal' }, volumes: 3 }])
@@ -109,7 +109,7 @@ describe('the book of calls', () => {
     expect(book.summary()).toMatchObject([{ volumes: 2 }])
   })
 
-  it('forgets what a call says that is still under way', () => {
+  it('the log of failing calls ignores a call that still runs', () => {
     const book = new CallLog()
     book.end(call(), who)
     expect(book.summary()).toEqual([])

@@ -13,9 +13,9 @@ const pending = (change = {}) => claim({ phase: 'Pending', ...change })
 const growing = (resizeStatus: string | undefined) => boundPair({ claim: { request: '2Gi', resizeStatus } }).claim
 const attached = attachment({ attached: true })
 
-describe('a claim waits', () => {
+describe('the waits of a row', () => {
   const rows: [string, Partial<RowView>, string[]][] = [
-    ['for nothing when all is as wanted', {}, []],
+    ['for nothing when it has its desired state', {}, []],
     [
       'for a class when a claim names none and there is no default',
       { claim: pending({ className: undefined }), ...reported('FailedBinding') },
@@ -47,7 +47,7 @@ describe('a claim waits', () => {
       ['trouble: claim data: csi-provisioner: the driver creates no volume | CreateVolume: Internal: no (2 times)'],
     ],
     [
-      'for a volume that belongs to another',
+      'for a volume that belongs to another claim',
       { claim: pending({ volumeName: 'pv-9' }), ...reported('FailedBinding') },
       ['trouble: claim data: you: volume pv-9 belongs to another claim | message'],
     ],
@@ -57,27 +57,27 @@ describe('a claim waits', () => {
       ['trouble: claim data: you: volume pv-9 does not fit | message'],
     ],
     [
-      'for a volume that is not there',
+      'for a volume that does not exist',
       { claim: pending({ volumeName: 'pv-9' }), volume: undefined },
       ['waits: claim data: persistent-volume: volume pv-9 is not there'],
     ],
     ['to be bound', { claim: pending() }, ['works: claim data: persistent-volume: binds it']],
     [
-      'for whatever else the PV controller says',
+      'for its volume, with any other message of the PV controller',
       { claim: pending(), ...reported('Other') },
       ['waits: claim data: persistent-volume: it has no volume yet | message'],
     ],
     [
-      'without end when it has lost its volume',
+      'forever when it has lost its volume',
       { claim: claim({ phase: 'Lost' }), volume: undefined },
       ['trouble: claim data: persistent-volume: its volume is gone, and the data with it'],
     ],
     [
-      'for the pods that use it before it goes',
+      'for the pods that use it before it is deleted',
       { claim: { ...bound, deleting: true }, pods: [RUNNING] },
       ['waits: claim data: persistent-volume: pods still use it: app'],
     ],
-    ['to go', { claim: { ...bound, deleting: true } }, ['works: claim data: persistent-volume: deletes it']],
+    ['to be deleted', { claim: { ...bound, deleting: true } }, ['works: claim data: persistent-volume: deletes it']],
     ['to be expanded', { claim: growing(undefined) }, ['works: claim data: csi-resizer: expands it from 1Gi to 2Gi']],
     [
       'for a driver that does not expand it',
@@ -87,22 +87,22 @@ describe('a claim waits', () => {
       ],
     ],
     [
-      'for what cannot be',
+      'for an expansion that the driver cannot do',
       { claim: growing('ControllerResizeInfeasible') },
       ['trouble: claim data: csi-resizer: the driver cannot expand it from 1Gi to 2Gi'],
     ],
     [
-      'for a pod that lets its file system grow',
+      'for a pod whose node expands its file system',
       { claim: growing('NodeResizePending') },
       ['waits: claim data: you: its file system grows when a pod uses it'],
     ],
     [
-      'for its file system to grow',
+      'for the kubelet that expands its file system',
       { claim: growing('NodeResizePending'), pods: [RUNNING], attachments: [attached], ...REPORTED },
       ['works: claim data: kubelet/node-1: expands its file system from 1Gi to 2Gi'],
     ],
     [
-      'for a node that does not let it grow',
+      'for a node that fails to expand its file system',
       {
         ...{ claim: growing('NodeResizeInProgress'), pods: [RUNNING], attachments: [attached], ...REPORTED },
         failure: fails('NodeExpandVolume'),
@@ -112,12 +112,12 @@ describe('a claim waits', () => {
       ],
     ],
     [
-      'for a node that cannot let it grow',
+      'for a node that cannot expand its file system',
       { claim: growing('NodeResizeInfeasible') },
       ['trouble: claim data: you: the node cannot expand its file system'],
     ],
     [
-      'for another class',
+      'for the modification to another class',
       { claim: boundPair({ claim: { attributesClass: 'gold' } }).claim },
       ['works: claim data: csi-resizer: changes its class to gold'],
     ],
@@ -129,11 +129,11 @@ describe('a claim waits', () => {
       ],
     ],
   ]
-  it.each(rows)('%s', (_, change, expected) => {
+  it.each(rows)('a claim waits %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 
-  it('since the moment at which it began to, though the message change', () => {
+  it('a claim keeps the start of its wait if only the message changes', () => {
     const broken = { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') }
     const first = rowOf('x', rowView(broken), { before: undefined, now: 7 })
     const later = rowOf(

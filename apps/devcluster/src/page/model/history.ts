@@ -1,15 +1,15 @@
 import type { Beginning, Frame, Item } from '../view/wire.ts'
 import { apply } from '../view/wire.ts'
 
-/** The approximate number of bytes that a page reads before it shows anything. */
+/** The approximate size of the frames that are kept. A page reads them all before it shows anything. */
 const MOST_BYTES = 2 * 1024 * 1024
 
-/** The kept frames. The first items include the changes of older frames. */
+/** The latest frames, and the items before them. The items include the changes of older frames. */
 export class History {
   readonly #most: number
   readonly #base = new Map<string, Item>()
   #frames: { readonly frame: Frame; readonly bytes: number }[] = []
-  /** The number of frames at the beginning that the base already contains. */
+  /** The number of frames at the start of `#frames` whose changes `#base` already contains. */
   #folded = 0
   #bytes = 0
 
@@ -21,7 +21,7 @@ export class History {
     return { items: [...this.#base.values()], frames: this.#frames.slice(this.#folded).map(({ frame }) => frame) }
   }
 
-  /** `bytes`: the approximate cost to keep and to send the frame. */
+  /** Adds a frame of approximately this number of bytes. */
   add(frame: Frame, bytes: number): void {
     this.#frames.push({ frame, bytes })
     this.#bytes += bytes

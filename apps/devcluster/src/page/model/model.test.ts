@@ -10,11 +10,11 @@ import { PageModel } from './model.ts'
 
 interface Watched extends AsyncDisposable {
   readonly model: PageModel
-  /** All items, as a page has them that gets every frame. */
+  /** The items of a page that has applied every frame. */
   readonly items: ReadonlyMap<string, Item>
   readonly lines: readonly string[]
   readonly frames: readonly Frame[]
-  /** Resolves as soon as it holds. */
+  /** Resolves as soon as `holds` returns true. */
   until(holds: (items: ReadonlyMap<string, Item>) => boolean): Promise<void>
 }
 
@@ -61,7 +61,7 @@ const waitsOf = (items: ReadonlyMap<string, Item>, id = ROW): readonly string[] 
   const item = items.get(id)
   return item?.is === 'row' ? item.waits.map(({ level, who, about }) => `${level} ${who} ${about}`) : []
 }
-/** A thousand times as fast. */
+/** A clock that runs a thousand times as fast as the system clock. */
 const FAST: Clock = {
   ...systemClock,
   now: () => 1000 * systemClock.now(),
@@ -69,8 +69,8 @@ const FAST: Clock = {
 }
 const quiet = { controllers: [], substitutes: [] } as const
 
-describe("the page's model", () => {
-  it('follows a volume from its creation to its deletion, and no actor is left waiting', async () => {
+describe('PageModel', () => {
+  it('the model of the page follows a volume from its creation to its deletion, after which no actor has work', async () => {
     await using test = await startTestCluster()
     const { client } = test.cluster
     await using page = watch(test)
@@ -112,7 +112,7 @@ describe("the page's model", () => {
     }
   })
 
-  it('shows a pod that waits for a volume which another node has', async () => {
+  it('the model of the page shows a pod that waits for a volume which is attached to another node', async () => {
     await using test = await startTestCluster()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -126,7 +126,7 @@ describe("the page's model", () => {
     expect(page.items.get('event/attach-detach')).toMatchObject({ reason: 'FailedAttachVolume', about: 'Pod two' })
   })
 
-  it('calls a claim stuck after two minutes in which nothing happens', async () => {
+  it('the model of the page shows a claim as stuck after two minutes without progress', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test, FAST)
     const stuckOf = (id: string): string =>
@@ -139,7 +139,7 @@ describe("the page's model", () => {
     await page.until(() => stuckOf(ROW) === '"stuck":true')
   })
 
-  it('shows a driver that fails, and that it works again', async () => {
+  it('the model of the page shows that the driver fails, and later that it works again', async () => {
     await using test = await startTestCluster()
     const { client } = test.cluster
     await using page = watch(test)
@@ -158,7 +158,7 @@ describe("the page's model", () => {
     await page.until((items) => JSON.stringify(items.get('driver')).includes('"idle"'))
   })
 
-  it('shows a driver that is gone', async () => {
+  it('the model of the page shows that the driver does not run, and later that it is back', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     await test.driver.crash()
@@ -167,7 +167,7 @@ describe("the page's model", () => {
     await page.until((items) => JSON.stringify(items.get('driver')).includes('"idle"'))
   })
 
-  it('begins with the existing objects, one row for a claim and the volume that was created for it', async () => {
+  it('the model of the page starts with the existing objects, in one row for a claim and its volume', async () => {
     await using test = await startTestCluster(quiet)
     const { claims, volumes } = test.cluster.caches
     const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -183,7 +183,7 @@ describe("the page's model", () => {
     expect(page.items.get('node/node-1')).toMatchObject({ ready: true, schedulable: true })
   })
 
-  it('gives a volume that has lost its claim a row of its own', async () => {
+  it('the model of the page gives a volume whose claim was deleted a separate row', async () => {
     await using test = await startTestCluster(quiet)
     const { caches } = test.cluster
     const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -202,7 +202,7 @@ describe("the page's model", () => {
     await page.until((items) => items.has('volume/pv-1') && !items.has(ROW))
   })
 
-  it('shows nodes and events, and the count of a repeated event', async () => {
+  it('the model of the page shows nodes and events, and the count of a repeated event', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     test.api.update(NODES, { name: 'node-2' }, (node) => ({ ...node, spec: { unschedulable: true } }))
@@ -225,7 +225,7 @@ describe("the page's model", () => {
     expect(page.lines).toContain('attach-detach: PersistentVolumeClaim data: Bad: no')
   })
 
-  it('sends each line at once, and gathers its changes if there are many rows', async () => {
+  it('the model of the page sends each line at once, but collects changed items if there are many rows', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     for (let number = 1; number <= 102; number += 1) test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(`c${number}`))

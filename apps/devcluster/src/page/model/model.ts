@@ -30,13 +30,13 @@ export interface ModelOptions {
   readonly send: (frame: Frame) => void
 }
 
-/** The number of rows up to which each step is a separate frame. More frames are too many to follow. */
+/** The number of rows up to which every change is sent at once. With more rows no user could follow the changes. */
 const MOST_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 
 /**
- * The page's view of the cluster, kept up to date from caches, events and calls. Each event is one frame. With many
- * rows the changed items are gathered and sent later, so that a storm costs the cluster little.
+ * The page's view of the cluster, kept up to date from caches, events and CSI calls. Each change is sent as one frame.
+ * With many rows the changed items are collected and sent later, which costs the cluster less.
  */
 export class PageModel {
   readonly #options: ModelOptions
@@ -49,12 +49,12 @@ export class PageModel {
   readonly #begun = new Map<number, { readonly who: string; readonly at: number }>()
   readonly #events: Informer<CachedEvent, Event>
   readonly #isNode: (name: string) => boolean
-  /** Items to compute again: rows, actors, and the last events and calls by their row. */
+  /** The IDs of rows and actors, and the last events and calls, that must be computed before the next frame. */
   readonly #dirtyRows = new Set<string>()
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
   #gathering: Cancel | undefined
-  /** The timers of the rows: each fires when a wait of the row counts as stuck. */
+  /** One timer for each row, which fires when a wait of the row becomes stuck. */
   readonly #due = new Map<string, Cancel>()
 
   constructor(options: ModelOptions) {
@@ -70,14 +70,14 @@ export class PageModel {
     return this.#board.beginning
   }
 
-  /** Shows what neither the API nor a call reports. */
+  /** Shows a line and items that come neither from the API nor from CSI calls, such as the steps of the demo. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void {
     for (const item of items) this.#board.put(item)
     if (line !== undefined) this.#says(line)
     this.#flush(line)
   }
 
-  /** Follows the cluster until the signal ends it. */
+  /** Keeps the model up to date until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { caches, driver, liveCalls } = this.#options
     const noCalls = (): (() => void) => () => undefined
@@ -114,7 +114,7 @@ export class PageModel {
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
-  /** A claim does not name the node that has expanded its file system: it is the one that uses it. */
+  /** Replaces `kubelet` by the kubelet of the node that uses the row's claim, because the claim does not name it. */
   #whichKubelet(who: string, rows: readonly string[]): string {
     if (who !== 'kubelet') return who
     const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])
@@ -152,7 +152,7 @@ export class PageModel {
     this.#look(rows, { ...eventLine(of, who), ...rowOfLine(rows) })
   }
 
-  /** How the driver itself is. */
+  /** Updates the state of the actor `driver` from its connection and from its failing calls. */
   #driver(): void {
     const { driver } = this.#options
     const failures = this.#calls.summary()
@@ -173,7 +173,7 @@ export class PageModel {
     else this.#board.put({ is: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
   }
 
-  /** Has rows recomputed, and shows the line that says why. */
+  /** Recomputes the rows and shows the line, at once or, if there are many rows, after `GATHER_MS`. */
   #look(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
@@ -187,7 +187,7 @@ export class PageModel {
     this.#dirtyActors.add(line.who)
   }
 
-  /** Looks at all that has to be looked at again, and ends the frame. */
+  /** Recomputes all changed items and sends them in one frame. */
   #flush(line?: TimelineEntry): void {
     this.#gathering?.()
     this.#gathering = undefined
@@ -205,7 +205,7 @@ export class PageModel {
     if (this.#rows.has(last.of) || this.#actors.has(last.of)) this.#board.put(last)
   }
 
-  /** Infinity: never. */
+  /** Sets the timer of a row. Infinity: no timer. */
   #lookAgain(id: string, inMs: number): void {
     this.#due.get(id)?.()
     this.#due.delete(id)
@@ -216,7 +216,7 @@ export class PageModel {
       )
   }
 
-  /** Returns the ids of those whose turn has changed. */
+  /** Recomputes a row. Returns the IDs of the actors in its old and new waits. */
   #row(id: string): readonly string[] {
     const { caches, clock } = this.#options
     const before = this.#rows.get(id)
@@ -241,7 +241,7 @@ export class PageModel {
     }
     if (!this.#rows.delete(id)) return touched
     this.#handles.delete(id)
-    // A released volume moves to another row and takes its failures with it.
+    // A volume that was released moves to a separate row, which still shows its failures.
     if (seen.volume === undefined) this.#calls.forget(handle)
     for (const each of [id, `call/${id}`, `event/${id}`]) this.#board.remove(each)
     this.#driver()
@@ -254,7 +254,7 @@ function rowOfLine(rows: readonly string[]): { readonly row?: string } {
   return row === undefined ? {} : { row }
 }
 
-/** The last warning about each pod that does not run yet, by its reason. */
+/** The last warnings about each pod that does not run yet, one for each event reason. */
 export class Warnings {
   readonly #ofPods = new Map<string, Map<string, string>>()
 

@@ -25,7 +25,7 @@ const created = volume({ annotations: { 'pv.kubernetes.io/provisioned-by': DRIVE
 const NAME = `kubernetes.io/csi/${DRIVER}^handle`
 const using = node({ volumesInUse: [NAME] })
 
-describe('the time line shows', () => {
+describe('objectLine', () => {
   const rows: [string, Kind, object | undefined, object | undefined, string | undefined][] = [
     ['a new claim', 'claim', undefined, claim(), 'you: claim data created: 1Gi of class fast'],
     ['a claim that is bound', 'claim', claim(), bound, 'persistent-volume: claim data Bound to pv-1'],
@@ -33,7 +33,7 @@ describe('the time line shows', () => {
     ['a larger request', 'claim', bound, { ...bound, request: '2Gi' }, 'you: claim data asks for 2Gi'],
     ['another class', 'claim', bound, { ...bound, attributesClass: 'gold' }, 'you: claim data asks for class gold'],
     [
-      'its arrival',
+      'a claim that has its new class',
       'claim',
       bound,
       { ...bound, currentAttributesClass: 'gold' },
@@ -47,7 +47,7 @@ describe('the time line shows', () => {
       'csi-resizer: claim data ControllerResizeInProgress',
     ],
     [
-      'a resize that cannot be',
+      'a resize that is infeasible',
       'claim',
       bound,
       { ...bound, resizeStatus: 'NodeResizeInfeasible' },
@@ -62,15 +62,15 @@ describe('the time line shows', () => {
       'kubelet: claim data has 2Gi',
     ],
     [
-      'the node for which it is created',
+      'the node for which a claim is provisioned',
       'claim',
       claim(),
       claim({ annotations: { 'volume.kubernetes.io/selected-node': 'node-1' } }),
       'scheduler: claim data is to be provisioned for node-1',
     ],
-    ['a claim that is to go', 'claim', bound, { ...bound, deleting: true }, 'you: claim data deleted'],
+    ['a claim that is being deleted', 'claim', bound, { ...bound, deleting: true }, 'you: claim data deleted'],
     ['a claim that is gone', 'claim', bound, undefined, 'persistent-volume: claim data gone'],
-    ['no claim that looks as before', 'claim', bound, { ...bound, resourceVersion: '2' }, undefined],
+    ['no claim whose fields are unchanged', 'claim', bound, { ...bound, resourceVersion: '2' }, undefined],
     [
       'a volume that was created',
       'volume',
@@ -78,23 +78,23 @@ describe('the time line shows', () => {
       created,
       'csi-provisioner: PersistentVolume pv-1 of 1Gi created',
     ],
-    ['a volume of a person', 'volume', undefined, volume(), 'you: PersistentVolume pv-1 of 1Gi created'],
+    ['a volume that a user created', 'volume', undefined, volume(), 'you: PersistentVolume pv-1 of 1Gi created'],
     [
-      'its phase',
+      'the phase of a volume',
       'volume',
       created,
       { ...created, phase: 'Failed' },
       '! persistent-volume: PersistentVolume pv-1 Failed',
     ],
-    ['its size', 'volume', created, { ...created, capacity: '2Gi' }, 'csi-resizer: PersistentVolume pv-1 has 2Gi'],
+    ['a new size', 'volume', created, { ...created, capacity: '2Gi' }, 'csi-resizer: PersistentVolume pv-1 has 2Gi'],
     [
-      'its class',
+      'the class of a volume',
       'volume',
       created,
       { ...created, attributesClass: 'gold' },
       'csi-resizer: PersistentVolume pv-1 is of class gold',
     ],
-    ['its end', 'volume', created, undefined, 'csi-provisioner: PersistentVolume pv-1 gone'],
+    ['the end of a volume', 'volume', created, undefined, 'csi-provisioner: PersistentVolume pv-1 gone'],
     ['a new snapshot', 'snapshot', undefined, snapshot(), 'you: snapshot backup of claim data created'],
     [
       'a snapshot that is ready',
@@ -127,10 +127,10 @@ describe('the time line shows', () => {
       'csi-snapshotter: VolumeSnapshotContent of default/backup gone',
     ],
     ['a new pod', 'pod', undefined, pod({ nodeName: '' }), 'you: pod app created'],
-    ['its node', 'pod', pod({ nodeName: '' }), pod(), 'scheduler: pod app scheduled to node-1'],
-    ['its start', 'pod', pod(), pod({ phase: 'Running' }), 'kubelet/node-1: pod app Running'],
-    ['its deletion', 'pod', pod(), pod({ deleting: true }), 'you: pod app deleted'],
-    ['its end', 'pod', pod(), undefined, 'kubelet/node-1: pod app gone'],
+    ['the node of a pod', 'pod', pod({ nodeName: '' }), pod(), 'scheduler: pod app scheduled to node-1'],
+    ['the start of a pod', 'pod', pod(), pod({ phase: 'Running' }), 'kubelet/node-1: pod app Running'],
+    ['the deletion of a pod', 'pod', pod(), pod({ deleting: true }), 'you: pod app deleted'],
+    ['the end of a pod', 'pod', pod(), undefined, 'kubelet/node-1: pod app gone'],
     [
       'an attachment',
       'attachment',
@@ -139,21 +139,21 @@ describe('the time line shows', () => {
       'attach-detach: VolumeAttachment of pv-1 to node-1 created',
     ],
     [
-      'its success',
+      'the success of an attachment',
       'attachment',
       attachment(),
       attachment({ attached: true }),
       'csi-attacher: pv-1 is attached to node-1',
     ],
     [
-      'its failure',
+      'the failure of an attachment',
       'attachment',
       attachment(),
       attachment({ attachError: 'no' }),
       '! csi-attacher: pv-1 is not attached to node-1: no',
     ],
     [
-      'its deletion',
+      'the deletion of an attachment',
       'attachment',
       attachment(),
       attachment({ deleting: true }),
@@ -166,21 +166,21 @@ describe('the time line shows', () => {
       attachment({ deleting: true, detachError: 'no' }),
       '! csi-attacher: pv-1 is not detached from node-1: no',
     ],
-    ['its end', 'attachment', attachment(), undefined, 'csi-attacher: VolumeAttachment of pv-1 to node-1 gone'],
-    ['a node that is ill', 'node', node(), node({ ready: false }), '! kubelet/node-1: node-1 is not ready'],
-    ['a node that takes no pods', 'node', node(), node({ unschedulable: true }), 'you: node-1 cordoned'],
+    ['a detach', 'attachment', attachment(), undefined, 'csi-attacher: VolumeAttachment of pv-1 to node-1 gone'],
+    ['a node that is not ready', 'node', node(), node({ ready: false }), '! kubelet/node-1: node-1 is not ready'],
+    ['a cordoned node', 'node', node(), node({ unschedulable: true }), 'you: node-1 cordoned'],
     [
-      'a volume that a node reports',
+      'a volume that a node reports as attached',
       'node',
       node(),
       node({ volumesAttached: [{ name: NAME, devicePath: '' }] }),
       'attach-detach: node-1 reports handle as attached',
     ],
     ['a volume that a node uses', 'node', node(), using, 'kubelet/node-1: node-1 says that it uses handle'],
-    ['a volume that a node has left', 'node', using, node(), 'kubelet/node-1: node-1 says that it uses handle no more'],
-    ['no node that looks as before', 'node', node(), node({ labels: {} }), undefined],
+    ['a volume no longer in use', 'node', using, node(), 'kubelet/node-1: node-1 says that it uses handle no more'],
+    ['no node whose fields are unchanged', 'node', node(), node({ labels: {} }), undefined],
   ]
-  it.each(rows)('%s', (_, is, before, after, expected) => {
+  it.each(rows)('the time line shows %s', (_, is, before, after, expected) => {
     expect(line(is, before, after)).toBe(expected)
   })
 })

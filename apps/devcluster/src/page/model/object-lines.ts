@@ -15,7 +15,7 @@ import { short } from '../../story/expectation.ts'
 import type { TimelineEntry } from '../view/wire.ts'
 import { kubeletOf } from './actors.ts'
 
-/** The line for a change of an object, and the actor that caused it; undefined for a change that explains nothing. */
+/** Returns the line for a change of an object, with the actor that caused it. Undefined for an irrelevant change. */
 export function objectLine(event: ObjectEvent): TimelineEntry | undefined {
   switch (event.is) {
     case 'claim':
@@ -58,7 +58,7 @@ function phaseLine({ name, phase, volumeName }: Claim): TimelineEntry {
   return { who: 'persistent-volume', text, ...(phase === 'Lost' && { bad: true }) }
 }
 
-/** Returns the line about a larger request or another class. */
+/** Returns the line about a change of the size, the resize status or the VolumeAttributesClass. */
 function sizeLine(before: Claim, after: Claim): TimelineEntry | undefined {
   const { name, capacity, resizeStatus, currentAttributesClass } = after
   const byNode = before.resizeStatus?.startsWith('Node') === true
@@ -163,7 +163,7 @@ function names({ volumesAttached }: CachedNode): readonly string[] {
   return volumesAttached.map(({ name }) => name)
 }
 
-/** Returns the first name that is new in `after`. */
+/** Returns the first name in `after` that is not in `before`. */
 function newIn(before: readonly string[], after: readonly string[]): string | undefined {
   if (before === after) return undefined
   const known = new Set(before)

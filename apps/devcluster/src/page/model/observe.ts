@@ -25,7 +25,7 @@ const POD = 'pod/'
 
 export type ObjectView = Omit<RowView, 'failure' | 'warning'>
 
-/** Returns the cached objects of a row. A volume with a claim belongs to the row of the claim. */
+/** Returns the cached objects of a row of the page. A bound volume belongs to the row of its claim. */
 export function observe(id: string, caches: Caches): ObjectView {
   const { claims, attachments, pods } = caches
   const claim = id.startsWith(CLAIM) ? claims.store.get(id.slice(CLAIM.length)) : undefined
@@ -67,14 +67,14 @@ function volumeOfClaim(claim: Claim, { volumes }: Caches): Volume | undefined {
   return volumes.store.byIndex(VOLUMES_BY_CLAIM, claim.key).find((volume) => isOf(volume, claim))
 }
 
-/** The event that a PV controller would record on it now. */
+/** Returns the event that a PV controller would record on the claim now. */
 function bindingOf({ key }: Claim, caches: Caches): EventText | undefined {
   const view = observeClaim(key, caches)
   const report = view && decideClaim(view).find((step) => step.do === 'report')
   return report?.event
 }
 
-/** The rows that may show a volume: the row of its claim, and a separate row. */
+/** Returns the IDs of the rows that may show a volume: the row of its claim, and a separate row. */
 export function rowsOfVolume({ key, claimRef }: Pick<Volume, 'key' | 'claimRef'>): readonly string[] {
   return claimRef === undefined ? [VOLUME + key] : [CLAIM + claimKeyOf(claimRef), VOLUME + key]
 }
@@ -88,7 +88,7 @@ export function rowsOfClaim(
   return [CLAIM + key, ...named, ...reserved]
 }
 
-/** The rows of a pod: one for each of its claims. A pod without claims has a separate row. */
+/** Returns the IDs of the rows of a pod: one for each of its claims. A pod without claims has a separate row. */
 export function rowsOfPod(pod: Pick<CachedPod, 'key' | 'namespace' | 'volumes'>): readonly string[] {
   const keys = claimKeysOf(pod)
   return keys.length === 0 ? [POD + pod.key] : keys.map((key) => CLAIM + key)
@@ -98,7 +98,7 @@ export function rowsOfPodsOn(node: string, { pods }: Caches): readonly string[] 
   return pods.store.byIndex(PODS_BY_NODE, node).flatMap(rowsOfPod)
 }
 
-/** The name of the volume in node statuses. */
+/** Returns the rows of a volume by its name in node statuses, `kubernetes.io/csi/DRIVER^HANDLE`. */
 export function rowsOfVolumeName(name: string, { volumes }: Caches): readonly string[] {
   const csi = csiVolumeOf(name)
   return csi === undefined ? [] : volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey(csi)).flatMap(rowsOfVolume)

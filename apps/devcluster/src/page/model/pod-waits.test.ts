@@ -9,7 +9,7 @@ const app = pod()
 const two = pod({ name: 'two', nodeName: 'node-2' })
 const attached = attachment({ attached: true })
 
-describe('a pod waits', () => {
+describe('the waits of a row', () => {
   const rows: [string, Partial<RowView>, string[]][] = [
     [
       'a claim that does not exist',
@@ -18,7 +18,7 @@ describe('a pod waits', () => {
     ],
     ['a node', { pods: [pod({ nodeName: '' })] }, ['works: pod app: scheduler: chooses a node for it']],
     [
-      'a node that will do',
+      'a node that fits',
       { pods: [pod({ nodeName: '' })], warning: () => '0/2 nodes' },
       ['trouble: pod app: scheduler: no node will do | 0/2 nodes'],
     ],
@@ -36,7 +36,7 @@ describe('a pod waits', () => {
       ],
     ],
     [
-      'its attachment to be asked for',
+      'the VolumeAttachment of its volume',
       { pods: [app] },
       ['works: pod app: attach-detach: asks for the volume on node-1'],
     ],
@@ -53,7 +53,7 @@ describe('a pod waits', () => {
       ],
     ],
     [
-      'what the attacher has reported as impossible',
+      'a volume that cannot be attached, with the error of the VolumeAttachment',
       { pods: [app], attachments: [attachment({ attachError: 'not found' })] },
       ['trouble: pod app: csi-attacher: the volume cannot be attached to node-1 | not found'],
     ],
@@ -88,7 +88,7 @@ describe('a pod waits', () => {
       ['trouble: pod app: kubelet/node-1: node-1 is not ready'],
     ],
     [
-      'no attach where the driver has none',
+      'its mount without an attach if the driver has none',
       { pods: [app], attaches: false },
       ['works: pod app: kubelet/node-1: mounts the volume on node-1'],
     ],
@@ -100,7 +100,7 @@ describe('a pod waits', () => {
       ],
     ],
     [
-      'no actor when the volume is for all nodes',
+      'no other pod if the volume is ReadWriteMany',
       { pods: [RUNNING, two], attachments: [attached], volume: { ...pv, accessModes: ['ReadWriteMany'] } },
       ['works: pod two: attach-detach: asks for the volume on node-2'],
     ],
@@ -113,7 +113,7 @@ describe('a pod waits', () => {
       ],
     ],
     [
-      'the old node to be left',
+      'the detach from the old node',
       { pods: [two], attachments: [attachment({ attached: true, deleting: true })] },
       [
         'works: volume pv-1 on node-1: csi-attacher: detaches it from node-1',
@@ -132,7 +132,7 @@ describe('a pod waits', () => {
     ['nothing when it runs', { pods: [RUNNING], attachments: [attached] }, []],
     ['nothing when it has ended', { pods: [pod({ phase: 'Succeeded' })] }, []],
   ]
-  it.each(rows)('for %s', (_, change, expected) => {
+  it.each(rows)('a pod waits for %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 })

@@ -12,7 +12,7 @@ import type { CachedEvent } from './api-event.ts'
 import { volumeOf } from './call-log.ts'
 import { rowsOfAttachment, rowsOfClaim, rowsOfPod, rowsOfPodsOn, rowsOfVolume, rowsOfVolumeName } from './observe.ts'
 
-/** The rows that an event may change. The row of the event's object comes first. */
+/** Returns the IDs of the rows that a changed object may change. The row of the object itself comes first. */
 export function rowsOfObjectEvent(event: ObjectEvent, caches: Caches): readonly string[] {
   switch (event.is) {
     case 'claim':
@@ -38,7 +38,7 @@ function rowsOfSnapshot(snapshot: CachedSnapshot | undefined): readonly string[]
   return snapshot === undefined ? [] : [`claim/${snapshot.namespace}/${snapshot.claim}`]
 }
 
-/** Most that changes about a node is which volumes it has. */
+/** Returns the rows of the volumes whose use on the node has changed, or of all its pods if its readiness has. */
 function rowsOfNode(before: CachedNode | undefined, after: CachedNode | undefined, caches: Caches): readonly string[] {
   const node = after ?? before
   if (node === undefined) return []
@@ -89,14 +89,14 @@ export function rowsOfEvent({ kind, about }: CachedEvent, caches: Caches): reado
   }
 }
 
-/** The node on whose pod it happened, or that uses the claim to which it did. */
+/** Returns the node of an event's pod, or of a running pod that uses the event's claim. Empty if there is none. */
 export function nodeOfEvent({ kind, about }: CachedEvent, { pods }: Caches): string {
   if (kind === 'Pod') return pods.store.get(about)?.nodeName ?? ''
   const users = kind === 'PersistentVolumeClaim' ? pods.store.byIndex(PODS_BY_CLAIM, about) : []
   return users.find(({ phase }) => phase === 'Running')?.nodeName ?? ''
 }
 
-/** The names by which calls know the volumes of rows: handles, and the chosen names of volumes in creation. */
+/** The rows by the volume ID in CSI calls: the volume handle, or the requested name while CreateVolume runs. */
 export class Handles {
   readonly #ofRows = new Map<string, string>()
   readonly #rows = new Map<string, string>()

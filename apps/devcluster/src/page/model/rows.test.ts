@@ -10,8 +10,8 @@ const row = (change: Partial<RowView> = {}, id = 'claim/default/data') =>
 const running = pod({ phase: 'Running' })
 const GIB = 1024 ** 3
 
-describe('a row of the page', () => {
-  it('shows a claim with its pods and its volume: desired and actual state', () => {
+describe('rowOf', () => {
+  it('a row of the page shows a claim with its pods and its volume, as desired and actual state', () => {
     const { claim } = boundPair({ claim: { request: '2Gi' } })
     expect(row({ claim, volume: { ...boundPair().volume, capacity: '2Gi' }, pods: [running] })).toMatchObject({
       id: 'claim/default/data',
@@ -22,7 +22,7 @@ describe('a row of the page', () => {
     })
   })
 
-  it('shows a volume that has no claim, and a pod that has none', () => {
+  it('a row of the page shows a volume without a claim, and a pod without a claim', () => {
     const none = { claimKey: undefined, claim: undefined }
     expect(row({ ...none, volume: volume() }, 'volume/pv-1')).toMatchObject({ name: 'pv-1', pods: [] })
     expect(row({ ...none, volume: undefined, pods: [running] }, 'pod/default/app')).toMatchObject({
@@ -30,7 +30,7 @@ describe('a row of the page', () => {
     })
   })
 
-  it('counts as stuck at once if no retry helps, later if one may, and never while it waits for a user', () => {
+  it('a row is stuck at once if no retry helps, later if one may help, and never for a user', () => {
     const { volume: _, claim } = boundPair({ claim: { phase: 'Pending', volumeName: '' } })
     const stuckFor = (reason: string, minutes: number): readonly boolean[] => {
       const view = rowView({ claim, volume: undefined, pods: [], binding: { type: 'Normal', reason, message: '' } })
@@ -42,7 +42,7 @@ describe('a row of the page', () => {
     expect(stuckFor('WaitForFirstConsumer', 60)).toEqual([false])
   })
 
-  it('disappears with its last object', () => {
+  it('a row of the page disappears with its last object', () => {
     expect(row({ claim: undefined, volume: undefined })).toBeUndefined()
   })
 
@@ -76,7 +76,7 @@ describe('a row of the page', () => {
       [{ node: 'node-1', state: 'mounted', pods: ['app', 'b'] }],
     ],
   ]
-  it.each(places)('shows at its node %s', (_, change, pods, expected) => {
+  it.each(places)('a row of the page shows on the node of its volume %s', (_, change, pods, expected) => {
     const attachments = change === undefined ? [] : [attachment(change)]
     expect(row({ attachments, pods })?.places).toEqual(expected)
   })

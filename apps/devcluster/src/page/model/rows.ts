@@ -6,14 +6,14 @@ import type { RowView } from './waits.ts'
 import { waitsOf } from './waits.ts'
 
 interface Moment {
-  /** The row that was shown last. */
+  /** The row as it was shown last. */
   readonly before: Row | undefined
   readonly now: number
-  /** Gets the moment from which on each wait is stuck. */
+  /** Called for each wait with the time at which the wait becomes stuck. */
   readonly onWait?: (stuckFrom: number) => void
 }
 
-/** The current row. Undefined when all its objects are gone. */
+/** Returns the current row. Undefined if all its objects were deleted. */
 export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment): Row | undefined {
   const { claim, volume, pods } = view
   const [pod] = pods
@@ -40,7 +40,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
   }
 }
 
-/** The time since which the same actor waits for the same object. The message may change: it can contain a count. */
+/** Returns the start of an equal wait in the last row. Messages are not compared, because they can contain counts. */
 function sinceOf(
   { who, about, why }: Pick<Wait, 'who' | 'about' | 'why'>,
   before: readonly Wait[],
@@ -77,7 +77,7 @@ function placesOf({ attachments, pods }: RowView): readonly Place[] {
     const state = placeState(attachment, users.length > 0)
     return { node: nodeName, state, pods: users, ...(error !== undefined && { error }) }
   })
-  // A driver without attach has pods and no attachment.
+  // If the driver has no attach, running pods have no attachments.
   const known = new Set(places.map(({ node }) => node))
   for (const { nodeName } of running) {
     if (!known.has(nodeName)) places.push({ node: nodeName, state: 'mounted', pods: on(nodeName) })

@@ -5,27 +5,27 @@ import type { RowView } from './waits.ts'
 
 const attached = attachment({ attached: true })
 
-describe('a volume waits', () => {
+describe('the waits of a row', () => {
   const released = { claimKey: undefined, claim: undefined, volume: volume({ phase: 'Released' }) }
   const rows: [string, Partial<RowView>, string[]][] = [
-    ['its volume to be deleted', released, ['works: volume pv-1: csi-provisioner: deletes it']],
+    ['its deletion', released, ['works: volume pv-1: csi-provisioner: deletes it']],
     [
       'a driver that does not delete it',
       { ...released, failure: fails('DeleteVolume') },
       ['trouble: volume pv-1: csi-provisioner: the driver does not delete it | DeleteVolume: Internal: no (2 times)'],
     ],
     [
-      'a user who deletes what is kept',
+      'a user who deletes it, if its reclaim policy is Retain',
       { ...released, volume: volume({ phase: 'Released', reclaimPolicy: 'Retain' }) },
       ['waits: volume pv-1: you: its claim is gone, and its reclaim policy Retain keeps it'],
     ],
     [
-      'nothing that cannot be',
+      'its deletion, which has failed',
       { ...released, volume: volume({ phase: 'Failed' }) },
       ['trouble: volume pv-1: csi-provisioner: it cannot be deleted'],
     ],
     [
-      'its detach to be asked for',
+      'the deletion of its VolumeAttachment',
       { attachments: [attached] },
       ['works: volume pv-1 on node-1: attach-detach: asks for its detach from node-1'],
     ],
@@ -42,12 +42,12 @@ describe('a volume waits', () => {
       ],
     ],
     [
-      'what the attacher has reported of a detach',
+      'a detach that fails, with the error of the VolumeAttachment',
       { attachments: [attachment({ attached: true, deleting: true, detachError: 'busy' })] },
       ['trouble: volume pv-1 on node-1: csi-attacher: the driver does not detach the volume from node-1 | busy'],
     ],
   ]
-  it.each(rows)('for %s', (_, change, expected) => {
+  it.each(rows)('a volume waits for %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 })

@@ -16,7 +16,7 @@ import {
 import type { Wait } from '../view/wire.ts'
 import type { Failure } from './call-log.ts'
 
-/** The input of one row, at one moment. */
+/** The objects and failures from which one row of the page is computed. */
 export interface RowView {
   /** The name of the row's claim, even if the claim does not exist. */
   readonly claimKey: string | undefined
@@ -27,21 +27,21 @@ export interface RowView {
   readonly snapshots: readonly CachedSnapshot[]
   /** The message of the PV controller about an unbound claim. */
   readonly binding: EventText | undefined
-  /** The volume's driver has an attach. */
+  /** The volume must be attached before it is mounted. */
   readonly attaches: boolean
   readonly node: (name: string) => CachedNode | undefined
-  /** The error of the actor's calls for this volume. */
+  /** Returns the failure of the actor's calls for this volume. */
   readonly failure: (who: string, ...methods: readonly string[]) => Failure | undefined
-  /** The last warning about a pod with one of these reasons. */
+  /** Returns the last warning event of a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
 }
 
-/** A wait without its beginning, which the page's model knows. */
+/** A wait without its start, which only the page's model knows. */
 export interface WaitNow extends Omit<Wait, 'since' | 'stuck'> {
   readonly remedy: Remedy
 }
 
-/** The waits of a row, as texts of the page. The end of each chain of waits comes first, as `kubectl csi explain` has it. */
+/** Returns the waits of a row as texts. The cause of each chain of waits comes first, as in `kubectl csi explain`. */
 export function waitsOf(view: RowView): readonly WaitNow[] {
   const around = aroundOf(view)
   const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, around)
@@ -70,7 +70,7 @@ function inWords({ reason, on, about, message, ...wait }: ObjectWait, view: RowV
   }
 }
 
-/** The driver's error message, and how often it came in a row. */
+/** Returns the driver's error message, and the number of its repetitions. */
 function messageOf(failure: Failure | undefined): string | undefined {
   if (failure === undefined) return undefined
   const { method, code, message, times } = failure

@@ -51,7 +51,7 @@ export class ActionForms {
   #form(name: ActionName): { readonly element: HTMLElement; readonly inputs: readonly FieldInput[] } {
     const { title, button, fields } = formOf(name)
     const form = make('form', { 'data-action': name })
-    // The cluster checks every field, and its answer is shown at the field.
+    // The browser must not check the fields: the server does, and its message is shown next to the field.
     form.noValidate = true
     const inputs = fields.map((field) => new FieldInput(field, name))
     fill(form, ...inputs.map(({ element }) => element), make('button', {}, button))
@@ -63,7 +63,7 @@ export class ActionForms {
       )
     })
     const details = make('details', { class: 'action' }, make('summary', {}, title), form)
-    // One is open at a time.
+    // The browser keeps only one of the elements with this name open.
     details.name = 'action'
     details.open = name === 'createClaim'
     return { element: details, inputs }

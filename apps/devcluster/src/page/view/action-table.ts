@@ -1,4 +1,4 @@
-/** The actions of the page: the forms show this table, and the server accepts nothing else. */
+/** The table of the actions of the page. The page shows a form for each, and the server refuses other actions. */
 
 export type FieldKind = 'name' | 'claim' | 'pod' | 'node' | 'size' | 'class' | 'seconds' | 'number' | 'choice'
 
@@ -15,7 +15,7 @@ export interface Field {
 export interface ActionForm {
   readonly title: string
   readonly button: string
-  /** It has a button elsewhere, and no form among the others. */
+  /** The action has no form in the list of forms, but a button elsewhere on the page. */
   readonly hidden?: true
   readonly fields: readonly Field[]
 }

@@ -3,10 +3,10 @@ import { CallDetails, EventText, tag } from './parts.ts'
 import type { Player } from './player.ts'
 import type { Actor, LastCall, LastEvent } from './wire.ts'
 
-/** If there are many kubelets, only busy ones are shown. */
+/** The number of kubelets up to which idle kubelets are shown too. */
 const MOST_IDLE = 16
 
-/** The components: the objects of each, its last event and its last call. */
+/** The cards of the components, each with its work, its last event and its last CSI call. */
 export class Actors {
   readonly #player: Player
   readonly #cards: Keyed<Actor, HTMLElement>
@@ -77,7 +77,7 @@ class Card {
         make('p', { class: last.bad && isFailing ? 'bad last' : 'last' }, `${clockTime(last.at)} ${last.text}`),
     )
     const event = items.get(`event/${id}`) as LastEvent | undefined
-    // Often the event is the last that it has said; and a warning is over when nothing of the component fails.
+    // The event is hidden if the last line repeats it, or if it is a warning and the component no longer fails.
     const isOver = event?.said.bad === true && !isFailing
     this.#event.draw(isOver || (event !== undefined && last?.text.endsWith(event.said.text)) ? undefined : event)
     this.#call.draw(items.get(`call/${id}`) as LastCall | undefined)

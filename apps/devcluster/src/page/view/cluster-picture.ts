@@ -5,10 +5,10 @@ import type { Player } from './player.ts'
 
 const MOVE_MS = 600
 const APPEAR_MS = 300
-/** The number of moves that are animated at once. More are hard to follow, and each takes time. */
+/** The most moves that are animated at once. More would be hard to follow and take too much CPU time. */
 const MOST_MOVING = 60
 
-/** The cluster as a picture: nodes, pods and volumes. A pod or a volume that changes its place moves there. */
+/** The picture of nodes, pods and volumes. A pod or volume that gets to another node is animated. */
 export class ClusterPicture {
   readonly #player: Player
   readonly #list: Keyed<Box, HTMLLIElement>
@@ -62,7 +62,7 @@ function move(element: HTMLElement, from: Point | undefined): void {
     element.animate([{ opacity: 0 }, { opacity: 1 }], APPEAR_MS)
     return
   }
-  // A moving element keeps a layer of its own until the movement ends.
+  // A running animation would distort the measured position.
   const moving = element.getAnimations()
   for (const animation of moving) animation.cancel()
   const to = placeOf(element)

@@ -1,4 +1,4 @@
-/** Everything from the cluster is inserted as text, never as markup. */
+/** Helpers that build elements. Texts from the cluster are always inserted as text, never as HTML. */
 
 type Child = Node | string | undefined | false
 
@@ -23,7 +23,7 @@ export function fill(parent: Element, ...children: readonly Child[]): void {
   parent.replaceChildren(...children.filter((child) => child !== undefined && child !== false))
 }
 
-/** An element that page.html has. */
+/** Returns an element of page.html. Throws if it is missing. */
 export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
   const found = document.getElementById(id)
   if (found === null) throw new Error(`the page has no #${id}`)
@@ -36,8 +36,8 @@ export function setText(element: Element, text: string): void {
 }
 
 /**
- * Updates the children of one parent by their keys. Remaining children are neither created again nor moved without
- * need.
+ * Updates the children of one parent element by keys. A child whose key remains is not created again, and moves only if
+ * the order changes.
  */
 export class Keyed<T, E extends Element> {
   readonly #parent: Element
@@ -53,7 +53,7 @@ export class Keyed<T, E extends Element> {
     return this.#made.get(key)
   }
 
-  /** Shows exactly these, in this order. */
+  /** Shows exactly one child for each value, in this order. */
   show(values: Iterable<readonly [key: string, value: T]>): void {
     const shown = new Set<string>()
     let next = this.#parent.firstElementChild

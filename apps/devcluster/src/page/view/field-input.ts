@@ -1,10 +1,10 @@
 import type { Field, FieldKind } from './action-table.ts'
 import { fill, make, setText } from './dom.ts'
 
-/** The known values for each kind of field. */
+/** The values to choose from, for each kind of field. */
 export type KnownValues = Readonly<Partial<Record<FieldKind, readonly string[]>>>
 
-/** The length of a useful list. */
+/** The most values in a list to choose from. */
 const MOST_VALUES = 200
 
 /** One field of a form: its label, its input and its error. */
@@ -55,7 +55,7 @@ export class FieldInput {
     this.#error.hidden = true
   }
 
-  /** Offers the known values. The chosen value stays chosen while it is known. */
+  /** Updates the list of values. The chosen value stays chosen if it is still in the list. */
   offer(known: KnownValues): void {
     if (!(this.#input instanceof HTMLSelectElement)) return
     const { kind, choices, optional, value = '' } = this.#field

@@ -9,15 +9,15 @@ import { Timeline } from './timeline.ts'
 import { Waiting } from './waiting.ts'
 import type { Beginning, Frame } from './wire.ts'
 
-/** Drawing takes a third of the time at most, so that a page of a thousand pods still responds to its user. */
+/** Drawing takes at most a third of the time, so that a page with a thousand pods still responds to its user. */
 const SHARE = 3
-/** The time of two pictures of the screen. A longer frame is work. */
+/** The time of two screen refreshes. If drawing takes longer, the page pauses before it draws again. */
 const SLOW_MS = 34
 const LONGEST_PAUSE_MS = 500
 let isDue = false
 let nextAt = 0
 
-/** Draws what has changed, at most once for each picture that the screen shows. */
+/** Requests a drawing of the changed items, at most once for each screen refresh. */
 function again(): void {
   if (isDue) return
   isDue = true
@@ -30,7 +30,7 @@ function wait(now: number): void {
     return
   }
   draw(now)
-  // The browser asks for the next picture when it has drawn the last one.
+  // The browser calls this when it has drawn, so the difference is the time of the drawing.
   requestAnimationFrame((next) => {
     const took = next - now
     nextAt = took > SLOW_MS ? next + Math.min((SHARE - 1) * took, LONGEST_PAUSE_MS) : 0

@@ -1,7 +1,7 @@
 import { clockTime, fill, make, setText } from './dom.ts'
 import type { LastCall, LastEvent, Level, Size, Wait } from './wire.ts'
 
-/** Elements that several parts of the page use. */
+/** Elements that several areas of the page use: tags, bars, calls and events. */
 
 export function tag(state: string, text = state, title?: string): HTMLElement {
   return make('span', { class: `tag ${state.replaceAll(' ', '-')}`, ...(title !== undefined && { title }) }, text)
@@ -9,7 +9,7 @@ export function tag(state: string, text = state, title?: string): HTMLElement {
 
 const LEVELS: Readonly<Record<Level, string>> = { trouble: 'fails', waits: 'waits', works: 'works' }
 
-/** The acting component, its task and the reason. */
+/** Returns the element for one wait: its state, the waiting object, the acting component and the reason. */
 export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLElement {
   const { stuck, about, who, why, message } = wait
   const level = stuck ? 'trouble' : wait.level
@@ -26,7 +26,7 @@ export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLEle
   )
 }
 
-/** The whole bar is the desired size, and the filled part is the actual size. */
+/** Returns a bar. Its length is the desired size, and its filled part is the actual size. */
 export function sizeBar(wanted: Size, actual: Size): HTMLElement {
   const behind = actual.bytes < wanted.bytes
   const text = behind ? `${actual.bytes === 0 ? '0' : actual.text} of ${wanted.text}` : actual.text
@@ -37,7 +37,7 @@ export function sizeBar(wanted: Size, actual: Size): HTMLElement {
   return make('span', { class: 'size' }, bar, make('span', { 'aria-hidden': 'true' }, text))
 }
 
-/** The last call with its request and its answer, which stay open while others follow. */
+/** The last CSI call with its request and its answer. If the user has opened it, it stays open for later calls. */
 export class CallDetails {
   readonly element = make('details', { class: 'call' })
   readonly #summary = make('summary')
@@ -68,7 +68,7 @@ export class CallDetails {
   }
 }
 
-/** A user without a mouse reaches the text by keyboard and hears its place. */
+/** Returns a text that scrolls. It can be reached by keyboard and has a name for screen readers. */
 function scrolling(title: string): HTMLPreElement {
   const text = make('pre', { 'aria-label': title })
   text.setAttribute('role', 'group')
@@ -79,7 +79,7 @@ function scrolling(title: string): HTMLPreElement {
 export class EventText {
   readonly element = make('div', { class: 'event' })
 
-  /** `known`: a text that is shown next to it and is not repeated. */
+  /** Shows the event. Its text is left out if it equals one of the texts in `known`, which are shown next to it. */
   draw(event: LastEvent | undefined, known: readonly (string | undefined)[] = []): void {
     this.element.hidden = event === undefined
     if (event === undefined) return

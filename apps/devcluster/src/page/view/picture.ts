@@ -1,11 +1,11 @@
 import type { Item, PlaceState, Row } from './wire.ts'
 
-/** A pod, or a volume at one place. Its key stays the same while it moves. */
+/** The mark of a pod, or of a volume on one node. Its key stays the same if it moves to another node. */
 export interface Chip {
   readonly key: string
   readonly kind: 'pod' | 'volume'
   readonly name: string
-  /** The phase of a pod, or the state of a volume at that place. */
+  /** The phase of a pod, or the state of a volume on that node. */
   readonly state: string
 }
 
@@ -13,21 +13,21 @@ export interface Chip {
 export interface Box {
   readonly key: string
   readonly name: string
-  /** Unusual states of the node. */
+  /** The unusual states of the node, such as `not ready`. */
   readonly notes: readonly string[]
   readonly chips: readonly Chip[]
-  /** How many more are there than are drawn. */
+  /** The number of pods and volumes that are not drawn. */
   readonly more: number
 }
 
-/** The largest numbers of a readable picture. */
+/** The most nodes in the picture, and the most pods and volumes in one box. */
 const MOST_NODES = 12
 const MOST_CHIPS = 12
 
 const NO_NODE = { key: 'pods', name: 'Pods without a node', notes: [] }
 const NOT_ATTACHED = { key: 'volumes', name: 'Volumes on no node', notes: [] }
 
-/** The picture of the cluster: nodes in their order, then the objects that are on no node. */
+/** Returns the boxes of the picture: the nodes in order, then the pods and volumes without a node. */
 export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box[]; readonly moreNodes: number } {
   const all = [...items]
   const nodes = all.filter((item) => item.is === 'node').sort((a, b) => BY_NAME.compare(a.name, b.name))
@@ -52,14 +52,14 @@ export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box
   }
 }
 
-/** node-10 comes after node-9. */
+/** The order of names by number: node-10 comes after node-9. */
 export const BY_NAME = new Intl.Collator('en', { numeric: true })
 
 function atMost(chips: readonly Chip[]): Pick<Box, 'chips' | 'more'> {
   return { chips: chips.slice(0, MOST_CHIPS), more: Math.max(0, chips.length - MOST_CHIPS) }
 }
 
-/** Each pod once, also when it uses several claims. */
+/** Returns each pod once, even if several rows show it because it uses several claims. */
 function podsOf(rows: readonly Row[]): Iterable<readonly [box: string, chip: Chip]> {
   const found = new Map<string, readonly [string, Chip]>()
   for (const { pods } of rows) {
@@ -71,7 +71,7 @@ function podsOf(rows: readonly Row[]): Iterable<readonly [box: string, chip: Chi
   return [...found.values()].sort(([, a], [, b]) => BY_NAME.compare(a.name, b.name))
 }
 
-/** A volume is at each of its places; the first keeps the key of the row, so that the volume is seen to move. */
+/** Returns one mark for each node of a volume. The first one has the key of the row, so that a move is animated. */
 function volumesOf({ id, name, volume, places }: Row): readonly (readonly [box: string, chip: Chip])[] {
   if (volume === undefined) return []
   const chip = (key: string, state: PlaceState | string): Chip => ({ key, kind: 'volume', name: short(name), state })
@@ -79,7 +79,7 @@ function volumesOf({ id, name, volume, places }: Row): readonly (readonly [box: 
   return places.map(({ node, state }, index) => [`node/${node}`, chip(index === 0 ? id : `${id} ${node}`, state)])
 }
 
-/** The namespace is shown unless it is the default namespace. */
+/** Returns the name of an object. The namespace is left out if it is `default`. */
 export function short(key: string): string {
   return key.replace(/^default\//, '')
 }

@@ -1,16 +1,16 @@
 import type { Beginning, Frame, Item } from './wire.ts'
 import { apply, takeBack, type Undo } from './wire.ts'
 
-/** `live` shows the present. `stopped` shows one moment. `replaying` shows one moment after another. */
+/** The mode of the page. It shows the present (`live`), one past moment (`stopped`), or a replay of past moments. */
 export type Mode = 'live' | 'stopped' | 'replaying'
 
-/** The number of kept frames. The oldest are dropped. */
+/** The number of frames that the page keeps. The oldest are dropped. */
 const MOST_FRAMES = 20_000
-/** A replay takes the time that things took, within what an eye can follow. */
+/** The limits of the pause between two steps of a replay. Within them the original pace is kept. */
 const SHORTEST_MS = 250
 const LONGEST_MS = 1500
 
-/** The items at any moment: applies the frames in both directions. */
+/** The items at any moment. It applies frames to go forward in time, and undoes them to go back. */
 export class Player {
   readonly items = new Map<string, Item>()
   /** The ids of the items that look different since the page was drawn last. */
@@ -18,9 +18,9 @@ export class Player {
   readonly #most: number
   #mode: Mode = 'live'
   #frames: Frame[] = []
-  /** The number of applied frames. They are the first ones. */
+  /** The undo of each applied frame. The applied frames are always the first ones. */
   #undos: Undo[] = []
-  /** How many frames are forgotten. */
+  /** The number of dropped frames. */
   #forgotten = 0
   #due = 0
 
@@ -32,7 +32,7 @@ export class Player {
     return this.#mode
   }
 
-  /** How many of the frames that are known are applied. */
+  /** The number of applied frames, which is the position in time. */
   get at(): number {
     return this.#undos.length
   }
@@ -46,7 +46,7 @@ export class Player {
     return this.#frames[this.at - 1]?.at
   }
 
-  /** Starts again: the page was just opened, or the connection was lost for a while. */
+  /** Replaces everything when the page has connected or connected again. */
   begin({ items, frames }: Beginning): void {
     for (const id of this.items.keys()) this.changed.add(id)
     this.items.clear()
@@ -78,14 +78,14 @@ export class Player {
     this.seek(this.length)
   }
 
-  /** Continues from the moment that is shown, or from another, at the original pace. */
+  /** Replays the frames at the original pace, from the shown moment or from another position. */
   replay(from = this.at): void {
     this.seek(from)
     this.#mode = 'replaying'
     this.#due = 0
   }
 
-  /** Goes to the next frame that has a line. */
+  /** Goes forward to the next frame that has a line. */
   step(): void {
     do this.#forward()
     while (this.at < this.length && this.#frames[this.at - 1]?.line === undefined)
@@ -102,7 +102,7 @@ export class Player {
     while (this.at > to) this.#back()
   }
 
-  /** Takes the next step of a replay when it is time for it. */
+  /** Takes the next step of a replay if its time has come. */
   tick(now: number): void {
     if (this.#mode !== 'replaying' || now < this.#due) return
     if (this.at >= this.length) return this.live()
@@ -112,7 +112,7 @@ export class Player {
     this.#due = now + Math.min(Math.max(took, SHORTEST_MS), LONGEST_MS)
   }
 
-  /** The last frames that have a line, the newest first, each with a number that stays the same. */
+  /** Returns the last frames that have a line, the newest first. The number of a frame never changes. */
   lines(most: number): readonly (readonly [number: number, frame: Frame])[] {
     const found: [number, Frame][] = []
     for (let index = this.at - 1; index >= 0 && found.length < most; index -= 1) {
@@ -122,7 +122,7 @@ export class Player {
     return found
   }
 
-  /** The position before the last frame in which an item came to be so. */
+  /** Returns the position before the last frame that sets the item to a state for which `isSo` returns true. */
   before(id: string, isSo: (item: Item) => boolean): number | undefined {
     const index = this.#frames.findLastIndex(({ items = [] }) => items.some((item) => item.id === id && isSo(item)))
     return index < 0 ? undefined : index

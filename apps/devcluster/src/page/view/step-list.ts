@@ -8,13 +8,13 @@ interface StoryOptions {
   readonly again: () => void
 }
 
-/** The steps of the story, each with a button that runs it, and one that replays what happened. */
+/** The steps of the demo, each with a button that runs it and a button that replays it. */
 export class StepList {
   readonly #player: Player
   readonly #options: StoryOptions
   readonly #list: Keyed<Step, HTMLLIElement>
   readonly #drawn = new Map<string, StepEntry>()
-  /** The button is next to the table while the table is empty. */
+  /** The button that runs the whole demo. It is shown while the table is empty. */
   readonly #runAll = byId<HTMLButtonElement>('run-story')
   #last: number | undefined
 
@@ -56,7 +56,7 @@ export class StepList {
   }
 }
 
-/** The frame that has begun the step: the later ones add lines to it. */
+/** Reports whether the item is a step that has just started. Later frames of the step contain lines. */
 function isBeginning(item: Item): boolean {
   return item.is === 'step' && item.state === 'running' && item.lines.length === 0
 }

@@ -5,12 +5,12 @@ import type { Player } from './player.ts'
 import type { Item, LastCall, LastEvent, Place, Row, Snapshot } from './wire.ts'
 import { stillHolds } from './wire.ts'
 
-/** The number of shown rows. The filter finds the others. */
+/** The most rows that are shown. The filter finds the others. */
 const MOST_ROWS = 100
 
 type NameOf = (actor: string) => string
 
-/** The desired state on the left, the actual state on the right, and between them the component that acts next. */
+/** The table of rows: the desired state on the left, the actual state on the right, the next component between them. */
 export class Table {
   readonly #player: Player
   readonly #nameOf: NameOf
@@ -81,7 +81,7 @@ function nameIn(id: string): string {
   return id.slice(id.indexOf('/') + 1)
 }
 
-/** The row that shows the item. */
+/** Returns the ID of the row that shows the item. */
 function ofRow(id: string): string {
   return id.startsWith('call/') || id.startsWith('event/') ? nameIn(id) : id
 }
@@ -94,7 +94,7 @@ function fits(row: Row, wanted: string, onlyWaiting: boolean): boolean {
   return texts.some((text) => text.toLowerCase().includes(wanted))
 }
 
-/** One row; its parts are drawn separately, so that what a person has opened or focused stays. */
+/** One row. Its cells are updated separately, so that opened details and the focus stay. */
 class RowLine {
   readonly element: HTMLTableRowElement
   readonly #wanted = make('td', { 'data-label': 'Desired state' })

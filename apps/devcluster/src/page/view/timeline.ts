@@ -4,7 +4,7 @@ import type { Frame } from './wire.ts'
 
 const MOST_LINES = 80
 
-/** The list of past events, each with a button for its moment. */
+/** The list of past changes. A button at each change shows the page as it was at that time. */
 export class Timeline {
   readonly #player: Player
   readonly #nameOf: (actor: string) => string

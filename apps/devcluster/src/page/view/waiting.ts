@@ -4,7 +4,7 @@ import type { Player } from './player.ts'
 import type { Actor, Row, Wait } from './wire.ts'
 
 const MOST = 8
-/** Stuck rows come first. */
+/** The order of the waits in the list. Stuck waits come before all of these. */
 const ORDER = { trouble: 1, waits: 2, works: 3 } as const
 
 interface Shown {
@@ -64,7 +64,7 @@ function ofActor({ id, why, last }: Actor, now: number): Shown[] {
   ]
 }
 
-/** The texts are part of the key, so changed texts are drawn again. */
+/** Returns the key of a list entry. It contains the texts, so that an entry with a changed text is drawn again. */
 function keyOf({ wait: { who, about, why, message, level, stuck }, row = '' }: Shown): string {
   return [row, who, about, why, message, level, stuck].join('\n')
 }
@@ -73,7 +73,7 @@ function orderOf({ stuck, level }: Wait): number {
   return stuck ? 0 : ORDER[level]
 }
 
-/** `1 stuck, 2 failing`. */
+/** Returns the title of the list, such as `1 stuck, 2 failing`. */
 function title(counts: Readonly<Record<string, number>>): string {
   const parts = Object.entries(counts).filter(([, count]) => count > 0)
   return parts.map(([word, count]) => `${count} ${word}`).join(', ') || 'Nothing is stuck'

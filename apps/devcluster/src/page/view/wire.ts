@@ -1,11 +1,11 @@
 /** The messages from the cluster to the page: items by ID, and frames that replace whole items. */
 
-/** `works`: an actor works on it. `waits`: it continues when something else happens. `trouble`: it fails or is blocked. */
+/** `works`: a component acts now. `waits`: something else must happen first. `trouble`: it fails or is blocked. */
 export type Level = 'works' | 'waits' | 'trouble'
 
-/** The acting component, and the reason for the wait. */
+/** One wait of a row: the waiting object, the component that must act next, and the reason. */
 export interface Wait {
-  /** The id of the actor whose turn it is. */
+  /** The ID of the actor that must act next. */
   readonly who: string
   readonly level: Level
   /** The waiting object: `pod app`, `claim data`. */
@@ -13,15 +13,15 @@ export interface Wait {
   readonly why: string
   /** The message of Kubernetes or of the driver. */
   readonly message?: string
-  /** Milliseconds since 1970. */
+  /** The start of the wait in milliseconds since 1970. */
   readonly since: number
-  /** It has waited too long, or no retry helps. */
+  /** The wait takes too long, or no retry helps. */
   readonly stuck: boolean
 }
 
-/** Something that was said, and when. */
+/** A text of Kubernetes, of the driver or of a component, with its time. */
 export interface Message {
-  /** Milliseconds since 1970. */
+  /** The time of the text in milliseconds since 1970. */
   readonly at: number
   readonly text: string
   readonly bad?: boolean
@@ -36,7 +36,7 @@ export interface WantedClaim {
   readonly key: string
   readonly phase: string
   readonly size: Size
-  /** Undefined: none was named, the default is welcome. */
+  /** The requested StorageClass. Undefined if the claim names none and takes the default. */
   readonly className?: string
   readonly attributesClass: string
   readonly deleting: boolean
@@ -44,7 +44,7 @@ export interface WantedClaim {
 
 export interface WantedPod {
   readonly key: string
-  /** Empty while the pod is not scheduled. */
+  /** The node of the pod. Empty while the pod is not scheduled. */
   readonly node: string
   readonly phase: string
   readonly deleting: boolean
@@ -66,7 +66,7 @@ export type PlaceState = 'attaching' | 'attached' | 'mounted' | 'detaching' | 'f
 export interface Place {
   readonly node: string
   readonly state: PlaceState
-  /** The pods of that node that run with it. */
+  /** The names of the running pods on that node that use the volume. */
   readonly pods: readonly string[]
   readonly error?: string
 }
@@ -75,11 +75,11 @@ export interface Place {
 export interface Snapshot {
   readonly name: string
   readonly state: 'taking' | 'ready' | 'deleting' | 'failing'
-  /** Empty while the size is unknown. */
+  /** The size of the snapshot. Empty while it is unknown. */
   readonly size: string
 }
 
-/** One line of the page: a claim with its volume and its pods; or a volume, or a pod, that has no claim. */
+/** One row of the table: a claim with its volume and its pods, or a volume without a claim, or a pod without claims. */
 export interface Row {
   readonly is: 'row'
   readonly id: string
@@ -92,7 +92,7 @@ export interface Row {
   readonly waits: readonly Wait[]
 }
 
-/** The last event of the API about a row, or of an actor. */
+/** The last Event about the objects of a row, or from an actor. `of` is the ID of the row or actor. */
 export interface LastEvent {
   readonly is: 'event'
   readonly id: string
@@ -103,7 +103,7 @@ export interface LastEvent {
   readonly count: number
 }
 
-/** The last CSI call about a row, or of an actor. */
+/** The last CSI call about the volume of a row, or from an actor. `of` is the ID of the row or actor. */
 export interface LastCall {
   readonly is: 'call'
   readonly id: string
@@ -111,11 +111,11 @@ export interface LastCall {
   readonly who: string
   readonly method: string
   readonly at: number
-  /** Undefined while it is under way. */
+  /** Undefined while the call runs. */
   readonly tookMs?: number
   readonly code?: string
   readonly message?: string
-  /** The message as JSON, without secrets. */
+  /** The request as JSON, without secrets. */
   readonly request: string
   readonly response?: string
 }
@@ -125,11 +125,11 @@ export interface Actor {
   readonly id: string
   readonly name: string
   readonly does: string
-  /** `away`: it does not answer. */
+  /** `away` means that the actor does not answer. */
   readonly state: 'idle' | 'works' | 'fails' | 'away'
-  /** CSI calls of it that are under way. */
+  /** The number of running CSI calls of the actor. */
   readonly open: number
-  /** The number of waits in which it acts next, and the number of failing ones. */
+  /** The number of waits in which the actor must act next, and the number of failing or stuck waits among them. */
   readonly turns: number
   readonly troubles: number
   /** The reason why the actor itself fails or is away. */
@@ -157,12 +157,12 @@ export interface Step {
   readonly number: number
   readonly title: string
   readonly state: 'pending' | 'running' | 'succeeded' | 'failed' | 'skipped'
-  /** Why it did not come true, or cannot. */
+  /** The reason why the step has failed or is skipped. */
   readonly why?: string
   readonly lines: readonly StepLine[]
 }
 
-/** The possible actions. */
+/** The actions that the page offers, and the values for their forms. */
 export interface Abilities {
   readonly is: 'abilities'
   readonly id: string
@@ -176,24 +176,24 @@ export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Step | Abi
 
 /** One entry of the time line. */
 export interface TimelineEntry {
-  /** The id of an actor. */
+  /** The ID of the actor that has caused the entry. */
   readonly who: string
   readonly text: string
   readonly bad?: boolean
-  /** The row that it is about. */
+  /** The ID of the row that the entry is about. */
   readonly row?: string
 }
 
-/** The changes of one moment, usually caused by the event in `line`. */
+/** The changes of one moment: new and removed items, and the line about the event that has caused them. */
 export interface Frame {
-  /** Milliseconds since 1970. */
+  /** The time of the changes in milliseconds since 1970. */
   readonly at: number
   readonly line?: TimelineEntry
   readonly items?: readonly Item[]
   readonly gone?: readonly string[]
 }
 
-/** The data of a page that was just opened: all items of a past moment, and the frames since. */
+/** The first message to a page that was just opened: all items of a past moment, and the frames since then. */
 export interface Beginning {
   readonly items: readonly Item[]
   readonly frames: readonly Frame[]
@@ -203,14 +203,14 @@ export interface Beginning {
 export interface ActionAnswer {
   readonly done: boolean
   readonly text: string
-  /** The field of the form that is to blame. */
+  /** The form field that caused the failure. */
   readonly field?: string
 }
 
-/** The items that a frame has replaced. They undo the frame. */
+/** The items that a frame has replaced or removed. Setting them again undoes the frame. */
 export type Undo = readonly (readonly [id: string, before: Item | undefined])[]
 
-/** Applies a frame to the items. */
+/** Applies a frame to the items. Returns its undo. */
 export function apply(items: Map<string, Item>, { items: set = [], gone = [] }: Frame): Undo {
   const undo: [string, Item | undefined][] = []
   for (const item of set) {
@@ -231,10 +231,10 @@ export function takeBack(items: Map<string, Item>, undo: Undo): void {
   }
 }
 
-/** The time of an event has no milliseconds, and it arrives a little later. */
+/** The tolerance when the time of an Event is compared. Events have whole seconds and arrive a little late. */
 const EVENT_PRECISION_MS = 2000
 
-/** Reports whether an event still matters. A warning that is older than all current waits is over. */
+/** Reports whether an event is still shown. A warning that is older than every current wait is not. */
 export function stillHolds({ said }: LastEvent, waits: readonly Wait[]): boolean {
   if (said.bad !== true) return true
   return waits.some(({ level, since }) => level !== 'works' && since <= said.at + EVENT_PRECISION_MS)
