@@ -59,6 +59,8 @@ describe('the attach/detach controller', () => {
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
     const { clock } = controller
+    // The controller reads all pods once at its start, and then starts this timer.
+    while (clock.pending === 0) await clock.settle()
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(test.cluster.caches.attachments, ON_1.name, () => true)
     const reported = (): readonly string[] =>
