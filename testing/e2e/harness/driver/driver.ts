@@ -146,6 +146,16 @@ export class Driver {
     return this.calls.filter(({ method }) => methods.includes(method))
   }
 
+  /** Returns the requests of these RPCs in the order of arrival. */
+  requestsOf(...methods: readonly string[]): Plain[] {
+    return this.callsOf(...methods).map(({ request }) => request)
+  }
+
+  /** Returns one field of the requests of an RPC. */
+  fieldsOf(method: string, field: string): unknown[] {
+    return this.requestsOf(method).map((request) => request[field])
+  }
+
   #handlerOf(path: string, shape: Shape) {
     const method = path.slice(path.lastIndexOf('/') + 1)
     return (call: ServerUnaryCall<unknown, object>, reply: sendUnaryData<object>): void => {

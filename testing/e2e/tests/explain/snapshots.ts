@@ -2,11 +2,11 @@ import { match } from 'node:assert'
 import {
   LEASES,
   PERSISTENT_VOLUME_CLAIMS,
-  type PersistentVolumeClaim,
   rfc3339Micro,
   VOLUME_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
+import { lease } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Answer } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
@@ -16,17 +16,20 @@ import { claimRef, createClaim, createClass as createStorageClass, eventOf } fro
 import {
   createClass,
   createContent,
+  createVolumeSnapshot,
   eventsOf,
   failed,
-  installCrds,
+  getContent,
   isMarked,
   ready,
   remove,
   SNAPSHOT,
   SNAPSHOTS,
   scene,
+  secretAnnotations,
   setStatus,
   snapshot,
+  snapshotSource,
 } from '../snapshotter/scene.ts'
 import { asking, explained } from './ask.ts'
 
@@ -50,26 +53,9 @@ const THE_CLAIM = (): string => 'the claim'
 const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t.driverName}`
 const THE_SNAPSHOT = (): string => 'the snapshot'
 
-async function createSnapshot(
-  t: TestContext,
-  { source = { persistentVolumeClaimName: t.name('pvc') }, metadata = {}, status }: SnapshotParts = {},
-): Promise<void> {
-  await installCrds(t)
-  const name = t.name('snap')
-  await t.create(VOLUME_SNAPSHOTS, {
-    apiVersion: 'snapshot.storage.k8s.io/v1',
-    kind: 'VolumeSnapshot',
-    metadata: { namespace: t.namespace, name, ...metadata },
-    spec: { source, volumeSnapshotClassName: t.name('class') },
-  })
-  if (status === undefined) return
-  await t.api.merge(VOLUME_SNAPSHOTS, { namespace: t.namespace, name, subresource: 'status' }, { status })
-}
-
-interface SnapshotParts {
-  readonly source?: { readonly persistentVolumeClaimName?: string; readonly volumeSnapshotContentName?: string }
-  readonly metadata?: object
-  readonly status?: object
+/** Creates a VolumeSnapshot of the claim. */
+function createSnapshot(t: TestContext, parts: { readonly metadata?: object; readonly status?: object } = {}) {
+  return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc') }, ...parts })
 }
 
 async function boundClaim(t: TestContext): Promise<void> {
@@ -77,20 +63,15 @@ async function boundClaim(t: TestContext): Promise<void> {
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { ...claimRef(t), subresource: 'status' }, { status: { phase: 'Bound' } })
 }
 
-/** Creates a claim with a data source. */
-async function fromSource(t: TestContext, kind: string, name: string): Promise<void> {
+/** Creates a claim with a data source. Default: the VolumeSnapshot. */
+async function fromSource(t: TestContext, claim?: string): Promise<void> {
   await createStorageClass(t)
-  const dataSource: NonNullable<PersistentVolumeClaim['spec']>['dataSource'] = {
-    kind,
-    name,
-    ...(kind === 'VolumeSnapshot' && { apiGroup: 'snapshot.storage.k8s.io' }),
-  }
+  const dataSource = claim === undefined ? snapshotSource(t, 'snap') : { kind: 'PersistentVolumeClaim', name: claim }
   await createClaim(t, { spec: { dataSource } })
 }
 
 /** Creates a content. The driver answers CreateSnapshot with `answer`. */
 async function answering(t: TestContext, answer: Answer, metadata?: object): Promise<void> {
-  await installCrds(t)
   await createClass(t)
   await scene(t, {
     args: ['--retry-interval-start=100ms', '--retry-interval-max=1s'],
@@ -99,15 +80,17 @@ async function answering(t: TestContext, answer: Answer, metadata?: object): Pro
   await createContent(t, metadata === undefined ? {} : { metadata })
 }
 
+/** Creates a class and a content. No snapshotter runs. */
+async function withContent(t: TestContext): Promise<void> {
+  await createClass(t)
+  await createContent(t)
+}
+
 const NO_LEADER = /a leader, and no replica leads/
 
 async function releasedLease(t: TestContext, app: 'snapshotter' | 'provisioner'): Promise<void> {
-  await t.create(LEASES, {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { namespace: 'default', name: leaseName(app, t.driverName) },
-    spec: { holderIdentity: '', leaseDurationSeconds: 1, renewTime: rfc3339Micro(Date.now()) },
-  })
+  const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: rfc3339Micro(Date.now()) }
+  await t.create(LEASES, lease(leaseName(app, t.driverName), spec))
 }
 
 const STATES: Readonly<Record<string, State>> = {
@@ -140,7 +123,6 @@ const STATES: Readonly<Record<string, State>> = {
     of: 'vs',
     waiter: THE_SNAPSHOT,
     stage: async (t) => {
-      await installCrds(t)
       await boundClaim(t)
       await createClass(t)
       await createSnapshot(t)
@@ -150,9 +132,7 @@ const STATES: Readonly<Record<string, State>> = {
   'a snapshot whose content waits': {
     of: 'vs',
     stage: async (t) => {
-      await installCrds(t)
-      await createClass(t)
-      await createContent(t)
+      await withContent(t)
       await createSnapshot(t, { status: { boundVolumeSnapshotContentName: t.name('content') } })
     },
     waitsFor: (t) => new RegExp(`its first try, .*\\(VolumeSnapshotContent ${t.name('content')}\\)`),
@@ -162,27 +142,21 @@ const STATES: Readonly<Record<string, State>> = {
     waiter: THE_CLAIM,
     stage: async (t) => {
       await createSnapshot(t, { metadata: { finalizers: [AS_SOURCE] }, status: { readyToUse: true } })
-      await fromSource(t, 'VolumeSnapshot', t.name('snap'))
+      await fromSource(t)
       await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('snap') })
     },
     waitsFor: (t) => new RegExp(`a volume, .*\\(PersistentVolumeClaim default/${t.name('pvc')}\\)`),
   },
   'a content that no snapshotter has seen': {
     of: 'vsc',
-    stage: async (t) => {
-      await installCrds(t)
-      await createClass(t)
-      await createContent(t)
-    },
+    stage: withContent,
     waitsFor: () => /its first try, of which there is no sign yet/,
   },
   'a content without a leading snapshotter': {
     of: 'vsc',
     stage: async (t) => {
-      await installCrds(t)
-      await createClass(t)
       await releasedLease(t, 'snapshotter')
-      await createContent(t)
+      await withContent(t)
     },
     waitsFor: () => NO_LEADER,
   },
@@ -197,8 +171,7 @@ const STATES: Readonly<Record<string, State>> = {
   'a content whose Secret does not exist': {
     of: 'vsc',
     stage: async (t) => {
-      const key = `${SNAPSHOT.slice(0, SNAPSHOT.indexOf('/'))}/deletion-secret-`
-      await answering(t, snapshot(), { annotations: { [`${key}name`]: 'none', [`${key}namespace`]: 'default' } })
+      await answering(t, snapshot(), { annotations: secretAnnotations(SNAPSHOT, 'none', 'default') })
       await failed(t, /cannot get credentials/)
     },
     waitsFor: () => /Secret of its annotations, which cannot be read/,
@@ -216,10 +189,7 @@ const STATES: Readonly<Record<string, State>> = {
     of: 'vsc',
     stage: async (t) => {
       await answering(t, snapshot({ readyToUse: false }))
-      await eventually('a handle', async () => {
-        const content = await t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
-        return content?.status?.snapshotHandle !== undefined
-      })
+      await eventually('a handle', async () => (await getContent(t))?.status?.snapshotHandle !== undefined)
     },
     waitsFor: (t) => new RegExp(`driver ${t.driverName} to finish the snapshot`),
   },
@@ -227,10 +197,7 @@ const STATES: Readonly<Record<string, State>> = {
     of: 'vsc',
     stage: async (t) => {
       await answering(t, { code: 10, message: 'busy' })
-      await eventually('the annotation', async () => {
-        const content = await t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
-        return content !== undefined && isMarked(content)
-      })
+      await eventually('the annotation', async () => isMarked((await getContent(t)) ?? {}))
       await remove(t)
     },
     waitsFor: (t) => new RegExp(`driver ${t.driverName} to answer a creation that may still run`),
@@ -250,7 +217,6 @@ const STATES: Readonly<Record<string, State>> = {
     of: 'vsc',
     waiter: (t) => `the deletion of VolumeSnapshotContent ${t.name('content')}`,
     stage: async (t) => {
-      await installCrds(t)
       await createContent(t)
       await setStatus(t, t.name('content'), { readyToUse: true, snapshotHandle: 'snap-1' })
       await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
@@ -260,34 +226,29 @@ const STATES: Readonly<Record<string, State>> = {
   'a restore from a snapshot that does not exist': {
     of: 'pvc',
     waiter: THE_CLAIM,
-    stage: async (t) => {
-      await installCrds(t)
-      await fromSource(t, 'VolumeSnapshot', t.name('snap'))
-    },
+    stage: (t) => fromSource(t),
     waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')}, which does not exist`),
   },
   'a restore from a snapshot whose content waits': {
     of: 'pvc',
     stage: async (t) => {
-      await installCrds(t)
-      await createClass(t)
-      await createContent(t)
+      await withContent(t)
       await createSnapshot(t, { status: { boundVolumeSnapshotContentName: t.name('content') } })
-      await fromSource(t, 'VolumeSnapshot', t.name('snap'))
+      await fromSource(t)
     },
     waitsFor: (t) => new RegExp(`its first try, .*\\(VolumeSnapshotContent ${t.name('content')}\\)`),
   },
   'a clone of a claim that does not exist': {
     of: 'pvc',
     waiter: THE_CLAIM,
-    stage: (t) => fromSource(t, 'PersistentVolumeClaim', t.name('none')),
+    stage: (t) => fromSource(t, t.name('none')),
     waitsFor: (t) => new RegExp(`PersistentVolumeClaim default/${t.name('none')}, which does not exist`),
   },
   'a clone of a claim that is not bound': {
     of: 'pvc',
     waiter: THE_CLAIM,
     stage: async (t) => {
-      await fromSource(t, 'PersistentVolumeClaim', t.name('pvc-source'))
+      await fromSource(t, t.name('pvc-source'))
       await createClaim(t, { suffix: '-source' })
     },
     waitsFor: (t) => new RegExp(`a volume, .*\\(PersistentVolumeClaim default/${t.name('pvc-source')}\\)`),
@@ -331,10 +292,9 @@ for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.e
 }
 
 test('reports that nothing is stuck about a ready snapshot', async (t) => {
-  await installCrds(t)
   await createContent(t)
   await setStatus(t, t.name('content'), { readyToUse: true, snapshotHandle: 'snap-1' })
-  await createSnapshot(t, {
+  await createVolumeSnapshot(t, 'snap', {
     source: { volumeSnapshotContentName: t.name('content') },
     status: { boundVolumeSnapshotContentName: t.name('content'), readyToUse: true },
   })

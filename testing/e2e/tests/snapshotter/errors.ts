@@ -23,18 +23,21 @@ import {
   GROUP,
   GROUP_NAME,
   gone,
-  groupReady,
-  installCrds,
+  groupTaken,
   isMarked,
+  joinGroup,
+  MEMBER,
   NAME,
   ready,
   remove,
+  removed,
   type Scene,
   type SceneSetup,
   SNAPSHOT,
   scene,
-  setStatus,
+  secretAnnotations,
   snapshot,
+  taken,
 } from './scene.ts'
 
 /** Tests of the error texts in the status of contents and in events. */
@@ -47,9 +50,11 @@ const ONCE = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 type Kind = 'content' | 'given' | 'member' | 'group' | 'given group'
 
 interface Failure {
-  readonly of: Kind
-  /** The parameters of the class. Undefined: the class does not exist. */
+  /** Default: `content`. */
+  readonly of?: Kind
+  /** The parameters of the class. */
   readonly parameters?: Readonly<Record<string, string>>
+  readonly noClass?: true
   readonly parts?: (t: TestContext) => ContentParts
   readonly setup?: Omit<SceneSetup, 'args'> & { readonly args?: readonly string[] }
   /** Injects the fault after the start of the sidecar. */
@@ -79,24 +84,16 @@ async function createOf(t: TestContext, kind: Kind, parts: ContentParts): Promis
   if (kind === 'group') return await createGroup(t, parts)
   if (kind === 'given group') return await createGivenGroup(t, parts)
   const { metadata = {}, ...rest } = parts
-  const annotations = {
-    'groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle': 'group-1',
-    ...(metadata as { annotations?: object }).annotations,
-  }
-  const name = await createContent(t, {
-    ...rest,
-    metadata: { ...metadata, annotations },
-    spec: { volumeSnapshotClassName: undefined },
-  })
-  await setStatus(t, name, { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1' })
+  const annotations = { ...MEMBER, ...(metadata as { annotations?: object }).annotations }
+  const spec = { volumeSnapshotClassName: undefined }
+  const name = await createContent(t, { ...rest, metadata: { ...metadata, annotations }, spec })
+  await joinGroup(t, name)
   return name
 }
 
-/** Returns metadata with the annotations by which the snapshot-controller names a Secret. */
-function secretOf(prefix: string, name: string, namespace = 'default'): object {
-  const key = `${prefix.slice(0, prefix.indexOf('/'))}/deletion-secret-`
-  return { annotations: { [`${key}name`]: name, [`${key}namespace`]: namespace } }
-}
+const withSecret = (prefix: string, name: string) => (): ContentParts => ({
+  metadata: { annotations: secretAnnotations(prefix, name, 'default') },
+})
 
 const reserved = (key: string): string => `csi.storage.k8s.io/${key}`
 const LIST = reserved('snapshotter-list-secret-name')
@@ -129,80 +126,96 @@ const groupInputs = (reason: (name: string, className: string) => string) => (na
   `failed to get input parameters to create group snapshot for group snapshot content ${name}: ${JSON.stringify(reason(name, className))}`
 const takingGroup = (error: string) => () => `failed to take group snapshot of the volumes [vol-1 vol-2]: ${error}`
 
+/** Templates of a Secret in the class of a pre-provisioned snapshot, and the reason in the error text. */
+const TEMPLATES: readonly (readonly [string, Failure['parameters'], reason: (name: string) => string])[] = [
+  [
+    'a template without a namespace',
+    { [LIST]: 'creds' },
+    () => `${TEMPLATE}: either name and namespace for SnapshotterList secrets specified, Both must be specified`,
+  ],
+  [
+    'an empty template',
+    { [LIST]: '', [LIST_NAMESPACE]: 'default' },
+    () => `${TEMPLATE}: SnapshotterList secrets specified in parameters but value of either namespace or name is empty`,
+  ],
+  [
+    'a template with an unknown token',
+    { [LIST]: 'a-$x', [LIST_NAMESPACE]: 'default' },
+    () => 'error resolving value "a-$x": invalid tokens: ["x"]',
+  ],
+  [
+    'a template that resolves to no name of a Secret',
+    { [LIST]: `A-${NAME}`, [LIST_NAMESPACE]: 'default' },
+    (name) => `"A-${NAME}" resolved to "A-${name}" which is not a valid secret name`,
+  ],
+  [
+    'a template that resolves to no namespace',
+    { [LIST]: 'creds', [LIST_NAMESPACE]: 'a.b' },
+    () => '"a.b" is not a valid namespace name',
+  ],
+]
+
+const ofTemplate = (parameters: Failure['parameters'] = {}, reason: (name: string) => string): Failure => ({
+  of: 'given',
+  parameters,
+  parts: withClass,
+  says: (name) => `failed to get secret reference for snapshot content ${name}: ${reason(name)}`,
+})
+
 const FAILURES: Readonly<Record<string, Failure>> = {
   'a driver that refuses, whose message is quoted': {
-    of: 'content',
-    parameters: {},
     begun: ({ driver }) => driver.on('CreateSnapshot', { code: 13, message: 'no "way"\n' }),
     says: taking('"rpc error: code = Internal desc = no \\"way\\"\\n"'),
   },
   'a driver that does not answer in time': {
-    of: 'content',
-    parameters: {},
     setup: { args: ['--timeout=1s'] },
     begun: ({ driver }) => driver.on('CreateSnapshot', 'hang'),
     says: taking('"rpc error: code = DeadlineExceeded desc = context deadline exceeded"'),
     marked: true,
   },
   'a driver that does not say its name': {
-    of: 'content',
-    parameters: {},
     begun: ({ driver }) => driver.on('GetPluginInfo', INTERNAL),
     says: taking(`"${NO}"`),
   },
   'a VolumeSnapshot without a uid': {
-    of: 'content',
-    parameters: {},
     parts: () => ({ spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } }),
     says: (name) => taking(`"cannot create snapshot. Snapshot content ${name} not bound to a snapshot"`)(),
     notSent: true,
   },
   'a content without a class': {
-    of: 'content',
     parts: () => ({ spec: { volumeSnapshotClassName: undefined } }),
     says: inputs((name) => `failed to take snapshot ${name} without a snapshot class`),
   },
   'a class that does not exist': {
-    of: 'content',
+    noClass: true,
     says: inputs((_, className) => `volumesnapshotclass.snapshot.storage.k8s.io "${className}" not found`),
   },
   'a Secret that does not exist': {
-    of: 'content',
-    parameters: {},
-    parts: () => ({ metadata: secretOf(SNAPSHOT, 'none') }),
+    parts: withSecret(SNAPSHOT, 'none'),
     says: inputs((name) => `cannot get credentials for snapshot content "${name}"`),
   },
   'a Secret without a name': {
-    of: 'content',
-    parameters: {},
-    parts: () => ({ metadata: secretOf(SNAPSHOT, '') }),
+    parts: withSecret(SNAPSHOT, ''),
     says: inputs(
       (name) => `cannot retrieve secrets for snapshot content "${name}", err: secret name or namespace not specified`,
     ),
   },
   'a parameter with the reserved prefix': {
-    of: 'content',
     parameters: { [reserved('x')]: 'y' },
     says: () =>
       'failed to remove CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/x" with reserved namespace csi.storage.k8s.io/',
     notSent: true,
   },
   'an annotation that the API server refuses': {
-    of: 'content',
-    parameters: {},
     begun: refuseWrite('volumesnapshotcontents', 0),
     says: (name) => `failed to add VolumeSnapshotBeingCreated annotation on the content ${name}: "${refused(name)}"`,
   },
   'a status that the API server refuses': {
-    of: 'content',
-    parameters: {},
     begun: ({ snapshotter }) => void snapshotter.gate.inject('PATCH volumesnapshotcontents/status', NOPE, { times: 1 }),
     says: (name) => `error updating status for volume snapshot content ${name}: ${refused(name)}`,
     marked: true,
   },
   'a removal of the annotation that the API server refuses after a final error': {
-    of: 'content',
-    parameters: {},
     begun: (at) => {
       at.driver.on('CreateSnapshot', INTERNAL)
       refuseWrite('volumesnapshotcontents', 1)(at)
@@ -222,44 +235,12 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a class of a pre-provisioned snapshot that does not exist': {
     of: 'given',
+    noClass: true,
     parts: withClass,
     says: (name, className) =>
       `failed to get snapshot class ${className} for snapshot content ${name}: volumesnapshotclass.snapshot.storage.k8s.io "${className}" not found`,
   },
-  'a template without a namespace': {
-    of: 'given',
-    parameters: { [LIST]: 'creds' },
-    parts: withClass,
-    says: (name) =>
-      `failed to get secret reference for snapshot content ${name}: ${TEMPLATE}: either name and namespace for SnapshotterList secrets specified, Both must be specified`,
-  },
-  'an empty template': {
-    of: 'given',
-    parameters: { [LIST]: '', [LIST_NAMESPACE]: 'default' },
-    parts: withClass,
-    says: (name) =>
-      `failed to get secret reference for snapshot content ${name}: ${TEMPLATE}: SnapshotterList secrets specified in parameters but value of either namespace or name is empty`,
-  },
-  'a template with an unknown token': {
-    of: 'given',
-    parameters: { [LIST]: 'a-$x', [LIST_NAMESPACE]: 'default' },
-    parts: withClass,
-    says: (name) =>
-      `failed to get secret reference for snapshot content ${name}: error resolving value "a-$x": invalid tokens: ["x"]`,
-  },
-  'a template that resolves to no name of a Secret': {
-    of: 'given',
-    parameters: { [LIST]: `A-${NAME}`, [LIST_NAMESPACE]: 'default' },
-    parts: withClass,
-    says: (name) =>
-      `failed to get secret reference for snapshot content ${name}: "A-${NAME}" resolved to "A-${name}" which is not a valid secret name`,
-  },
-  'a template that resolves to no namespace': {
-    of: 'given',
-    parameters: { [LIST]: 'creds', [LIST_NAMESPACE]: 'a.b' },
-    parts: withClass,
-    says: (name) => `failed to get secret reference for snapshot content ${name}: "a.b" is not a valid namespace name`,
-  },
+  ...Object.fromEntries(TEMPLATES.map(([what, parameters, says]) => [what, ofTemplate(parameters, says)])),
   'a Secret of a template that does not exist': {
     of: 'given',
     parameters: { [LIST]: 'none', [LIST_NAMESPACE]: 'default' },
@@ -271,32 +252,28 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     of: 'member',
     // The Go original notices the handles only at its next retry.
     setup: { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] },
-    parts: () => ({ metadata: secretOf(SNAPSHOT, 'none') }),
+    parts: withSecret(SNAPSHOT, 'none'),
     says: (name) =>
       `failed to get credentials from annotation for snapshot content ${name}: cannot get credentials for snapshot content "${name}"`,
   },
   'a group that the driver refuses': {
     of: 'group',
-    parameters: {},
     begun: ({ driver }) => driver.on('CreateVolumeGroupSnapshot', INTERNAL),
     says: takingGroup(`"${NO}"`),
   },
   'a driver without group snapshots': {
     of: 'group',
-    parameters: {},
     begun: ({ driver }) => driver.on('CreateVolumeGroupSnapshot', { code: 12, message: 'unknown service' }),
     says: takingGroup('"rpc error: code = Unimplemented desc = unknown service"'),
   },
   'a group that the driver may still create': {
     of: 'group',
-    parameters: {},
     begun: ({ driver }) => driver.on('CreateVolumeGroupSnapshot', { code: 10, message: 'busy' }),
     says: takingGroup('"rpc error: code = Aborted desc = busy"'),
     marked: true,
   },
   'a VolumeGroupSnapshot without a uid': {
     of: 'group',
-    parameters: {},
     parts: () => ({ spec: { volumeGroupSnapshotRef: { namespace: 'default', name: 'group' } } }),
     says: (name) =>
       takingGroup(`"cannot create group snapshot. Group snapshot content ${name} not bound to a group snapshot"`)(),
@@ -304,6 +281,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a group class that does not exist': {
     of: 'group',
+    noClass: true,
     says: groupInputs(
       (_, className) => `volumegroupsnapshotclass.groupsnapshot.storage.k8s.io "${className}" not found`,
     ),
@@ -315,20 +293,17 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a Secret of a group that does not exist': {
     of: 'group',
-    parameters: {},
-    parts: () => ({ metadata: secretOf(GROUP, 'none') }),
+    parts: withSecret(GROUP, 'none'),
     says: groupInputs((name) => `cannot get credentials for group snapshot content "${name}"`),
   },
   'an annotation of a group that the API server refuses': {
     of: 'group',
-    parameters: {},
     begun: refuseWrite('volumegroupsnapshotcontents', 0),
     says: (name) =>
       `failed to add VolumeGroupSnapshotBeingCreated annotation on the group snapshot content ${name}: "${refused(name)}"`,
   },
   'a status of a group that the API server refuses': {
     of: 'group',
-    parameters: {},
     begun: ({ snapshotter }) =>
       void snapshotter.gate.inject('WRITE volumegroupsnapshotcontents/status', NOPE, { times: 1 }),
     says: (name) => `error updating status for volume group snapshot content ${name}: ${refused(name)}`,
@@ -348,6 +323,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a class of a pre-provisioned group that does not exist': {
     of: 'given group',
+    noClass: true,
     parts: withGroupClass,
     says: (name, className) =>
       `failed to get group snapshot class ${className} for group snapshot content ${name}: volumegroupsnapshotclass.groupsnapshot.storage.k8s.io "${className}" not found`,
@@ -370,15 +346,13 @@ const FAILURES: Readonly<Record<string, Failure>> = {
 
 const failing = testsOf('snapshotter', 'failure')
 
-for (const [what, { of, parameters, parts = () => ({}), setup = {}, begun, says, marked, notSent }] of Object.entries(
-  FAILURES,
-)) {
+for (const [what, { of = 'content', parameters, setup = {}, says, marked, ...failure }] of Object.entries(FAILURES)) {
   failing(`reports ${what}`, async (t) => {
-    await installCrds(t)
-    if (parameters !== undefined) await (isGroup(of) ? createGroupClass(t, parameters) : createClass(t, parameters))
+    if (failure.noClass === undefined)
+      await (isGroup(of) ? createGroupClass(t, parameters) : createClass(t, parameters))
     const at = await scene(t, { ...setup, args: [...ONCE, ...(setup.args ?? [])] })
-    begun?.(at)
-    const name = await createOf(t, of, { what: 'object', ...parts(t) })
+    failure.begun?.(at)
+    const name = await createOf(t, of, { what: 'object', ...failure.parts?.(t) })
     const [reason, phase] = PHASES[of]
     const message = `${phase}: ${says(name, t.name('class'))}`
     const resource: Resource<VolumeSnapshotContent | VolumeGroupSnapshotContent> = isGroup(of)
@@ -391,7 +365,7 @@ for (const [what, { of, parameters, parts = () => ({}), setup = {}, begun, says,
     equal(object.status?.error?.message, message)
     equal(object.status?.readyToUse, false)
     ok(Math.abs(Date.parse(object.status?.error?.time ?? '') - Date.now()) < 30_000)
-    if (t.ours || notSent === undefined) equal(isMarked(object), marked === true)
+    if (t.ours || failure.notSent === undefined) equal(isMarked(object), marked === true)
     await eventually('the event', async () => (await eventsOf(t, name)).length > 0)
     equal(await eventsOf(t, name), [`${reason}: ${message}`])
   })
@@ -404,7 +378,6 @@ const CODES = ['Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'No
 const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable']
 
 failing('keeps the annotation only after codes that leave the creation running', async (t) => {
-  await installCrds(t)
   await createClass(t)
   await scene(t, {
     args: ONCE,
@@ -425,21 +398,7 @@ failing('keeps the annotation only after codes that leave the creation running',
   equal([...marked].sort(), [...UNCERTAIN].sort())
 })
 
-failing('writes a lasting failure once for each of its two texts', async (t) => {
-  await installCrds(t)
-  await createClass(t)
-  const { driver, snapshotter } = await scene(t, {
-    args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
-    prepare: (each) => each.on('CreateSnapshot', INTERNAL),
-  })
-  const name = await createContent(t)
-  await eventually('six calls', () => driver.callsOf('CreateSnapshot').length >= 6)
-  equal(snapshotter.gate.writes('volumesnapshotcontents/status').length, 2)
-  equal((await eventsOf(t, name)).length, 2)
-})
-
 failing('sends the event although the status cannot be written', async (t) => {
-  await installCrds(t)
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: ONCE })
   driver.on('CreateSnapshot', INTERNAL)
@@ -449,7 +408,6 @@ failing('sends the event although the status cannot be written', async (t) => {
 })
 
 failing('keeps the error until the snapshot is ready', async (t) => {
-  await installCrds(t)
   await createClass(t)
   const { driver } = await scene(t, {
     args: ['--retry-interval-start=200ms', '--retry-interval-max=200ms'],
@@ -467,104 +425,88 @@ failing('keeps the error until the snapshot is ready', async (t) => {
 })
 
 interface DeletionFailure {
-  readonly group?: true
-  /** True if the driver returns a group without snapshots. */
-  readonly empty?: true
-  readonly fault: (at: Scene) => void
-  readonly message: string
-  /** The expected number of deletion calls. */
+  readonly fault?: (at: Scene, group: 'Group' | '') => void
+  readonly message: (snapshot: 'group snapshot' | 'snapshot') => string
+  /** The expected number of deletion calls, of which the last succeeds. With 0, the failure lasts. */
   readonly calls: number
-  readonly lasts?: true
   readonly secret?: true
 }
 
 const DELETIONS: Readonly<Record<string, DeletionFailure>> = {
   'a driver that refuses': {
-    fault: ({ driver }) => driver.on('DeleteSnapshot', (_, nth) => (nth < 2 ? INTERNAL : { reply: {} })),
-    message: 'Failed to delete snapshot',
+    fault: ({ driver }, group) => {
+      const codes = [13, 5]
+      driver.on(`Delete${group && 'VolumeGroup'}Snapshot`, (_, nth) => {
+        const code = codes[nth]
+        return code === undefined ? { reply: {} } : { code, message: 'no' }
+      })
+    },
+    message: (snapshot) => `Failed to delete ${snapshot}`,
     calls: 3,
   },
   'a status that cannot be cleared': {
-    fault: ({ snapshotter }) => void snapshotter.gate.inject('WRITE volumesnapshotcontents/status', NOPE, { times: 1 }),
-    message: 'Failed to clear content status',
+    fault: ({ snapshotter }, group) => {
+      const resource = `volume${group.toLowerCase()}snapshotcontents/status`
+      snapshotter.gate.inject(`WRITE ${resource}`, NOPE, { times: 1 })
+    },
+    message: () => 'Failed to clear content status',
     calls: 2,
   },
   'a Secret that does not exist': {
-    fault: () => undefined,
     secret: true,
-    message: 'Failed to get snapshot credentials',
+    message: () => 'Failed to get snapshot credentials',
     calls: 0,
-    lasts: true,
-  },
-  'a driver that refuses a group': {
-    group: true,
-    fault: ({ driver }) => driver.on('DeleteVolumeGroupSnapshot', (_, nth) => (nth < 2 ? INTERNAL : { reply: {} })),
-    message: 'Failed to delete group snapshot',
-    calls: 3,
-  },
-  'a status of a group that cannot be cleared': {
-    group: true,
-    fault: ({ snapshotter }) =>
-      void snapshotter.gate.inject('WRITE volumegroupsnapshotcontents/status', NOPE, { times: 1 }),
-    message: 'Failed to clear content status',
-    calls: 2,
-  },
-  'a Secret of a group that does not exist': {
-    group: true,
-    fault: () => undefined,
-    secret: true,
-    message: 'Failed to get snapshot credentials',
-    calls: 0,
-    lasts: true,
-  },
-  'a group without snapshots': {
-    group: true,
-    empty: true,
-    fault: () => undefined,
-    message: 'Failed to delete group snapshot',
-    calls: 0,
-    lasts: true,
   },
 }
 
 const deleting = testsOf('snapshotter', 'failed deletion')
+const QUICK = { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] }
 
-for (const [what, { group, empty, fault, message, calls, lasts, secret }] of Object.entries(DELETIONS)) {
-  deleting(`reports ${what}, and tries again`, async (t) => {
-    await installCrds(t)
-    await (group ? createGroupClass(t) : createClass(t))
-    const at = await scene(t, {
-      args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'],
-      prepare: (driver) => {
-        if (empty) driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
-      },
+/** Waits for the event of a failed deletion. Asserts that it is the only one, and the number of deletion calls. */
+async function deletionFailed(t: TestContext, event: string, calls = 0): Promise<void> {
+  const name = t.name(event.startsWith('Group') ? 'group' : 'content')
+  await eventually('the event', async () => (await eventsOf(t, name)).includes(event))
+  equal(new Set(await eventsOf(t, name)), new Set([event]))
+  equal(t.drivers[0]?.callsOf('DeleteSnapshot', 'DeleteVolumeGroupSnapshot').length, calls)
+}
+
+for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS)) {
+  for (const group of ['', 'Group'] as const) {
+    deleting(`reports ${what}${group && ' for a group'}, and tries again`, async (t) => {
+      const at = await scene(t, QUICK)
+      const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
+      const { metadata } = await (group ? groupTaken(t) : taken(t))
+      const name = metadata?.name ?? ''
+      if (secret) await t.api.merge(resource, { name }, withSecret(group ? GROUP : SNAPSHOT, 'none')())
+      fault?.(at, group)
+      await remove(t, name, resource)
+      if (calls === 0) await at.snapshotter.line('could not sync', {})
+      else await gone(t, name, resource)
+      const event = `${group}SnapshotDeleteError: ${message(group ? 'group snapshot' : 'snapshot')}`
+      await deletionFailed(t, event, calls)
     })
-    const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
-    const name = await (group ? createGroup(t) : createContent(t))
-    await (group ? groupReady(t, name) : ready(t, name))
-    if (secret) await t.api.merge(resource, { name }, { metadata: secretOf(group ? GROUP : SNAPSHOT, 'none') })
-    fault(at)
-    await remove(t, name, resource)
-    if (lasts) await at.snapshotter.line('could not sync', {})
-    else await gone(t, name, resource)
-    const reason = group ? 'GroupSnapshotDeleteError' : 'SnapshotDeleteError'
-    await eventually('the event', async () => (await eventsOf(t, name)).includes(`${reason}: ${message}`))
-    equal(new Set(await eventsOf(t, name)), new Set([`${reason}: ${message}`]))
-    equal(at.driver.callsOf('DeleteSnapshot', 'DeleteVolumeGroupSnapshot').length, calls)
-  })
+  }
 }
 
 const EMPTY_GROUP = { groupSnapshotId: 'group-1', snapshots: [], creationTime: undefined, readyToUse: true }
 
+deleting('reports a group without snapshots, and tries again', async (t) => {
+  const at = await scene(t, {
+    ...QUICK,
+    prepare: (driver) => driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } }),
+  })
+  await groupTaken(t)
+  const name = t.name('group')
+  await remove(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
+  await at.snapshotter.line('could not sync', {})
+  await deletionFailed(t, 'GroupSnapshotDeleteError: Failed to delete group snapshot')
+})
+
 deleting('repeats the removal of the finalizer without a second call to the driver', async (t) => {
-  await installCrds(t)
-  await createClass(t)
-  const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=100ms'] })
-  const name = await createContent(t)
-  await ready(t)
+  const { driver, snapshotter } = await scene(t, QUICK)
+  await taken(t)
   const injection = snapshotter.gate.inject('PATCH volumesnapshotcontents', NOPE, { times: 2 })
-  await remove(t, name)
-  await gone(t, name)
+  await removed(t)
   equal(injection.count, 2)
   equal(driver.callsOf('DeleteSnapshot').length, 1)
 })

@@ -2,11 +2,9 @@ import { deepStrictEqual as equal } from 'node:assert'
 import { createWriteStream } from 'node:fs'
 import { join, resolve } from 'node:path'
 import {
-  type KubeObject,
   LEASES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
-  type PersistentVolumeClaim,
   type Resource,
   VOLUME_ATTACHMENTS,
   VOLUME_GROUP_SNAPSHOT_CONTENTS,
@@ -16,7 +14,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
-import { attachment } from '../../harness/api/objects.ts'
+import { attachment, claim } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
@@ -26,7 +24,15 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { cacheFolder } from '../../tools/binaries.ts'
 import { createClass as createStorageClass } from '../provisioner/scene.ts'
-import { createClass, createGroupClass, described, installCrds, SNAPSHOTS } from './scene.ts'
+import {
+  createClass,
+  createGroupClass,
+  createVolumeSnapshot,
+  described,
+  installCrds,
+  SNAPSHOTS,
+  snapshotSource,
+} from './scene.ts'
 
 /** Tests from creation to deletion, with the real snapshot-controller and kube-controller-manager, and our sidecars. */
 
@@ -128,20 +134,10 @@ async function living(
   }
 }
 
-type Source = NonNullable<PersistentVolumeClaim['spec']>['dataSource']
-
-async function createClaim(t: TestContext, what: string, dataSource?: Source): Promise<void> {
-  await t.create(PERSISTENT_VOLUME_CLAIMS, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { namespace: t.namespace, name: t.name(what), labels: { group: t.name('group') } },
-    spec: {
-      accessModes: ['ReadWriteOnce'],
-      storageClassName: t.name('class'),
-      resources: { requests: { storage: '1Gi' } },
-      ...(dataSource && { dataSource }),
-    },
-  })
+async function createClaim(t: TestContext, what: string, restored?: string): Promise<void> {
+  const parts = { metadata: { labels: { group: t.name('group') } }, storageClassName: t.name('class') }
+  const dataSource = restored === undefined ? {} : { dataSource: snapshotSource(t, restored) }
+  await t.create(PERSISTENT_VOLUME_CLAIMS, claim(t.namespace, t.name(what), { ...parts, ...dataSource }))
 }
 
 function bound(t: TestContext, what: string): Promise<unknown> {
@@ -149,13 +145,8 @@ function bound(t: TestContext, what: string): Promise<unknown> {
   return t.api.until(PERSISTENT_VOLUME_CLAIMS, { ...ref, within: 60_000 }, ({ status }) => status?.phase === 'Bound')
 }
 
-async function createSnapshot(t: TestContext, what: string, claim: string): Promise<void> {
-  await t.create(VOLUME_SNAPSHOTS, {
-    apiVersion: 'snapshot.storage.k8s.io/v1',
-    kind: 'VolumeSnapshot',
-    metadata: { namespace: t.namespace, name: t.name(what) },
-    spec: { source: { persistentVolumeClaimName: t.name(claim) }, volumeSnapshotClassName: t.name('class') },
-  })
+async function createSnapshot(t: TestContext, what: string, of: string): Promise<void> {
+  await createVolumeSnapshot(t, what, { source: { persistentVolumeClaimName: t.name(of) } })
 }
 
 function snapshotReady(t: TestContext, what: string): Promise<unknown> {
@@ -163,12 +154,10 @@ function snapshotReady(t: TestContext, what: string): Promise<unknown> {
   return t.api.until(VOLUME_SNAPSHOTS, { ...ref, within: 60_000 }, ({ status }) => status?.readyToUse === true)
 }
 
-async function deleteAndWait(t: TestContext, resource: Resource<KubeObject>, what: string): Promise<void> {
+async function deleteAndWait(t: TestContext, resource: Resource<unknown>, what: string): Promise<void> {
   const ref = { namespace: t.namespace, name: t.name(what) }
   await t.api.delete(resource, ref)
-  await eventually(`the end of ${resource.kind} ${what}`, async () => (await t.api.find(resource, ref)) === undefined, {
-    within: 60_000,
-  })
+  await t.api.untilGone(resource, ref, { within: 60_000 })
 }
 
 const NOTHING = { volumes: [], snapshots: [], groups: [] }
@@ -178,8 +167,8 @@ async function nothingLeft(t: TestContext, storage: Storage): Promise<void> {
   const left = (): object => Object.fromEntries(Object.entries(storage).map(([key, ids]) => [key, [...ids]]))
   const objects = async (): Promise<number> => {
     const isOurs = (each: unknown): boolean => JSON.stringify(each).includes(t.driverName)
-    const lists = [PERSISTENT_VOLUMES, VOLUME_SNAPSHOT_CONTENTS, VOLUME_GROUP_SNAPSHOT_CONTENTS] as const
-    const counts = lists.map(async (each) => (await t.api.list(each as Resource<KubeObject>)).filter(isOurs).length)
+    const lists: Resource<unknown>[] = [PERSISTENT_VOLUMES, VOLUME_SNAPSHOT_CONTENTS, VOLUME_GROUP_SNAPSHOT_CONTENTS]
+    const counts = lists.map(async (each) => (await t.api.list(each)).filter(isOurs).length)
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
   }
   await eventually(
@@ -217,11 +206,7 @@ test('a volume, its snapshot and a restored volume are deleted in each order', a
       await bound(t, claim)
       await createSnapshot(t, snapshot, claim)
       await snapshotReady(t, snapshot)
-      await createClaim(t, restored, {
-        apiGroup: 'snapshot.storage.k8s.io',
-        kind: 'VolumeSnapshot',
-        name: t.name(snapshot),
-      })
+      await createClaim(t, restored, snapshot)
       await bound(t, restored)
     }),
   )
@@ -231,7 +216,7 @@ test('a volume, its snapshot and a restored volume are deleted in each order', a
   equal(new Set(restores.map(({ request }) => sourceText(request['volume_content_source']))), snapshots)
   await Promise.all(
     ORDERS.map(async (order) => {
-      for (const part of order) await deleteAndWait(t, PARTS[part] as Resource<KubeObject>, of(order, part))
+      for (const part of order) await deleteAndWait(t, PARTS[part], of(order, part))
     }),
   )
   await nothingLeft(t, life.storage)
@@ -252,22 +237,15 @@ test('a snapshot is deleted while it is created and while it is restored', async
   })
   await createSnapshot(t, 'early', 'claim')
   await eventually('the creation', () => life.driver.callsOf('CreateSnapshot').length === 1)
-  await deleteAndWait(t, VOLUME_SNAPSHOTS as Resource<KubeObject>, 'early')
+  await deleteAndWait(t, VOLUME_SNAPSHOTS, 'early')
   await createSnapshot(t, 'late', 'claim')
   await snapshotReady(t, 'late')
-  await createClaim(t, 'restored', {
-    apiGroup: 'snapshot.storage.k8s.io',
-    kind: 'VolumeSnapshot',
-    name: t.name('late'),
-  })
+  await createClaim(t, 'restored', 'late')
   await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
   // The claim keeps the deleted snapshot, which is no longer restored. So the test deletes the claim.
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('restored') })
-  await eventually('the end of the snapshot', async () => {
-    const ref = { namespace: t.namespace, name: t.name('late') }
-    return (await t.api.find(VOLUME_SNAPSHOTS, ref)) === undefined
-  })
-  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS as Resource<KubeObject>, 'claim')
+  await t.api.untilGone(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
+  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, 'claim')
   await nothingLeft(t, life.storage)
 })
 
@@ -297,11 +275,9 @@ for (const first of ['group', 'claims'] as const) {
       return ready.length === 2 && ready
     })
     equal([life.storage.groups.size, life.storage.snapshots.size, members.length], [1, 2, 2])
-    const group = async (): Promise<void> => {
-      await deleteAndWait(t, VOLUME_GROUP_SNAPSHOTS as Resource<KubeObject>, 'group')
-    }
+    const group = (): Promise<void> => deleteAndWait(t, VOLUME_GROUP_SNAPSHOTS, 'group')
     if (first === 'group') await group()
-    for (const what of ['a', 'b']) await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS as Resource<KubeObject>, what)
+    for (const what of ['a', 'b']) await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, what)
     if (first === 'claims') await group()
     await nothingLeft(t, life.storage)
   })
@@ -348,13 +324,11 @@ test('four Go originals hand over to one process and back under load', async (t)
   const first = await originals('first')
   const loading = Promise.allSettled([1, 2, 3].map(lane))
   await eventually('the first snapshots', () => driver.callsOf('DeleteSnapshot').length > 1, { within: 60_000 })
+  const rules = APPS.flatMap((app) => [...FACTS[app].rules])
   const one = await t.sidecar({
     app: 'both',
     driver,
-    user: await userWith(
-      t,
-      APPS.flatMap((app) => [...FACTS[app].rules]),
-    ),
+    user: await userWith(t, rules),
     hostname: t.name('one'),
     args: [`--controllers=${APPS.join()}`, ...ELECTED],
   })
@@ -367,10 +341,7 @@ test('four Go originals hand over to one process and back under load', async (t)
   await end([one])
   await eventually('work of the originals', () => worked(driver, beforeSecond), { within: 60_000 })
   isLoaded = false
-  equal(
-    (await loading).map(({ status }) => status),
-    ['fulfilled', 'fulfilled', 'fulfilled'],
-  )
+  for (const { status } of await loading) equal(status, 'fulfilled')
   await nothingLeft(t, storage)
   equal(overlaps(driver), [])
   await end(second)
@@ -406,7 +377,7 @@ async function oneLife(t: TestContext, what: string, node: string): Promise<void
     { name: pv, within: 60_000 },
     ({ spec }) => spec?.capacity?.['storage'] === '2Gi',
   )
-  await deleteAndWait(t, VOLUME_SNAPSHOTS as Resource<KubeObject>, `${what}-snap`)
-  await deleteAndWait(t, VOLUME_ATTACHMENTS as Resource<KubeObject>, `${what}-va`)
-  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS as Resource<KubeObject>, what)
+  await deleteAndWait(t, VOLUME_SNAPSHOTS, `${what}-snap`)
+  await deleteAndWait(t, VOLUME_ATTACHMENTS, `${what}-va`)
+  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, what)
 }

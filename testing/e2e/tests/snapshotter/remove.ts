@@ -1,22 +1,20 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
+import { VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
   createClass,
   createContent,
   createGiven,
-  createGroup,
-  createGroupClass,
-  eventsOf,
   getContent,
   gone,
-  groupReady,
   ready,
   remove,
+  removed,
   scene,
   snapshot,
   snapshotCalls,
+  taken,
   UID,
   wire,
 } from './scene.ts'
@@ -25,25 +23,16 @@ const test = testsOf('snapshotter', 'delete')
 
 test('the deletion of a content deletes its snapshot', async (t) => {
   const at = await scene(t)
-  await createClass(t)
-  await createContent(t)
-  await ready(t)
-  await remove(t)
-  await gone(t)
-  equal(
-    at.driver.callsOf('DeleteSnapshot').map(({ request }) => request),
-    [{ snapshot_id: 'snap-1' }],
-  )
+  await taken(t)
+  await removed(t)
+  equal(at.driver.requestsOf('DeleteSnapshot'), [{ snapshot_id: 'snap-1' }])
   equal(wire(at).slice(-3), ['DeleteSnapshot', 'status', 'release'])
 })
 
 test('a snapshot with the policy Retain stays', async (t) => {
   const { driver } = await scene(t)
-  await createClass(t)
-  await createContent(t, { spec: { deletionPolicy: 'Retain' } })
-  await ready(t)
-  await remove(t)
-  await gone(t)
+  await taken(t, { spec: { deletionPolicy: 'Retain' } })
+  await removed(t)
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
@@ -54,32 +43,6 @@ test('an unbound pre-provisioned snapshot is deleted without the annotation of t
   await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
   await gone(t)
   equal(driver.callsOf('DeleteSnapshot').length, 1)
-})
-
-test('each failed attempt to delete a snapshot is reported', async (t) => {
-  const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
-  await createClass(t)
-  await createContent(t)
-  await ready(t)
-  driver.on('DeleteSnapshot', { code: 5, message: 'no such snapshot' })
-  await remove(t)
-  await eventually('three tries', () => driver.callsOf('DeleteSnapshot').length >= 3)
-  equal(new Set(await eventsOf(t)), new Set(['SnapshotDeleteError: Failed to delete snapshot']))
-  driver.on('DeleteSnapshot', { reply: {} })
-  await gone(t)
-})
-
-test('a group snapshot is deleted with the handles of its snapshots', async (t) => {
-  const { driver } = await scene(t)
-  await createGroupClass(t)
-  const name = await createGroup(t)
-  await groupReady(t)
-  await remove(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-  await gone(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-  equal(
-    driver.callsOf('DeleteVolumeGroupSnapshot').map(({ request }) => request),
-    [{ group_snapshot_id: 'group-1', snapshot_ids: ['s-1', 's-2'] }],
-  )
 })
 
 test('sixteen contents that are deleted during their creation lose their snapshots', { only: 'ours' }, async (t) => {

@@ -1,10 +1,10 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { EVENTS, VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
+import { EVENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Answer, Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 import {
   type ContentParts,
   CREATED_NANOSECONDS,
@@ -16,21 +16,26 @@ import {
   createGroupClass,
   described,
   eventsOf,
+  FINALIZER,
   GROUP,
   GROUP_NAME,
-  gone,
   groupReady,
+  groupRemoved,
   groupSnapshot,
-  installCrds,
+  joinGroup,
   listed,
+  MEMBER,
   NAME,
   ready,
   remove,
+  removed,
   type SceneSetup,
   SNAPSHOT,
   scene,
+  secretAnnotations,
   setStatus,
   snapshot,
+  snapshotCalls,
   UID,
 } from './scene.ts'
 
@@ -45,10 +50,17 @@ async function begin(
   parameters: Readonly<Record<string, string>> = {},
   setup: SceneSetup = {},
 ): Promise<Driver> {
-  await installCrds(t)
   await createClass(t, parameters)
   await createGroupClass(t, parameters)
   return (await scene(t, setup)).driver
+}
+
+/** Creates a content and a group content, and waits until both snapshots are ready. */
+async function both(t: TestContext, single?: ContentParts, group?: ContentParts): Promise<void> {
+  await createContent(t, single)
+  await createGroup(t, group)
+  await ready(t)
+  await groupReady(t)
 }
 
 const RESERVED = ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group-snapshotter-get'].flatMap((of) =>
@@ -57,12 +69,10 @@ const RESERVED = ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group
 
 test('sends the parameters of the class without the parameters for sidecars', async (t) => {
   const driver = await begin(t, { a: 'b', 'c.io/d': '', ...Object.fromEntries(RESERVED) })
-  await createContent(t)
-  await createGroup(t)
-  await ready(t)
-  await groupReady(t)
-  const calls = driver.callsOf('CreateSnapshot', 'CreateVolumeGroupSnapshot')
-  for (const { request } of calls) equal(request['parameters'], { a: 'b', 'c.io/d': '' })
+  await both(t)
+  const expected = { a: 'b', 'c.io/d': '' }
+  equal(driver.fieldsOf('CreateSnapshot', 'parameters'), [expected])
+  equal(driver.fieldsOf('CreateVolumeGroupSnapshot', 'parameters'), [expected])
 })
 
 const NAMES: readonly (readonly [args: readonly string[], single: string, group: string])[] = [
@@ -73,84 +83,69 @@ const NAMES: readonly (readonly [args: readonly string[], single: string, group:
     `snapshot-${UID.replaceAll('-', '')}`,
     'g-00000000',
   ],
+  [['--snapshot-name-prefix=p', '--snapshot-name-uuid-length=10'], 'p-0000000011', `groupsnapshot-${UID}`],
 ]
 
 for (const [args, single, group] of NAMES) {
   test(`names snapshots ${single} and ${group} with ${args.join(' ') || 'the default flags'}`, async (t) => {
     const driver = await begin(t, {}, { args })
-    await createContent(t)
-    await createGroup(t)
-    await ready(t)
-    await groupReady(t)
-    equal(driver.callsOf('CreateSnapshot')[0]?.request['name'], single)
-    equal(driver.callsOf('CreateVolumeGroupSnapshot')[0]?.request['name'], group)
+    await both(t)
+    equal(driver.fieldsOf('CreateSnapshot', 'name'), [single])
+    equal(driver.fieldsOf('CreateVolumeGroupSnapshot', 'name'), [group])
   })
 }
 
-test('sends the names of the group snapshot with --extra-create-metadata', async (t) => {
+test('sends the names of the snapshot and its content with --extra-create-metadata', async (t) => {
   const driver = await begin(t, {}, { args: ['--extra-create-metadata'] })
-  const name = await createGroup(t)
-  await groupReady(t)
-  equal(driver.callsOf('CreateVolumeGroupSnapshot')[0]?.request['parameters'], {
-    'csi.storage.k8s.io/volumegroupsnapshot/name': 'group',
-    'csi.storage.k8s.io/volumegroupsnapshot/namespace': 'default',
-    'csi.storage.k8s.io/volumegroupsnapshotcontent/name': name,
-  })
+  await both(t)
+  for (const [method, kind, name] of [
+    ['CreateSnapshot', 'volumesnapshot', 'snap'],
+    ['CreateVolumeGroupSnapshot', 'volumegroupsnapshot', 'group'],
+  ] as const) {
+    equal(driver.callsOf(method)[0]?.request['parameters'], {
+      [`csi.storage.k8s.io/${kind}/name`]: name,
+      [`csi.storage.k8s.io/${kind}/namespace`]: 'default',
+      [`csi.storage.k8s.io/${kind}content/name`]: t.name(name === 'snap' ? 'content' : name),
+    })
+  }
 })
 
 test('asks for the name of the driver before each creation, within one time limit', async (t) => {
   const driver = await begin(t, {}, { args: ['--timeout=20s'] })
   const before = driver.calls.length
-  await createContent(t)
-  await createGroup(t)
-  await ready(t)
-  await groupReady(t)
+  await both(t)
   const calls = driver.calls.slice(before).filter(({ method }) => method !== 'Probe')
   equal(calls.filter(({ method }) => method === 'GetPluginInfo').length, 2)
   for (const { method, timeoutMs } of calls) ok(timeoutMs > 10_000 && timeoutMs <= 20_000, `${method} ${timeoutMs}`)
 })
 
-const annotated = (prefix: string, name: string | undefined, namespace: string | undefined): ContentParts => {
-  const key = `${prefix.slice(0, prefix.indexOf('/'))}/deletion-secret-`
-  return {
-    metadata: {
-      annotations: {
-        ...(name !== undefined && { [`${key}name`]: name }),
-        ...(namespace !== undefined && { [`${key}namespace`]: namespace }),
-      },
-    },
-  }
-}
+const annotated = (...secret: Parameters<typeof secretAnnotations>): ContentParts => ({
+  metadata: { annotations: secretAnnotations(...secret) },
+})
 
 test('sends the annotated Secret with creation and deletion', async (t) => {
   const driver = await begin(t)
-  const { name, namespace } = await t.createSecret({ user: 'me', password: 'pw' })
-  await createContent(t, annotated(SNAPSHOT, name, namespace))
-  const group = await createGroup(t, annotated(GROUP, name, namespace))
-  await ready(t)
-  await groupReady(t)
-  await remove(t)
-  await remove(t, group, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-  await gone(t)
-  await gone(t, group, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-  const methods = ['CreateSnapshot', 'CreateVolumeGroupSnapshot', 'DeleteSnapshot', 'DeleteVolumeGroupSnapshot']
-  for (const method of methods) {
-    equal(
-      driver.callsOf(method).map(({ request }) => request['secrets']),
-      [{ user: 'me', password: 'pw' }],
-    )
+  const secrets = { user: 'me', password: 'pw' }
+  const { name, namespace } = await t.createSecret(secrets)
+  await both(t, annotated(SNAPSHOT, name, namespace), annotated(GROUP, name, namespace))
+  await removed(t)
+  await groupRemoved(t)
+  for (const method of ['CreateSnapshot', 'CreateVolumeGroupSnapshot']) {
+    equal(driver.fieldsOf(method, 'secrets'), [secrets])
   }
+  equal(driver.requestsOf('DeleteSnapshot'), [{ snapshot_id: 'snap-1', secrets }])
+  equal(driver.requestsOf('DeleteVolumeGroupSnapshot'), [
+    { group_snapshot_id: 'group-1', snapshot_ids: ['s-1', 's-2'], secrets },
+  ])
 })
 
 test('sends no Secret if one of its annotations is missing', async (t) => {
   const driver = await begin(t)
-  await createContent(t, annotated(SNAPSHOT, 'none', undefined))
-  await createGroup(t, annotated(GROUP, undefined, 'default'))
-  await ready(t)
-  await groupReady(t)
-  for (const { request } of driver.callsOf('CreateSnapshot', 'CreateVolumeGroupSnapshot')) {
-    equal(request['secrets'], undefined)
-  }
+  await both(t, annotated(SNAPSHOT, 'none'), annotated(GROUP, undefined, 'default'))
+  equal(
+    driver.requestsOf('CreateSnapshot', 'CreateVolumeGroupSnapshot').map(({ secrets }) => secrets),
+    [undefined, undefined],
+  )
 })
 
 test('sends the Secret of the template with checks', async (t) => {
@@ -238,12 +233,11 @@ test('stores the first entry of a listing with its group, but keeps the handle o
 })
 
 test('polls a pre-provisioned snapshot until it is ready, with one write for each change', async (t) => {
-  await installCrds(t)
   const { driver, snapshotter } = await scene(t, { args: QUICK })
   driver.on('ListSnapshots', (_, nth) => listed({ readyToUse: nth >= 3 }))
   await createGiven(t)
-  await ready(t)
-  equal(driver.callsOf('ListSnapshots').length, 4)
+  equal((await ready(t)).status?.snapshotHandle, 'snap-given')
+  equal(driver.requestsOf('ListSnapshots'), Array(4).fill({ snapshot_id: 'snap-given' }))
   equal(snapshotter.gate.writes().length, 2)
 })
 
@@ -258,11 +252,13 @@ test('stores the members of a group in the order of the driver, and polls until 
   )
   await createGroup(t)
   const { status } = await groupReady(t)
-  equal(status?.volumeGroupSnapshotHandle, 'group-1')
+  equal([status?.volumeGroupSnapshotHandle, status?.creationTime], ['group-1', '2023-11-14T22:13:20Z'])
   const [first, second] = status?.volumeSnapshotInfoList ?? []
+  equal([first?.volumeHandle, second?.volumeHandle], ['vol-2', 'vol-1'])
   equal([first?.snapshotHandle, first?.restoreSize, first?.readyToUse], ['s-2', undefined, false])
   equal([second?.snapshotHandle, second?.restoreSize, second?.readyToUse], ['s-1', 1024, true])
-  equal(driver.callsOf('CreateVolumeGroupSnapshot').length, 3)
+  const request = { name: `groupsnapshot-${UID}`, source_volume_ids: ['vol-1', 'vol-2'] }
+  equal(driver.requestsOf('CreateVolumeGroupSnapshot'), Array(3).fill(request))
 })
 
 test('stores 1970 for a group without a time', async (t) => {
@@ -275,36 +271,34 @@ test('stores 1970 for a group without a time', async (t) => {
 test('checks and deletes a pre-provisioned group by the handles of the spec', async (t) => {
   const driver = await begin(t)
   driver.on('GetVolumeGroupSnapshot', groupSnapshot())
-  const name = await createGivenGroup(t)
+  await createGivenGroup(t)
   const { status } = await groupReady(t)
   equal([status?.volumeGroupSnapshotHandle, status?.volumeSnapshotInfoList], ['group-given', undefined])
-  await remove(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-  await gone(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-  equal(
-    driver.callsOf('DeleteVolumeGroupSnapshot').map(({ request }) => request),
-    [{ group_snapshot_id: 'group-given', snapshot_ids: ['given-1', 'given-2'] }],
-  )
+  await groupRemoved(t)
+  equal(driver.requestsOf('DeleteVolumeGroupSnapshot'), [
+    { group_snapshot_id: 'group-given', snapshot_ids: ['given-1', 'given-2'] },
+  ])
 })
 
-test('sends the annotated Secret with the check of a member', async (t) => {
+test('checks a member with its annotated Secret when the snapshot-controller has written its handles', async (t) => {
   const driver = await begin(t)
   driver.on('ListSnapshots', listed({ snapshotId: 'snap-m' }))
   const { name, namespace } = await t.createSecret({ user: 'me' })
-  const { metadata } = annotated(SNAPSHOT, name, namespace) as { metadata: { annotations: object } }
-  const annotations = { ...metadata.annotations, 'groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle': 'group-1' }
+  const annotations = { ...secretAnnotations(SNAPSHOT, name, namespace), ...MEMBER }
   const member = await createContent(t, { metadata: { annotations }, spec: { volumeSnapshotClassName: undefined } })
-  await setStatus(t, member, { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1' })
+  await pause(300)
+  equal(snapshotCalls(driver), [])
+  await joinGroup(t, member)
   await ready(t)
   equal(driver.callsOf('ListSnapshots')[0]?.request, { snapshot_id: 'snap-m', secrets: { user: 'me' } })
-  await remove(t)
-  await gone(t)
+  await removed(t)
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
 test('keeps foreign annotations, finalizers, errors and the handle of the group in its writes', async (t) => {
   const driver = await begin(t)
   const name = await createGiven(t, {
-    metadata: { annotations: { mine: 'yes' }, finalizers: ['example.com/mine', `${SNAPSHOT}content-bound-protection`] },
+    metadata: { annotations: { mine: 'yes' }, finalizers: ['example.com/mine', FINALIZER] },
   })
   driver.on('ListSnapshots', listed({ groupSnapshotId: '' }))
   await ready(t)
@@ -320,9 +314,8 @@ test('keeps foreign annotations, finalizers, errors and the handle of the group 
 })
 
 test('names itself in events, which are in the namespace default', async (t) => {
-  await begin(t, {}, { args: ['--retry-interval-start=1h', '--retry-interval-max=1h'] }).then((driver) =>
-    driver.on('CreateSnapshot', { code: 3, message: 'no' }),
-  )
+  const driver = await begin(t, {}, { args: ['--retry-interval-start=1h', '--retry-interval-max=1h'] })
+  driver.on('CreateSnapshot', { code: 3, message: 'no' })
   const name = await createContent(t)
   const event = await eventually('the event', async () =>
     (await t.api.list(EVENTS, 'default')).find(({ involvedObject }) => involvedObject.name === name),
@@ -338,7 +331,6 @@ test('names itself in events, which are in the namespace default', async (t) => 
 })
 
 test('works although events are forbidden', async (t) => {
-  await installCrds(t)
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: QUICK })
   snapshotter.gate.inject('WRITE events', refusal(403, 'Forbidden', 'no events'))

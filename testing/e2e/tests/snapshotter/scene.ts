@@ -7,7 +7,10 @@ import {
   VOLUME_GROUP_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOT_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
   type VolumeGroupSnapshotContent,
+  type VolumeSnapshot,
+  type VolumeSnapshotClass,
   type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import type { Cluster } from '../../harness/api/cluster.ts'
@@ -52,7 +55,10 @@ const CONTENTS = ['volumesnapshotcontents', 'volumesnapshotclasses', 'volumegrou
 
 /** Starts a driver that creates snapshots and group snapshots. */
 export async function snapshotDriver(t: TestContext, more: Capabilities['controller'] = []): Promise<Driver> {
-  const driver = await t.driver({ controller: [...SNAPSHOTS, ...more] })
+  return takesSnapshots(await t.driver({ controller: [...SNAPSHOTS, ...more] }))
+}
+
+function takesSnapshots(driver: Driver): Driver {
   driver.on('CreateSnapshot', snapshot())
   driver.on('CreateVolumeGroupSnapshot', groupSnapshot())
   return driver
@@ -64,9 +70,7 @@ export async function scene(
   { controller = SNAPSHOTS, prepare, watches = CONTENTS, ...setup }: SceneSetup = {},
 ): Promise<Scene> {
   await installCrds(t)
-  const driver = setup.driver ?? (await t.driver({ controller }))
-  driver.on('CreateSnapshot', snapshot())
-  driver.on('CreateVolumeGroupSnapshot', groupSnapshot())
+  const driver = takesSnapshots(setup.driver ?? (await t.driver({ controller })))
   prepare?.(driver)
   const snapshotter = await t.sidecar({ ...setup, driver, app: 'snapshotter' })
   await t.watching(snapshotter, ...watches)
@@ -109,35 +113,28 @@ interface ClassParts {
   readonly labels?: Readonly<Record<string, string>>
 }
 
-export async function createClass(
-  t: TestContext,
-  parameters: Readonly<Record<string, string>> = {},
-  { driver = t.driverName, labels = {} }: ClassParts = {},
-): Promise<void> {
-  await t.create(VOLUME_SNAPSHOT_CLASSES, {
-    apiVersion: 'snapshot.storage.k8s.io/v1',
-    kind: 'VolumeSnapshotClass',
-    metadata: { name: t.name('class'), labels },
-    driver,
-    deletionPolicy: 'Delete',
-    parameters,
-  })
-  await seenBySidecars(t)
+type Parameters = Readonly<Record<string, string>>
+
+export function createClass(t: TestContext, parameters?: Parameters, parts?: ClassParts): Promise<void> {
+  return createClassOf(t, VOLUME_SNAPSHOT_CLASSES, { ...parts, parameters })
 }
 
-export async function createGroupClass(
+export function createGroupClass(t: TestContext, parameters?: Parameters, parts?: ClassParts): Promise<void> {
+  return createClassOf(t, VOLUME_GROUP_SNAPSHOT_CLASSES, { ...parts, parameters })
+}
+
+async function createClassOf(
   t: TestContext,
-  parameters: Readonly<Record<string, string>> = {},
-  { driver = t.driverName, labels = {} }: ClassParts = {},
+  resource: Resource<VolumeSnapshotClass>,
+  {
+    driver = t.driverName,
+    labels = {},
+    parameters = {},
+  }: ClassParts & { readonly parameters?: Parameters | undefined },
 ): Promise<void> {
-  await t.create(VOLUME_GROUP_SNAPSHOT_CLASSES, {
-    apiVersion: 'groupsnapshot.storage.k8s.io/v1',
-    kind: 'VolumeGroupSnapshotClass',
-    metadata: { name: t.name('class'), labels },
-    driver,
-    deletionPolicy: 'Delete',
-    parameters,
-  })
+  await installCrds(t)
+  const head = { apiVersion: `${resource.group}/v1`, kind: resource.kind, metadata: { name: t.name('class'), labels } }
+  await t.create(resource, { ...head, driver, deletionPolicy: 'Delete', parameters })
   await seenBySidecars(t)
 }
 
@@ -156,6 +153,7 @@ export interface ContentParts {
 export async function createContent(t: TestContext, parts: ContentParts = {}): Promise<string> {
   const { what = 'content', metadata = {}, spec = {} } = parts
   const name = t.name(what)
+  await installCrds(t)
   await t.create(VOLUME_SNAPSHOT_CONTENTS, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
     kind: 'VolumeSnapshotContent',
@@ -173,12 +171,38 @@ export async function createContent(t: TestContext, parts: ContentParts = {}): P
 }
 
 /** Creates a content for a pre-provisioned snapshot. Returns its name. */
-export function createGiven(
-  t: TestContext,
-  { what = 'content', metadata, spec = {} }: ContentParts = {},
-): Promise<string> {
+export function createGiven(t: TestContext, { spec, ...parts }: ContentParts = {}): Promise<string> {
   const source = { source: { snapshotHandle: 'snap-given' }, volumeSnapshotClassName: undefined }
-  return createContent(t, { what, ...(metadata && { metadata }), spec: { ...source, ...spec } })
+  return createContent(t, { ...parts, spec: { ...source, ...spec } })
+}
+
+interface SnapshotParts {
+  readonly source: { readonly persistentVolumeClaimName?: string; readonly volumeSnapshotContentName?: string }
+  readonly metadata?: object | undefined
+  readonly status?: object | undefined
+}
+
+/** Creates a VolumeSnapshot, as a user does. */
+export async function createVolumeSnapshot(
+  t: TestContext,
+  what: string,
+  { source, metadata, status }: SnapshotParts,
+): Promise<VolumeSnapshot> {
+  await installCrds(t)
+  const ref = { namespace: t.namespace, name: t.name(what) }
+  const made = await t.create(VOLUME_SNAPSHOTS, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: { ...ref, ...metadata },
+    spec: { source, volumeSnapshotClassName: t.name('class') },
+  })
+  if (status !== undefined) await t.api.merge(VOLUME_SNAPSHOTS, { ...ref, subresource: 'status' }, { status })
+  return made
+}
+
+/** Returns the data source of a claim that is restored from a VolumeSnapshot. */
+export function snapshotSource(t: TestContext, what: string) {
+  return { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: t.name(what) }
 }
 
 export async function createGroup(
@@ -186,6 +210,7 @@ export async function createGroup(
   { what = 'group', metadata = {}, spec = {} }: ContentParts = {},
 ): Promise<string> {
   const name = t.name(what)
+  await installCrds(t)
   await t.create(VOLUME_GROUP_SNAPSHOT_CONTENTS, {
     apiVersion: 'groupsnapshot.storage.k8s.io/v1',
     kind: 'VolumeGroupSnapshotContent',
@@ -203,16 +228,27 @@ export async function createGroup(
 }
 
 /** Creates a group content for pre-provisioned snapshots. Returns its name. */
-export function createGivenGroup(
-  t: TestContext,
-  { what = 'group', metadata, spec = {} }: ContentParts = {},
-): Promise<string> {
-  const groupSnapshotHandles = {
-    volumeGroupSnapshotHandle: 'group-given',
-    volumeSnapshotHandles: ['given-1', 'given-2'],
+export function createGivenGroup(t: TestContext, { spec, ...parts }: ContentParts = {}): Promise<string> {
+  const handles = { volumeGroupSnapshotHandle: 'group-given', volumeSnapshotHandles: ['given-1', 'given-2'] }
+  const source = { source: { groupSnapshotHandles: handles }, volumeGroupSnapshotClassName: undefined }
+  return createGroup(t, { ...parts, spec: { ...source, ...spec } })
+}
+
+/** Annotations that make a content a member of a group. */
+export const MEMBER = { 'groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle': 'group-1' }
+
+/** Returns the annotations by which the snapshot-controller names a Secret. */
+export function secretAnnotations(prefix: string, name?: string, namespace?: string): Record<string, string> {
+  const key = `${prefix.slice(0, prefix.indexOf('/'))}/deletion-secret-`
+  return {
+    ...(name !== undefined && { [`${key}name`]: name }),
+    ...(namespace !== undefined && { [`${key}namespace`]: namespace }),
   }
-  const source = { source: { groupSnapshotHandles }, volumeGroupSnapshotClassName: undefined }
-  return createGroup(t, { what, ...(metadata && { metadata }), spec: { ...source, ...spec } })
+}
+
+/** Writes the handles of a member into its status, as the snapshot-controller does. */
+export function joinGroup(t: TestContext, name: string): Promise<unknown> {
+  return setStatus(t, name, { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1' })
 }
 
 export function getContent(t: TestContext, name = t.name('content')): Promise<VolumeSnapshotContent | undefined> {
@@ -232,6 +268,18 @@ export async function groupReady(t: TestContext, name = t.name('group')): Promis
     const group = await t.api.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name })
     return group?.status?.readyToUse === true && !isMarked(group) && group
   })
+}
+
+/** Creates a class and a content, and waits until the snapshot is ready. */
+export async function taken(t: TestContext, parts?: ContentParts): Promise<VolumeSnapshotContent> {
+  await createClass(t)
+  return await ready(t, await createContent(t, parts))
+}
+
+/** Creates a group class and a group content, and waits until the group snapshot is ready. */
+export async function groupTaken(t: TestContext, parts?: ContentParts): Promise<VolumeGroupSnapshotContent> {
+  await createGroupClass(t)
+  return await groupReady(t, await createGroup(t, parts))
 }
 
 export function isMarked({ metadata }: KubeObject): boolean {
@@ -263,7 +311,18 @@ export async function gone(
   name = t.name('content'),
   resource: Resource<KubeObject> = VOLUME_SNAPSHOT_CONTENTS,
 ): Promise<void> {
-  await eventually(`${name} is gone`, async () => (await t.api.find(resource, { name })) === undefined)
+  await t.api.untilGone(resource, { name })
+}
+
+/** Removes a content as `remove` does, and waits until it is gone. */
+export async function removed(t: TestContext, name?: string, resource?: Resource<KubeObject>): Promise<void> {
+  await remove(t, name, resource)
+  await gone(t, name, resource)
+}
+
+/** Removes the group content, and waits until it is gone. */
+export function groupRemoved(t: TestContext): Promise<void> {
+  return removed(t, t.name('group'), VOLUME_GROUP_SNAPSHOT_CONTENTS)
 }
 
 export function setStatus(t: TestContext, name: string, status: object): Promise<unknown> {

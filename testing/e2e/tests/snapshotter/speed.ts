@@ -2,14 +2,13 @@ import { ok } from 'node:assert'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { createClass, createContent, installCrds, scene, snapshotCalls, UID } from './scene.ts'
+import { createClass, createContent, scene, snapshotCalls, UID } from './scene.ts'
 
 const test = testsOf('snapshotter', 'speed', { alone: true, only: 'ours', within: 120_000 })
 
 const MANY = 100
 
 test('one hundred snapshots are ready within seconds with default flags', async (t) => {
-  await installCrds(t)
   await createClass(t)
   for (let index = 0; index < MANY; index += 1) {
     const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }

@@ -1,5 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { EVENTS, LEASES } from '@csi-sidecars/kube-types'
+import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Answer, Driver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
@@ -8,39 +9,34 @@ import { eventually, pause } from '../../harness/waiting.ts'
 import {
   createClass,
   createContent,
-  createGroup,
-  createGroupClass,
-  groupReady,
-  installCrds,
+  groupTaken,
   ready,
   SNAPSHOTS,
   scene,
-  snapshot,
   snapshotCalls,
+  snapshotDriver,
+  taken,
 } from './scene.ts'
 
 const test = testsOf('snapshotter', 'start')
 const app = 'snapshotter'
+const ELECTION = ['--leader-election', '--leader-election-namespace=default']
 const INTERNAL = { code: 13, message: 'no' }
 
-const NOT_FOUND = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 404, reason: 'NotFound', message: 'no' }
-
-/** Starts the sidecar with a healthy driver and these arguments, and waits until it ends. */
+/** Starts the sidecar with these arguments, and waits until it ends. */
 async function ended(
   t: TestContext,
   args: readonly string[],
-  {
-    prepare = () => undefined,
-    controller = SNAPSHOTS,
-    env,
-  }: { prepare?: (driver: Driver) => void; controller?: typeof SNAPSHOTS; env?: NodeJS.ProcessEnv } = {},
-): Promise<{ readonly code: number | null; readonly text: string }> {
-  const driver = await t.driver({ controller })
+  prepare: (driver: Driver) => void = () => undefined,
+): Promise<{ readonly code: number | null; readonly text: string; readonly driver: Driver }> {
+  const driver = await t.driver({ controller: SNAPSHOTS })
   prepare(driver)
-  const sidecar = await t.sidecar({ app, driver, args, ...(env && { env }) })
+  const sidecar = await t.sidecar({ app, driver, args })
   const { code } = await sidecar.end()
-  return { code, text: sidecar.stderr }
+  return { code, text: sidecar.stderr, driver }
 }
+
+const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 
 const refusals: readonly (readonly [what: string, args: readonly string[], code: number, line: string])[] = [
   ['an unknown flag', ['--extra-create-metadat'], 2, 'flag provided but not defined: -extra-create-metadat'],
@@ -73,6 +69,7 @@ const refusals: readonly (readonly [what: string, args: readonly string[], code:
     1,
     'group snapshot name prefix cannot be of length 0',
   ],
+  ['a missing NODE_NAME', ['--node-deployment'], 255, NO_NODE],
   [
     'an election on each node',
     ['--node-deployment', '--leader-election'],
@@ -89,44 +86,42 @@ for (const [what, args, code, line] of refusals) {
   })
 }
 
-test('the start ends if NODE_NAME is missing', { target: 'emulator' }, async (t) => {
-  const { NODE_NAME: _, ...env } = process.env
-  const { code, text } = await ended(t, ['--node-deployment'], { env: { ...env, NODE_NAME: '' } })
-  equal(code, 255)
-  ok(text.includes('The NODE_NAME environment variable must be set when using --enable-node-deployment.'), text)
-})
-
 test('the start ends if --snapshot-name-uuid-length is impossible', { target: 'emulator', only: 'ours' }, async (t) => {
   const { code, text } = await ended(t, ['--snapshot-name-uuid-length=33'])
   equal(code, 1)
   ok(text.includes('Snapshot name uuid length must be between -1 and 32'), text)
 })
 
-test('the start ends if the driver does not support snapshots', WITHOUT_API, async (t) => {
-  const { code, text } = await ended(t, [], { controller: [] })
-  equal(code, 1)
-  ok(text.includes(`CSI driver ${t.driverName} does not support ControllerCreateSnapshot`), text)
-})
-
-const answers: readonly (readonly [method: string, answer: Answer, line: string])[] = [
-  ['GetPluginInfo', INTERNAL, 'error getting CSI driver name: rpc error: code = Internal desc = no'],
-  [
-    'Probe',
-    INTERNAL,
+const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: Driver) => void, line: string]>> = {
+  'refuses GetPluginInfo': [
+    (driver) => driver.on('GetPluginInfo', INTERNAL),
+    'error getting CSI driver name: rpc error: code = Internal desc = no',
+  ],
+  'has no name': [
+    (driver) => driver.on('GetPluginInfo', { reply: { name: '', vendorVersion: '1', manifest: {} } }),
+    'error getting CSI driver name: driver name is empty',
+  ],
+  'refuses Probe': [
+    (driver) => driver.on('Probe', INTERNAL),
     'error waiting for CSI driver to be ready: CSI driver probe failed: rpc error: code = Internal desc = no',
   ],
-  [
-    'ControllerGetCapabilities',
-    INTERNAL,
+  'refuses ControllerGetCapabilities': [
+    (driver) => driver.on('ControllerGetCapabilities', INTERNAL),
     'error determining if driver supports create/delete snapshot operations: rpc error: code = Internal desc = no',
   ],
-]
+  'does not support snapshots': [
+    ({ capabilities }) => capabilities.controller.splice(0),
+    'csi.example.com does not support ControllerCreateSnapshot',
+  ],
+}
 
-for (const [method, answer, line] of answers) {
-  test(`the start ends if the driver refuses ${method}`, WITHOUT_API, async (t) => {
-    const { code, text } = await ended(t, [], { prepare: (driver) => driver.on(method, answer) })
+for (const [what, [prepare, line]] of Object.entries(DRIVERS)) {
+  test(`the start ends if the driver ${what}`, WITHOUT_API, async (t) => {
+    const { code, text, driver } = await ended(t, [], prepare)
     equal(code, 1)
     ok(text.includes(line), text)
+    // The name of the driver is read before the first Probe.
+    equal(driver.callsOf('Probe').length, line.startsWith('error getting CSI driver name') ? 0 : 1)
   })
 }
 
@@ -163,23 +158,18 @@ const groups: readonly (readonly [what: string, answer: Answer, line: (driver: s
 
 for (const [what, answer, line] of groups) {
   test(`works on group contents of a driver that ${what} ability of groups`, async (t) => {
-    await installCrds(t)
-    await createGroupClass(t)
     const { snapshotter } = await scene(t, {
       prepare: (driver) => driver.on('GroupControllerGetCapabilities', answer),
     })
     ok(snapshotter.linesWith(line(t.driverName)).length > 0)
-    await createGroup(t)
-    await groupReady(t)
+    await groupTaken(t)
   })
 }
 
 test('sends no requests about groups without the feature gate, and accepts an empty prefix for groups', async (t) => {
   const args = ['--feature-gates=CSIVolumeGroupSnapshot=false', '--groupsnapshot-name-prefix=']
   const { snapshotter } = await scene(t, { args, watches: ['volumesnapshotcontents', 'volumesnapshotclasses'] })
-  await createClass(t)
-  await createContent(t)
-  await ready(t)
+  await taken(t)
   const warning = 'Warning: setting GA feature gate. It will be removed in a future release.'
   equal(snapshotter.linesWith(warning).length, 1)
   equal(
@@ -190,9 +180,7 @@ test('sends no requests about groups without the feature gate, and accepts an em
 
 test('reads contents and classes, and asks once for one group and one group class', async (t) => {
   const { snapshotter } = await scene(t)
-  await createClass(t)
-  await createContent(t)
-  await ready(t)
+  await taken(t)
   const { requests } = snapshotter.gate
   const probes = requests.filter(({ query }) => query['limit'] === '1').map(({ resource }) => resource)
   equal(probes, ['volumegroupsnapshotcontents', 'volumegroupsnapshotclasses'])
@@ -217,9 +205,8 @@ test('does no work with --worker-threads=0', async (t) => {
 })
 
 test('stays a standby while another replica leads', async (t) => {
-  const args = ['--leader-election', '--leader-election-namespace=default']
-  const { driver } = await scene(t, { args, hostname: t.name('a') })
-  const standby = await t.sidecar({ app, driver, args, hostname: t.name('b') })
+  const { driver } = await scene(t, { args: ELECTION, hostname: t.name('a') })
+  const standby = await t.sidecar({ app, driver, args: ELECTION, hostname: t.name('b') })
   await standby.line('ttempting to acquire leader lease')
   await pause(1_000)
   if (!t.ours) equal(standby.gate.requests.filter(({ watch }) => watch).length, 0)
@@ -234,18 +221,6 @@ test('stays a standby while another replica leads', async (t) => {
   await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
 })
 
-test('the start ends before the first Probe if the driver has no name', WITHOUT_API, async (t) => {
-  const driver = await t.driver({ controller: SNAPSHOTS })
-  driver.on('GetPluginInfo', { reply: { name: '', vendorVersion: '1', manifest: {} } })
-  const sidecar = await t.sidecar({ app, driver })
-  equal((await sidecar.end()).code, 1)
-  ok(sidecar.stderr.includes('error getting CSI driver name: driver name is empty'), sidecar.stderr)
-  equal(
-    driver.calls.map(({ method }) => method),
-    ['GetPluginInfo'],
-  )
-})
-
 test('logs a warning for each removed flag, and works', { only: 'ours' }, async (t) => {
   const args = [
     '--snapshotter=x',
@@ -255,13 +230,11 @@ test('logs a warning for each removed flag, and works', { only: 'ours' }, async 
   ]
   const { snapshotter } = await scene(t, { args })
   equal(snapshotter.linesWith('Warning: this flag was removed, and has no effect').length, 4)
-  await createClass(t)
-  await createContent(t)
-  await ready(t)
+  await taken(t)
 })
 
 test('serves metrics before the driver is ready', WITHOUT_API, async (t) => {
-  const driver = await t.driver({ controller: SNAPSHOTS })
+  const driver = await t.driver()
   driver.on('Probe', { reply: { ready: false } })
   const sidecar = await t.sidecar({ app, driver })
   await sidecar.line('CSI driver is not ready')
@@ -280,14 +253,11 @@ test('serves metrics with the names of both queues', async (t) => {
 test('waits for missing CRDs with one log line, and continues when the API server serves them', {
   only: 'ours',
 }, async (t) => {
-  await installCrds(t)
   await createClass(t)
   await createContent(t)
-  const driver = await t.driver({ controller: SNAPSHOTS })
-  driver.on('CreateSnapshot', snapshot())
-  const snapshotter = await t.sidecar({ app, driver })
+  const snapshotter = await t.sidecar({ app, driver: await snapshotDriver(t) })
   const isOfSnapshots = ({ path }: { path: string }): boolean => path.startsWith('/apis/snapshot.storage.k8s.io/')
-  const answer = { kind: 'answer', code: 404, body: NOT_FOUND } as const
+  const answer = refusal(404, 'NotFound', 'no')
   const absences = ['GET ', 'GET volumesnapshotcontents', 'GET volumesnapshotclasses'] as const
   const injected = absences.map((what) => snapshotter.gate.inject(what, answer, { where: isOfSnapshots }))
   const waiting = 'Waiting for a kind that the API server does not serve'
@@ -304,54 +274,33 @@ test('waits for missing CRDs with one log line, and continues when the API serve
 })
 
 test('works without group snapshots if they are forbidden', async (t) => {
-  await installCrds(t)
-  const driver = await t.driver({ controller: SNAPSHOTS })
-  driver.on('CreateSnapshot', snapshot())
-  const snapshotter = await t.sidecar({ app, driver })
-  snapshotter.gate.inject('GET volumegroupsnapshotcontents', {
-    kind: 'answer',
-    code: 403,
-    body: { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 403, reason: 'Forbidden', message: 'no' },
-  })
+  const snapshotter = await t.sidecar({ app, driver: await snapshotDriver(t) })
+  snapshotter.gate.inject('GET volumegroupsnapshotcontents', refusal(403, 'Forbidden', 'no'))
   await t.watching(snapshotter, 'volumesnapshotcontents')
   await snapshotter.line(
     'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run',
   )
-  await createClass(t)
-  await createContent(t)
-  await ready(t)
+  await taken(t)
 })
 
-test('leads by the Lease of the Go original, and releases the Lease within seconds of SIGTERM', {
-  only: 'ours',
-}, async (t) => {
-  const args = ['--leader-election', '--leader-election-namespace=default']
-  const { snapshotter, driver } = await scene(t, { args })
-  await createClass(t)
-  await createContent(t)
-  await ready(t)
-  equal(snapshotCalls(driver).length, 1)
-  const name = leaseName(app, t.driverName)
-  const holder = async (): Promise<string | undefined> =>
-    (await t.api.find(LEASES, { namespace: 'default', name }))?.spec?.holderIdentity ?? undefined
-  ok(await holder())
-  equal((await snapshotter.endBy('SIGTERM', 5_000)).code, 0)
-  equal((await holder()) || '', '')
-  await t.api.delete(LEASES, { namespace: 'default', name })
-})
-
-test('ends within seconds of SIGINT, even as the leader', { only: 'ours' }, async (t) => {
-  const args = ['--leader-election', '--leader-election-namespace=default']
-  const { snapshotter } = await scene(t, { args })
-  equal((await snapshotter.endBy('SIGINT', 5_000)).code, 0)
-  await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
-})
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`leads by the Lease of the Go original, and releases it within seconds of ${signal}`, {
+    only: 'ours',
+  }, async (t) => {
+    const { snapshotter } = await scene(t, { args: ELECTION })
+    await taken(t)
+    const ref = { namespace: 'default', name: leaseName(app, t.driverName) }
+    const holder = async (): Promise<string> => (await t.api.get(LEASES, ref)).spec?.holderIdentity ?? ''
+    ok(await holder())
+    equal((await snapshotter.endBy(signal, 5_000)).code, 0)
+    equal(await holder(), '')
+    await t.api.delete(LEASES, ref)
+  })
+}
 
 test('never needs a permission beyond its role, and updates no object', { only: 'ours' }, async (t) => {
   const { snapshotter } = await scene(t)
-  await createClass(t)
-  await createContent(t)
-  await ready(t)
+  await taken(t)
   await eventually('all requests answered', () =>
     snapshotter.gate.requests.every(({ code, watch }) => watch || code !== 0),
   )

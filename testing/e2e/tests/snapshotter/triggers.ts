@@ -13,10 +13,10 @@ import {
   FINALIZER,
   gone,
   groupReady,
-  installCrds,
   isMarked,
   ready,
   remove,
+  removed,
   type Scene,
   SNAPSHOT,
   scene,
@@ -34,7 +34,6 @@ const STILL_MS = 700
 
 /** Creates a content whose creation has failed and is not retried for an hour. */
 async function failing(t: TestContext, args: readonly string[] = NEVER): Promise<Scene & { readonly name: string }> {
-  await installCrds(t)
   await createClass(t)
   const at = await scene(t, { args })
   at.driver.on('CreateSnapshot', REFUSED)
@@ -43,31 +42,25 @@ async function failing(t: TestContext, args: readonly string[] = NEVER): Promise
   return { ...at, name }
 }
 
-const CHANGES: Readonly<Record<string, readonly [patch: object, works: boolean]>> = {
+const CHANGES: Readonly<Record<string, readonly [patch: object, works: boolean, subresource?: 'status']>> = {
   'a label': [{ metadata: { labels: { a: 'b' } } }, true],
   'an annotation': [{ metadata: { annotations: { a: 'b' } } }, true],
   'an owner': [{ metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: UID }] } }, true],
   'the policy': [{ spec: { deletionPolicy: 'Retain' } }, true],
   'a finalizer': [{ metadata: { finalizers: [FINALIZER, 'example.com/mine'] } }, false],
+  'the status': [{ status: { error: { message: 'theirs' } } }, false, 'status'],
   'the annotation of a creation': [{ metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes' } } }, false],
 }
 
-for (const [what, [patch, works]] of Object.entries(CHANGES)) {
+for (const [what, [patch, works, subresource]] of Object.entries(CHANGES)) {
   test(`${works ? 'tries again at once after' : 'does not try again after'} a change of ${what}`, async (t) => {
     const { driver, name } = await failing(t)
-    await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, patch)
+    await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, ...(subresource && { subresource }) }, patch)
     if (works) await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
     await pause(STILL_MS)
     equal(driver.callsOf('CreateSnapshot').length, works ? 2 : 1)
   })
 }
-
-test('does not try again after a change of the status', async (t) => {
-  const { driver, name } = await failing(t)
-  await setStatus(t, name, { error: { message: 'theirs' } })
-  await pause(STILL_MS)
-  equal(driver.callsOf('CreateSnapshot').length, 1)
-})
 
 test('retries a failed creation at each resync', async (t) => {
   const { driver } = await failing(t, [...NEVER, '--resync-period=1s'])
@@ -82,7 +75,6 @@ test('continues the creation of a deleted content that the snapshot-controller h
 })
 
 test('removes an annotation that was left over on a ready snapshot', async (t) => {
-  await installCrds(t)
   const name = await createGiven(t, { metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes', a: 'b' } } })
   await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-given' })
   const { driver } = await scene(t)
@@ -92,7 +84,6 @@ test('removes an annotation that was left over on a ready snapshot', async (t) =
 })
 
 test('leaves contents with a class of another driver alone, even if they are deleted', async (t) => {
-  await installCrds(t)
   const { driver, snapshotter } = await scene(t)
   await createClass(t, {}, { driver: 'other.example.com' })
   await createGroupClass(t, {}, { driver: 'other.example.com' })
@@ -109,12 +100,10 @@ test('leaves contents with a class of another driver alone, even if they are del
 })
 
 test('deletes a snapshot although the class of its content is missing', async (t) => {
-  await installCrds(t)
   const name = await createContent(t)
   await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-1' })
   const { driver } = await scene(t)
-  await remove(t, name)
-  await gone(t, name)
+  await removed(t)
   equal(driver.callsOf('DeleteSnapshot').length, 1)
 })
 
@@ -126,7 +115,6 @@ const RELEASED: Readonly<Record<string, readonly [spec: object, status: object |
 
 for (const [what, [spec, status]] of Object.entries(RELEASED)) {
   test(`removes only the finalizer of ${what}`, async (t) => {
-    await installCrds(t)
     const name = await createContent(t, { spec })
     if (status !== undefined) await setStatus(t, name, status)
     await remove(t, name)
@@ -137,14 +125,11 @@ for (const [what, [spec, status]] of Object.entries(RELEASED)) {
   })
 }
 
-const label = { 'snapshot.storage.kubernetes.io/managed-by': '' }
-
-test('lists the contents of its node by their label with --node-deployment', async (t) => {
-  await installCrds(t)
+test('lists and handles only the contents of its node, by their label, with --node-deployment', async (t) => {
   const node = t.name('node')
-  const labels = Object.fromEntries(Object.keys(label).map((key) => [key, node]))
+  const label = (value: string): object => ({ labels: { 'snapshot.storage.kubernetes.io/managed-by': value } })
   await createClass(t)
-  await createGroupClass(t, {}, { labels })
+  await createGroupClass(t, {}, label(node))
   const { driver, snapshotter } = await scene(t, { args: ['--node-deployment'], env: { NODE_NAME: node } })
   const selectors = (plural: string): ReadonlySet<string | undefined> =>
     new Set(
@@ -156,10 +141,11 @@ test('lists the contents of its node by their label with --node-deployment', asy
   equal(selectors('volumesnapshotcontents'), new Set([selector]))
   equal(selectors('volumegroupsnapshotcontents'), new Set([selector]))
   equal(selectors('volumesnapshotclasses'), new Set([undefined]))
-  await createContent(t, { metadata: { labels } })
-  const group = await createGroup(t, { metadata: { labels } })
-  await createContent(t, { what: 'other', metadata: { labels: { ...label } } })
-  await ready(t)
+  const name = await createContent(t, { metadata: label('') })
+  const group = await createGroup(t, { metadata: label(node) })
   await groupReady(t, group)
+  equal(driver.callsOf('CreateSnapshot').length, 0)
+  await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: label(node) })
+  await ready(t)
   equal(driver.callsOf('CreateSnapshot').length, 1)
 })
