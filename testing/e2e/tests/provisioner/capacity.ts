@@ -16,11 +16,22 @@ import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import { type Call, createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { calls, createClaim, createClass, GI, released, type Scene, scene } from './scene.ts'
+import {
+  affinityTo,
+  calls,
+  createClaim,
+  createClass,
+  GI,
+  LATE,
+  released,
+  type Scene,
+  SELECTED_NODE,
+  scene,
+} from './scene.ts'
 import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'capacity')
-const LATE = { volumeBindingMode: 'WaitForFirstConsumer', parameters: { kind: 'ssd' } } as const
+const SSD = { ...LATE, parameters: { kind: 'ssd' } }
 const MANAGED = 'csi.storage.k8s.io/managed-by'
 const SITES = {
   a: { keys: ['zone'], labels: { zone: 'z1' } },
@@ -55,7 +66,7 @@ async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup
   return await scene(t, {
     ...setup,
     topology: true,
-    class: LATE,
+    class: SSD,
     args: ['--enable-capacity', '--capacity-ownerref-level=-1', ...LIMITS, ...args],
     env: { NAMESPACE: t.name('ns'), ...env },
     user: await userWith(t, CAPACITY_RULES),
@@ -90,6 +101,27 @@ function published(t: TestContext, expected: string): Promise<true> {
   })
 }
 
+interface CapacityParts {
+  readonly namespace: string
+  readonly name: string
+  readonly storageClassName?: string
+  readonly managedBy?: string
+}
+
+/** Creates an object of an earlier provisioner, for the topology z1. */
+async function createOld(t: TestContext, parts: CapacityParts): Promise<void> {
+  const { namespace, name, storageClassName = t.name('class'), managedBy = 'external-provisioner' } = parts
+  const labels = { 'csi.storage.k8s.io/drivername': t.driverName, [MANAGED]: managedBy }
+  await t.create(CSI_STORAGE_CAPACITIES, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSIStorageCapacity',
+    metadata: { namespace, name, labels },
+    storageClassName,
+    nodeTopology: { matchLabels: { zone: 'z1' } },
+    capacity: '5Gi',
+  })
+}
+
 const segmentsOf = ({ request }: Call): unknown =>
   (request['accessible_topology'] as { segments?: object } | undefined)?.segments ?? {}
 const asked = (driver: Driver): Call[] => driver.callsOf('GetCapacity')
@@ -120,7 +152,7 @@ test('the objects follow nodes, registrations and classes', async (t) => {
   await published(t, 'class z2 1Gi, class z3 1Gi')
   await t.strip(CSI_NODES, { name: t.name('a') })
   await published(t, 'class z2 1Gi')
-  await createClass(t, LATE, 'more')
+  await createClass(t, SSD, 'more')
   await published(t, 'class z2 1Gi, more z2 1Gi')
   await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
   await published(t, 'more z2 1Gi')
@@ -172,23 +204,11 @@ test('a deleted object and an object that loses its label are created again at o
 
 test('objects of earlier processes are used or deleted, and objects of other managers stay', async (t) => {
   await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('early') } })
-  const make = (name: string, storageClassName: string, managedBy = 'external-provisioner') =>
-    t.create(CSI_STORAGE_CAPACITIES, {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'CSIStorageCapacity',
-      metadata: {
-        namespace: t.name('early'),
-        name,
-        labels: { 'csi.storage.k8s.io/drivername': t.driverName, [MANAGED]: managedBy },
-      },
-      storageClassName,
-      nodeTopology: { matchLabels: { zone: 'z1' } },
-      capacity: '5Gi',
-    })
-  await make('gone', t.name('none'))
-  await make('used', t.name('class'))
-  await make('twice', t.name('class'))
-  await make('foreign', t.name('class'), 'another-provisioner')
+  const namespace = t.name('early')
+  await createOld(t, { namespace, name: 'gone', storageClassName: t.name('none') })
+  await createOld(t, { namespace, name: 'used' })
+  await createOld(t, { namespace, name: 'twice' })
+  await createOld(t, { namespace, name: 'foreign', managedBy: 'another-provisioner' })
   await ready(t, { env: { NAMESPACE: t.name('early') } })
   const look = async (): Promise<readonly (string | undefined)[]> =>
     (await t.api.list(CSI_STORAGE_CAPACITIES, t.name('early'))).map(({ metadata, capacity }) =>
@@ -256,14 +276,10 @@ test('creations and deletions of volumes refresh the capacity of their topology'
       .sort()
       .join()
   const settled = (expected: string) => eventually(`questions ${expected}`, () => news() === expected || undefined)
-  const ref = { 'volume.kubernetes.io/selected-node': t.name('a') }
-  await createClaim(t, { annotations: ref })
+  await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('a') } })
   // The failed creation refreshes each topology of the class, and the created volume only its own topology.
   await settled('z1,z2,z2')
-  const affinity = (zone: string) => ({
-    required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [zone] }] }] },
-  })
-  await released(t, { spec: { nodeAffinity: affinity('z1') } })
+  await released(t, { spec: { nodeAffinity: affinityTo('zone', 'z1') } })
   await calls(driver, 'DeleteVolume')
   await eventually('a question about z1', () => news().startsWith('z1,z1,z2'))
   ok((await t.api.list(PERSISTENT_VOLUME_CLAIMS, t.namespace)).length > 0)
@@ -279,18 +295,7 @@ for (const [level, kind] of [
       ...pod('default', t.name('pod'), []),
       metadata: { namespace: 'default', name: t.name('pod'), ownerReferences: [owner] },
     })
-    await t.create(CSI_STORAGE_CAPACITIES, {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'CSIStorageCapacity',
-      metadata: {
-        namespace: 'default',
-        name: t.name('old'),
-        labels: { 'csi.storage.k8s.io/drivername': t.driverName, [MANAGED]: 'external-provisioner' },
-      },
-      storageClassName: t.name('class'),
-      nodeTopology: { matchLabels: { zone: 'z1' } },
-      capacity: '1Gi',
-    })
+    await createOld(t, { namespace: 'default', name: t.name('old') })
     await ready(t, {
       sites: { a: SITES.a },
       args: [`--capacity-ownerref-level=${level}`],

@@ -4,10 +4,12 @@ import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
 import {
   calls,
+  claimEvent,
   claimRef,
   createClaim,
   createClass,
   eventOf,
+  LATE,
   provision,
   provisioned,
   SELECTED_NODE,
@@ -53,7 +55,7 @@ test('claims and classes of other provisioners, and bound claims, are left alone
 })
 
 test('a claim with late binding is provisioned when a node is selected', async (t) => {
-  const { driver } = await scene(t, { class: { volumeBindingMode: 'WaitForFirstConsumer' } })
+  const { driver } = await scene(t, { class: LATE })
   const uid = await createClaim(t)
   await pause(300)
   equal(driver.callsOf('CreateVolume').length, 0)
@@ -73,13 +75,12 @@ test('the beta annotations name provisioner and class', async (t) => {
 })
 
 test('an infeasible claim is retried at once when its class is recreated', async (t) => {
-  const { driver } = await scene(t, {
-    prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 3, message: 'no' } : { reply: {} })),
-  })
+  const { driver } = await scene(t)
+  driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 3, message: 'no' } : { reply: {} }))
   const uid = await createClaim(t)
   const infeasible =
     'Volume provisioning failed with infeasible error. Retries will be delayed. rpc error: code = InvalidArgument desc = no'
-  await eventOf(t, claimRef(t).name, infeasible)
+  await claimEvent(t, infeasible)
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { labels: { touched: '1' } } })
   await pause(500)
   equal(driver.callsOf('CreateVolume').length, 1)
@@ -90,10 +91,8 @@ test('an infeasible claim is retried at once when its class is recreated', async
 })
 
 test('an infeasible claim is retried after --retry-interval-max', { only: 'ours' }, async (t) => {
-  const { driver } = await scene(t, {
-    args: ['--retry-interval-max=1s'],
-    prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 3, message: 'no' } : { reply: {} })),
-  })
+  const { driver } = await scene(t, { args: ['--retry-interval-max=1s'] })
+  driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 3, message: 'no' } : { reply: {} }))
   await provision(t)
   const [first, second] = await calls(driver, 'CreateVolume', 2)
   ok((second?.start ?? 0) - (first?.end ?? 0) >= 900)

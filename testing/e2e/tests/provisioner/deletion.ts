@@ -1,20 +1,58 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import {
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  STORAGE_CLASSES,
+  VOLUME_ATTACHMENTS,
+} from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
+import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { never, pause } from '../../harness/waiting.ts'
-import { calls, createClass, deleted, eventOf, FINALIZER, released, scene, setPhase } from './scene.ts'
+import {
+  calls,
+  createClass,
+  deleted,
+  eventOf,
+  FINALIZER,
+  released,
+  scene,
+  secretParameters,
+  setPhase,
+} from './scene.ts'
 
 const test = testsOf('provisioner', 'deletion')
+const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
+const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
+const OTHER = 'other.example.com'
+
+const deletionSecret = ({ name, namespace }: { name: string; namespace: string }): object => ({
+  'volume.kubernetes.io/provisioner-deletion-secret-name': name,
+  'volume.kubernetes.io/provisioner-deletion-secret-namespace': namespace,
+})
+
+/** Creates a volume that the driver has provisioned, with this policy and these finalizers. Returns its name. */
+function createOwned(
+  t: TestContext,
+  finalizers: readonly string[] = [],
+  persistentVolumeReclaimPolicy: 'Delete' | 'Retain' = 'Delete',
+): Promise<string> {
+  const metadata = { annotations: { [PROVISIONED_BY]: t.driverName }, finalizers }
+  return t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy })
+}
+
+/** Waits until the volume has, or no longer has, the finalizer of the provisioner. */
+async function untilFinalizer(t: TestContext, name: string, has: boolean): Promise<void> {
+  const asExpected = ({ metadata }: PersistentVolume): boolean =>
+    (metadata?.finalizers ?? []).includes(FINALIZER) === has
+  await t.api.until(PERSISTENT_VOLUMES, { name }, asExpected)
+}
 
 test('a released volume is deleted at the driver once, and then its object', async (t) => {
   const { driver } = await scene(t)
   const secret = await t.createSecret({ user: 'u' })
   const name = await released(t, {
-    annotations: {
-      'volume.kubernetes.io/provisioner-deletion-secret-name': secret.name,
-      'volume.kubernetes.io/provisioner-deletion-secret-namespace': secret.namespace,
-    },
+    annotations: deletionSecret(secret),
   })
   await deleted(t, name)
   const [call] = driver.callsOf('DeleteVolume')
@@ -29,20 +67,17 @@ test('volumes that are retained or of other provisioners are kept', async (t) =>
   await released(t, { what: 'foreign', annotations: { 'pv.kubernetes.io/provisioned-by': 'other.example.com' } })
   const name = await released(t)
   await deleted(t, name)
-  const volumes = driver.callsOf('DeleteVolume').map(({ request }) => request['volume_id'])
+  const volumes = driver.fieldsOf('DeleteVolume', 'volume_id')
   equal([...new Set(volumes)], [`${name}-handle`])
 })
 
 test('the finalizer is added to bound volumes and removed from retained volumes', async (t) => {
   await scene(t)
-  const metadata = { annotations: { 'pv.kubernetes.io/provisioned-by': t.driverName } }
-  const name = await t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy: 'Delete' })
+  const name = await createOwned(t)
   await setPhase(t, name, 'Bound')
-  const has = (pv: { metadata?: { finalizers?: readonly string[] | undefined } | undefined }): boolean =>
-    pv.metadata?.finalizers?.includes(FINALIZER) === true
-  await t.api.until(PERSISTENT_VOLUMES, { name }, has)
+  await untilFinalizer(t, name, true)
   await t.api.merge(PERSISTENT_VOLUMES, { name }, { spec: { persistentVolumeReclaimPolicy: 'Retain' } })
-  await t.api.until(PERSISTENT_VOLUMES, { name }, (pv) => !has(pv))
+  await untilFinalizer(t, name, false)
 })
 
 test('a released volume is deleted only after its detach', async (t) => {
@@ -64,9 +99,8 @@ test('a released volume is deleted only after its detach', async (t) => {
 })
 
 test('a failed deletion causes an event and a retry', async (t) => {
-  const { driver } = await scene(t, {
-    prepare: (each) => each.on('DeleteVolume', (_, nth) => (nth === 0 ? { code: 5, message: 'who?' } : { reply: {} })),
-  })
+  const { driver } = await scene(t)
+  driver.on('DeleteVolume', (_, nth) => (nth === 0 ? { code: 5, message: 'who?' } : { reply: {} }))
   const name = await released(t)
   const { type, reason } = await eventOf(t, name, 'rpc error: code = NotFound desc = who?')
   equal([type, reason], ['Warning', 'VolumeFailedDelete'])
@@ -75,9 +109,8 @@ test('a failed deletion causes an event and a retry', async (t) => {
 })
 
 test('after SIGTERM, a running DeleteVolume call is finished and its result is saved', { only: 'ours' }, async (t) => {
-  const { driver, sidecar } = await scene(t, {
-    prepare: (each) => each.on('DeleteVolume', { reply: {}, after: 800 }),
-  })
+  const { driver, sidecar } = await scene(t)
+  driver.on('DeleteVolume', { reply: {}, after: 800 })
   const name = await released(t)
   await calls(driver, 'DeleteVolume')
   await sidecar.endBy('SIGTERM', 5_000)
@@ -87,18 +120,13 @@ test('after SIGTERM, a running DeleteVolume call is finished and its result is s
 
 test('a PersistentVolume that is deleted while it is bound waits for its release', async (t) => {
   const { driver } = await scene(t)
-  const metadata = { annotations: { 'pv.kubernetes.io/provisioned-by': t.driverName }, finalizers: [FINALIZER] }
-  const name = await t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy: 'Delete' })
+  const name = await createOwned(t, [FINALIZER])
   await setPhase(t, name, 'Bound')
   await t.api.delete(PERSISTENT_VOLUMES, { name })
   await never('a call', () => driver.callsOf('DeleteVolume').length > 0, 500)
   await setPhase(t, name, 'Released')
   await deleted(t, name)
 })
-
-const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
-const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
-const OTHER = 'other.example.com'
 
 test('the annotations decide which provisioner owns a volume, and without them the CSI driver decides', async (t) => {
   const { driver } = await scene(t)
@@ -114,7 +142,7 @@ test('the annotations decide which provisioner owns a volume, and without them t
   ]
   for (const [what, annotations, spec] of cases) await released(t, { what, annotations, spec })
   for (const [what, , , ours] of cases) if (ours) await deleted(t, t.name(what))
-  const handles = new Set(driver.callsOf('DeleteVolume').map(({ request }) => request['volume_id']))
+  const handles = new Set(driver.fieldsOf('DeleteVolume', 'volume_id'))
   equal(handles, new Set(['a', 'b', 'e'].map((what) => `${t.name(what)}-handle`).concat('h')))
 })
 
@@ -124,44 +152,19 @@ test('a deletion first calls the driver, then deletes the object and removes the
   await deleted(t, name)
   const [call] = driver.callsOf('DeleteVolume')
   const writes = (await sidecar.gate.settledWrites('persistentvolumes')).slice(0, 2)
-  equal(
-    writes.map(({ method }) => method),
-    ['DELETE', 'PATCH'],
-  )
+  equal([writes[0]?.method, writes[1]?.method], ['DELETE', 'PATCH'])
   equal((writes[0]?.time ?? 0) >= (call?.end ?? Number.POSITIVE_INFINITY), true)
 })
 
 test('a volume without a CSI source causes an event', async (t) => {
   await scene(t)
-  const name = t.name('pv')
-  await t.create(PERSISTENT_VOLUMES, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolume',
-    metadata: { name, annotations: { [PROVISIONED_BY]: t.driverName } },
-    spec: {
-      capacity: { storage: '1Gi' },
-      accessModes: ['ReadWriteOnce'],
-      persistentVolumeReclaimPolicy: 'Delete',
-      hostPath: { path: '/tmp' },
-    },
-  })
-  await setPhase(t, name, 'Released')
+  const name = await released(t, { spec: { csi: null, hostPath: { path: '/tmp' } } })
   const { type, reason } = await eventOf(t, name, 'invalid CSI PV')
   equal([type, reason], ['Warning', 'VolumeFailedDelete'])
 })
 
-test('a driver without CREATE_DELETE_VOLUME causes an event for volumes', async (t) => {
-  await scene(t, { driver: await t.driver({ controller: [] }) })
-  const text =
-    'CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported'
-  equal((await eventOf(t, await released(t), text)).reason, 'VolumeFailedDelete')
-})
-
 test('without annotations, the class names the deletion Secret, by templates of the claim', async (t) => {
-  const parameters = {
-    'csi.storage.k8s.io/secret-name': t.name(`for-\${pvc.name}`),
-    'csi.storage.k8s.io/secret-namespace': `\${pvc.namespace}`,
-  }
+  const parameters = secretParameters('', { name: t.name(`for-\${pvc.name}`), namespace: `\${pvc.namespace}` })
   const { driver } = await scene(t, { class: { parameters } })
   await t.createSecret({ user: 'u' }, 'for-a')
   const spec = (claim: string): object => ({
@@ -186,46 +189,30 @@ test('without annotations, the class names the deletion Secret, by templates of 
 
 test('a missing or incomplete deletion Secret does not block the deletion', async (t) => {
   const { driver, sidecar } = await scene(t)
-  const annotations = (name: string, namespace: string): object => ({
-    'volume.kubernetes.io/provisioner-deletion-secret-name': name,
-    'volume.kubernetes.io/provisioner-deletion-secret-namespace': namespace,
-  })
-  const gone = await released(t, { what: 'gone', annotations: annotations('none', t.namespace) })
+  const annotations = deletionSecret({ name: 'none', namespace: t.namespace })
+  const gone = await released(t, { what: 'gone', annotations })
   await deleted(t, gone)
-  await deleted(t, await released(t, { what: 'half', annotations: annotations('none', '') }))
-  equal(
-    driver
-      .callsOf('DeleteVolume')
-      .map(({ request }) => request['secrets'])
-      .filter((secrets) => secrets !== undefined),
-    [],
-  )
+  await deleted(t, await released(t, { what: 'half', annotations: deletionSecret({ name: 'none', namespace: '' }) }))
+  equal(new Set(driver.fieldsOf('DeleteVolume', 'secrets')), new Set([undefined]))
   await sidecar.line(`failed to get credentials for volume ${gone}: error getting secret none in namespace default`)
 })
 
 test('volumes with the policy Retain lose the finalizer, even while they are being deleted', async (t) => {
   const { driver } = await scene(t)
-  const spec = { persistentVolumeReclaimPolicy: 'Retain' }
-  const annotations = { [PROVISIONED_BY]: t.driverName }
   const finalizers = ['example.com/mine', FINALIZER]
-  const name = await t.createVolume('pv', { metadata: { annotations, finalizers }, ...spec })
-  const names = async (): Promise<readonly string[] | undefined> =>
-    (await t.api.find(PERSISTENT_VOLUMES, { name }))?.metadata?.finalizers?.filter((each) => each.includes('.com/'))
-  await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
-  equal(await names(), ['example.com/mine'])
+  const name = await createOwned(t, finalizers, 'Retain')
+  await untilFinalizer(t, name, false)
+  const { metadata } = await t.api.get(PERSISTENT_VOLUMES, { name })
+  equal(metadata?.finalizers?.includes('example.com/mine'), true)
   await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { finalizers } })
   await t.api.delete(PERSISTENT_VOLUMES, { name })
-  await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
+  await untilFinalizer(t, name, false)
   equal(driver.callsOf('DeleteVolume').length, 0)
 })
 
 test('a finalizer of another client keeps the object, and the driver is not called again', async (t) => {
   const { driver } = await scene(t)
-  const metadata = {
-    annotations: { [PROVISIONED_BY]: t.driverName },
-    finalizers: [FINALIZER, 'example.com/mine'],
-  }
-  const name = await t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy: 'Delete' })
+  const name = await createOwned(t, [FINALIZER, 'example.com/mine'])
   await setPhase(t, name, 'Released')
   await deleted(t, name)
   await pause(300)

@@ -1,5 +1,11 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  STORAGE_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { volume } from '../../harness/api/objects.ts'
 import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
@@ -7,11 +13,11 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import {
   calls,
+  claimEvent,
   claimRef,
   createClaim,
   createClass,
   deleted,
-  eventOf,
   provisioned,
   type Scene,
   scene,
@@ -21,10 +27,9 @@ import {
 const test = testsOf('provisioner', 'leaks', { only: 'ours' })
 const FLAGS = ['--finalize-claims']
 
-async function finalizers(t: TestContext): Promise<readonly string[]> {
-  const claim = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  return (claim.metadata?.finalizers ?? []).filter((name) => name.startsWith('external-provisioner/'))
-}
+/** Reports whether the claim has the finalizer of the provisioner. */
+const isHeld = ({ metadata }: PersistentVolumeClaim): boolean =>
+  metadata?.finalizers?.some((name) => name.startsWith('external-provisioner/')) === true
 
 /** Kills the provisioner, deletes the claim, and then starts a new provisioner. */
 async function crash(t: TestContext, { sidecar, driver }: Scene): Promise<void> {
@@ -38,7 +43,7 @@ test('a process that is killed during CreateVolume leaks no volume', async (t) =
   const at = await scene(t, { args: FLAGS, prepare: (each) => each.on('CreateVolume', 'hang') })
   const uid = await createClaim(t)
   await calls(at.driver, 'CreateVolume')
-  equal((await finalizers(t)).length, 1)
+  ok(isHeld(await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))))
   await crash(t, at)
   await provisioned(t, uid)
 })
@@ -53,16 +58,12 @@ test('a process that is killed before the PersistentVolume is stored leaks no vo
 })
 
 test('the finalizer of the claim is removed after the PersistentVolume is stored', async (t) => {
-  const { driver } = await scene(t, {
-    args: FLAGS,
-    prepare: (each) => each.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} })),
-  })
+  const { driver } = await scene(t, { args: FLAGS })
+  driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
   const uid = await createClaim(t)
   await provisioned(t, uid)
   ok(driver.callsOf('CreateVolume').length === 2)
-  const isFree = (names: readonly string[] = []): boolean =>
-    !names.some((name) => name.startsWith('external-provisioner/'))
-  await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), ({ metadata }) => isFree(metadata?.finalizers))
+  await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), (claim) => !isHeld(claim))
 })
 
 /** Makes the driver remember its volumes, and returns the IDs of the existing volumes. */
@@ -118,9 +119,7 @@ for (const [kind, nth, where] of REQUESTS) {
       await t.sidecar({ driver, args: FLAGS })
       await eventually('the end of the claim', async () => {
         const claim = await t.api.find(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-        return (
-          claim === undefined || !claim.metadata?.finalizers?.some((name) => name.startsWith('external-provisioner/'))
-        )
+        return claim === undefined || !isHeld(claim)
       })
       const name = `pvc-${uid}`
       if ((await t.api.find(PERSISTENT_VOLUMES, { name })) !== undefined) {
@@ -137,10 +136,10 @@ test('a running creation of a deleted claim is finished although its class has b
   const { driver } = await scene(t, { args: ['--retry-interval-max=1s'] })
   driver.on('CreateVolume', { code: 4, message: 'slow' })
   const uid = await createClaim(t)
-  await eventOf(t, claimRef(t).name, 'slow')
+  await claimEvent(t, 'slow')
   await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
   await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
-  await eventOf(t, claimRef(t).name, 'found unknown parameter key "csi.storage.k8s.io/x"')
+  await claimEvent(t, 'found unknown parameter key "csi.storage.k8s.io/x"')
   driver.on('CreateVolume', { reply: {} })
   await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
   await provisioned(t, uid)
@@ -170,31 +169,20 @@ for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {
     const uid = await createClaim(t)
     await calls(driver, 'CreateVolume')
     const name = `pvc-${uid}`
-    const csi = { driver: t.driverName, volumeHandle: handle }
-    const claimRefs = { namespace: t.namespace, name: claimRef(t).name, uid: claim ?? uid }
-    await t.create(PERSISTENT_VOLUMES, {
-      apiVersion: 'v1',
-      kind: 'PersistentVolume',
-      metadata: { name, finalizers: ['example.com/mine'] },
-      spec: {
-        capacity: { storage: '1Gi' },
-        accessModes: ['ReadWriteOnce'],
-        persistentVolumeReclaimPolicy: 'Delete',
-        claimRef: claimRefs,
-        csi,
-      },
-    })
+    const claimed = { namespace: t.namespace, name: claimRef(t).name, uid: claim ?? uid }
+    const parts = { claimRef: claimed, csi: { volumeHandle: handle }, metadata: { finalizers: ['example.com/mine'] } }
+    await t.create(
+      PERSISTENT_VOLUMES,
+      volume(name, t.driverName, { ...parts, persistentVolumeReclaimPolicy: 'Delete' }),
+    )
     if (dying) {
       await setPhase(t, name, 'Released')
       await t.api.delete(PERSISTENT_VOLUMES, { name })
     }
     resolve()
     const text = kept && claim === undefined ? 'Successfully provisioned volume' : `the PersistentVolume ${name}`
-    await eventOf(t, claimRef(t).name, text)
-    equal(
-      driver.callsOf('DeleteVolume').map(({ request }) => request['volume_id']),
-      kept ? [] : ['mine'],
-    )
+    await claimEvent(t, text)
+    equal(driver.fieldsOf('DeleteVolume', 'volume_id'), kept ? [] : ['mine'])
     hold()
   })
 }

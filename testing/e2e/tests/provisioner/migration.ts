@@ -3,7 +3,7 @@ import type { PersistentVolumeSpec, StorageClass } from '@csi-sidecars/kube-type
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { calls, claimRef, createClaim, createClass, deleted, eventOf, provision, scene, setPhase } from './scene.ts'
+import { calls, claimEvent, createClaim, createClass, deleted, provision, scene, setPhase } from './scene.ts'
 
 const test = testsOf('provisioner', 'migration')
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
@@ -198,7 +198,7 @@ test('a class with zones and topologies causes an event', { alone: true }, async
   await createClaim(t, { annotations: annotations(gce) })
   const text =
     'failed to translate storage class: cannot simultaneously set allowed topologies and zone/zones parameters'
-  equal((await eventOf(t, claimRef(t).name, text)).message, text)
+  equal((await claimEvent(t, text)).message, text)
   equal(driver.callsOf('CreateVolume').length, 0)
 })
 
@@ -208,5 +208,5 @@ test('a volume that cannot be translated to an in-tree volume is deleted', { alo
   await createClaim(t, { annotations: annotations(gce) })
   const [call] = await calls(driver, 'DeleteVolume')
   equal(call?.request['volume_id'], 'strange')
-  equal((await eventOf(t, claimRef(t).name, 'failed to get id components')).reason, 'ProvisioningFailed')
+  equal((await claimEvent(t, 'failed to get id components')).reason, 'ProvisioningFailed')
 })

@@ -3,18 +3,7 @@ import { STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { createdVolume } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import {
-  claimRef,
-  createClaim,
-  createClass,
-  deleted,
-  eventOf,
-  GI,
-  provision,
-  provisioned,
-  released,
-  scene,
-} from './scene.ts'
+import { claimEvent, createClaim, createClass, deleted, GI, provision, provisioned, released, scene } from './scene.ts'
 
 // The Go original ends, or reports no event, in several of these tests.
 const test = testsOf('provisioner', 'odd answers and objects', { only: 'ours' })
@@ -47,7 +36,7 @@ test('strange answers to CreateVolume neither end the process nor block other cl
     }))
     const uid = await createClaim(t, { suffix })
     if (event === undefined) await provisioned(t, uid)
-    else await eventOf(t, claimRef(t, suffix).name, event)
+    else await claimEvent(t, event, suffix)
   }
   driver.on('CreateVolume', { reply: {} })
   await provision(t)
@@ -86,7 +75,7 @@ test('each size that the API accepts is requested', async (t) => {
   const { driver } = await scene(t)
   for (const [index, [storage, bytes]] of SIZES.entries()) {
     await provision(t, { suffix: `-${index}`, spec: { resources: { requests: { storage } } } })
-    const ranges = driver.callsOf('CreateVolume').map(({ request }) => request['capacity_range'])
+    const ranges = driver.fieldsOf('CreateVolume', 'capacity_range')
     equal([storage, ranges.at(-1)], [storage, { required_bytes: bytes }])
   }
 })

@@ -1,27 +1,29 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { PERSISTENT_VOLUMES, type PersistentVolumeClaim, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume } from '../../harness/driver/driver.ts'
 import type { Plain } from '../../harness/driver/plain.ts'
 import { testsOf } from '../../harness/test.ts'
+import { createTier } from '../resizer/scene.ts'
 import {
   calls,
+  claimEvent,
   claimRef,
   createClaim,
   createClass,
   eventOf,
   FINALIZER,
   provision,
+  released,
   type SceneSetup,
   scene,
+  secretParameters,
 } from './scene.ts'
 
 const test = testsOf('provisioner', 'request')
 type Spec = NonNullable<PersistentVolumeClaim['spec']>
 
-function pair(use: string, name: string, namespace = `\${pvc.namespace}`): Record<string, string> {
-  return { [`csi.storage.k8s.io/${use}secret-name`]: name, [`csi.storage.k8s.io/${use}secret-namespace`]: namespace }
-}
+const pair = (use: string, name: string, namespace = `\${pvc.namespace}`) => secretParameters(use, { name, namespace })
 
 /** Creates a claim and returns its CreateVolume request. */
 async function requestOf(t: TestContext, setup: SceneSetup = {}, spec: Partial<Spec> = {}): Promise<Plain> {
@@ -157,20 +159,9 @@ const REFUSED: readonly (readonly [text: string, setup: SceneSetup, spec?: Parti
   ],
   [
     'error getting secret none in namespace default: secrets "none" not found',
-    {
-      class: {
-        parameters: {
-          ...pair('provisioner-', 'none', 'default'),
-        },
-      },
-    },
+    { class: { parameters: pair('provisioner-', 'none', 'default') } },
   ],
   ['volume name prefix cannot be of length 0', { args: ['--volume-name-prefix='] }],
-  [
-    'CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported',
-    {},
-    { dataSource: { kind: 'PersistentVolumeClaim', name: 'source' } },
-  ],
   [
     'CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported',
     {},
@@ -183,18 +174,19 @@ for (const [index, [text, setup, spec = {}]] of REFUSED.entries()) {
     const { driver } = await scene(t, setup)
     if (spec.volumeAttributesClassName !== undefined) t.requires('volumeattributesclasses')
     await createClaim(t, { spec, suffix: `-${index}` })
-    const { type, reason } = await eventOf(t, claimRef(t, `-${index}`).name, text)
+    const { type, reason } = await claimEvent(t, text, `-${index}`)
     equal([type, reason], ['Warning', 'ProvisioningFailed'])
     equal(driver.callsOf('CreateVolume').length, 0)
   })
 }
 
-test('a driver without CREATE_DELETE_VOLUME causes an event for claims', async (t) => {
+test('a driver without CREATE_DELETE_VOLUME causes an event for claims and volumes', async (t) => {
   await scene(t, { driver: await t.driver({ controller: [] }) })
   await createClaim(t)
   const text =
     'CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported'
-  await eventOf(t, claimRef(t).name, text)
+  await claimEvent(t, text)
+  equal((await eventOf(t, await released(t), text)).reason, 'VolumeFailedDelete')
 })
 
 test('--volume-name-prefix and --volume-name-uuid-length determine the name of the volume', async (t) => {
@@ -233,17 +225,10 @@ test('templates, the default parameters and the deprecated keys name Secrets', a
 })
 
 test('the parameters of a VolumeAttributesClass are sent, and the volume names the class', async (t) => {
-  const class_ = t.name('gold')
-  await t.create(VOLUME_ATTRIBUTES_CLASSES, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'VolumeAttributesClass',
-    metadata: { name: class_ },
-    driverName: t.driverName,
-    parameters: { iops: '5' },
-  })
+  const class_ = await createTier(t, 'gold')
   const { driver } = await scene(t, { controller: ['MODIFY_VOLUME'] })
   const pv = await provision(t, { spec: { volumeAttributesClassName: class_ } })
-  equal(driver.callsOf('CreateVolume')[0]?.request['mutable_parameters'], { iops: '5' })
+  equal(driver.callsOf('CreateVolume')[0]?.request['mutable_parameters'], { tier: 'gold' })
   equal(pv.spec?.volumeAttributesClassName, class_)
 })
 
@@ -256,18 +241,11 @@ test('without its feature gate, the VolumeAttributesClass is ignored', async (t)
 })
 
 test('a VolumeAttributesClass of another driver is refused', async (t) => {
-  const class_ = t.name('foreign')
-  await t.create(VOLUME_ATTRIBUTES_CLASSES, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'VolumeAttributesClass',
-    metadata: { name: class_ },
-    driverName: 'other.example.com',
-    parameters: { a: 'b' },
-  })
+  const class_ = await createTier(t, 'foreign', 'other.example.com')
   await scene(t, { controller: ['MODIFY_VOLUME'] })
   await createClaim(t, { spec: { volumeAttributesClassName: class_ } })
   const text = `VAC ${class_} referenced in PVC is for driver other.example.com which does not match driver name ${t.driverName}`
-  await eventOf(t, claimRef(t).name, text)
+  await claimEvent(t, text)
 })
 
 /** Access modes of claims, and the modes in the request without and with SINGLE_NODE_MULTI_WRITER. */
@@ -285,8 +263,8 @@ for (const [column, controller] of [
   test(`the access modes of the request follow the capabilities [${controller}]`, async (t) => {
     const { driver } = await scene(t, { controller: [...controller] })
     for (const [mode] of ACCESS) await provision(t, { suffix: `-${mode.toLowerCase()}`, spec: { accessModes: [mode] } })
-    const modes = driver.callsOf('CreateVolume').map(({ request }) => {
-      const [capability] = request['volume_capabilities'] as { access_mode: { mode: string } }[]
+    const modes = driver.fieldsOf('CreateVolume', 'volume_capabilities').map((capabilities) => {
+      const [capability] = capabilities as { access_mode: { mode: string } }[]
       return capability?.access_mode.mode
     })
     equal(

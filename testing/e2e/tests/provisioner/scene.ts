@@ -5,10 +5,12 @@ import {
   PERSISTENT_VOLUMES,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  type PersistentVolumeSpec,
   STORAGE_CLASSES,
   type StorageClass,
 } from '@csi-sidecars/kube-types'
 import type { Ref } from '../../harness/api/api.ts'
+import { claim } from '../../harness/api/objects.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
@@ -17,6 +19,7 @@ export const GI = 1024 ** 3
 const OWNER = 'volume.kubernetes.io/storage-provisioner'
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 export const FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
+export const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
 const CREATES: Capabilities['controller'] = ['CREATE_DELETE_VOLUME']
 
 export interface Scene {
@@ -49,9 +52,15 @@ export async function createClass(t: TestContext, parts: Partial<StorageClass> =
   await t.create(STORAGE_CLASSES, { ...head, provisioner: t.driverName, ...parts })
 }
 
+/** Returns the parameters of a class that name a Secret. The use is `provisioner-`, for example, or empty for all uses. */
+export function secretParameters(use: string, { name, namespace }: { name: string; namespace: string }) {
+  return { [`csi.storage.k8s.io/${use}secret-name`]: name, [`csi.storage.k8s.io/${use}secret-namespace`]: namespace }
+}
+
 export interface ClaimParts {
   readonly suffix?: string
   readonly annotations?: Readonly<Record<string, string | undefined>>
+  readonly finalizers?: string[]
   readonly spec?: Partial<NonNullable<PersistentVolumeClaim['spec']>>
 }
 
@@ -60,22 +69,12 @@ export function claimRef(t: TestContext, suffix = ''): Ref & { readonly namespac
 }
 
 /** Creates a claim with the annotation of the PV controller for this driver. Returns its UID. */
-export async function createClaim(t: TestContext, { suffix, annotations, spec }: ClaimParts = {}): Promise<string> {
-  const made = await t.create(PERSISTENT_VOLUME_CLAIMS, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: {
-      ...claimRef(t, suffix),
-      annotations: { [OWNER]: t.driverName, ...annotations } as Record<string, string>,
-    },
-    spec: {
-      accessModes: ['ReadWriteOnce'],
-      storageClassName: t.name('class'),
-      resources: { requests: { storage: '1Gi' } },
-      ...spec,
-    },
-  })
-  return made.metadata?.uid ?? ''
+export async function createClaim(t: TestContext, parts: ClaimParts = {}): Promise<string> {
+  const { suffix, annotations, finalizers = [], spec } = parts
+  const ref = claimRef(t, suffix)
+  const metadata = { annotations: { [OWNER]: t.driverName, ...annotations }, finalizers }
+  const made = claim(ref.namespace, ref.name, { metadata, storageClassName: t.name('class'), ...spec })
+  return (await t.create(PERSISTENT_VOLUME_CLAIMS, made)).metadata?.uid ?? ''
 }
 
 /** Waits for the PersistentVolume of a claim, and returns it. */
@@ -115,14 +114,31 @@ export async function released(
   return name
 }
 
+export async function eventsOf(t: TestContext, name: string): Promise<readonly Event[]> {
+  return (await t.api.list(EVENTS, t.namespace)).filter(({ involvedObject }) => involvedObject.name === name)
+}
+
 /** Waits for an event about an object whose message contains the text. */
 export function eventOf(t: TestContext, name: string, text: string): Promise<Event> {
-  return eventually(`an event of ${name}: ${text}`, async () => {
-    const events = await t.api.list(EVENTS, t.namespace)
-    return events.find(
-      ({ involvedObject, message }) => involvedObject.name === name && message?.includes(text) === true,
-    )
-  })
+  return eventually(`an event of ${name}: ${text}`, async () =>
+    (await eventsOf(t, name)).find(({ message }) => message?.includes(text)),
+  )
+}
+
+/** Waits for an event about the claim whose message contains the text. */
+export function claimEvent(t: TestContext, text: string, suffix?: string): Promise<Event> {
+  return eventOf(t, claimRef(t, suffix).name, text)
+}
+
+/** Waits until the claim has no selected node. */
+export async function unselected(t: TestContext): Promise<void> {
+  const isFree = ({ metadata }: PersistentVolumeClaim): boolean => !metadata?.annotations?.[SELECTED_NODE]
+  await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), isFree)
+}
+
+/** Returns the node affinity of a volume that is reachable from these values of a topology key. */
+export function affinityTo(key: string, ...values: string[]): PersistentVolumeSpec['nodeAffinity'] {
+  return { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values }] }] } }
 }
 
 /** Waits until the provisioner has deleted the volume. Finalizers of Kubernetes may still keep the object. */

@@ -3,7 +3,6 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   type PersistentVolumeClaim,
-  VOLUME_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
@@ -13,14 +12,14 @@ import type { TestContext } from '../../harness/context.ts'
 import { type Call, createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { installCrds } from '../snapshotter/scene.ts'
+import { createGiven, createVolumeSnapshot, installCrds, setStatus, snapshotSource } from '../snapshotter/scene.ts'
 import {
   type ClaimParts,
   calls,
+  claimEvent,
   claimRef,
   createClaim,
   createClass,
-  eventOf,
   GI,
   provision,
   provisioned,
@@ -44,9 +43,8 @@ const SECOND = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
 /** Starts a provisioner whose driver supports snapshots and clones, and returns the source of each volume. */
 async function ready(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
   await installCrds(t)
-  const controller = setup.controller ?? ['CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME']
-  const prepare = setup.prepare ?? ((driver: Driver) => driver.on('CreateVolume', withSource))
-  return await scene(t, { ...setup, controller, prepare })
+  const prepare = (driver: Driver): void => driver.on('CreateVolume', withSource)
+  return await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'], prepare, ...setup })
 }
 
 const withSource = ({ request }: Pick<Call, 'request'>) => ({
@@ -65,36 +63,25 @@ interface SnapshotParts {
 /** Creates a ready snapshot of 1 GiB, with changes by `parts`. Returns its name. */
 async function createSnapshot(t: TestContext, parts: SnapshotParts = {}): Promise<string> {
   const { what = 'snap', finalizers = [], content = {} } = parts
-  const ref = { namespace: t.namespace, name: t.name(what) }
-  const head = { apiVersion: `${GROUP}/v1`, kind: 'VolumeSnapshot' }
-  const spec = { source: { volumeSnapshotContentName: t.name(what) } }
-  const made = await t.create(VOLUME_SNAPSHOTS, { ...head, metadata: { ...ref, finalizers: [...finalizers] }, spec })
-  const status = { boundVolumeSnapshotContentName: t.name(what), readyToUse: true, restoreSize: '1Gi' }
+  const name = t.name(what)
+  const usual = { boundVolumeSnapshotContentName: name, readyToUse: true, restoreSize: '1Gi' }
   const given = 'status' in parts ? parts.status : {}
-  if (given !== undefined) {
-    await t.api.merge(VOLUME_SNAPSHOTS, { ...ref, subresource: 'status' }, { status: { ...status, ...given } })
-  }
-  if (content === null) return ref.name
-  await t.create(VOLUME_SNAPSHOT_CONTENTS, {
-    apiVersion: `${GROUP}/v1`,
-    kind: 'VolumeSnapshotContent',
-    metadata: { name: t.name(what), annotations: { ...content.annotations } },
-    spec: {
-      driver: t.driverName,
-      deletionPolicy: 'Delete',
-      source: { snapshotHandle: 'handle' },
-      volumeSnapshotRef: { ...ref, uid: made.metadata?.uid },
-      ...content.spec,
-    },
+  const status = given && { ...usual, ...given }
+  const source = { volumeSnapshotContentName: name }
+  const made = await createVolumeSnapshot(t, what, { source, metadata: { finalizers }, status })
+  if (content === null) return name
+  const volumeSnapshotRef = { namespace: t.namespace, name, uid: made.metadata?.uid }
+  const metadata = { annotations: content.annotations, finalizers: [] }
+  await createGiven(t, {
+    what,
+    metadata,
+    spec: { source: { snapshotHandle: 'handle' }, volumeSnapshotRef, ...content.spec },
   })
-  const contentStatus = { status: { readyToUse: true, snapshotHandle: 'handle', ...content.status } }
-  await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name: t.name(what), subresource: 'status' }, contentStatus)
-  return ref.name
+  await setStatus(t, name, { readyToUse: true, snapshotHandle: 'handle', ...content.status })
+  return name
 }
 
-const restoring = (t: TestContext, what = 'snap'): Partial<Spec> => ({
-  dataSource: { apiGroup: GROUP, kind: 'VolumeSnapshot', name: t.name(what) },
-})
+const restoring = (t: TestContext, what = 'snap'): Partial<Spec> => ({ dataSource: snapshotSource(t, what) })
 
 async function finalizersOf(t: TestContext, what = 'snap'): Promise<readonly string[]> {
   const snapshot = await t.api.find(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name(what) })
@@ -106,25 +93,21 @@ const unprotected = (t: TestContext, what?: string): Promise<true> =>
 
 /** Asserts that the claim has an event with exactly this message, and that CreateVolume was not called. */
 async function refused(t: TestContext, message: string, suffix = ''): Promise<void> {
-  const event = await eventOf(t, claimRef(t, suffix).name, message)
+  const event = await claimEvent(t, message, suffix)
   equal([event.type, event.reason, event.message], ['Warning', 'ProvisioningFailed', message])
   equal(t.drivers[0]?.callsOf('CreateVolume').length, 0)
 }
 
 test('a restore sends the handle of the snapshot, which has a finalizer during the call', async (t) => {
   let during: Promise<readonly string[]> | undefined
-  await ready(t, {
-    prepare: (driver) =>
-      driver.on('CreateVolume', (call) => {
-        during ??= finalizersOf(t)
-        return { ...withSource(call), after: during.then(() => undefined) }
-      }),
+  const { driver } = await ready(t)
+  driver.on('CreateVolume', (call) => {
+    during ??= finalizersOf(t)
+    return { ...withSource(call), after: during.then(() => undefined) }
   })
   await createSnapshot(t)
   await provision(t, { spec: restoring(t) })
-  equal(t.drivers[0]?.callsOf('CreateVolume')[0]?.request['volume_content_source'], {
-    snapshot: { snapshot_id: 'handle' },
-  })
+  equal(driver.fieldsOf('CreateVolume', 'volume_content_source'), [{ snapshot: { snapshot_id: 'handle' } }])
   ok((await during)?.includes(SNAPSHOT_FINALIZER))
   await unprotected(t)
 })
@@ -230,21 +213,16 @@ test('a failed write of the finalizer causes an event and delays the call', asyn
   await createSnapshot(t)
   const failing = sidecar.gate.inject('PUT volumesnapshots', refusal(500, 'InternalError', 'broken'))
   const uid = await createClaim(t, { spec: restoring(t) })
-  await eventOf(t, claimRef(t).name, 'broken')
+  await claimEvent(t, 'broken')
   equal(driver.callsOf('CreateVolume').length, 0)
   failing.end()
   await provisioned(t, uid)
 })
 
 test('the last of two restores removes the finalizer of the snapshot', { only: 'ours' }, async (t) => {
-  let finish: () => void = () => undefined
-  const first = new Promise<void>((resolve) => {
-    finish = resolve
-  })
-  const { driver } = await ready(t, {
-    prepare: (each) =>
-      each.on('CreateVolume', (call, nth) => ({ ...withSource(call), ...(nth === 0 && { after: first }) })),
-  })
+  const { promise: first, resolve: finish } = Promise.withResolvers<void>()
+  const { driver } = await ready(t)
+  driver.on('CreateVolume', (call, nth) => ({ ...withSource(call), ...(nth === 0 && { after: first }) }))
   await createSnapshot(t)
   const slow = await createClaim(t, { suffix: '-slow', spec: restoring(t) })
   await calls(driver, 'CreateVolume')
@@ -276,7 +254,7 @@ test('a snapshot that becomes ready is restored at once', { only: 'ours' }, asyn
   await ready(t, { args: ['--retry-interval-start=1m'] })
   const name = await createSnapshot(t, { status: { readyToUse: false } })
   const uid = await createClaim(t, { spec: restoring(t) })
-  await eventOf(t, claimRef(t).name, 'is not Ready')
+  await claimEvent(t, 'is not Ready')
   const ref = { namespace: t.namespace, name, subresource: 'status' }
   await t.api.merge(VOLUME_SNAPSHOTS, ref, { status: { readyToUse: true } })
   await provisioned(t, uid, 3_000)
@@ -286,7 +264,7 @@ test('a claim with another kind of data source is left to its populator', async 
   const { driver } = await ready(t)
   const dataSourceRef = { apiGroup: 'populator.example.com', kind: 'Data', name: 'x' }
   await createClaim(t, { spec: { dataSourceRef } })
-  const event = await eventOf(t, claimRef(t).name, 'Assuming an external populator will provision the volume')
+  const event = await claimEvent(t, 'Assuming an external populator will provision the volume')
   equal([event.type, event.reason, event.source?.component], ['Normal', 'Provisioning', 'external-provisioner'])
   await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
 })
@@ -368,7 +346,7 @@ test('an event of the claim names the reason why its source cannot be cloned', a
     await createClaim(t, { suffix: `-${index}`, spec: { ...cloning(t, suffix), ...spec } })
     const { name } = claimRef(t, suffix)
     const text = `error getting handle for DataSource Type PersistentVolumeClaim by Name ${name}: ${why.replaceAll('NAME', name)}`
-    const { message } = await eventOf(t, claimRef(t, `-${index}`).name, text)
+    const { message } = await claimEvent(t, text, `-${index}`)
     ok(why.endsWith('{Pending') ? message?.startsWith(text) : message === text)
     equal(driver.callsOf('CreateVolume').length, 0)
   }
@@ -391,10 +369,8 @@ test('a missing source claim and a source claim in deletion cause events', async
 })
 
 test('a deleted source claim is released once no clone is pending', async (t) => {
-  await ready(t, {
-    args: SECOND,
-    prepare: (driver) => driver.on('CreateVolume', { code: 4, message: 'slow' }),
-  })
+  const { driver } = await ready(t, { args: SECOND })
+  driver.on('CreateVolume', { code: 4, message: 'slow' })
   await createOriginal(t)
   await createClaim(t, { suffix: '-clone', spec: cloning(t) })
   const ref = claimRef(t, '-source')
@@ -411,12 +387,11 @@ test('a deleted source claim is released once no clone is pending', async (t) =>
 })
 
 test('a volume without the requested content source is refused and deleted', async (t) => {
-  const { driver } = await ready(t, {
-    prepare: (each) => each.on('CreateVolume', (call, nth) => (nth === 0 ? { reply: {} } : withSource(call))),
-  })
+  const { driver } = await ready(t)
+  driver.on('CreateVolume', (call, nth) => (nth === 0 ? { reply: {} } : withSource(call)))
   await createSnapshot(t)
   await provision(t, { spec: restoring(t) })
-  await eventOf(t, claimRef(t).name, 'volume content source missing')
+  await claimEvent(t, 'volume content source missing')
   equal(driver.callsOf('DeleteVolume').length, 1)
 })
 

@@ -4,7 +4,17 @@ import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { calls, createClaim, createClass, deleted, provision, provisioned, released, scene } from './scene.ts'
+import {
+  calls,
+  createClaim,
+  createClass,
+  deleted,
+  provision,
+  provisioned,
+  released,
+  scene,
+  secretParameters,
+} from './scene.ts'
 
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
@@ -193,10 +203,8 @@ test('the first calls to the driver have a fixed order, and Probe is repeated un
     prepare: (each) => each.on('Probe', (_, nth) => ({ reply: { ready: nth > 0 && { value: true } } })),
   })
   const methods = ['Probe', 'Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']
-  equal(
-    driver.calls.map(({ method }) => method),
-    methods,
-  )
+  const called = driver.calls.map(({ method }) => method)
+  equal(called, methods)
   for (const { timeoutMs } of driver.calls) ok(timeoutMs > 6_000 && timeoutMs < 7_500, `${timeoutMs}`)
   const texts = [
     'Version',
@@ -347,11 +355,7 @@ test('no work is done with --worker-threads=0', async (t) => {
 
 test('secrets never appear in the log of calls', async (t) => {
   const secret = await t.createSecret({ password: 'top-secret-value' })
-  const parameters = {
-    'csi.storage.k8s.io/provisioner-secret-name': secret.name,
-    'csi.storage.k8s.io/provisioner-secret-namespace': secret.namespace,
-  }
-  const { driver, sidecar } = await scene(t, { class: { parameters } })
+  const { driver, sidecar } = await scene(t, { class: { parameters: secretParameters('provisioner-', secret) } })
   await provision(t)
   await calls(driver, 'CreateVolume')
   ok(!sidecar.stderr.includes('top-secret-value'))

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { CSI_NODES, EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
@@ -7,16 +7,21 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
   calls,
+  claimEvent,
   claimRef,
   createClaim,
   createClass,
-  eventOf,
+  eventsOf,
   GI,
+  LATE,
   provision,
   provisioned,
   SELECTED_NODE,
   scene,
+  secretParameters,
+  unselected,
 } from './scene.ts'
+import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'states')
 
@@ -51,7 +56,7 @@ test('after a code that leaves the creation running, the creation is finished ev
     const suffix = `-${code}`
     driver.on('CreateVolume', { code, message: 'wait' })
     const uid = await createClaim(t, { suffix })
-    await eventOf(t, claimRef(t, suffix).name, `rpc error: code = ${name} desc = wait`)
+    await claimEvent(t, `rpc error: code = ${name} desc = wait`, suffix)
     await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
     driver.on('CreateVolume', { reply: {} })
     const pv = await provisioned(t, uid)
@@ -66,7 +71,7 @@ test('after a final code, a deleted claim is forgotten', async (t) => {
     const suffix = `-${code}`
     driver.on('CreateVolume', { code, message: 'no' })
     uids.push(await createClaim(t, { suffix }))
-    const { type, reason } = await eventOf(t, claimRef(t, suffix).name, `rpc error: code = ${name} desc = no`)
+    const { type, reason } = await claimEvent(t, `rpc error: code = ${name} desc = no`, suffix)
     equal([type, reason], ['Warning', 'ProvisioningFailed'])
     await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
   }
@@ -83,7 +88,7 @@ test('an update of a claim causes a retry at once', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=1m'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   const uid = await createClaim(t)
-  await eventOf(t, claimRef(t).name, 'desc = no')
+  await claimEvent(t, 'desc = no')
   driver.on('CreateVolume', { reply: {} })
   await touch(t)
   await provisioned(t, uid, 3_000)
@@ -105,7 +110,7 @@ test('a call that runs longer than --timeout is repeated', async (t) => {
   const uid = await createClaim(t)
   await provisioned(t, uid)
   const text = 'rpc error: code = DeadlineExceeded desc = context deadline exceeded'
-  await eventOf(t, claimRef(t).name, text)
+  await claimEvent(t, text)
 })
 
 test('ResourceExhausted without topology is a failure like any other', async (t) => {
@@ -119,7 +124,7 @@ test('an infeasible claim does not block the other claims of its class', async (
   const { driver } = await scene(t)
   driver.on('CreateVolume', { code: 3, message: 'no' })
   await createClaim(t)
-  await eventOf(t, claimRef(t).name, 'Retries will be delayed. rpc error: code = InvalidArgument desc = no')
+  await claimEvent(t, 'Retries will be delayed. rpc error: code = InvalidArgument desc = no')
   driver.on('CreateVolume', { reply: {} })
   await provision(t, { suffix: '-two' })
   await never('another call', () => driver.callsOf('CreateVolume').length > 2, 1_500)
@@ -137,47 +142,25 @@ test('a claim that is recreated under its name gets a new volume', async (t) => 
 test('a claim that is being deleted is still provisioned', async (t) => {
   const { driver } = await scene(t)
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
-  await t.create(PERSISTENT_VOLUME_CLAIMS, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: {
-      ...claimRef(t),
-      finalizers: ['example.com/mine'],
-      annotations: { 'volume.kubernetes.io/storage-provisioner': t.driverName },
-    },
-    spec: {
-      accessModes: ['ReadWriteOnce'],
-      storageClassName: t.name('class'),
-      resources: { requests: { storage: '1Gi' } },
-    },
-  })
+  const uid = await createClaim(t, { finalizers: ['example.com/mine'] })
   await calls(driver, 'CreateVolume')
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  const { metadata } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  await provisioned(t, metadata?.uid ?? '')
+  await provisioned(t, uid)
 })
 
 test('the deletion of a volume that is too small is tried up to five times', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
-  const parameters = {
-    'csi.storage.k8s.io/provisioner-secret-name': secret.name,
-    'csi.storage.k8s.io/provisioner-secret-namespace': secret.namespace,
-  }
-  const { driver } = await scene(t, { class: { parameters } })
+  const { driver } = await scene(t, { class: { parameters: secretParameters('provisioner-', secret) } })
   driver.on('DeleteVolume', { code: 13, message: 'stays' })
   driver.on('CreateVolume', ({ request }, nth) => ({
     reply: { volume: createdVolume(request, nth === 0 ? { capacityBytes: 5n } : {}) },
   }))
   const uid = await createClaim(t)
   await provisioned(t, uid)
-  const deletions = driver.callsOf('DeleteVolume')
-  equal(
-    deletions.map(({ request }) => request),
-    Array.from({ length: 5 }, () => ({ volume_id: `vol-pvc-${uid}`, secrets: { user: 'u' } })),
-  )
+  equal(driver.requestsOf('DeleteVolume'), Array(5).fill({ volume_id: `vol-pvc-${uid}`, secrets: { user: 'u' } }))
   const why = `created volume capacity 5 less than requested capacity ${GI}`
   const text = `${why}. Cleanup of volume pvc-${uid} failed, volume is orphaned: rpc error: code = Internal desc = stays`
-  await eventOf(t, claimRef(t).name, text)
+  await claimEvent(t, text)
 })
 
 test('a failed write of the PersistentVolume is repeated without another CreateVolume call', async (t) => {
@@ -191,19 +174,16 @@ test('a failed write of the PersistentVolume is repeated without another CreateV
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-test('the removal of the selected node is repeated after a conflict', async (t) => {
-  const { driver, sidecar } = await scene(t, { topology: true, class: { volumeBindingMode: 'WaitForFirstConsumer' } })
+test('the selected node is removed from the claim if its CSINode is missing, also after a conflict', async (t) => {
+  const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
   const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), { times: 2 })
-  const annotations = { [SELECTED_NODE]: t.name('none') }
-  await createClaim(t, { annotations })
   const node = t.name('none')
-  await eventOf(
-    t,
-    claimRef(t).name,
-    `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`,
-  )
-  await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), ({ metadata }) => !metadata?.annotations?.[SELECTED_NODE])
-  equal([conflict.count, driver.callsOf('CreateVolume').length], [2, 0])
+  await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
+  const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
+  equal((await claimEvent(t, text)).message, text)
+  await unselected(t)
+  await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
+  equal(conflict.count, 2)
 })
 
 test('a repeated failure causes only one event', { only: 'ours' }, async (t) => {
@@ -212,9 +192,7 @@ test('a repeated failure causes only one event', { only: 'ours' }, async (t) => 
   await createClaim(t)
   await calls(driver, 'CreateVolume', 8)
   await createClass(t, {}, 'another')
-  const events = (await t.api.list(EVENTS, t.namespace)).filter(
-    ({ involvedObject }) => involvedObject.name === claimRef(t).name,
-  )
+  const events = await eventsOf(t, claimRef(t).name)
   equal(events.map(({ reason, count }) => [reason, count]).sort(), [
     ['Provisioning', 1],
     ['ProvisioningFailed', 1],
@@ -222,23 +200,12 @@ test('a repeated failure causes only one event', { only: 'ours' }, async (t) => 
 })
 
 test('ResourceExhausted removes the selected node from the claim', async (t) => {
-  const { driver } = await scene(t, {
-    topology: true,
-    class: { volumeBindingMode: 'WaitForFirstConsumer' },
-    prepare: (each) => each.on('CreateVolume', { code: 8, message: 'full' }),
-  })
-  const node = t.name('node')
-  await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: node, labels: { zone: 'z1' } } })
-  await t.create(CSI_NODES, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'CSINode',
-    metadata: { name: node },
-    spec: { drivers: [{ name: t.driverName, nodeID: node, topologyKeys: ['zone'] }] },
-  })
-  await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
-  const isFree = (annotations: Readonly<Record<string, string>> | undefined): boolean => !annotations?.[SELECTED_NODE]
-  await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), ({ metadata }) => isFree(metadata?.annotations))
-  await eventOf(t, claimRef(t).name, 'rpc error: code = ResourceExhausted desc = full')
+  await createNodes(t, { node: { keys: ['zone'], labels: { zone: 'z1' } } })
+  const { driver } = await scene(t, { topology: true, class: LATE })
+  driver.on('CreateVolume', { code: 8, message: 'full' })
+  await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('node') } })
+  await unselected(t)
+  await claimEvent(t, 'rpc error: code = ResourceExhausted desc = full')
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
@@ -248,7 +215,7 @@ test('a forbidden write of the PersistentVolume causes an event of the claim and
   const { driver, sidecar } = await scene(t)
   const refused = sidecar.gate.inject('POST persistentvolumes', refusal(403, 'Forbidden', 'refused by a test'))
   const uid = await createClaim(t)
-  await eventOf(t, claimRef(t).name, 'refused by a test')
+  await claimEvent(t, 'refused by a test')
   refused.end()
   await provisioned(t, uid)
   equal(driver.callsOf('CreateVolume').length, 1)

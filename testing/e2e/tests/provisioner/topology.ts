@@ -1,16 +1,16 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, type TopologySelectorTerm } from '@csi-sidecars/kube-types'
+import { CSI_NODES, NODES, type TopologySelectorTerm } from '@csi-sidecars/kube-types'
 import { csiNode } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { type Call, createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   calls,
-  claimRef,
+  claimEvent,
   createClaim,
   createClass,
-  eventOf,
+  LATE,
   provision,
   provisioned,
   type SceneSetup,
@@ -19,7 +19,6 @@ import {
 } from './scene.ts'
 
 const test = testsOf('provisioner', 'topology')
-const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
 
 interface Site {
   /** The labels of the Node. Undefined: the Node does not exist. */
@@ -199,25 +198,11 @@ for (const { text, node, allowed, ...setup } of REFUSED) {
     const { driver } = await ready(t, { ...setup, class: { ...late, ...(allowed && { allowedTopologies: allowed }) } })
     await createClaim(t, { annotations: { [SELECTED_NODE]: node && t.name(node) } })
     const expected = text.replace(/\bN\b/, t.name(node ?? ''))
-    const { type, reason, message } = await eventOf(t, claimRef(t).name, expected)
+    const { type, reason, message } = await claimEvent(t, expected)
     equal([type, reason, message], ['Warning', 'ProvisioningFailed', expected])
     equal(driver.callsOf('CreateVolume').length, 0)
   })
 }
-
-test('the selected node is removed from the claim if its CSINode is missing', async (t) => {
-  const { driver } = await ready(t, { class: LATE })
-  const node = t.name('missing')
-  await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
-  await t.api.until(
-    PERSISTENT_VOLUME_CLAIMS,
-    claimRef(t),
-    ({ metadata }) => metadata?.annotations?.[SELECTED_NODE] === undefined,
-  )
-  const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
-  equal((await eventOf(t, claimRef(t).name, text)).message, text)
-  await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
-})
 
 for (const [code, kept, what] of [
   [4, true, 'stays the same while the creation may be running'],
@@ -255,7 +240,7 @@ test('a node that registers the driver wakes the claims that wait for it', { onl
   const sites = { a: { labels: { zone: 'z1' } } }
   const { driver } = await ready(t, { sites, class: LATE, args: ['--retry-interval-start=1m'] })
   const uid = await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('a') } })
-  await eventOf(t, claimRef(t).name, 'no topology key found')
+  await claimEvent(t, 'no topology key found')
   const drivers = [{ name: t.driverName, nodeID: 'a', topologyKeys: ['zone'] }]
   await t.api.merge(CSI_NODES, { name: t.name('a') }, { spec: { drivers } })
   await provisioned(t, uid, 3_000)

@@ -1,9 +1,12 @@
-import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
+import { createdVolume } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
+import { createTier } from '../resizer/scene.ts'
 import {
   type ClaimParts,
+  claimEvent,
   claimRef,
   createClaim,
   createClass,
@@ -14,6 +17,7 @@ import {
   released,
   type SceneSetup,
   scene,
+  secretParameters,
   setPhase,
 } from './scene.ts'
 
@@ -32,25 +36,11 @@ interface Cause {
   readonly come: (t: TestContext) => Promise<unknown>
 }
 
-const attributesClass = (t: TestContext): Promise<unknown> =>
-  t.create(VOLUME_ATTRIBUTES_CLASSES, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'VolumeAttributesClass',
-    metadata: { name: t.name('gold') },
-    driverName: t.driverName,
-    parameters: { a: 'b' },
-  })
-
 const CAUSES: Readonly<Record<string, Cause>> = {
   'the class': { spec: (t) => ({ storageClassName: t.name('late') }), come: (t) => createClass(t, {}, 'late') },
   'the Secret': {
     setup: (t) => ({
-      class: {
-        parameters: {
-          'csi.storage.k8s.io/provisioner-secret-name': t.name('late'),
-          'csi.storage.k8s.io/provisioner-secret-namespace': t.namespace,
-        },
-      },
+      class: { parameters: secretParameters('provisioner-', { name: t.name('late'), namespace: t.namespace }) },
     }),
     event: 'error getting secret',
     come: (t) => t.createSecret({ a: 'b' }, 'late'),
@@ -59,7 +49,7 @@ const CAUSES: Readonly<Record<string, Cause>> = {
     setup: { controller: ['MODIFY_VOLUME'] },
     spec: (t) => ({ volumeAttributesClassName: t.name('gold') }),
     event: 'not found',
-    come: attributesClass,
+    come: (t) => createTier(t, 'gold'),
   },
   'the source claim': {
     setup: { controller: ['CLONE_VOLUME'] },
@@ -82,25 +72,13 @@ for (const [what, { setup = {}, spec = () => ({}), event, come }] of Object.entr
   test(`${what} wakes the claims that wait for it`, async (t) => {
     const given = typeof setup === 'function' ? setup(t) : setup
     const { driver } = await scene(t, { ...given, args: ARGS })
-    driver.on('CreateVolume', ({ request }) => {
-      const contentSource = request['volume_content_source'] && {
-        type: { $case: 'volume', value: { volumeId: 'source' } },
-      }
-      return {
-        reply: {
-          volume: {
-            volumeId: `vol-${request['name']}`,
-            capacityBytes: 0n,
-            volumeContext: {},
-            accessibleTopology: [],
-            contentSource,
-          },
-        },
-      }
-    })
+    const contentSource = { type: { $case: 'volume', value: { volumeId: 'source' } } }
+    driver.on('CreateVolume', ({ request }) => ({
+      reply: { volume: createdVolume(request, request['volume_content_source'] ? { contentSource } : {}) },
+    }))
     const uid = await createClaim(t, { spec: spec(t) })
     if (event === undefined) await pause(300)
-    else await eventOf(t, claimRef(t).name, event)
+    else await claimEvent(t, event)
     await come(t)
     await provisioned(t, uid, SOON_MS)
   })
