@@ -26,26 +26,26 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   ...['set image', 'rollout status', 'rollout undo'].map((verb) => ({
     // bounded: three texts of ours
     lines: new RegExp(`^README\\.md: kubectl --namespace storage ${verb}`),
-    by: 'testing/e2e/tests/chart/readme.ts',
+    by: 'testing/e2e/tests/chart/documents.ts',
     sign: `kubectl --namespace storage ${verb}`,
   })),
   {
     lines: /^(README|charts\/csi-sidecars\/README|docs\/drivers)\.md: helm upgrade --install \S+ oci:.*driver\.yaml/,
-    by: 'testing/e2e/tests/chart/readme.ts',
+    by: 'testing/e2e/tests/chart/documents.ts',
     sign: 'helm upgrade --install',
   },
-  { lines: /^README\.md: helm upgrade/, by: 'testing/e2e/tests/chart/readme.ts', sign: 'helm upgrade example' },
-  { lines: /: helm test /, by: 'testing/e2e/tests/chart/readme.ts', sign: "lineOf('helm test')" },
-  { lines: /^README\.md: helm rollback/, by: 'testing/e2e/tests/chart/readme.ts', sign: "lineOf('helm rollback')" },
+  { lines: /^README\.md: helm upgrade/, by: 'testing/e2e/tests/chart/documents.ts', sign: 'helm upgrade example' },
+  { lines: /: helm test /, by: 'testing/e2e/tests/chart/documents.ts', sign: "lineOf('helm test')" },
+  { lines: /^README\.md: helm rollback/, by: 'testing/e2e/tests/chart/documents.ts', sign: "lineOf('helm rollback')" },
   {
     lines: /: helm uninstall/,
-    by: 'testing/e2e/tests/chart/readme.ts',
+    by: 'testing/e2e/tests/chart/documents.ts',
     sign: 'helm uninstall example --namespace storage',
   },
   { lines: /: helm upgrade .*separate\.yaml/, by: 'charts/tests/helm.ts', sign: "'separate'" },
   {
     lines: /^docs\/migration\.md: (kubectl|helm)/,
-    by: 'testing/e2e/tests/chart/migration.ts',
+    by: 'testing/e2e/tests/chart/documents.ts',
     sign: 'docs/migration.md',
   },
   {
@@ -57,7 +57,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     lines: /^docs\/operations\.md: kubectl (-n \S+ logs|-n \S+ port-forward|get --raw)/,
     why: 'it needs a node with a kubelet, which keeps logs and leads to the ports of pods',
   },
-  { lines: /^docs\/operations\.md: kubectl/, by: 'testing/e2e/tests/chart/operations.ts', sign: 'docs/operations.md' },
+  { lines: /^docs\/operations\.md: kubectl/, by: 'testing/e2e/tests/chart/documents.ts', sign: 'docs/operations.md' },
   { lines: /kubectl-csi\.cjs stuck$/, by: 'testing/e2e/tests/explain/cluster.ts', sign: 'apps/kubectl-csi/README.md' },
   { lines: /: (docker|kind|buildah) /, why: 'it needs Docker, Buildah or kind; a test builds the Dockerfile' },
   { lines: /^docs\/releases\.md: (helm pull|sha256sum)/, why: 'it needs a release' },

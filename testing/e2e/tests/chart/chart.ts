@@ -1,10 +1,6 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
-import {
-  type KubeObject,
-  LEASES,
-  PERSISTENT_VOLUME_CLAIMS,
-  VOLUME_GROUP_SNAPSHOT_CONTENTS,
-} from '@csi-sidecars/kube-types'
+import { type KubeObject, LEASES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { makeAuthority } from '@csi-sidecars/testkit'
 import { EXAMPLES, type Example, exampleFile, helmPath, render } from '../../../../charts/tests/helm.ts'
 import { podSpecs } from '../../../../charts/tests/manifest.ts'
 import { ApiFailure } from '../../harness/api/api.ts'
@@ -17,20 +13,10 @@ import { ATTACH, attachAndWait, attached, detachAndWait, finalizerOf } from '../
 import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/owners.ts'
 import { claimRef, provision, setPhase, deleted as volumeDeleted } from '../provisioner/scene.ts'
 import { ask, EXPAND, grown, resized } from '../resizer/scene.ts'
-import {
-  createContent,
-  createGroup,
-  createGroupClass,
-  createClass as createSnapshotClass,
-  gone,
-  groupReady,
-  installCrds,
-  ready,
-  remove,
-  snapshotDriver,
-} from '../snapshotter/scene.ts'
+import { files } from '../secure/tls.ts'
+import { groupRemoved, groupTaken, installCrds, removed, snapshotDriver, taken } from '../snapshotter/scene.ts'
 import { surroundings } from '../work.ts'
-import { createAll, createNamespace, type Installation, installed, renderInto } from './rendered.ts'
+import { createAll, createNamespace, type Installation, installed, renderInto, tokenOf } from './rendered.ts'
 
 /** Tests of the rendered chart on a real API server, and of sidecars with its arguments and rights. They need Helm. */
 
@@ -71,19 +57,30 @@ test('the pods of each example pass the Pod Security level that the example prom
   match(await admission(t, restricted, 'driver'), /violates PodSecurity "restricted/)
 })
 
+interface Working {
+  readonly running: RunningSidecar
+  /** Asserts that the sidecar is ready, that there are this many Leases, and that no request was refused. */
+  readonly sufficed: (leases: number) => Promise<void>
+}
+
 /** Starts a sidecar with exactly the arguments and permissions that the chart renders, under its service account. */
 async function ofDriver(
   t: TestContext,
   app: Subject,
   { values, ...setup }: Omit<Installation, 'example'>,
-): Promise<{ running: RunningSidecar; readiness: () => Promise<string> }> {
+): Promise<Working> {
   const logging = { verbosity: 5 }
   const { running, metricsPort } = await installed(t, app, {
     example: 'driver',
     ...setup,
     values: { logging, ...values },
   })
-  return { running, readiness: async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).text() }
+  const sufficed = async (leases: number): Promise<void> => {
+    equal(await (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).text(), 'ok')
+    equal((await t.api.list(LEASES, t.name('storage'))).length, leases)
+    equal(refusedOf(t, running), [])
+  }
+  return { running, sufficed }
 }
 
 /** Returns the audit log lines of requests that the API server has refused with 403. */
@@ -94,15 +91,13 @@ function refusedOf(t: TestContext, running: RunningSidecar): string[] {
 test('the rendered arguments and rights are sufficient for the attacher', DRIVERLESS, async (t) => {
   const driver = await t.driver({ controller: ATTACH })
   const node = await t.createNode('node')
-  const { running: attacher, readiness } = await ofDriver(t, 'attacher', { driver })
+  const { running: attacher, sufficed } = await ofDriver(t, 'attacher', { driver })
   await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
   await attacher.line('became leader, starting')
   const { object } = await attachAndWait(t, { node })
   equal(object.metadata?.finalizers, [finalizerOf(t.driverName)])
   await detachAndWait(t)
-  equal(await readiness(), 'ok')
-  equal((await t.api.list(LEASES, t.name('storage'))).length, 1)
-  equal(refusedOf(t, attacher), [])
+  await sufficed(1)
 })
 
 resizerTest(
@@ -120,42 +115,37 @@ resizerTest(
       resizer: { nodeDeployment: true },
     }
     const env = { NODE_NAME: node }
-    const { running: resizer, readiness } = await ofDriver(t, 'resizer', { driver, values, env })
+    const { running: resizer, sufficed } = await ofDriver(t, 'resizer', { driver, values, env })
     await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes', 'nodes', 'csinodes')
     await boundOn(t, onNodes(t, node))
     await ask(t, '2Gi')
     await resized(t, '2Gi')
-    equal(await readiness(), 'ok')
-    equal(await t.api.list(LEASES, t.name('storage')), [])
-    equal(refusedOf(t, resizer), [])
+    await sufficed(0)
   },
 )
 
 resizerTest('the rendered arguments and rights are sufficient for the resizer', DRIVERLESS, async (t) => {
   const driver = await t.driver({ controller: EXPAND })
   await t.createClass()
-  const { running: resizer, readiness } = await ofDriver(t, 'resizer', { driver })
+  const { running: resizer, sufficed } = await ofDriver(t, 'resizer', { driver })
   await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
   await resizer.line('became leader, starting')
   const { status } = (await grown(t)).claim
   equal(status?.capacity, { storage: '2Gi' })
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('pvc') })
-  equal(await readiness(), 'ok')
-  equal(refusedOf(t, resizer), [])
+  await sufficed(1)
 })
 
 bothTest('the rendered arguments and rights are sufficient for the combined process', DRIVERLESS, async (t) => {
   const driver = await t.fullDriver()
   const node = await surroundings(t)
-  const { running, readiness } = await ofDriver(t, 'both', { driver })
+  const { running, sufficed } = await ofDriver(t, 'both', { driver })
   await t.watching(running, 'volumeattachments', 'persistentvolumes', 'csinodes', 'persistentvolumeclaims')
   await grown(t)
   await t.createAttachment('va', { pv: t.name('pv'), node })
   await attached(t)
   await detachAndWait(t)
-  equal(await readiness(), 'ok')
-  equal((await t.api.list(LEASES, t.name('storage'))).length, 2)
-  equal(refusedOf(t, running), [])
+  await sufficed(2)
 })
 
 bothTest('the rendered rights are sufficient for a single Lease of the combined process', DRIVERLESS, async (t) => {
@@ -171,22 +161,16 @@ bothTest('the rendered rights are sufficient for a single Lease of the combined 
 
 /** Creates, checks and deletes a snapshot and a group snapshot. */
 async function takeSnapshots(t: TestContext): Promise<void> {
-  await createSnapshotClass(t)
-  await createGroupClass(t)
-  const [name, group] = [await createContent(t), await createGroup(t)]
-  await ready(t)
-  await groupReady(t)
-  await remove(t, name)
-  await remove(t, group, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-  await gone(t, name)
-  await gone(t, group, VOLUME_GROUP_SNAPSHOT_CONTENTS)
+  await taken(t)
+  await groupTaken(t)
+  await removed(t)
+  await groupRemoved(t)
 }
 
 /** Provisions a volume, releases it and waits for its deletion. */
 async function provisionAndDelete(t: TestContext): Promise<void> {
   const pv = (await provision(t, { suffix: '-new' })).metadata?.name ?? ''
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-new'), { metadata: { finalizers: null } })
-  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-new'))
+  await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-new'))
   await setPhase(t, pv, 'Released')
   await volumeDeleted(t, pv)
 }
@@ -197,12 +181,10 @@ snapshotterTest(
   async (t) => {
     await installCrds(t)
     const driver = await snapshotDriver(t)
-    const { running, readiness } = await ofDriver(t, 'snapshotter', { driver })
+    const { running, sufficed } = await ofDriver(t, 'snapshotter', { driver })
     await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents')
     await takeSnapshots(t)
-    equal(await readiness(), 'ok')
-    equal((await t.api.list(LEASES, t.name('storage'))).length, 1)
-    equal(refusedOf(t, running), [])
+    await sufficed(1)
   },
 )
 
@@ -217,7 +199,7 @@ provisionerTest(
     const namespace = t.name('storage')
     const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', 'GET_CAPACITY'], topology: true })
     driver.on('GetCapacity', { reply: { availableCapacity: 1024n } })
-    const { running, readiness } = await ofDriver(t, 'provisioner', {
+    const { running, sufficed } = await ofDriver(t, 'provisioner', {
       driver,
       values: { provisioner: { capacity: { enabled: true, immediateBinding: true, pollInterval: '1s' } } },
       env: { NAMESPACE: namespace, POD_NAME: 'pod' },
@@ -232,8 +214,7 @@ provisionerTest(
     })
     const owners = capacity?.metadata?.ownerReferences?.map(({ kind, name }) => `${kind} ${name}`)
     equal(owners, ['Deployment deployment'])
-    equal(await readiness(), 'ok')
-    equal(refusedOf(t, running), [])
+    await sufficed(1)
   },
 )
 
@@ -263,7 +244,7 @@ bothTest('the rendered arguments and rights are sufficient for all sidecars in o
   const driver = await snapshotDriver(t, ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME'])
   const node = await surroundings(t)
   const values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
-  const { running, readiness } = await ofDriver(t, 'both', { driver, values })
+  const { running, sufficed } = await ofDriver(t, 'both', { driver, values })
   await t.watching(running, 'volumeattachments', 'persistentvolumes', 'csinodes', 'persistentvolumeclaims')
   await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents', 'storageclasses')
   await grown(t)
@@ -272,10 +253,19 @@ bothTest('the rendered arguments and rights are sufficient for all sidecars in o
   await detachAndWait(t)
   await provisionAndDelete(t)
   await takeSnapshots(t)
-  equal(await readiness(), 'ok')
-  equal((await t.api.list(LEASES, t.name('storage'))).length, 4)
-  equal(refusedOf(t, running), [])
+  await sufficed(4)
 })
+
+/** Replaces the folders of certificates in the rendered arguments by the folder of the test. */
+function argsIn(t: TestContext, args: readonly string[]): readonly string[] {
+  return args.map((argument) =>
+    argument.replace(/=\/etc\/csi-sidecars-(client-ca|tls)\//, (_, volume: string) => {
+      return `=${t.folder}/${volume === 'tls' ? '' : 'client-'}`
+    }),
+  )
+}
+
+const ca = makeAuthority('ca')
 
 for (const app of ['attacher', 'resizer'] as const) {
   const testOf = app === 'attacher' ? test : resizerTest
@@ -299,5 +289,28 @@ for (const app of ['attacher', 'resizer'] as const) {
     const account = new Scraper({ port: Number(port), ca: t.cluster.ca, token: running.user.token })
     equal(await account.code(path), 403)
     equal(await account.code(path.replace(/other$/, leaseName(app, t.driverName))), 200)
+  })
+
+  testOf('with examples/secure.yaml, only Prometheus can scrape the metrics, by its token', DRIVERLESS, async (t) => {
+    const driver = await t.fullDriver()
+    const monitoring = t.name('monitoring')
+    await createNamespace(t, monitoring)
+    for (const name of ['prometheus-k8s', 'other']) {
+      const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } }
+      await t.api.call('POST', `/api/v1/namespaces/${monitoring}/serviceaccounts`, { body: account })
+    }
+    files(t, ca.server('endpoint'), ca.cert)
+    const values = {
+      authorization: { scrapers: [{ kind: 'ServiceAccount', name: 'prometheus-k8s', namespace: monitoring }] },
+    }
+    const args = (rendered: readonly string[]): readonly string[] => argsIn(t, rendered)
+    const { metricsPort } = await installed(t, app, { example: 'secure', driver, values, args })
+    const scraper = async (account: string): Promise<Scraper> =>
+      new Scraper({ port: metricsPort, ca: ca.cert, token: await tokenOf(t.api, monitoring, account) })
+    const probe = new Scraper({ port: metricsPort })
+    await eventually('readiness', async () => (await probe.code('/readyz')) === 200)
+    equal(await (await scraper('prometheus-k8s')).code('/metrics'), 200)
+    equal(await (await scraper('other')).code('/metrics'), 403)
+    equal(await probe.code('/metrics'), 401)
   })
 }

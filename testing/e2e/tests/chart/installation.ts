@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { CLUSTER_ROLE_BINDINGS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SERVICE_ACCOUNTS } from '@csi-sidecars/kube-types'
 import { helmPath } from '../../../../charts/tests/helm.ts'
+import { homeOf, registryOf } from '../../../../images/tools/fill.ts'
+import { releaseChart } from '../../../../images/tools/release-chart.ts'
 import { commandsIn } from '../../../../tools/docs/commands.ts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
 import type { TestContext } from '../../harness/context.ts'
@@ -14,11 +16,12 @@ import { attachAndWait, detachAndWait } from '../attacher/scene.ts'
 import { grown } from '../resizer/scene.ts'
 import { surroundings } from '../work.ts'
 import { Kubelet } from './kubelet.ts'
-import { REGISTRY } from './released.ts'
 
 /** Helpers for tests in which an administrator installs or replaces the sidecars of a driver with shell commands. */
 
 const root = resolve(import.meta.dirname, '../../../..')
+/** The registry of the images and the chart that the documents name. */
+const REGISTRY = registryOf(homeOf(root))
 /** The namespace that the documents use. */
 export const NAMESPACE = 'storage'
 export const ORIGINALS = {
@@ -157,3 +160,26 @@ export const installationTests: typeof testsOf = (app, group) =>
 
 /** The options of the installation tests. They run one by one, because all use the namespace of the documents. */
 export const INSTALLATION: TestOptions = { only: 'ours', notOne: true, target: 'real', alone: true, within: 300_000 }
+
+const CHART_LINE = `oci://${REGISTRY}/charts/csi-sidecars --version ${version} `
+
+/**
+ * Builds the chart as a release does, with image tags instead of digests. Returns a function that changes a command of
+ * a document, so that it installs this chart for the test's driver.
+ */
+export function releasedChart(t: TestContext): (line: string) => string {
+  const chart = releaseChart(t.folder, REGISTRY, {})
+  return (line) => {
+    if (!line.includes(CHART_LINE)) throw new Error(`no ${CHART_LINE}in ${line}`)
+    return line
+      .replace(CHART_LINE, `${chart} `)
+      .replace(/--values (\w+\.yaml)/, (_, name: string) => `--values ${exampleWithoutImages(t, name)}`)
+  }
+}
+
+function exampleWithoutImages(t: TestContext, name: string): string {
+  const file = join(t.folder, name)
+  const text = readFileSync(join(root, 'charts/csi-sidecars/examples', name), 'utf8')
+  writeFileSync(file, text.replace(/^image:\n(?: .*\n)+/m, '').replace('example.csi.k8s.io', t.driverName))
+  return file
+}

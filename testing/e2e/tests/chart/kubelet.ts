@@ -1,15 +1,39 @@
-import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import { PODS, type Pod } from '@csi-sidecars/kube-types'
 import { ApiFailure } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
+import { runToEnd } from '../../harness/process/processes.ts'
 import type { Subject } from '../../harness/subject.ts'
 import { pause } from '../../harness/waiting.ts'
-import { accountOf, type ContainerSpec, containersOf, runsToEnd } from './pod.ts'
 import { tokenOf } from './rendered.ts'
-import { runContainer } from './run-container.ts'
+
+/** The fields of a container that are needed to run it. */
+interface ContainerSpec {
+  readonly name: string
+  readonly image: string
+  readonly command?: readonly string[]
+  readonly args?: readonly string[]
+  readonly env?: readonly { name: string; value?: string; valueFrom?: { fieldRef?: { fieldPath: string } } }[]
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
+  readonly readinessProbe?: { readonly httpGet: { readonly path: string; readonly port: string | number } }
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
+}
+
+/** The fields of a pod that a node reads. */
+interface PodSpec {
+  readonly containers: readonly ContainerSpec[]
+  readonly serviceAccountName?: string
+  readonly restartPolicy?: string
+}
+
+const specOf = (pod: Pod): PodSpec => (pod as { spec?: unknown }).spec as PodSpec
+const containersOf = (pod: Pod): readonly ContainerSpec[] => specOf(pod).containers
+const accountOf = (pod: Pod): string => specOf(pod).serviceAccountName ?? 'default'
+/** Reports whether a pod belongs to `helm test`, so that it runs to its end. */
+const runsToEnd = (pod: Pod): boolean => specOf(pod).restartPolicy === 'Never'
 
 interface RunningContainer {
   readonly image: string
@@ -217,4 +241,30 @@ async function isReady({ process, probe }: RunningContainer): Promise<boolean> {
 async function endPod({ containers }: RunningPod): Promise<void> {
   for (const { process } of containers) process.signal('SIGTERM')
   await Promise.all(containers.map(({ process }) => process.end(30_000)))
+}
+
+const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
+/** The path of Node.js in our images. */
+const NODE = '/bin/node'
+
+/** Runs the program of a container to its end, with Node.js and the token of a service account. */
+async function runContainer(
+  t: TestContext,
+  container: ContainerSpec | undefined,
+  token: string,
+): Promise<{ code: number | null; output: string }> {
+  const { command = [], args = [], env = [] } = container ?? {}
+  if (command.join() !== NODE) throw new Error(`this kubelet runs ${NODE}, not ${command.join(' ')}`)
+  const folder = join(t.folder, basename(ACCOUNT))
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'token'), token)
+  writeFileSync(join(folder, 'ca.crt'), t.cluster.ca)
+  const { hostname, port } = new URL(t.cluster.url)
+  return runToEnd(process.execPath, args, {
+    env: {
+      KUBERNETES_SERVICE_HOST: hostname,
+      KUBERNETES_SERVICE_PORT: port,
+      ...Object.fromEntries(env.map(({ name, value = '' }) => [name, value.replace(ACCOUNT, folder)])),
+    },
+  })
 }

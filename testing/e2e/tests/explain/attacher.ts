@@ -1,21 +1,27 @@
-import { doesNotMatch, match } from 'node:assert'
+import { doesNotMatch, match, ok } from 'node:assert'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import {
   CSI_NODES,
   EVENTS,
+  LEASES,
+  type Lease,
   NODES,
   PERSISTENT_VOLUMES,
   PODS,
   type Pod,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { csiNode, pod } from '../../harness/api/objects.ts'
+import { csiNode, lease, pod } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
+import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import { attach, attachAndWait, attached, attachFailed, scene, untilAttachment } from '../attacher/scene.ts'
 import { bound } from '../resizer/scene.ts'
-import { type Answer, asking, explained } from './ask.ts'
-import { createLeader, DRIVER_CRASHES, led } from './leader.ts'
+import { type Answer, asking, explained, READER } from './ask.ts'
 
 /** Tests that stage the stuck states of attachments in docs/operations.md, and check the answers of `explain`. */
 
@@ -28,6 +34,43 @@ const ELECTED = [
   '--leader-election-renew-deadline=1500ms',
   '--leader-election-retry-period=1s',
 ]
+
+/** Waits until a leader holds the Lease, so that the Lease remains when the leader ends. */
+async function led(t: TestContext): Promise<void> {
+  const held = ({ spec }: Lease): boolean => (spec?.holderIdentity ?? '') !== ''
+  await t.api.until(LEASES, { namespace: 'default', name: leaseName('attacher', t.driverName) }, held)
+}
+
+interface Leader {
+  readonly name: string
+  readonly args?: readonly string[]
+  readonly status: object
+}
+
+/** Creates the pod of a leader, with the status that a kubelet would report. */
+async function createLeader(t: TestContext, { name, args, status }: Leader): Promise<void> {
+  const containers = [
+    { name: 'csi-attacher', image: 'none', args },
+    { name: 'csi-driver', image: 'none' },
+  ]
+  await t.create(PODS, { ...pod('default', name, []), spec: { containers } })
+  await t.api.merge(PODS, { namespace: 'default', name, subresource: 'status' }, { status })
+}
+
+const common = { image: 'none', imageID: 'none' }
+
+const DRIVER_CRASHES = {
+  containerStatuses: [
+    { ...common, name: 'csi-attacher', ready: true, restartCount: 0, state: { running: {} } },
+    {
+      ...common,
+      name: 'csi-driver',
+      ready: false,
+      restartCount: 9,
+      state: { waiting: { reason: 'CrashLoopBackOff' } },
+    },
+  ],
+}
 
 function explainedAttachment(t: TestContext, waitsFor: RegExp): Promise<Answer> {
   const va = t.name('va')
@@ -212,4 +255,42 @@ test('explains that no process leads', async (t) => {
   await attach(t, at)
   const { stdout } = await explainedAttachment(t, /a leader, and no replica leads/)
   match(stdout, /\.spec\.renewTime: \d{4}-/)
+})
+
+// The emulator has no proxy to pods, and a real API server refuses to connect to a loopback address.
+test('reads the pending work of the leader through the proxy to its pod', { target: 'real' }, async (t) => {
+  const address = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+  ok(address !== undefined, 'the API server proxies to no loopback address: a machine with another one is needed')
+  const [name, va] = [t.name('pod'), t.name('va')]
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    const object = { kind: 'VolumeAttachment', namespace: '', name: va }
+    const work = { operation: 'attach', state: 'calling', since: new Date().toISOString(), stuck: true, tries: 3 }
+    const item = { driver: t.driverName, sidecar: 'external-attacher', object, ...work }
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ items: [item], total: 1 }))
+  }).listen(0, '0.0.0.0')
+  try {
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const status = { podIP: address, podIPs: [{ ip: address }] }
+    await createLeader(t, { name, args: [`--http-endpoint=:${port}`], status })
+    const renewTime = new Date().toISOString().replace('Z', '000Z')
+    const spec = { holderIdentity: name, leaseDurationSeconds: 600, renewTime }
+    await t.create(LEASES, lease(leaseName('attacher', t.driverName), spec))
+    const node = await t.createNode('node')
+    await attach(t, { node })
+    const { stdout } = await explained(t, ['va', va], {
+      object: `VolumeAttachment ${va}`,
+      waiter: `external-attacher of ${t.driverName}`,
+      waitsFor: new RegExp(`driver ${t.driverName} to answer its call`),
+      rules: [...READER, { apiGroups: [''], resources: ['pods/proxy'], verbs: ['get'] }],
+    })
+    ok(stdout.includes('tries: 3'), stdout)
+    ok(asked.includes('/debug/stuck?limit=500'), asked.join())
+  } finally {
+    server.close()
+  }
 })

@@ -1,8 +1,12 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
+import type { TestContext } from '../../harness/context.ts'
+import { createdVolume } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
+import { createTier } from '../resizer/scene.ts'
 import {
+  type ClaimParts,
   calls,
   claimEvent,
   claimRef,
@@ -12,8 +16,11 @@ import {
   LATE,
   provision,
   provisioned,
+  type SceneSetup,
   SELECTED_NODE,
   scene,
+  secretParameters,
+  setPhase,
 } from './scene.ts'
 
 const test = testsOf('provisioner', 'claims')
@@ -97,3 +104,66 @@ test('an infeasible claim is retried after --retry-interval-max', { only: 'ours'
   const [first, second] = await calls(driver, 'CreateVolume', 2)
   ok((second?.start ?? 0) - (first?.end ?? 0) >= 900)
 })
+
+// The Go original does not wake claims early: it waits for the end of the back-off.
+const wakes = testsOf('provisioner', 'wakes', { only: 'ours' })
+
+const ARGS = ['--retry-interval-start=1m']
+/** The promised second, and some more time for a busy machine. */
+const SOON_MS = 2_500
+
+interface Cause {
+  readonly setup?: SceneSetup | ((t: TestContext) => SceneSetup)
+  readonly spec?: (t: TestContext) => NonNullable<ClaimParts['spec']>
+  /** The text of the event of the waiting claim. */
+  readonly event?: string
+  readonly come: (t: TestContext) => Promise<unknown>
+}
+
+const CAUSES: Readonly<Record<string, Cause>> = {
+  'the class': { spec: (t) => ({ storageClassName: t.name('late') }), come: (t) => createClass(t, {}, 'late') },
+  'the Secret': {
+    setup: (t) => ({
+      class: { parameters: secretParameters('provisioner-', { name: t.name('late'), namespace: t.namespace }) },
+    }),
+    event: 'error getting secret',
+    come: (t) => t.createSecret({ a: 'b' }, 'late'),
+  },
+  'the VolumeAttributesClass': {
+    setup: { controller: ['MODIFY_VOLUME'] },
+    spec: (t) => ({ volumeAttributesClassName: t.name('gold') }),
+    event: 'not found',
+    come: (t) => createTier(t, 'gold'),
+  },
+  'the source claim': {
+    setup: { controller: ['CLONE_VOLUME'] },
+    spec: (t) => ({ dataSource: { kind: 'PersistentVolumeClaim', name: claimRef(t, '-source').name } }),
+    event: 'error getting PVC',
+    come: bindSource,
+  },
+}
+
+async function bindSource(t: TestContext): Promise<void> {
+  const { metadata } = await provision(t, { suffix: '-source' })
+  const name = metadata?.name ?? ''
+  await setPhase(t, name, 'Bound')
+  const ref = claimRef(t, '-source')
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { volumeName: name } })
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { ...ref, subresource: 'status' }, { status: { phase: 'Bound' } })
+}
+
+for (const [what, { setup = {}, spec = () => ({}), event, come }] of Object.entries(CAUSES)) {
+  wakes(`${what} wakes the claims that wait for it`, async (t) => {
+    const given = typeof setup === 'function' ? setup(t) : setup
+    const { driver } = await scene(t, { ...given, args: ARGS })
+    const contentSource = { type: { $case: 'volume', value: { volumeId: 'source' } } }
+    driver.on('CreateVolume', ({ request }) => ({
+      reply: { volume: createdVolume(request, request['volume_content_source'] ? { contentSource } : {}) },
+    }))
+    const uid = await createClaim(t, { spec: spec(t) })
+    if (event === undefined) await pause(300)
+    else await claimEvent(t, event)
+    await come(t)
+    await provisioned(t, uid, SOON_MS)
+  })
+}

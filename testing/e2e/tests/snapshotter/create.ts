@@ -2,6 +2,7 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { SECRETS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import { secret } from '../../harness/api/objects.ts'
+import type { WireRequest } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -234,4 +235,24 @@ test('sets no annotation if the class has an unknown reserved parameter', { only
   await failed(t, /found unknown parameter key "csi.storage.k8s.io\/x"/)
   equal(wire(at), ['error'])
   await removed(t)
+})
+
+const MANY = 100
+
+const speed = testsOf('snapshotter', 'speed', { alone: true, only: 'ours', within: 120_000 })
+
+speed('one hundred snapshots are ready within seconds with default flags', async (t) => {
+  await createClass(t)
+  for (let index = 0; index < MANY; index += 1) {
+    const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
+    await createContent(t, { what: `c${index}`, spec: { volumeSnapshotRef } })
+  }
+  const { driver, snapshotter } = await scene(t)
+  const writes = (): readonly WireRequest[] =>
+    snapshotter.gate.writes('volumesnapshotcontents', 'volumesnapshotcontents/status')
+  await eventually('the last write', () => writes().filter(({ end }) => end !== undefined).length === 3 * MANY)
+  const seconds = (Math.max(...writes().map(({ end = 0 }) => end)) - (writes()[0]?.time ?? 0)) / 1000
+  // The machine of the tests is shared. docs/benchmarks.md has the figures of an idle machine.
+  ok(seconds < 20, `${seconds} s`)
+  ok(snapshotCalls(driver).length === MANY)
 })
