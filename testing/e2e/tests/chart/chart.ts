@@ -9,10 +9,10 @@ import { Scraper } from '../../harness/process/scraper.ts'
 import { leaseName, type Subject } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { ATTACH, attachAndWait, attached, detachAndWait, finalizerOf } from '../attacher/scene.ts'
+import { attached, detachAndWait } from '../attacher/scene.ts'
 import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/owners.ts'
 import { claimRef, provision, setPhase, deleted as volumeDeleted } from '../provisioner/scene.ts'
-import { ask, EXPAND, grown, resized } from '../resizer/scene.ts'
+import { ask, grown, resized } from '../resizer/scene.ts'
 import { files } from '../secure/tls.ts'
 import { groupRemoved, groupTaken, installCrds, removed, snapshotDriver, taken } from '../snapshotter/scene.ts'
 import { surroundings } from '../work.ts'
@@ -88,18 +88,6 @@ function refusedOf(t: TestContext, running: RunningSidecar): string[] {
   return t.cluster.auditOf([running.user]).filter((line) => line.includes('"code":403'))
 }
 
-test('the rendered arguments and rights are sufficient for the attacher', DRIVERLESS, async (t) => {
-  const driver = await t.driver({ controller: ATTACH })
-  const node = await t.createNode('node')
-  const { running: attacher, sufficed } = await ofDriver(t, 'attacher', { driver })
-  await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
-  await attacher.line('became leader, starting')
-  const { object } = await attachAndWait(t, { node })
-  equal(object.metadata?.finalizers, [finalizerOf(t.driverName)])
-  await detachAndWait(t)
-  await sufficed(1)
-})
-
 resizerTest(
   'the rendered arguments and rights are sufficient for a resizer on a node, without a Lease',
   DRIVERLESS,
@@ -124,39 +112,19 @@ resizerTest(
   },
 )
 
-resizerTest('the rendered arguments and rights are sufficient for the resizer', DRIVERLESS, async (t) => {
-  const driver = await t.driver({ controller: EXPAND })
-  await t.createClass()
-  const { running: resizer, sufficed } = await ofDriver(t, 'resizer', { driver })
-  await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
-  await resizer.line('became leader, starting')
-  const { status } = (await grown(t)).claim
-  equal(status?.capacity, { storage: '2Gi' })
-  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('pvc') })
-  await sufficed(1)
-})
-
-bothTest('the rendered arguments and rights are sufficient for the combined process', DRIVERLESS, async (t) => {
+bothTest('the rendered rights are sufficient for a single Lease of the combined process', DRIVERLESS, async (t) => {
   const driver = await t.fullDriver()
   const node = await surroundings(t)
-  const { running, sufficed } = await ofDriver(t, 'both', { driver })
-  await t.watching(running, 'volumeattachments', 'persistentvolumes', 'csinodes', 'persistentvolumeclaims')
+  const values = { sidecars: { singleLease: 'one-lease' } }
+  const { running, sufficed } = await ofDriver(t, 'both', { driver, values })
+  await running.line('became leader, starting')
   await grown(t)
   await t.createAttachment('va', { pv: t.name('pv'), node })
   await attached(t)
   await detachAndWait(t)
-  await sufficed(2)
-})
-
-bothTest('the rendered rights are sufficient for a single Lease of the combined process', DRIVERLESS, async (t) => {
-  const driver = await t.fullDriver()
-  const node = await t.createNode('node')
-  const { running } = await ofDriver(t, 'both', { driver, values: { sidecars: { singleLease: 'one-lease' } } })
-  await running.line('became leader, starting')
-  await attachAndWait(t, { node })
-  const leases = (await t.api.list(LEASES, t.name('storage'))).map(({ metadata }) => metadata?.name)
-  equal(leases, ['one-lease'])
-  equal(refusedOf(t, running), [])
+  const [lease] = await t.api.list(LEASES, t.name('storage'))
+  equal(lease?.metadata?.name, 'one-lease')
+  await sufficed(1)
 })
 
 /** Creates, checks and deletes a snapshot and a group snapshot. */

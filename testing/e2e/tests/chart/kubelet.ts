@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import { PODS, type Pod } from '@csi-sidecars/kube-types'
+import type { Container } from '../../../../charts/tests/manifest.ts'
 import { ApiFailure } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
@@ -10,19 +11,12 @@ import type { Subject } from '../../harness/subject.ts'
 import { pause } from '../../harness/waiting.ts'
 import { tokenOf } from './rendered.ts'
 
-/** The fields of a container that are needed to run it. */
-interface ContainerSpec {
-  readonly name: string
-  readonly image: string
+/** A container as a node reads it. */
+interface ContainerSpec extends Omit<Container, 'env'> {
   readonly command?: readonly string[]
-  readonly args?: readonly string[]
   readonly env?: readonly { name: string; value?: string; valueFrom?: { fieldRef?: { fieldPath: string } } }[]
-  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
-  readonly readinessProbe?: { readonly httpGet: { readonly path: string; readonly port: string | number } }
-  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
 }
 
-/** The fields of a pod that a node reads. */
 interface PodSpec {
   readonly containers: readonly ContainerSpec[]
   readonly serviceAccountName?: string

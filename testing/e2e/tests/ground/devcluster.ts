@@ -117,10 +117,13 @@ async function removeRest({ api }: Cluster): Promise<void> {
   }
 }
 
-/** Writes the kubeconfig of the administrator, for programs that act as parts of Kubernetes. */
-function adminConfig({ url, ca, adminToken }: Cluster, folder: string): string {
+/** Installs the CRDs of snapshots. Returns the kubeconfig of the administrator, for programs that act as Kubernetes. */
+async function prepared({ cluster, folder }: Ground): Promise<string> {
+  const { url, ca, adminToken, minor } = cluster
+  requireInRelease('volumeattributesclasses', minor)
   const file = join(folder, 'admin.json')
   writeFileSync(file, JSON.stringify(kubeconfigOf(url, ca, { token: adminToken })))
+  await installSnapshotCrds(file)
   return file
 }
 
@@ -138,11 +141,7 @@ for (const [who, binaries, play] of BINARIES) {
     `embedded cluster: the demo passes with ${who} and our controllers on a real API server`,
     'real',
     async (ground) => {
-      const { cluster, folder } = ground
-      requireInRelease('volumeattributesclasses', cluster.minor)
-      const kubeconfig = adminConfig(cluster, folder)
-      await installSnapshotCrds(kubeconfig)
-      await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`])
+      await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${await prepared(ground)}`])
     },
   )
 
@@ -150,11 +149,9 @@ for (const [who, binaries, play] of BINARIES) {
     `embedded cluster: the demo passes with ${who} and the real kube-controller-manager`,
     'real',
     async (ground) => {
-      const { cluster, folder } = ground
-      requireInRelease('volumeattributesclasses', cluster.minor)
-      const kubeconfig = adminConfig(cluster, folder)
-      await installSnapshotCrds(kubeconfig)
+      const kubeconfig = await prepared(ground)
       const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
+      const { folder } = ground
       const manager = await startControllerManager({ kubeconfig, folder, controllers: VOLUME_CONTROLLERS, args })
       try {
         const controllers = '--controllers=binder,volume-manager,snapshot-controller'
@@ -196,12 +193,7 @@ check(
   'embedded cluster: in a terminal the program keeps running, prints commands to inspect it, and ends with Ctrl-C',
   'emulator',
   async ({ folder, executables }) => {
-    const { child, text } = startInTerminal(folder, sidecarArgs(executables))
-    await eventually('how to look', () => text().includes('Ctrl-C ends it') && text().includes('logs'), {
-      within: 60_000,
-    })
-
-    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(text()) ?? []
+    const { child, text, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const pages = [...new Set(text().match(/http:\/\/127\.0\.0\.1:\d+\/\w*/g))]
     ok(text().includes(COLOUR))
     equal(await kubectl(kubeconfig, 'get', 'nodes', '--output=name'), 'node/node-1\nnode/node-2\n')
@@ -226,9 +218,7 @@ check(
   'embedded cluster: the API server refuses requests without a valid token or from other web sites',
   'emulator',
   async ({ folder, executables }) => {
-    const { child, text } = startInTerminal(folder, sidecarArgs(executables))
-    await eventually('how to look', () => text().includes('export KUBECONFIG='), { within: 60_000 })
-    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(text()) ?? []
+    const { child, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const config = readFileSync(kubeconfig, 'utf8')
     const url = `${valueIn(config, 'server')}/api/v1/namespaces/default/configmaps`
     const ca = Buffer.from(valueIn(config, 'certificate-authority-data'), 'base64')
@@ -326,6 +316,18 @@ function startInTerminal(folder: string, args: readonly string[]): Started {
     args: ['--quiet', '--return', '--command', command, '/dev/null'],
     env,
   })
+}
+
+/** Runs `npm start` in a pseudo-terminal, and waits until it prints how to look at the cluster. */
+async function startedInTerminal(
+  folder: string,
+  args: readonly string[],
+): Promise<Started & { readonly kubeconfig: string }> {
+  const { child, text } = startInTerminal(folder, args)
+  const isReady = (): boolean => text().includes('Ctrl-C ends it') && text().includes('logs')
+  await eventually('how to look', isReady, { within: 60_000 })
+  const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(text()) ?? []
+  return { child, text, kubeconfig }
 }
 
 /** Returns the path of a program that takes the place of a sidecar and does nothing. */

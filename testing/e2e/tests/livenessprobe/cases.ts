@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import type { Script } from '../../harness/driver/driver.ts'
 import { driverProcess } from '../../harness/driver/driver-process.ts'
 import { LONG } from '../../harness/long.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -72,10 +73,25 @@ const test = testsOf('both', 'livenessprobe')
 /** The options of tests that need Go to build the Go original, so they run only with the real API server. */
 const ONE_TARGET = { only: 'ours', target: 'real' } as const
 
+type Start = (setup: Partial<ProbeSetup>) => Promise<Probe>
+
 interface Case {
   readonly what: string
   readonly expected: unknown
-  readonly see: (t: TestContext, start: (setup: Partial<ProbeSetup>) => Promise<Probe>) => Promise<unknown>
+  readonly see: (t: TestContext, start: Start) => Promise<unknown>
+}
+
+/** Starts the livenessprobe with a healthy driver, and waits until it listens. */
+async function healthy(t: TestContext, start: Start, args: readonly string[] = []): Promise<Probe> {
+  const probe = await start({ socket: (await t.driver()).socket, args })
+  await listening(probe.port)
+  return probe
+}
+
+/** Returns the status of an answer, or undefined if no process listens. */
+async function statusOf(port: number, path?: string): Promise<number | undefined> {
+  const answer = await get(port, path)
+  return answer === 'refused' ? undefined : answer.status
 }
 
 const OK = { status: 200, type: 'text/plain; charset=utf-8', text: 'ok' }
@@ -84,10 +100,7 @@ const OVERDUE = 'context deadline exceeded'
 
 /** Returns a case that starts the livenessprobe with a driver of these answers, and sends one request. */
 const withProbe =
-  (
-    script: Parameters<Awaited<ReturnType<TestContext['driver']>>['on']>[1],
-    args: readonly string[] = [],
-  ): Case['see'] =>
+  (script: Script, args: readonly string[] = []): Case['see'] =>
   async (t, start) => {
     const driver = await t.driver()
     driver.on('Probe', script)
@@ -139,7 +152,7 @@ const CASES: readonly Case[] = [
       driver.kill()
       seen.push(await get(port))
       await driver.start()
-      await eventually('it answers again', async () => ((await get(port)) as { status?: number }).status === 200)
+      await eventually('it answers again', async () => (await statusOf(port)) === 200)
       seen.push(await get(port))
       equal(sidecar.exit, undefined)
       return seen
@@ -215,8 +228,7 @@ const CASES: readonly Case[] = [
     what: 'SIGTERM while it listens',
     expected: { code: null, signal: 'SIGTERM' },
     see: async (t, start) => {
-      const { port, sidecar } = await start({ socket: (await t.driver()).socket })
-      await listening(port)
+      const { sidecar } = await healthy(t, start)
       const { code, signal } = await sidecar.endBy('SIGTERM')
       return { code, signal }
     },
@@ -225,25 +237,19 @@ const CASES: readonly Case[] = [
     what: 'other paths and methods',
     expected: [404, 404, 200, 404],
     see: async (t, start) => {
-      const { port } = await start({ socket: (await t.driver()).socket })
-      await listening(port)
-      const status = async (path: string): Promise<unknown> => ((await get(port, path)) as { status: number }).status
-      return [await status('/'), await status('/healthz/'), await status('/healthz?a=b'), await status('/metrics')]
+      const { port } = await healthy(t, start)
+      const paths = ['/', '/healthz/', '/healthz?a=b', '/metrics']
+      return await Promise.all(paths.map((path) => statusOf(port, path)))
     },
   },
   {
     what: '--http-endpoint with metrics at --metrics-path',
     expected: [200, 200, 404, true],
     see: async (t, start) => {
-      const args = ['--http-endpoint=127.0.0.1:PORT', '--metrics-path=/m']
-      const { port } = await start({ socket: (await t.driver()).socket, args })
-      await listening(port)
-      const [health, metrics, other] = [await get(port), await get(port, '/m'), await get(port, '/metrics')] as {
-        status: number
-        text: string
-      }[]
+      const { port } = await healthy(t, start, ['--http-endpoint=127.0.0.1:PORT', '--metrics-path=/m'])
+      const metrics = (await get(port, '/m')) as Answer
       const series = `csi_sidecar_operations_seconds_count{driver_name="${t.driverName}",grpc_status_code="OK",method_name="/csi.v1.Identity/Probe"}`
-      return [health?.status, metrics?.status, other?.status, metrics?.text.includes(series)]
+      return [await statusOf(port), metrics.status, await statusOf(port, '/metrics'), metrics.text.includes(series)]
     },
   },
   {
@@ -251,17 +257,8 @@ const CASES: readonly Case[] = [
     expected: [200, 404, 404, 200],
     see: async (t, start) => {
       const port = await freePort()
-      const probe = await start({
-        socket: (await t.driver()).socket,
-        args: [`--metrics-address=127.0.0.1:${port}`, '--health-port=PORT'],
-      })
-      await listening(probe.port)
-      const status = async (at: number, path: string): Promise<unknown> =>
-        ((await get(at, path)) as { status: number }).status
-      const both = async (at: number): Promise<unknown[]> => [
-        await status(at, '/healthz'),
-        await status(at, '/metrics'),
-      ]
+      const probe = await healthy(t, start, [`--metrics-address=127.0.0.1:${port}`, '--health-port=PORT'])
+      const both = (at: number) => Promise.all([statusOf(at, '/healthz'), statusOf(at, '/metrics')])
       return [...(await both(probe.port)), ...(await both(port))]
     },
   },

@@ -21,161 +21,111 @@ import { editClaim, expands, GI, getVolume, grown, raised, resized, scene, until
 
 /** An in-tree volume, and the calls to the driver that are expected for it. */
 interface InTreeVolume {
-  readonly what: string
+  readonly driver: string
   readonly spec: Partial<PersistentVolumeSpec>
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
   /** True if two annotations of the volume refer to a Secret. */
   readonly secret?: true
-  /** Returns the expected volume handle. Some plugins include the name of the volume. */
-  readonly handle: (pv: string) => string
+  /** The expected volume handle. Some plugins include the name of the volume, for which PV stands. */
+  readonly handle: string
   readonly context?: Readonly<Record<string, string>>
   readonly fsType?: string
   readonly mode?: string
   readonly readOnly?: boolean
 }
 
-interface Plugin {
-  readonly name: string
-  readonly driver: string
-  readonly volumes: readonly InTreeVolume[]
-}
-
 const ZONE = 'topology.kubernetes.io/zone'
 const BETA_ZONE = 'failure-domain.beta.kubernetes.io/zone'
+const EBS = 'ebs.csi.aws.com'
+const GCE = 'pd.csi.storage.gke.io'
+const DISK = '/subscriptions/s/resourceGroups/r/providers/Microsoft.Compute/disks/d'
 
-const PLUGINS: readonly Plugin[] = [
+const VOLUMES: readonly InTreeVolume[] = [
   {
-    name: 'awsElasticBlockStore',
-    driver: 'ebs.csi.aws.com',
-    volumes: [
-      {
-        what: 'a URL',
-        spec: { awsElasticBlockStore: { volumeID: 'aws://eu-west-1a/vol-0abc', fsType: 'xfs' } },
-        handle: () => 'vol-0abc',
-        context: { partition: '0' },
-        fsType: 'xfs',
-      },
-      {
-        what: 'a bare id with a partition',
-        spec: { awsElasticBlockStore: { volumeID: 'vol-1', partition: 3 } },
-        handle: () => 'vol-1',
-        context: { partition: '3' },
-      },
-    ],
+    driver: EBS,
+    spec: { awsElasticBlockStore: { volumeID: 'aws://eu-west-1a/vol-0abc', fsType: 'xfs' } },
+    handle: 'vol-0abc',
+    context: { partition: '0' },
+    fsType: 'xfs',
   },
   {
-    name: 'gcePersistentDisk',
-    driver: 'pd.csi.storage.gke.io',
-    volumes: [
-      {
-        what: 'zonal',
-        spec: { gcePersistentDisk: { pdName: 'disk-a', fsType: 'ext4' } },
-        labels: { [ZONE]: 'us-east1-b' },
-        handle: () => 'projects/UNSPECIFIED/zones/us-east1-b/disks/disk-a',
-        context: { partition: '' },
-        fsType: 'ext4',
-      },
-      {
-        what: 'regional, shared',
-        spec: { gcePersistentDisk: { pdName: 'disk-b' }, accessModes: ['ReadWriteMany'] },
-        labels: { [BETA_ZONE]: 'us-east1-b__us-east1-c' },
-        handle: () => 'projects/UNSPECIFIED/regions/us-east1/disks/disk-b',
-        context: { partition: '' },
-      },
-      {
-        what: 'a partition, read-only modes',
-        spec: { gcePersistentDisk: { pdName: 'disk-c', partition: 2, readOnly: true }, accessModes: ['ReadOnlyMany'] },
-        handle: () => 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-c',
-        context: { partition: '2' },
-        mode: 'MULTI_NODE_READER_ONLY',
-        readOnly: true,
-      },
-    ],
+    driver: EBS,
+    spec: { awsElasticBlockStore: { volumeID: 'vol-1', partition: 3 } },
+    handle: 'vol-1',
+    context: { partition: '3' },
   },
   {
-    name: 'cinder',
+    driver: GCE,
+    spec: { gcePersistentDisk: { pdName: 'disk-a', fsType: 'ext4' } },
+    labels: { [ZONE]: 'us-east1-b' },
+    handle: 'projects/UNSPECIFIED/zones/us-east1-b/disks/disk-a',
+    context: { partition: '' },
+    fsType: 'ext4',
+  },
+  {
+    driver: GCE,
+    spec: { gcePersistentDisk: { pdName: 'disk-b' }, accessModes: ['ReadWriteMany'] },
+    labels: { [BETA_ZONE]: 'us-east1-b__us-east1-c' },
+    handle: 'projects/UNSPECIFIED/regions/us-east1/disks/disk-b',
+    context: { partition: '' },
+  },
+  {
+    driver: GCE,
+    spec: { gcePersistentDisk: { pdName: 'disk-c', partition: 2, readOnly: true }, accessModes: ['ReadOnlyMany'] },
+    handle: 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-c',
+    context: { partition: '2' },
+    mode: 'MULTI_NODE_READER_ONLY',
+    readOnly: true,
+  },
+  {
     driver: 'cinder.csi.openstack.org',
-    volumes: [
-      {
-        what: 'a volume',
-        spec: { cinder: { volumeID: 'c1-id', fsType: 'ext3', readOnly: true } },
-        handle: () => 'c1-id',
-        fsType: 'ext3',
-        readOnly: true,
-      },
-    ],
+    spec: { cinder: { volumeID: 'c1-id', fsType: 'ext3', readOnly: true } },
+    handle: 'c1-id',
+    fsType: 'ext3',
+    readOnly: true,
   },
   {
-    name: 'azureDisk',
     driver: 'disk.csi.azure.com',
-    volumes: [
-      {
-        what: 'a managed disk',
-        spec: {
-          azureDisk: {
-            diskName: 'd',
-            diskURI: '/subscriptions/s/resourceGroups/r/providers/Microsoft.Compute/disks/d',
-            kind: 'Managed',
-            cachingMode: 'ReadOnly',
-            fsType: 'xfs',
-          },
-        },
-        handle: () => '/subscriptions/s/resourceGroups/r/providers/Microsoft.Compute/disks/d',
-        context: { cachingmode: 'ReadOnly', fstype: 'xfs', kind: 'Managed' },
-        fsType: 'xfs',
-      },
-    ],
+    spec: { azureDisk: { diskName: 'd', diskURI: DISK, kind: 'Managed', cachingMode: 'ReadOnly', fsType: 'xfs' } },
+    handle: DISK,
+    context: { cachingmode: 'ReadOnly', fstype: 'xfs', kind: 'Managed' },
+    fsType: 'xfs',
   },
   {
-    name: 'azureFile',
     driver: 'file.csi.azure.com',
-    volumes: [
-      {
-        what: 'a share',
-        spec: {
-          azureFile: {
-            secretName: 'azure-storage-account-acc-secret',
-            shareName: 'share',
-            secretNamespace: 'default',
-            readOnly: false,
-          },
-          accessModes: ['ReadWriteMany'],
-        },
-        annotations: { 'kubernetes.io/azure-file-resource-group': 'rg' },
-        handle: (pv) => `rg#acc#share#${pv}#default`,
-        context: { sharename: 'share' },
-        mode: 'MULTI_NODE_MULTI_WRITER',
+    spec: {
+      azureFile: {
+        secretName: 'azure-storage-account-acc-secret',
+        shareName: 'share',
+        secretNamespace: 'default',
+        readOnly: false,
       },
-    ],
+      accessModes: ['ReadWriteMany'],
+    },
+    annotations: { 'kubernetes.io/azure-file-resource-group': 'rg' },
+    handle: 'rg#acc#share#PV#default',
+    context: { sharename: 'share' },
+    mode: 'MULTI_NODE_MULTI_WRITER',
   },
   {
-    name: 'vsphereVolume',
     driver: 'csi.vsphere.vmware.com',
-    volumes: [
-      {
-        what: 'a path with a policy',
-        spec: { vsphereVolume: { volumePath: '[ds] kubevols/v.vmdk', fsType: 'ext4', storagePolicyName: 'gold' } },
-        handle: () => '[ds] kubevols/v.vmdk',
-        context: { storagepolicyname: 'gold' },
-        fsType: 'ext4',
-      },
-    ],
+    spec: { vsphereVolume: { volumePath: '[ds] kubevols/v.vmdk', fsType: 'ext4', storagePolicyName: 'gold' } },
+    handle: '[ds] kubevols/v.vmdk',
+    context: { storagepolicyname: 'gold' },
+    fsType: 'ext4',
   },
   {
-    name: 'portworxVolume',
     driver: 'pxd.portworx.com',
-    volumes: [
-      {
-        what: 'a volume with a secret',
-        spec: { portworxVolume: { volumeID: 'px-1', fsType: 'ext4', readOnly: true } },
-        secret: true,
-        handle: () => 'px-1',
-        fsType: 'ext4',
-      },
-    ],
+    spec: { portworxVolume: { volumeID: 'px-1', fsType: 'ext4', readOnly: true } },
+    secret: true,
+    handle: 'px-1',
+    fsType: 'ext4',
   },
 ]
+
+/** The volumes of each driver. A driver has one test, because other tests must not use its name at the same time. */
+const DRIVERS = Object.entries(Object.groupBy(VOLUMES, ({ driver }) => driver)) as [string, readonly InTreeVolume[]][]
 
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 const RESIZER = 'volume.kubernetes.io/storage-resizer'
@@ -184,16 +134,14 @@ const CSI = 'csi_sidecar_operations_seconds_count'
 const attacher = testsOf('attacher', 'migration')
 const resizer = testsOf('resizer', 'migration')
 
-function inTree(
-  t: TestContext,
-  { spec, labels, annotations, secret: needed }: InTreeVolume,
-  driver: string,
-): VolumeParts {
+type Source = Pick<InTreeVolume, 'driver' | 'spec' | 'labels' | 'annotations' | 'secret'>
+
+function inTree(t: TestContext, { driver, spec, labels, annotations, secret }: Source): VolumeParts {
   const reference = {
     'openstorage.io/auth-secret-name': t.name('px'),
     'openstorage.io/auth-secret-namespace': 'default',
   }
-  const all = { [MIGRATED_TO]: driver, ...annotations, ...(needed && reference) }
+  const all = { [MIGRATED_TO]: driver, ...annotations, ...(secret && reference) }
   return { ...spec, csi: null, metadata: { labels, annotations: all } }
 }
 
@@ -201,11 +149,12 @@ function capabilityOf({ fsType, mode = 'SINGLE_NODE_WRITER' }: InTreeVolume): ob
   return { mount: fsType === undefined ? {} : { fs_type: fsType }, access_mode: { mode } }
 }
 
-async function secretOf(t: TestContext, { volumes }: Plugin): Promise<Readonly<Record<string, string>> | undefined> {
-  if (!volumes.some((each) => each.secret === true)) return undefined
-  const data = { token: 'secret' }
-  await t.createSecret(data, 'px')
-  return data
+/** Creates the Secret of the volumes if one has a Secret, and returns the part of the requests. */
+async function secretsOf(t: TestContext, volumes: readonly InTreeVolume[]): Promise<{ readonly secrets?: object }> {
+  if (!volumes.some(({ secret }) => secret)) return {}
+  const secrets = { token: 'secret' }
+  await t.createSecret(secrets, 'px')
+  return { secrets }
 }
 
 /** Starts the attacher with a driver of this name. */
@@ -218,56 +167,57 @@ const ofUnknown = ({ samples }: Metrics): unknown[] =>
   samples.filter(({ labels }) => labels['driver_name'] === 'unknown-driver')
 const AZURE_DISK = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
 
-for (const plugin of PLUGINS) {
-  attacher(`the attacher translates ${plugin.name} volumes for the call and does not write them back`, async (t) => {
-    const driver = await t.driver({ name: plugin.driver, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'PUBLISH_READONLY'] })
-    const secrets = await secretOf(t, plugin)
+for (const [name, volumes] of DRIVERS) {
+  attacher(`the attacher translates volumes of ${name} for the call and does not write them back`, async (t) => {
+    const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'PUBLISH_READONLY'] })
+    const secrets = await secretsOf(t, volumes)
     const { attacher: sidecar, node } = await attacherScene(t, { driver })
-    for (const [index, each] of plugin.volumes.entries()) {
+    for (const [index, each] of volumes.entries()) {
       const va = t.name(`va-${index}`)
-      const pv = await t.createVolume(`pv-${index}`, inTree(t, each, plugin.driver))
+      const pv = await t.createVolume(`pv-${index}`, inTree(t, each))
       const made = await getVolume(t, pv)
-      await t.create(VOLUME_ATTACHMENTS, attachment(va, plugin.driver, { pv, node }))
+      await t.create(VOLUME_ATTACHMENTS, attachment(va, name, { pv, node }))
       await attached(t, va)
-      const handle = each.handle(pv)
+      const handle = each.handle.replace('PV', pv)
       const call = volumeCalls(driver).find(({ request }) => request['volume_id'] === handle)
       equal(call?.request, {
         volume_id: handle,
         node_id: `${node}-id`,
         volume_capability: capabilityOf(each),
         ...(each.readOnly === true && { readonly: true }),
-        ...(secrets !== undefined && { secrets }),
+        ...secrets,
         ...(each.context !== undefined && { volume_context: each.context }),
       })
       const now = await getVolume(t, pv)
       equal(now.spec, made.spec)
-      equal(now.metadata?.finalizers, [finalizerOf(plugin.driver)])
+      equal(now.metadata?.finalizers, [finalizerOf(name)])
       await detachAndWait(t, va)
       const last = driver.callsOf('ControllerUnpublishVolume').at(-1)
       equal(last?.request['volume_id'], handle)
     }
     const metrics = await sidecar.metrics()
     const publish = `${METHOD}PublishVolume`
-    ok((metrics.value(CSI, { method_name: publish, migrated: 'true' }) ?? 0) >= plugin.volumes.length)
+    ok((metrics.value(CSI, { method_name: publish, migrated: 'true' }) ?? 0) >= volumes.length)
     equal(metrics.value(CSI, { method_name: publish, migrated: 'false' }), undefined)
     equal(ofUnknown(metrics), [])
   })
 
-  resizer(`the resizer translates ${plugin.name} volumes for the call and writes the new size into them`, async (t) => {
-    const driver = await t.driver({ name: plugin.driver, controller: ['EXPAND_VOLUME'] })
-    const secrets = await secretOf(t, plugin)
+  resizer(`the resizer translates volumes of ${name} for the call and writes the new size into them`, async (t) => {
+    const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
+    const secrets = await secretsOf(t, volumes)
     const at = await scene(t, { driver })
-    for (const [index, each] of plugin.volumes.entries()) {
+    for (const [index, each] of volumes.entries()) {
       const suffix = `-${index}`
       const accessModes = each.spec.accessModes ?? ['ReadWriteOnce']
-      const claim = { accessModes, metadata: { annotations: { [RESIZER]: plugin.driver } } }
-      const { pv } = await grown(t, { suffix, claim, pv: inTree(t, each, plugin.driver) })
-      const call = expands(at).find(({ request }) => request['volume_id'] === each.handle(pv))
+      const claim = { accessModes, metadata: { annotations: { [RESIZER]: name } } }
+      const { pv } = await grown(t, { suffix, claim, pv: inTree(t, each) })
+      const handle = each.handle.replace('PV', pv)
+      const call = expands(at).find(({ request }) => request['volume_id'] === handle)
       equal(call?.request, {
-        volume_id: each.handle(pv),
+        volume_id: handle,
         capacity_range: { required_bytes: String(2 * GI) },
         volume_capability: capabilityOf(each),
-        ...(secrets !== undefined && { secrets }),
+        ...secrets,
       })
       const now = await getVolume(t, pv)
       equal(now.spec?.capacity, { storage: '2Gi' })
@@ -283,15 +233,13 @@ for (const plugin of PLUGINS) {
 
 // The test runs alone, because other tests use the same driver name.
 attacher('a volume ID with 80,000 slashes fails quickly and blocks no other volume', { alone: true }, async (t) => {
-  const name = 'ebs.csi.aws.com'
-  const at = await besideDriver(t, name)
+  const at = await besideDriver(t, EBS)
   const { attacher: sidecar } = at
   for (const [suffix, volumeID] of [
     ['-bad', `aws://z/vol-1${'/'.repeat(80_000)}x`],
     ['-good', 'aws://z/vol-2'],
   ] as const) {
-    const source = { spec: { awsElasticBlockStore: { volumeID } }, what: '', handle: () => '' }
-    await attach(t, at, { suffix, pv: inTree(t, source, name) })
+    await attach(t, at, { suffix, pv: inTree(t, { driver: EBS, spec: { awsElasticBlockStore: { volumeID } } }) })
   }
   await attached(t, t.name('va-good'))
   // The originals do not shorten the error message, so the API server refuses the status.
@@ -342,7 +290,7 @@ attacher('inline volumes are already translated and count as not migrated', asyn
 })
 
 attacher('the comparison with ListVolumes completes a GCE handle from the node ID', async (t) => {
-  const name = 'pd.csi.storage.gke.io'
+  const name = GCE
   const driver = await t.driver({ name, controller: LISTS })
   const nodeId = 'projects/p1/zones/us-east1-b/instances/i1'
   const node = await t.createNode('node', { driver: name, id: nodeId })

@@ -66,30 +66,28 @@ export function nodeDriver(t: TestContext): Promise<Driver> {
   return t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
 }
 
-async function startResizer(
-  t: TestContext,
-  node: string,
-  setup: SidecarSetup & { readonly driver: Driver },
-): Promise<RunningSidecar> {
+async function startResizer(t: TestContext, node: string, setup: SidecarSetup): Promise<RunningSidecar> {
   const { args = [], ...rest } = setup
   return await t.sidecar({ ...rest, args: ['--node-deployment', ...args], env: { NODE_NAME: node } })
 }
 
 /** Creates nodes with these names, each with a driver and a running resizer. */
-async function sites(t: TestContext, ...names: readonly string[]): Promise<readonly Site[]> {
+async function sites<N extends readonly string[]>(
+  t: TestContext,
+  ...names: N
+): Promise<{ readonly [K in keyof N]: Site }> {
   const user = await userWith(t, RULES)
   await t.createClass()
-  return await Promise.all(
-    names.map(async (name): Promise<Site> => {
-      const node = t.name(name)
-      await createNode(t, node)
-      await register(t, node)
-      const driver = await nodeDriver(t)
-      const resizer = await startResizer(t, node, { driver, user })
-      await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
-      return { node, driver, resizer }
-    }),
-  )
+  const started = names.map(async (name): Promise<Site> => {
+    const node = t.name(name)
+    await createNode(t, node)
+    await register(t, node)
+    const driver = await nodeDriver(t)
+    const resizer = await startResizer(t, node, { driver, user })
+    await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
+    return { node, driver, resizer }
+  })
+  return (await Promise.all(started)) as { [K in keyof N]: Site }
 }
 
 /** Returns the node affinity that a driver with this topology writes into its volumes. */
@@ -108,10 +106,7 @@ export function boundOn(t: TestContext, nodeAffinity: NodeAffinity, parts: Bound
 
 /** Returns the handles of the expanded volumes, sorted. */
 function expanded({ driver }: Pick<Site, 'driver'>): string[] {
-  return driver
-    .callsOf('ControllerExpandVolume')
-    .map(({ request }) => String(request['volume_id']))
-    .sort()
+  return driver.fieldsOf('ControllerExpandVolume', 'volume_id').map(String).sort()
 }
 
 /** Recreates the PersistentVolume of a claim with another node affinity. */
@@ -133,18 +128,17 @@ const FOR_MISTAKES_MS = 2_500
 
 test('three instances expand 300 claims once each, by the driver of the right node', { within: 180_000 }, async (t) => {
   const [a, b, c] = await sites(t, 'a', 'b', 'c')
-  if (!a || !b || !c) throw new Error('three sites')
-  const made: { readonly site: typeof a; readonly bound: Bound }[] = []
+  const made: { readonly site: Site; readonly bound: Bound }[] = []
   for (const site of [a, b, c]) {
     await inParallel(AT_A_TIME, Array(CLAIMS_OF_EACH).keys(), async (index) => {
       made.push({ site, bound: await boundOn(t, onNodes(t, site.node), { suffix: `-${site.node}-${index}` }) })
     })
   }
   const askAll = (size: string): Promise<void> => inParallel(AT_A_TIME, made, ({ bound }) => ask(t, size, bound.pvc))
-  const untilDone = async (size: string, of: readonly (typeof a)[]): Promise<void> => {
+  const untilDone = async (size: string, of: readonly Site[]): Promise<void> => {
     for (const { site, bound } of made) if (of.includes(site)) await resized(t, size, bound.pvc)
   }
-  const handles = ({ node }: typeof a, times: number): string[] =>
+  const handles = ({ node }: Site, times: number): string[] =>
     made
       .filter(({ site }) => site.node === node)
       .flatMap(({ bound }) => Array.from({ length: times }, () => `${bound.pv}-handle`))
@@ -175,7 +169,6 @@ test('three instances expand 300 claims once each, by the driver of the right no
 
 test('an instance takes over a volume that is recreated on its node', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
-  if (!a || !b) throw new Error('two sites')
   const made = await boundOn(t, onNodes(t, a.node))
   for (const size of ['2Gi', '3Gi']) {
     await ask(t, size)
@@ -192,7 +185,6 @@ test('an instance takes over a volume that is recreated on its node', async (t) 
 
 test('an instance expands a claim whose volume moves to its node, although the claim does not change', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
-  if (!a || !b) throw new Error('two sites')
   a.driver.on('ControllerExpandVolume', { code: 14, message: 'this node is broken' })
   const made = await boundOn(t, onNodes(t, a.node))
   await ask(t, '2Gi')
@@ -205,7 +197,6 @@ test('an instance expands a claim whose volume moves to its node, although the c
 test('a VolumeAttributesClass is applied by the driver on the node of the volume', async (t) => {
   t.requires('volumeattributesclasses')
   const [a, b] = await sites(t, 'a', 'b')
-  if (!a || !b) throw new Error('two sites')
   await createTier(t, 'gold')
   await boundOn(t, onNodes(t, b.node))
   await modify(t, 'gold')
@@ -215,7 +206,6 @@ test('a VolumeAttributesClass is applied by the driver on the node of the volume
 
 test('a volume that is not bound to one node is not expanded, and each instance logs it once', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
-  if (!a || !b) throw new Error('two sites')
   const left = 'Volume is left alone'
   const everywhere = await boundOn(t, undefined, { suffix: '-everywhere' })
   const zone = await boundOn(t, selecting(zoneKey(t), 'east'), { suffix: '-zone' })
@@ -246,7 +236,6 @@ test('a volume that is not bound to one node is not expanded, and each instance 
 
 test('an instance follows the labels of its Node', async (t) => {
   const [a] = await sites(t, 'a')
-  if (!a) throw new Error('a site')
   const label = (value: string | null): Promise<unknown> =>
     t.api.merge(NODES, { name: a.node }, { metadata: { labels: { [nodeKey(t)]: value } } })
   await label(null)
@@ -307,7 +296,7 @@ starts('the resizer waits until the CSINode contains its driver, logs one line, 
   equal((await resizer.http('/livez')).code, 200)
   await register(t, node)
   await resized(t, '2Gi')
-  equal((await resizer.http('/readyz')).code, 200)
+  await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
   equal(resizer.linesWith('Waiting for the node of this process').length, 1)
 })
 

@@ -258,14 +258,12 @@ test('retries for a failing topology are not faster than back-off and polls', { 
 })
 
 test('creations and deletions of volumes refresh the capacity of their topology', async (t) => {
-  const { driver } = await ready(t, {
-    prepare: (each) =>
-      each.on('CreateVolume', ({ request }, nth) =>
-        nth === 0
-          ? { code: 13, message: 'broken' }
-          : { reply: { volume: createdVolume(request, { accessibleTopology: [{ segments: { zone: 'z2' } }] }) } },
-      ),
-  })
+  const { driver } = await ready(t)
+  driver.on('CreateVolume', ({ request }, nth) =>
+    nth === 0
+      ? { code: 13, message: 'broken' }
+      : { reply: { volume: createdVolume(request, { accessibleTopology: [{ segments: { zone: 'z2' } }] }) } },
+  )
   await published(t, 'class z1 1Gi, class z2 1Gi')
   await pause(700)
   const since = asked(driver).length

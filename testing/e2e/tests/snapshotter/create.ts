@@ -1,12 +1,12 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { SECRETS } from '@csi-sidecars/kube-types'
+import { SECRETS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import { secret } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 import {
   CREATED_NANOSECONDS,
   createClass,
@@ -16,11 +16,14 @@ import {
   createGroupClass,
   eventsOf,
   failed,
+  getContent,
+  gone,
   groupReady,
   groupSnapshot,
   groupTaken,
   listed,
   ready,
+  remove,
   removed,
   SNAPSHOT,
   scene,
@@ -53,10 +56,8 @@ test('a snapshot takes three writes and one call', { only: 'ours' }, async (t) =
 })
 
 test('a snapshot that is not ready is polled without a write', { only: 'ours' }, async (t) => {
-  const at = await scene(t, {
-    args: ['--retry-interval-start=100ms'],
-    prepare: (driver) => driver.on('CreateSnapshot', (_, nth) => snapshot({ readyToUse: nth >= 3 })),
-  })
+  const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
+  at.driver.on('CreateSnapshot', (_, nth) => snapshot({ readyToUse: nth >= 3 }))
   await taken(t)
   equal(wire(at), [
     ...['mark', 'CreateSnapshot', 'status', 'unmark'],
@@ -68,8 +69,8 @@ test('a lasting failure is reported once for each of its two reasons, in the sta
   await createClass(t)
   const { driver, snapshotter } = await scene(t, {
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
-    prepare: (each) => each.on('CreateSnapshot', INTERNAL),
   })
+  driver.on('CreateSnapshot', INTERNAL)
   await createContent(t)
   const error = 'failed to take snapshot of the volume vol-1: "rpc error: code = Internal desc = no"'
   await failed(t, `Failed to check and update snapshot content: ${error}`)
@@ -255,4 +256,81 @@ speed('one hundred snapshots are ready within seconds with default flags', async
   // The machine of the tests is shared. docs/benchmarks.md has the figures of an idle machine.
   ok(seconds < 20, `${seconds} s`)
   ok(snapshotCalls(driver).length === MANY)
+})
+
+const deletion = testsOf('snapshotter', 'delete')
+
+deletion('the deletion of a content deletes its snapshot', async (t) => {
+  const at = await scene(t)
+  await taken(t)
+  await removed(t)
+  equal(at.driver.requestsOf('DeleteSnapshot'), [{ snapshot_id: 'snap-1' }])
+  equal(wire(at).slice(-3), ['DeleteSnapshot', 'status', 'release'])
+})
+
+deletion('a snapshot with the policy Retain stays', async (t) => {
+  const { driver } = await scene(t)
+  await taken(t, { spec: { deletionPolicy: 'Retain' } })
+  await removed(t)
+  equal(driver.callsOf('DeleteSnapshot'), [])
+})
+
+deletion(
+  'an unbound pre-provisioned snapshot is deleted without the annotation of the snapshot-controller',
+  async (t) => {
+    const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
+    await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
+    await ready(t)
+    await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
+    await gone(t)
+    equal(driver.callsOf('DeleteSnapshot').length, 1)
+  },
+)
+
+deletion(
+  'sixteen contents that are deleted during their creation lose their snapshots',
+  { only: 'ours' },
+  async (t) => {
+    const { driver } = await scene(t, { args: ['--worker-threads=16'] })
+    driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
+    await createClass(t)
+    const names: string[] = []
+    for (let index = 0; index < 16; index += 1) {
+      const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
+      names.push(await createContent(t, { what: `c${index}`, spec: { volumeSnapshotRef } }))
+    }
+    await eventually('all calls', () => driver.callsOf('CreateSnapshot').length === 16)
+    for (const name of names) await remove(t, name)
+    for (const name of names) await gone(t, name)
+    equal(driver.callsOf('DeleteSnapshot').length, 16)
+  },
+)
+
+deletion('no snapshot is left if the finalizers are removed during the creation', { only: 'ours' }, async (t) => {
+  const { driver } = await scene(t)
+  driver.on('CreateSnapshot', snapshot({}, { after: 1_500 }))
+  await createClass(t)
+  const name = await createContent(t)
+  await eventually('the call', () => driver.callsOf('CreateSnapshot').length === 1)
+  await t.strip(VOLUME_SNAPSHOT_CONTENTS, { name })
+  await eventually('the deletion', () => driver.callsOf('DeleteSnapshot').length === 1)
+  equal(
+    snapshotCalls(driver).map(({ method }) => method),
+    ['CreateSnapshot', 'DeleteSnapshot'],
+  )
+})
+
+deletion('an uncertain creation blocks the deletion until it has ended', async (t) => {
+  const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
+  driver.on('CreateSnapshot', { code: 10, message: 'pending' })
+  await createClass(t)
+  await createContent(t)
+  await eventually('the call', () => driver.callsOf('CreateSnapshot').length >= 1)
+  await remove(t)
+  await pause(500)
+  ok((await getContent(t)) !== undefined)
+  equal(driver.callsOf('DeleteSnapshot'), [])
+  driver.on('CreateSnapshot', { code: 3, message: 'no' })
+  await gone(t)
+  equal(driver.callsOf('DeleteSnapshot'), [])
 })

@@ -22,6 +22,7 @@ import {
   eventsOf,
   GROUP,
   GROUP_NAME,
+  getContent,
   gone,
   groupTaken,
   isMarked,
@@ -379,11 +380,8 @@ const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted
 
 failing('keeps the annotation only after codes that leave the creation running', async (t) => {
   await createClass(t)
-  await scene(t, {
-    args: ONCE,
-    prepare: (driver) =>
-      driver.on('CreateSnapshot', ({ request }) => ({ code: Number(request['source_volume_id']), message: 'no' })),
-  })
+  const { driver } = await scene(t, { args: ONCE })
+  driver.on('CreateSnapshot', ({ request }) => ({ code: Number(request['source_volume_id']), message: 'no' }))
   const names = await Promise.all(
     CODES.map((_, index) =>
       createContent(t, { what: `c${index + 1}`, spec: { source: { volumeHandle: String(index + 1) } } }),
@@ -409,15 +407,12 @@ failing('sends the event although the status cannot be written', async (t) => {
 
 failing('keeps the error until the snapshot is ready', async (t) => {
   await createClass(t)
-  const { driver } = await scene(t, {
-    args: ['--retry-interval-start=200ms', '--retry-interval-max=200ms'],
-    prepare: (each) =>
-      each.on('CreateSnapshot', (_, nth) => (nth === 0 ? INTERNAL : snapshot({ readyToUse: nth > 3 }))),
-  })
+  const { driver } = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=200ms'] })
+  driver.on('CreateSnapshot', (_, nth) => (nth === 0 ? INTERNAL : snapshot({ readyToUse: nth > 3 })))
   await createContent(t)
   await eventually('a snapshot that is not ready', () => driver.callsOf('CreateSnapshot').length >= 3)
   const content = await eventually('its handle', async () => {
-    const found = await t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
+    const found = await getContent(t)
     return found?.status?.snapshotHandle === 'snap-1' && found
   })
   if (content.status?.readyToUse === false) ok(content.status.error?.message !== undefined)
@@ -491,10 +486,8 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
 const EMPTY_GROUP = { groupSnapshotId: 'group-1', snapshots: [], creationTime: undefined, readyToUse: true }
 
 deleting('reports a group without snapshots, and tries again', async (t) => {
-  const at = await scene(t, {
-    ...QUICK,
-    prepare: (driver) => driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } }),
-  })
+  const at = await scene(t, { ...QUICK })
+  at.driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
   await groupTaken(t)
   const name = t.name('group')
   await remove(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
