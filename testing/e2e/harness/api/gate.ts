@@ -155,6 +155,11 @@ export class Gate {
     return this.requests.filter(({ resource }) => resources.includes(resource))
   }
 
+  /** Returns the paths of the requests that the API server has forbidden. */
+  forbidden(): string[] {
+    return this.requests.flatMap(({ code, path }) => (code === 403 ? [path] : []))
+  }
+
   /** Returns the writes to these resources in the order of arrival. Default: all resources except Leases and events. */
   writes(...resources: readonly string[]): WireRequest[] {
     return this.requests.filter(

@@ -100,10 +100,7 @@ export async function explained(
 export function onlyReads(t: TestContext, user: User): void {
   const verbs = t.cluster.auditOf([user]).map((line) => verbOf(JSON.parse(line)))
   equal(verbs.length > 0, true)
-  equal(
-    verbs.filter((verb) => verb !== 'get' && verb !== 'list'),
-    [],
-  )
+  for (const verb of verbs) match(verb ?? '', /^(get|list)$/)
 }
 
 /** Returns the verb of an audit entry. Entries of a real API server have `verb`, entries of the emulator `method`. */
