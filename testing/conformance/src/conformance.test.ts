@@ -1,7 +1,7 @@
 import { startApiServer } from '@csi-sidecars/emulator'
 import { expect, test } from '@jest/globals'
-import { CONFORMANCE_CASES } from './cases.ts'
 import { compare, DIFFERENCES, readRecorded } from './compare.ts'
+import { CONFORMANCE_CASES } from './index.ts'
 import { runConformance } from './run.ts'
 
 test('the emulator answers every request as kube-apiserver did', async () => {

@@ -10,7 +10,7 @@ import { leaseName, type Subject } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { attached, detachAndWait } from '../attacher/scene.ts'
-import { boundOn, createNode, nodeDriver, onNodes, register } from '../node-deployment/owners.ts'
+import { boundOn, createSite, nodeDriver, onNodes } from '../node-deployment/owners.ts'
 import { claimRef, provision, setPhase, deleted as volumeDeleted } from '../provisioner/scene.ts'
 import { ask, grown, resized } from '../resizer/scene.ts'
 import { files } from '../secure/tls.ts'
@@ -92,9 +92,7 @@ resizerTest(
   'the rendered arguments and rights are sufficient for a resizer on a node, without a Lease',
   DRIVERLESS,
   async (t) => {
-    const node = t.name('a')
-    await createNode(t, node)
-    await register(t, node)
+    const node = await createSite(t)
     const driver = await nodeDriver(t)
     await t.createClass()
     const values = {
@@ -162,8 +160,7 @@ provisionerTest(
   async (t) => {
     await installCrds(t)
     await t.createClass()
-    await createNode(t, t.name('a'))
-    await register(t, t.name('a'))
+    await createSite(t)
     const namespace = t.name('storage')
     const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', 'GET_CAPACITY'], topology: true })
     driver.on('GetCapacity', { reply: { availableCapacity: 1024n } })

@@ -49,17 +49,21 @@ const nodeKey = (t: TestContext): string => `${t.driverName}/node`
 const zoneKey = (t: TestContext): string => `${t.driverName}/zone`
 
 /** Creates a Node with the labels of the driver's topology: the node's name, and a zone that all nodes share. */
-export async function createNode(
-  t: TestContext,
-  node: string,
-  labels?: Readonly<Record<string, string>>,
-): Promise<void> {
+async function createNode(t: TestContext, node: string, labels?: Readonly<Record<string, string>>): Promise<void> {
   const topology = labels ?? { [nodeKey(t)]: node, [zoneKey(t)]: 'east' }
   await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: node, labels: { ...topology } } })
 }
 
-export async function register(t: TestContext, node: string): Promise<void> {
+async function register(t: TestContext, node: string): Promise<void> {
   await t.create(CSI_NODES, csiNode(node, { [t.driverName]: node }, [nodeKey(t), zoneKey(t)]))
+}
+
+/** Creates a Node and registers the driver on it. Returns its name. */
+export async function createSite(t: TestContext, what = 'a'): Promise<string> {
+  const node = t.name(what)
+  await createNode(t, node)
+  await register(t, node)
+  return node
 }
 
 export function nodeDriver(t: TestContext): Promise<Driver> {
@@ -79,9 +83,7 @@ async function sites<N extends readonly string[]>(
   const user = await userWith(t, RULES)
   await t.createClass()
   const started = names.map(async (name): Promise<Site> => {
-    const node = t.name(name)
-    await createNode(t, node)
-    await register(t, node)
+    const node = await createSite(t, name)
     const driver = await nodeDriver(t)
     const resizer = await startResizer(t, node, { driver, user })
     await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
@@ -256,9 +258,7 @@ for (const [plural, group] of [
   ['csinodes', 'storage.k8s.io'],
 ] as const) {
   starts(`without the right to watch ${plural}, the resizer logs it and works once it is granted`, async (t) => {
-    const node = t.name('a')
-    await createNode(t, node)
-    await register(t, node)
+    const node = await createSite(t)
     const user = await userWith(
       t,
       RULES.filter(({ resources }) => !resources.includes(plural)),
@@ -309,9 +309,7 @@ starts('SIGTERM ends a resizer that waits for the CSINode', async (t) => {
 })
 
 starts('--node-name overrides NODE_NAME', async (t) => {
-  const node = t.name('a')
-  await createNode(t, node)
-  await register(t, node)
+  const node = await createSite(t)
   const setup = { driver: await nodeDriver(t), user: await userWith(t, RULES), args: [`--node-name=${node}`] }
   const resizer = await startResizer(t, 'another', setup)
   await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
@@ -350,9 +348,8 @@ memory(
     within: 300_000,
   },
   async (t) => {
-    const [node, other] = [t.name('a'), t.name('b')]
-    await createNode(t, node)
-    await register(t, node)
+    const node = await createSite(t)
+    const other = t.name('b')
     await t.createClass()
     const setup = { driver: await nodeDriver(t), user: await userWith(t, RULES) }
     const settled = async (): Promise<number> => {

@@ -91,6 +91,10 @@ async function finalizersOf(t: TestContext, what = 'snap'): Promise<readonly str
 const unprotected = (t: TestContext, what?: string): Promise<true> =>
   eventually('no finalizer', async () => !(await finalizersOf(t, what)).includes(SNAPSHOT_FINALIZER))
 
+/** Returns the text of an event about a source that cannot be used. */
+const unusable = (kind: 'VolumeSnapshot' | 'PersistentVolumeClaim', name: string, why: string): string =>
+  `error getting handle for DataSource Type ${kind} by Name ${name}: ${why}`
+
 /** Asserts that the claim has an event with exactly this message, and that CreateVolume was not called. */
 async function refused(t: TestContext, message: string, suffix = ''): Promise<void> {
   const event = await claimEvent(t, message, suffix)
@@ -152,8 +156,7 @@ test('an event of the claim names the reason why its snapshot cannot be restored
     await createClaim(t, { suffix: `-${index}`, spec: { ...restoring(t, what), ...spec } })
     const names = { SNAP: snapshot, CLAIM: claimRef(t, `-${index}`).name, CLASS: t.name('class') }
     const text = why.replaceAll(/SNAP|CLAIM|CLASS/g, (name) => names[name as keyof typeof names])
-    const prefix = `error getting handle for DataSource Type VolumeSnapshot by Name ${snapshot}: `
-    await refused(t, `${prefix}${text}`, `-${index}`)
+    await refused(t, unusable('VolumeSnapshot', snapshot, text), `-${index}`)
     equal(await finalizersOf(t, what), [])
   }
 })
@@ -163,7 +166,7 @@ test('a missing snapshot and a wrong API group of a snapshot cause events', asyn
   const name = t.name('none')
   await createClaim(t, { spec: restoring(t, 'none') })
   const missing = `error getting snapshot ${name} from api server: volumesnapshots.${GROUP} "${name}" not found`
-  await refused(t, `error getting handle for DataSource Type VolumeSnapshot by Name ${name}: ${missing}`)
+  await refused(t, unusable('VolumeSnapshot', name, missing))
   const apiGroup = 'other.example.com'
   await createClaim(t, { suffix: '-group', spec: { dataSource: { apiGroup, kind: 'VolumeSnapshot', name } } })
   // The server drops sources of unknown kinds from `dataSource`.
@@ -193,8 +196,7 @@ test('a snapshot in deletion is restored only if the restore had begun', async (
   }
   await createClaim(t, { suffix: '-new', spec: restoring(t, 'new') })
   const name = t.name('new')
-  const prefix = `error getting handle for DataSource Type VolumeSnapshot by Name ${name}: `
-  await refused(t, `${prefix}snapshot ${name} is being deleted`, '-new')
+  await refused(t, unusable('VolumeSnapshot', name, `snapshot ${name} is being deleted`), '-new')
   await provision(t, { suffix: '-begun', spec: restoring(t, 'begun') })
   await unprotected(t, 'begun')
 })
@@ -345,7 +347,7 @@ test('an event of the claim names the reason why its source cannot be cloned', a
     await createOriginal(t, { ...original, suffix })
     await createClaim(t, { suffix: `-${index}`, spec: { ...cloning(t, suffix), ...spec } })
     const { name } = claimRef(t, suffix)
-    const text = `error getting handle for DataSource Type PersistentVolumeClaim by Name ${name}: ${why.replaceAll('NAME', name)}`
+    const text = unusable('PersistentVolumeClaim', name, why.replaceAll('NAME', name))
     const { message } = await claimEvent(t, text, `-${index}`)
     ok(why.endsWith('{Pending') ? message?.startsWith(text) : message === text)
     equal(driver.callsOf('CreateVolume').length, 0)
@@ -356,16 +358,15 @@ test('a missing source claim and a source claim in deletion cause events', async
   await ready(t)
   await createClaim(t, { spec: cloning(t) })
   const { name } = claimRef(t, '-source')
-  const prefix = `error getting handle for DataSource Type PersistentVolumeClaim by Name ${name}: `
   const missing = `error getting PVC ${name} (namespace "${t.namespace}") from api server: persistentvolumeclaim "${name}" not found`
-  await refused(t, `${prefix}${missing}`)
+  await refused(t, unusable('PersistentVolumeClaim', name, missing))
   await createOriginal(t, { suffix: '-gone' })
   const gone = claimRef(t, '-gone')
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, gone, { metadata: { finalizers: [HELD] } })
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, gone)
   await createClaim(t, { suffix: '-late', spec: cloning(t, '-gone') })
-  const text = `error getting handle for DataSource Type PersistentVolumeClaim by Name ${gone.name}: `
-  await refused(t, `${text}the PVC DataSource ${gone.name} is currently being deleted`, '-late')
+  const why = `the PVC DataSource ${gone.name} is currently being deleted`
+  await refused(t, unusable('PersistentVolumeClaim', gone.name, why), '-late')
 })
 
 test('a deleted source claim is released once no clone is pending', async (t) => {

@@ -101,9 +101,8 @@ async function storingDriver(t: TestContext): Promise<{ readonly driver: Driver;
 }
 
 function sourceOf(source: unknown): object | undefined {
-  if (typeof source !== 'object' || source === null) return undefined
-  const id: unknown = Reflect.get(Object(Reflect.get(source, 'snapshot')), 'snapshot_id')
-  return { type: { case: 'snapshot', value: { snapshotId: String(id) } } }
+  if (source == null) return undefined
+  return { type: { case: 'snapshot', value: { snapshotId: sourceText(source) } } }
 }
 
 /** Starts the cluster's controllers and our sidecars. */
