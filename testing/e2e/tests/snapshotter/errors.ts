@@ -33,7 +33,6 @@ import {
   remove,
   removed,
   type Scene,
-  type SceneSetup,
   SNAPSHOT,
   scene,
   secretAnnotations,
@@ -57,7 +56,7 @@ interface Failure {
   readonly parameters?: Readonly<Record<string, string>>
   readonly noClass?: true
   readonly parts?: (t: TestContext) => ContentParts
-  readonly setup?: Omit<SceneSetup, 'args'> & { readonly args?: readonly string[] }
+  readonly args?: readonly string[]
   /** Injects the fault after the start of the sidecar. */
   readonly begun?: (at: Scene) => void
   /** Returns the expected error text, which follows the text of the phase. */
@@ -169,7 +168,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     says: taking('"rpc error: code = Internal desc = no \\"way\\"\\n"'),
   },
   'a driver that does not answer in time': {
-    setup: { args: ['--timeout=1s'] },
+    args: ['--timeout=1s'],
     begun: ({ driver }) => driver.on('CreateSnapshot', 'hang'),
     says: taking('"rpc error: code = DeadlineExceeded desc = context deadline exceeded"'),
     marked: true,
@@ -252,7 +251,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   'a Secret of a member that does not exist': {
     of: 'member',
     // The Go original notices the handles only at its next retry.
-    setup: { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] },
+    args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
     parts: withSecret(SNAPSHOT, 'none'),
     says: (name) =>
       `failed to get credentials from annotation for snapshot content ${name}: cannot get credentials for snapshot content "${name}"`,
@@ -347,11 +346,11 @@ const FAILURES: Readonly<Record<string, Failure>> = {
 
 const failing = testsOf('snapshotter', 'failure')
 
-for (const [what, { of = 'content', parameters, setup = {}, says, marked, ...failure }] of Object.entries(FAILURES)) {
+for (const [what, { of = 'content', parameters, args = [], says, marked, ...failure }] of Object.entries(FAILURES)) {
   failing(`reports ${what}`, async (t) => {
     if (failure.noClass === undefined)
       await (isGroup(of) ? createGroupClass(t, parameters) : createClass(t, parameters))
-    const at = await scene(t, { ...setup, args: [...ONCE, ...(setup.args ?? [])] })
+    const at = await scene(t, { args: [...ONCE, ...args] })
     failure.begun?.(at)
     const name = await createOf(t, of, { what: 'object', ...failure.parts?.(t) })
     const [reason, phase] = PHASES[of]

@@ -149,25 +149,33 @@ export interface ContentParts {
   readonly spec?: object
 }
 
-/** Creates a content that asks for a snapshot. Returns its name. */
-export async function createContent(t: TestContext, parts: ContentParts = {}): Promise<string> {
-  const { what = 'content', metadata = {}, spec = {} } = parts
-  const name = t.name(what)
+interface Usual {
+  readonly what: string
+  readonly finalizer: string
+  readonly spec: object
+  readonly parts: ContentParts
+}
+
+/** Creates a content of the driver, of which `parts` change the usual fields. Returns its name. */
+async function createOf(t: TestContext, resource: Resource<KubeObject>, usual: Usual): Promise<string> {
   await installCrds(t)
-  await t.create(VOLUME_SNAPSHOT_CONTENTS, {
-    apiVersion: 'snapshot.storage.k8s.io/v1',
-    kind: 'VolumeSnapshotContent',
-    metadata: { name, finalizers: [FINALIZER], ...metadata },
-    spec: {
-      driver: t.driverName,
-      deletionPolicy: 'Delete',
-      volumeSnapshotClassName: t.name('class'),
-      source: { volumeHandle: 'vol-1' },
-      volumeSnapshotRef: { namespace: 'default', name: 'snap', uid: UID },
-      ...spec,
-    },
-  })
+  const { parts } = usual
+  const name = t.name(parts.what ?? usual.what)
+  const head = { apiVersion: `${resource.group}/v1`, kind: resource.kind }
+  const metadata = { name, finalizers: [usual.finalizer], ...parts.metadata }
+  const spec = { driver: t.driverName, deletionPolicy: 'Delete', ...usual.spec, ...parts.spec }
+  await t.create(resource, { ...head, metadata, spec } as KubeObject)
   return name
+}
+
+/** Creates a content that asks for a snapshot. Returns its name. */
+export function createContent(t: TestContext, parts: ContentParts = {}): Promise<string> {
+  const spec = {
+    volumeSnapshotClassName: t.name('class'),
+    source: { volumeHandle: 'vol-1' },
+    volumeSnapshotRef: { namespace: 'default', name: 'snap', uid: UID },
+  }
+  return createOf(t, VOLUME_SNAPSHOT_CONTENTS, { what: 'content', finalizer: FINALIZER, spec, parts })
 }
 
 /** Creates a content for a pre-provisioned snapshot. Returns its name. */
@@ -205,26 +213,13 @@ export function snapshotSource(t: TestContext, what: string) {
   return { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: t.name(what) }
 }
 
-export async function createGroup(
-  t: TestContext,
-  { what = 'group', metadata = {}, spec = {} }: ContentParts = {},
-): Promise<string> {
-  const name = t.name(what)
-  await installCrds(t)
-  await t.create(VOLUME_GROUP_SNAPSHOT_CONTENTS, {
-    apiVersion: 'groupsnapshot.storage.k8s.io/v1',
-    kind: 'VolumeGroupSnapshotContent',
-    metadata: { name, finalizers: [GROUP_FINALIZER], ...metadata },
-    spec: {
-      driver: t.driverName,
-      deletionPolicy: 'Delete',
-      volumeGroupSnapshotClassName: t.name('class'),
-      source: { volumeHandles: ['vol-1', 'vol-2'] },
-      volumeGroupSnapshotRef: { namespace: 'default', name: 'group', uid: UID },
-      ...spec,
-    },
-  })
-  return name
+export function createGroup(t: TestContext, parts: ContentParts = {}): Promise<string> {
+  const spec = {
+    volumeGroupSnapshotClassName: t.name('class'),
+    source: { volumeHandles: ['vol-1', 'vol-2'] },
+    volumeGroupSnapshotRef: { namespace: 'default', name: 'group', uid: UID },
+  }
+  return createOf(t, VOLUME_GROUP_SNAPSHOT_CONTENTS, { what: 'group', finalizer: GROUP_FINALIZER, spec, parts })
 }
 
 /** Creates a group content for pre-provisioned snapshots. Returns its name. */
@@ -255,19 +250,19 @@ export function getContent(t: TestContext, name = t.name('content')): Promise<Vo
   return t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name })
 }
 
-/** Waits until the snapshot is ready and no creation is under way. */
-export async function ready(t: TestContext, name = t.name('content')): Promise<VolumeSnapshotContent> {
-  return await eventually(`${name} is ready`, async () => {
-    const content = await getContent(t, name)
-    return content?.status?.readyToUse === true && !isMarked(content) && content
-  })
+type Content = VolumeSnapshotContent | VolumeGroupSnapshotContent
+
+/** Waits until a snapshot is ready and no creation is under way. */
+function readyOf<C extends Content>(t: TestContext, resource: Resource<C>, name: string): Promise<C> {
+  return t.api.until(resource, { name }, (content) => content.status?.readyToUse === true && !isMarked(content))
 }
 
-export async function groupReady(t: TestContext, name = t.name('group')): Promise<VolumeGroupSnapshotContent> {
-  return await eventually(`${name} is ready`, async () => {
-    const group = await t.api.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name })
-    return group?.status?.readyToUse === true && !isMarked(group) && group
-  })
+export function ready(t: TestContext, name = t.name('content')): Promise<VolumeSnapshotContent> {
+  return readyOf(t, VOLUME_SNAPSHOT_CONTENTS, name)
+}
+
+export function groupReady(t: TestContext, name = t.name('group')): Promise<VolumeGroupSnapshotContent> {
+  return readyOf(t, VOLUME_GROUP_SNAPSHOT_CONTENTS, name)
 }
 
 /** Creates a class and a content, and waits until the snapshot is ready. */
