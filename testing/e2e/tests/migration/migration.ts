@@ -27,7 +27,7 @@ interface InTreeVolume {
   readonly annotations?: Readonly<Record<string, string>>
   /** True if two annotations of the volume refer to a Secret. */
   readonly secret?: true
-  /** The expected volume handle. Some plugins include the name of the volume, for which PV stands. */
+  /** The expected volume handle. PV means the name of the volume, which some plugins include. */
   readonly handle: string
   readonly context?: Readonly<Record<string, string>>
   readonly fsType?: string
