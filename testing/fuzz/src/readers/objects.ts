@@ -12,7 +12,7 @@ import {
   VOLUME_ATTRIBUTES_CLASS_MESSAGE,
 } from '@csi-sidecars/kube-types'
 import { attempt, type BytesReader, field } from '../reader.ts'
-import { volumeMessage } from './watch.ts'
+import { volumeMessage } from './api-server.ts'
 
 const MESSAGES = [
   PERSISTENT_VOLUME_MESSAGE,
