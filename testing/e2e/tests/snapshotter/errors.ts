@@ -466,7 +466,9 @@ async function deletionFailed(t: TestContext, event: string, calls = 0): Promise
 
 for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS)) {
   for (const group of ['', 'Group'] as const) {
-    deleting(`reports ${what}${group && ' for a group'}, and tries again`, async (t) => {
+    const snapshot = group ? 'group snapshot' : 'snapshot'
+
+    deleting(`reports ${what} in the deletion of a ${snapshot}, and tries again`, async (t) => {
       const at = await scene(t, QUICK)
       const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
       const { metadata } = await (group ? groupTaken(t) : taken(t))
@@ -476,7 +478,7 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
       await remove(t, name, resource)
       if (calls === 0) await at.snapshotter.line('could not sync', {})
       else await gone(t, name, resource)
-      const event = `${group}SnapshotDeleteError: ${message(group ? 'group snapshot' : 'snapshot')}`
+      const event = `${group}SnapshotDeleteError: ${message(snapshot)}`
       await deletionFailed(t, event, calls)
     })
   }
