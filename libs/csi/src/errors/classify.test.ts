@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { classify } from './classify.ts'
 import { CODES, codeNameOf, RpcError } from './rpc-error.ts'
 
-// Tests of upstream and of users rely on these codes.
+// The codes after which the operation may still run. Tests of upstream and of users rely on them.
 const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable'])
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
