@@ -6,7 +6,7 @@ const MAX = 9223372036854775807n
 
 describe('Quantity', () => {
   it.each<[text: string, canonical: string, bytes: bigint]>([
-    // The family of suffixes is kept.
+    // A quantity keeps its family of suffixes, for example Ki, Mi, Gi.
     ['1Gi', '1Gi', 1073741824n],
     ['1024Mi', '1Gi', 1073741824n],
     ['1536Mi', '1536Mi', 1610612736n],
@@ -41,14 +41,14 @@ describe('Quantity', () => {
     ['0Gi', '0', 0n],
     ['-0', '0', 0n],
     ['0e5', '0', 0n],
-    // These numbers do not fit into an int64.
+    // The numbers below do not fit into an int64.
     ['8Ei', '9223372036854775807', MAX],
     ['-8Ei', '-9223372036854775807', -MAX],
     ['10E', '10E', MAX],
     ['1e30', '1e30', MAX],
     ['1000E', '1000E', MAX],
     ['1e2000000000', '100e1999999998', MAX],
-    // Upstream considers these texts canonical, so they are kept.
+    // Upstream considers the texts below canonical, so they are kept.
     ['1.500', '1.500', 2n],
     ['1.500k', '1.500k', 1500n],
     ['+1Gi', '+1Gi', 1073741824n],
