@@ -75,7 +75,7 @@ describe('the certificate', () => {
 })
 
 describe('the handshake', () => {
-  /** Returns the protocol and the cipher that a client with these options gets, or the error code. */
+  /** Returns the protocol and the cipher that a client with the given TLS options gets, or the error code. */
   function offer(port: number, options: object): Promise<string> {
     return new Promise((resolve) => {
       const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () => {
