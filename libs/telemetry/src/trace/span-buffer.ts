@@ -39,7 +39,7 @@ export class SpanBuffer {
   #waiting: Span[] = []
   #sending: Promise<void> | undefined
   #cancelTimer: Cancel | undefined
-  /** True if the last attempt has failed. */
+  /** True if the last attempt to send spans has failed. */
   #failing = false
   /** True if a failure was logged, so that the recovery is logged too. */
   #reported = false
