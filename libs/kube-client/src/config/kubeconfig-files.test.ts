@@ -44,7 +44,7 @@ describe('a context', () => {
     expect(await load([path], 'b')).toMatchObject({ origin: 'https://b:1', namespace: undefined })
   })
 
-  test('the error for a missing context contains its name', async () => {
+  test('the error for a missing context of a kubeconfig contains its name', async () => {
     await expect(load([file('one', one)], 'c')).rejects.toThrow('context was not found for specified context: c')
   })
 })

@@ -82,13 +82,13 @@ export class Transport {
     return this.#refusals.limits
   }
 
-  /** Resolves with the body of a success. Throws the error of a refusal. */
+  /** Sends a request. Resolves with the body of the answer. Throws the error of a refusal. */
   async send(request: ApiRequest): Promise<string> {
     const { body } = await this.fetch(request)
     return body.toString('utf8')
   }
 
-  /** Resolves with a success. Throws the error of a refusal. */
+  /** Sends a request. Resolves with the answer. Throws the error of a refusal. */
   async fetch(request: ApiRequest): Promise<ApiAnswer> {
     const call = new ApiCall(request, this.#lanes[request.options?.lane ?? 'work'])
     const { tracer } = this.#options
