@@ -66,7 +66,7 @@ test.each<[string, Partial<PendingWork>]>([
   expect(said()).toEqual([])
 })
 
-test('with an interval of 0 the log shows stuck objects, but no queues', async () => {
+test('the log shows stuck objects, but no queues, if the interval for queues is 0', async () => {
   begin(0)
   pending = [work('a', { stuck: true })]
   await clock.advance(60_000)
