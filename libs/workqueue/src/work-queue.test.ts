@@ -150,18 +150,18 @@ describe('WorkQueue', () => {
 })
 
 describe('limiter', () => {
-  test('the limiter doubles the wait of a key with each failure, up to its limit', () => {
+  test('the back-off limiter doubles the wait of a key with each failure, up to its limit', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     expect([1, 2, 3, 4, 5].map(() => limiter.when('a'))).toEqual([1000, 2000, 4000, 5000, 5000])
   })
 
-  test('the limiter counts the failures of each key separately', () => {
+  test('the back-off limiter counts the failures of each key separately', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     limiter.when('a')
     expect([limiter.when('b'), limiter.when('a'), limiter.when('c')]).toEqual([1000, 2000, 1000])
   })
 
-  test('the limiter starts with the shortest wait again once a key has succeeded', () => {
+  test('the back-off limiter starts with the shortest wait again once a key has succeeded', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     limiter.when('a')
     limiter.when('a')
@@ -170,14 +170,14 @@ describe('limiter', () => {
     expect(limiter.when('a')).toBe(1000)
   })
 
-  test('the limiter lists the keys that have failed', () => {
+  test('the back-off limiter lists the keys that have failed', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     for (const key of ['a', 'b', 'a', 'c']) limiter.when(key)
     limiter.forget('b')
     expect([...limiter.failed()]).toEqual(['a', 'c'])
   })
 
-  test('the limiter keeps the wait of a key that fails for ever at the limit', () => {
+  test('the back-off limiter keeps the wait of a key that fails for ever at the limit', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
     for (let failure = 0; failure < 3000; failure += 1) limiter.when('a')
     expect(limiter.when('a')).toBe(300_000)
