@@ -23,7 +23,7 @@ describe('a label selector', () => {
       false,
     ],
   ]
-  it.each(rows)('matchesLabels evaluates %s', (_, selector, matches) => {
+  it.each(rows)('`matchesLabels` evaluates %s', (_, selector, matches) => {
     expect(matchesLabels(selector, LABELS)).toBe(matches)
   })
 })
@@ -49,7 +49,7 @@ describe('a node affinity', () => {
     ],
     ['Lt', { nodeSelectorTerms: [{ matchExpressions: [{ key: 'size', operator: 'Lt', values: ['9'] }] }] }, false],
   ]
-  it.each(rows)('matchesNode evaluates %s', (_, required, matches) => {
+  it.each(rows)('`matchesNode` evaluates %s', (_, required, matches) => {
     expect(matchesNode(required, node)).toBe(matches)
   })
 })

@@ -129,7 +129,7 @@ describe('a pod that is not scheduled', () => {
       steps: ['node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'],
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('a pod that is not scheduled $name', (row) => {
     expect(decide(row.view)).toEqual(row.steps)
   })
 })
@@ -201,7 +201,7 @@ describe('a claim with delayed binding', () => {
       steps: ["0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."],
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('a claim with delayed binding $name', (row) => {
     expect(decide(row.view)).toEqual(row.steps)
   })
 })
