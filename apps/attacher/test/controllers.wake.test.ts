@@ -124,7 +124,7 @@ describe('attach that waits', () => {
 
   it('an attach runs after a detach from another node that ended while an earlier try failed', async () => {
     await refusedForOtherNode()
-    // The next try must add a finalizer, and the API server is busy.
+    // The next try must add our finalizer again, and the API server refuses that once.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
     await scenario.deliver()
     await scenario.answer('patch volumeattachments/own.n1', apiError(500, 'InternalError', 'etcd is away'))

@@ -19,7 +19,7 @@ describe("one PersistentVolume's finalizer", () => {
   it("the model of a PersistentVolume's finalizer reaches no stuck state", () => {
     const explored = explore(volumeModel())
     expect(explored.problem).toBeUndefined()
-    // docs/testing.md contains the same number.
+    // docs/testing.md contains the same number of states.
     expect(explored.states).toBe(5_743)
   })
 
