@@ -111,7 +111,7 @@ export interface LastCall {
   readonly who: string
   readonly method: string
   readonly at: number
-  /** Undefined while the call runs. */
+  /** The duration of the call. Undefined while the call runs. */
   readonly tookMs?: number
   readonly code?: string
   readonly message?: string
