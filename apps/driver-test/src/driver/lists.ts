@@ -61,7 +61,7 @@ const GONE_MS = 60_000
 const GONE_LOOK_MS = 1_000
 
 /**
- * Repeats `look` until it returns no objects or the time is over. Returns its last list of objects. Undefined if it
+ * Repeats `look` until `look` returns no objects or the time is over. Returns its last list of objects. Undefined if it
  * never returned a list.
  */
 export async function leftAtLast(
