@@ -28,7 +28,7 @@ async function first(match: object, count = 1): Promise<Cluster['driver']['calls
   return (await cluster.driver.log.until(match, { count })).at(-1)
 }
 
-describe('the flags of the attacher', () => {
+describe('flags', () => {
   it('`--default-fstype` sets the file system type of a publish', async () => {
     start('--default-fstype=xfs')
     expect((await first(PUBLISH))?.request).toMatchObject({

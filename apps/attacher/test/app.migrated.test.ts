@@ -94,7 +94,7 @@ function inTree({ source, metadata = {} }: Pick<Row, 'source' | 'metadata'>, nam
 const run = ({ kubeconfig, driver }: Cluster, signal: AbortSignal): Promise<void> =>
   runAttacher({ kubeconfig, socket: driver.socket }, signal)
 
-describe('an in-tree volume', () => {
+describe('migration', () => {
   it.each(ROWS)('an in-tree volume is attached and detached by its translation: $name', async ({ sent, ...row }) => {
     const { volumeId, volumeContext, secrets = {} } = sent
     const steps: Step[] = [

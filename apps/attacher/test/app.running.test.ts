@@ -37,7 +37,7 @@ async function failed(name: string): Promise<string | undefined> {
   return found?.status?.attachError?.message
 }
 
-describe('a running attacher', () => {
+describe('attacher', () => {
   it('the attacher attaches at once when the driver registers on the node', async () => {
     start(...LONG_RETRIES)
     cluster.add(attachment('1', 'node-2'))

@@ -21,7 +21,7 @@ const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>
   ['a listing never shows that an error is outdated', { hasStaleError: () => false }],
 ]
 
-describe('one attachment with its volume and node', () => {
+describe('attachment model', () => {
   it.each(MODELS)(
     'the model of one attachment reaches no stuck state: $name',
     ({ states, ...options }) => {

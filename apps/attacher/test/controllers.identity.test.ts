@@ -24,7 +24,7 @@ function stripAndDelete(): void {
   scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'own.n1' })
 }
 
-describe('attachment that is deleted during a call', () => {
+describe('recreated attachment', () => {
   it.each([
     { name: 'shows the deletion', seen: true },
     { name: 'does not show the deletion yet', seen: false },
@@ -132,7 +132,7 @@ describe('attachment that is deleted during a call', () => {
   })
 })
 
-describe('volume that is recreated before it has our finalizer', () => {
+describe('recreated volume', () => {
   it('an attach of a recreated volume publishes with the current handle', async () => {
     scenario.createAttachment('own', 'n1', false)
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
@@ -146,7 +146,7 @@ describe('volume that is recreated before it has our finalizer', () => {
   })
 })
 
-describe('attach of a volume that is deleted, but still in the cache', () => {
+describe('deleted volume', () => {
   async function seeVolumes(): Promise<void> {
     scenario.running.deliver(PERSISTENT_VOLUMES)
     await scenario.settle()
@@ -191,7 +191,7 @@ describe('attach of a volume that is deleted, but still in the cache', () => {
   })
 })
 
-describe('detach from a node whose ID has changed', () => {
+describe('node ID', () => {
   beforeEach(async () => {
     await scenario.answerAtOnce()
     await scenario.create('own')

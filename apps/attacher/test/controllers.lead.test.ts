@@ -6,7 +6,7 @@ import { AttacherScenario } from '../src/testing/model/scenario.ts'
 const PUBLISH = 'call publish vol-own n1-id'
 const STATUS = 'patch volumeattachments/own.n1/status'
 
-describe('the attacher, if it is stopped', () => {
+describe('stop', () => {
   it('a stopped attacher lets a running attach end, stores its result, and starts no other run', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
@@ -46,7 +46,7 @@ describe('the attacher, if it is stopped', () => {
   })
 })
 
-describe('the attacher, if it loses the lease', () => {
+describe('lost lease', () => {
   it('the attacher cancels a running call when it loses the lease, and writes nothing', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
@@ -123,7 +123,7 @@ describe('concurrent calls', () => {
   })
 })
 
-describe('comparison with ListVolumes', () => {
+describe('ListVolumes', () => {
   it('the attacher publishes an attached volume again if two listings of the driver lack it', async () => {
     const scenario = await AttacherScenario.begin({ lists: true })
     await scenario.answer('call list')

@@ -94,7 +94,7 @@ describe('attach', () => {
   })
 })
 
-describe('detach whose PersistentVolume is gone', () => {
+describe('lost volume', () => {
   it('a detach without its PersistentVolume blocks until the PersistentVolume is created again', async () => {
     await attached()
     await lose()

@@ -32,7 +32,7 @@ async function refusedForOtherNode(): Promise<void> {
   await failedWith('rpc error: code = FailedPrecondition desc = attached elsewhere')
 }
 
-describe('attach that waits', () => {
+describe('attach', () => {
   it.each([
     { name: 'the node', present: false, message: 'csinode.storage.k8s.io "n1" not found' },
     { name: 'the driver on the node', present: true, message: 'CSINode n1 does not contain driver csi.example.com' },
@@ -195,7 +195,7 @@ describe('detach', () => {
   })
 })
 
-describe('attachment that is recreated under its name', () => {
+describe('recreated attachment', () => {
   /** Answers the status patch of a failed attach, which has not added our finalizer to the attachment. */
   async function fail(): Promise<void> {
     await scenario.answer(STATUS)
@@ -238,7 +238,7 @@ describe('attachment that is recreated under its name', () => {
   })
 })
 
-describe('answer with RetryInfo', () => {
+describe('RetryInfo', () => {
   it('an answer with `RetryInfo` delays the next call as the driver asks', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }))

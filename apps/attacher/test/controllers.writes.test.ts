@@ -17,7 +17,7 @@ beforeEach(async () => {
   scenario = await AttacherScenario.begin()
 })
 
-describe('writes of the attacher', () => {
+describe('own writes', () => {
   it("the attacher writes three times for a volume's first attach, twice for the next, once for a detach", async () => {
     await scenario.answerAtOnce()
     await scenario.create('shared', 'n1')
@@ -98,7 +98,7 @@ describe('writes of the attacher', () => {
   })
 })
 
-describe('change of another writer during a run', () => {
+describe('other writers', () => {
   const FOREIGN = 'example.com/other'
   const no = new RpcError(CODES.Internal, 'no')
 

@@ -34,7 +34,7 @@ const SOUND: readonly Stored[] = [
 const CAUSE =
   'external-attacher of csi.example.com has been waiting 3m12s for driver csi.example.com to register on node node-1'
 
-describe('kubectl csi explain', () => {
+describe('explain', () => {
   it.each([
     ['va', 'va-1', `VolumeAttachment va-1: ${CAUSE}.`],
     ['pv', 'pv-1', `PersistentVolume pv-1: ${CAUSE} (VolumeAttachment va-1).`],
@@ -47,7 +47,7 @@ describe('kubectl csi explain', () => {
     expect(new Set(server.requests.entries.map(({ method }) => method))).toEqual(new Set(['GET']))
   })
 
-  it('`kubectl csi explain` shows the evidence, the advice of docs/operations.md, the certainty, and the unseen objects', async () => {
+  it('`kubectl csi explain` shows the evidence, the advice of docs/operations.md, the certainty, and unread objects', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('va', 'va-1'))
     expect(text.split('\n\n').map((part) => part.split('\n')[0])).toEqual([
       `VolumeAttachment va-1: ${CAUSE}.`,
@@ -180,7 +180,7 @@ describe('kubectl csi explain', () => {
   })
 })
 
-describe('kubectl csi stuck', () => {
+describe('stuck', () => {
   const refusedPod: readonly Stored[] = [
     [NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-9' } } as KubeObject],
     [PODS, pod('late', { metadata: { uid: 'uid-late', creationTimestamp: ago(60) }, status: { phase: 'Pending' } })],

@@ -10,7 +10,7 @@ const program = combine('csi-sidecars', { byDefault: [], onRequest: [livenesspro
 const run = (args: readonly string[], options: Parameters<typeof runInProcess>[2] = {}): Promise<Ended> =>
   runInProcess(program, ['--controllers=livenessprobe', ...args], options)
 
-describe('flags of the livenessprobe', () => {
+describe('flags', () => {
   it.each([
     ['--health-port=1', 'Only one of `--health-port` and `--http-endpoint` can be explicitly set'],
     ['--metrics-address=:1', 'Only one of `--metrics-address` and `--http-endpoint` can be explicitly set'],
@@ -37,7 +37,7 @@ describe('flags of the livenessprobe', () => {
   })
 })
 
-describe('start of the livenessprobe', () => {
+describe('start', () => {
   it('the livenessprobe reads the name of the driver once, listens, and ends after SIGTERM', async () => {
     await using cluster = await startCluster()
     const stop = new AbortController()

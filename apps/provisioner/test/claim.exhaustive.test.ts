@@ -118,7 +118,7 @@ const COMBINED = [
   'the request conflicts, or the driver continues the call',
 ]
 
-describe.each([true, false])('one claim and its volume, with finalizeClaims %s', (finalizeClaims) => {
+describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
   it('the provisioner creates and deletes the volume of a claim without disturbances', async () => {
     const answered = await live([], { finalizeClaims })
     const marks = finalizeClaims ? ['get persistentvolumeclaims', 'replace persistentvolumeclaims'] : []

@@ -101,7 +101,7 @@ async function run(steps: readonly Step[], finalizeClaims: boolean): Promise<voi
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 150)
 const steps = fc.array(step, { minLength: 10, maxLength: 60, size: 'max' })
 
-describe('random steps and faults', () => {
+describe('random model', () => {
   it('after random steps, the provisioner with --finalize-claims has provided each claim and leaked no volume', async () => {
     await fc.assert(
       fc.asyncProperty(steps, (each) => run(each, true)),

@@ -129,7 +129,7 @@ describe('start', () => {
   })
 })
 
-describe('modification whose class is missing', () => {
+describe('missing class', () => {
   const want = (name: string): void => {
     cluster.api.update(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, (claim) => ({
       ...claim,
@@ -167,7 +167,7 @@ describe('modification whose class is missing', () => {
   })
 })
 
-describe('end of the process', () => {
+describe('stop', () => {
   it('a resizer that is stopped waits for a running call and saves its result', async () => {
     await begin()
     const hold = cluster.driver.faults.hold({ method: 'ControllerExpandVolume' })

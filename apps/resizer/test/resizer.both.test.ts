@@ -33,7 +33,7 @@ const conflicts = (): readonly unknown[] => fixture.cluster.requests.filter(({ v
 const calledAt = (name: string): readonly number[] =>
   fixture.driver.calls.flatMap(({ method, at }) => (method === name ? [at] : []))
 
-describe('edit of size and class', () => {
+describe('both controllers', () => {
   it('an edit of size and class causes three writes for each controller, without a conflict', async () => {
     slowServer(5)
     await edit()

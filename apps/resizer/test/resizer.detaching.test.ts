@@ -42,7 +42,7 @@ beforeEach(async () => {
   await fixture.request('2Gi')
 })
 
-describe('expansion of an attached volume whose last pod has ended', () => {
+describe('detaching volume', () => {
   it('an expansion starts again with the shortest back-off when the last pod ends, and retries often for six minutes', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)

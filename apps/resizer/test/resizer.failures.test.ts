@@ -43,7 +43,7 @@ it('a process that has lost the lead records no events for late responses', asyn
   expect(fixture.takeEvents()).toEqual([])
 })
 
-describe('refusals by the driver', () => {
+describe('driver refusals', () => {
   it.each<CodeName>(['InvalidArgument', 'OutOfRange', 'NotFound'])(
     '%s from ControllerExpandVolume makes the size infeasible',
     async (code) => {
@@ -190,7 +190,7 @@ describe('refusals by the driver', () => {
   })
 })
 
-describe('size that is too small', () => {
+describe('small sizes', () => {
   it.each([
     [0n, '0'],
     [2n ** 30n, '1Gi'],
@@ -213,7 +213,7 @@ describe('size that is too small', () => {
   })
 })
 
-describe('patches that the API server refuses', () => {
+describe('refused patches', () => {
   const refuse = (what: string, error: Error, times = 1): void => {
     let left = times
     fixture.cluster.before = (request) => {

@@ -55,7 +55,7 @@ function duringFirstCall(what: () => void): void {
   }
 }
 
-describe('volume that is recreated during its expansion', () => {
+describe('expansion', () => {
   it('a volume that is recreated during its expansion is expanded at once', async () => {
     let callsBeforeWrite: number | undefined
     duringFirstCall(replaceVolume)
@@ -86,7 +86,7 @@ describe('volume that is recreated during its expansion', () => {
   })
 })
 
-describe('volume that is recreated during its modification', () => {
+describe('modification', () => {
   it('a volume that is recreated during its modification is modified at once', async () => {
     duringFirstCall(replaceVolume)
     await want('gold')
@@ -155,7 +155,7 @@ describe('recreated claim', () => {
   })
 })
 
-describe('NotFound for a cached object', () => {
+describe('NotFound', () => {
   const oneNotFound = (which: string, after: number): void => {
     let left = 1
     fixture.cluster.before = ({ what, verb }) => {

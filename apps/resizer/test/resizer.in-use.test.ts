@@ -41,7 +41,7 @@ async function changePod(change: Partial<Pod> | undefined, name = 'web'): Promis
   await fixture.clock.settle()
 }
 
-describe('driver that expands volumes in use', () => {
+describe('online expansion', () => {
   it('the resizer sends no requests about pods if the driver expands volumes in use', async () => {
     await fixture.request('2Gi')
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
@@ -49,7 +49,7 @@ describe('driver that expands volumes in use', () => {
   })
 })
 
-describe('refusal to expand a volume in use', () => {
+describe('refusal', () => {
   beforeEach(async () => {
     fixture.driver.expand = refusing
     await fixture.request('2Gi')
@@ -184,7 +184,7 @@ describe('refusal to expand a volume in use', () => {
   })
 })
 
-describe('claim in use', () => {
+describe('used claims', () => {
   it('a claim counts as used by a pod with an ephemeral volume', async () => {
     const ephemeral = { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } }
     const owner = { metadata: { namespace: NAMESPACE, name: 'job' }, spec: { containers: [], volumes: [ephemeral] } }
@@ -224,7 +224,7 @@ describe('claim in use', () => {
   })
 })
 
-describe('pods that cannot be read', () => {
+describe('unreadable pods', () => {
   it('the resizer calls the driver at each retry if pods may not be read', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
@@ -261,7 +261,7 @@ describe('pods that cannot be read', () => {
   })
 })
 
-describe('hundred waiting claims and two thousand pods', () => {
+describe('many claims', () => {
   it('for 100 waiting claims and 2,000 pods, the resizer sends one list in an hour, and continues its watch', async () => {
     fixture = new ResizerFixture()
     for (let index = 0; index < 100; index += 1) {

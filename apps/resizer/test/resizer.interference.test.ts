@@ -19,7 +19,7 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-describe('expansion whose claim another writer changes', () => {
+describe('changed claim', () => {
   const label = (): void => {
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       metadata: { labels: { now: String(fixture.wire.length) } },
@@ -137,7 +137,7 @@ describe('expansion whose claim another writer changes', () => {
   })
 })
 
-describe('expansion whose driver disconnects', () => {
+describe('lost driver', () => {
   it('an expansion whose driver disconnects records no error of the call, and repeats it after the reconnect', async () => {
     fixture.driver.expand = (call) => {
       fixture.driver.lose()
@@ -163,7 +163,7 @@ describe('expansion whose driver disconnects', () => {
   })
 })
 
-describe('expansion whose process ends', () => {
+describe('ended process', () => {
   it('an expansion writes nothing if the process ends during the call', async () => {
     let abandon = (_: unknown): void => undefined
     fixture.driver.expand = () =>
@@ -180,7 +180,7 @@ describe('expansion whose process ends', () => {
   })
 })
 
-describe('expansion without its volume', () => {
+describe('missing volume', () => {
   it('an expansion whose volume is missing waits until the volume is created', async () => {
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
@@ -195,7 +195,7 @@ describe('expansion without its volume', () => {
   })
 })
 
-describe('expansion whose volume an administrator edits', () => {
+describe('edited volume', () => {
   const editVolume = (storage: string): void => {
     fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { capacity: { storage } } })
   }

@@ -41,7 +41,7 @@ const condition = (type: string, message: string, reason?: string) => ({
   message,
 })
 
-describe('refusals by the driver', () => {
+describe('driver refusals', () => {
   const text = (code: string) => `rpc error: code = ${code} desc = it went wrong`
 
   it('`InvalidArgument` from ControllerModifyVolume means that the class is infeasible', async () => {
@@ -207,7 +207,7 @@ describe('refusals by the driver', () => {
   })
 })
 
-describe('withdrawn request for a class', () => {
+describe('withdrawn request', () => {
   it('only removes the condition if the modification has failed for good', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
@@ -243,7 +243,7 @@ describe('withdrawn request for a class', () => {
   })
 })
 
-describe('modification that another process has begun', () => {
+describe('earlier process', () => {
   const begun: ClaimParts = { wantedClass: 'silver', status: { modifyVolumeStatus: modifying('InProgress', 'gold') } }
 
   it('a modification that another process has begun continues before any other modification begins', async () => {

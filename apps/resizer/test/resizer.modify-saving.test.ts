@@ -21,7 +21,7 @@ async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
 
 const want = (name: string | null): Promise<void> => wantClass(fixture, name)
 
-describe('patches that the API server refuses', () => {
+describe('refused patches', () => {
   it.each([
     [
       VOLUME,
@@ -64,7 +64,7 @@ describe('patches that the API server refuses', () => {
   })
 })
 
-describe('write without an answer', () => {
+describe('lost answer', () => {
   it('a modification whose write got no answer reads the claim before the next call, and retries a failed read', async () => {
     await begin()
     fixture.driver.modify = (call) => {
@@ -91,7 +91,7 @@ describe('write without an answer', () => {
   })
 })
 
-describe('claim that another writer changes', () => {
+describe('changed claim', () => {
   it('a modification whose claim another writer changes reads the claim once more and records no event', async () => {
     await begin()
     fixture.driver.modify = (call) => {
@@ -105,7 +105,7 @@ describe('claim that another writer changes', () => {
   })
 })
 
-describe('driver that disconnects during the call', () => {
+describe('lost driver', () => {
   it('a modification whose driver disconnects records no error, and repeats the call with the same class', async () => {
     await begin()
     fixture.driver.modify = (call) => {
@@ -139,7 +139,7 @@ describe('driver that disconnects during the call', () => {
   })
 })
 
-describe('modification without its volume', () => {
+describe('missing volume', () => {
   it('a modification whose volume is missing waits until the volume is created', async () => {
     await begin({ wantedClass: 'gold' })
     await fixture.kill()

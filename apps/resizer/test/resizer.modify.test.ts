@@ -37,7 +37,7 @@ const condition = (type: string, message: string, reason?: string) => ({
   message,
 })
 
-describe('claim that requests a class', () => {
+describe('modification', () => {
   beforeEach(async () => {
     await begin()
     await want('gold')
@@ -97,7 +97,7 @@ describe('claim that requests a class', () => {
   })
 })
 
-describe('request of a modification', () => {
+describe('request', () => {
   it('ControllerModifyVolume contains the names of claim and volume with `--extra-modify-metadata`', async () => {
     await begin({ wantedClass: 'gold' }, {}, { settings: { extraMetadata: true } })
     expect(fixture.driver.calls[0]?.request).toMatchObject({
@@ -157,7 +157,7 @@ describe('request of a modification', () => {
   })
 })
 
-describe('claims that must not be modified', () => {
+describe('other volumes', () => {
   it.each<[what: string, parts: ClaimParts, volumeParts: VolumeParts]>([
     ["another driver's volume", {}, { driver: 'other.example.com' }],
     ['an in-tree volume', {}, { spec: { csi: undefined, nfs: { server: 's', path: '/' } } }],
@@ -216,7 +216,7 @@ describe('missing class', () => {
   })
 })
 
-describe('class of another driver', () => {
+describe('foreign class', () => {
   it('a class of another driver is applied, and one event records this for all retries', async () => {
     fixture = await beginModify()
     fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })

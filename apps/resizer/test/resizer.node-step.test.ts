@@ -33,7 +33,7 @@ async function nodeFinishes(size: string): Promise<void> {
 
 const preResize = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations?.[PRE_RESIZE]
 
-describe('expansion that the kubelet must finish', () => {
+describe('node step', () => {
   it('an expansion that the kubelet must finish makes no further CSI call while the kubelet works', async () => {
     await begin()
     await fixture.request('2Gi')
@@ -106,7 +106,7 @@ describe('expansion that the kubelet must finish', () => {
   })
 })
 
-describe('annotation with the old size of a volume', () => {
+describe('old size', () => {
   it("the annotation with the old size disappears from another driver's volume too", async () => {
     await begin(
       {},
@@ -136,7 +136,7 @@ describe('annotation with the old size of a volume', () => {
   })
 })
 
-describe('annotation with the old size and late caches', () => {
+describe('late caches', () => {
   it('the annotation with the old size disappears even if the cache shows it only after the kubelet has finished', async () => {
     await begin()
     fixture.caches.volumes.lagging = true
@@ -164,7 +164,7 @@ describe('annotation with the old size and late caches', () => {
   })
 })
 
-describe('driver that expands on nodes only', () => {
+describe('node-only driver', () => {
   it('an expansion on nodes only makes no CSI call, and writes the size in the notation of the request', async () => {
     await begin({ expands: 'node' })
     await fixture.request('2G')

@@ -50,7 +50,7 @@ async function expandWith({
   return fixture
 }
 
-describe('request of an expansion', () => {
+describe('request', () => {
   const mounted = (fsType: string, mountFlags: string[]) => ({
     $case: 'mount',
     value: { fsType, mountFlags, volumeMountGroup: '' },
@@ -133,7 +133,7 @@ describe('request of an expansion', () => {
   })
 })
 
-describe('request that cannot be built', () => {
+describe('impossible requests', () => {
   const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
 
   it.each<[what: string, given: Given, why: string]>([

@@ -17,7 +17,7 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-describe('expansion that the driver finishes', () => {
+describe('expansion', () => {
   beforeEach(() => fixture.request('2Gi'))
 
   it('an expansion patches the claim, calls the driver, and patches volume and claim', () => {
@@ -84,7 +84,7 @@ describe('expansion that the driver finishes', () => {
   })
 })
 
-describe('expansion that the kubelet must finish', () => {
+describe('node step', () => {
   beforeEach(async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     await fixture.request('2Gi')

@@ -46,7 +46,7 @@ const CLASS_VOLUME: Unwatched<ResizerVolume> = {
 }
 
 /** Explores all states of the exhaustive models, and records the fields that their functions read. */
-describe('the fields that a decision reads', () => {
+describe('watched fields', () => {
   it('an event starts a run for each field that a size decision reads, or a reason is listed', () => {
     const reads = { claim: new Set<string>(), volume: new Set<string>() }
     const watched = { claim: new Set<string>(), volume: new Set<string>() }

@@ -92,7 +92,7 @@ async function live(disturbances: readonly Disturbance[], { lags = false } = {})
 const STEPS = Array.from({ length: REMOVED_AT + 8 }, (_, index) => index)
 const ALL = Object.keys(DISTURBANCES)
 
-describe('life of one content', () => {
+describe('one content', () => {
   it('a snapshot is created and deleted if nothing disturbs the snapshotter', async () => {
     expect(CONTENTS).toContain('a')
     // The answers are for annotation, CreateSnapshot, status, annotation, DeleteSnapshot, status and finalizer.

@@ -1,5 +1,5 @@
 export interface ShrinkOptions {
-  /** The most shorter lists of steps that are tried. */
+  /** The largest number of shorter lists of steps to try. */
   readonly tries: number
   /** The number of shorter lists of steps that run at the same time. */
   readonly concurrency?: number

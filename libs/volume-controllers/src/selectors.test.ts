@@ -3,7 +3,7 @@ import { matchesLabels, matchesNode } from './selectors.ts'
 
 const LABELS = { disk: 'ssd', size: '10' }
 
-describe('a label selector', () => {
+describe('matchesLabels', () => {
   const rows: [string, Parameters<typeof matchesLabels>[0], boolean][] = [
     ['no selector', undefined, true],
     ['an empty selector', {}, true],
@@ -28,7 +28,7 @@ describe('a label selector', () => {
   })
 })
 
-describe('a node affinity', () => {
+describe('matchesNode', () => {
   const node = { name: 'node-1', labels: LABELS }
   const ssd = { key: 'disk', operator: 'In', values: ['ssd'] }
   const hdd = { key: 'disk', operator: 'In', values: ['hdd'] }

@@ -3,7 +3,7 @@ import { attachmentName, csiVolumeOf, ephemeralHandle, uniqueVolumeName } from '
 
 const volume = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
 
-describe('names of volumes', () => {
+describe('volume names', () => {
   it('a unique volume name leads back to its driver and handle', () => {
     const name = uniqueVolumeName(volume)
     expect(name).toBe('kubernetes.io/csi/csi.example.com^vol-1')

@@ -47,7 +47,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(done)
   })
 
-  describe('during a CSI call for the attachment', () => {
+  describe('running calls', () => {
     /** Starts a CSI call for the attachment. The returned function ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ describe('compareForever', () => {
       }
     }
 
-    it('a listing ignores an attachment whose CSI call began before the listing', async () => {
+    it('the comparison ignores an attachment whose CSI call began before the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       begin('va1')
       void fixture.start({ confirmations: 1 })
@@ -67,7 +67,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('a listing ignores an attachment whose CSI call ended during the listing', async () => {
+    it('the comparison ignores an attachment whose CSI call ended during the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       const earlier = begin('va1')
       const gate = Promise.withResolvers<ListVolumesResponse>()
@@ -112,7 +112,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('a listing ignores an attachment that changed during the listing', async () => {
+  it('the comparison ignores an attachment that changed during the listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
       confirmations: 1,
@@ -125,7 +125,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('a listing ignores an attachment that changed while its volume was read', async () => {
+  it('the comparison ignores an attachment that changed while its volume was read', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
       confirmations: 1,

@@ -76,7 +76,7 @@ describe('FailureSeriesTable', () => {
   })
 })
 
-describe('more failing objects than events', () => {
+describe('full table', () => {
   const three = (tries: number): PendingWork[] => ['a', 'b', 'c'].map((name) => work(name, { tries }))
 
   it('`FailureSeriesTable` chooses each failing object in turn, the oldest first', () => {
@@ -101,7 +101,7 @@ describe('more failing objects than events', () => {
   })
 })
 
-describe('after a recovery', () => {
+describe('recovery', () => {
   it('`FailureSeriesTable` removes the chosen event of an object that recovers', () => {
     const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
     table.take(work('a'))

@@ -89,7 +89,7 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 
 const WORDS = 'Volume pv on node n: failed to attach: no'
 
-describe('an attach that keeps failing', () => {
+describe('attach', () => {
   it('a failing attach causes one event about the attachment and one about the claim, whose counts increase later', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
@@ -140,7 +140,7 @@ describe('an attach that keeps failing', () => {
   })
 })
 
-describe('a detach', () => {
+describe('detach', () => {
   it.each<[string, Partial<PendingWork>, string]>([
     ['fails', {}, 'VolumeDetachFailed x3: Volume unclaimed on node n: failed to detach: no'],
     [
@@ -155,7 +155,7 @@ describe('a detach', () => {
   })
 })
 
-describe('ten thousand failures', () => {
+describe('rate', () => {
   it('ten thousand failures cause five events a second, and a metric counts the skipped events', async () => {
     pending = Array.from({ length: 10_000 }, (_, index) => work(`${index}`))
     const written = (): number => requests.filter((each) => each.startsWith('create')).length
@@ -170,7 +170,7 @@ describe('ten thousand failures', () => {
   })
 })
 
-describe('an event that the API server refuses', () => {
+describe('refusals', () => {
   const refused = apiError(403, 'Forbidden', 'events is forbidden')
 
   it('a refused event causes one warning, and no events for ten minutes, even if the lease changes', async () => {

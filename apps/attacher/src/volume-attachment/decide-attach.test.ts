@@ -183,7 +183,7 @@ describe('decideAttach', () => {
   })
 })
 
-describe('steps of decideAttach', () => {
+describe('attach steps', () => {
   it('the steps of an attach contain the volume, the secret, the node ID and the finalizer', () => {
     const ref = { controllerPublishSecretRef: { name: 's', namespace: 'n' } }
     const pv = volume({ csi: csi(ref) }, { finalizers: [] })
@@ -205,7 +205,7 @@ describe('steps of decideAttach', () => {
   })
 })
 
-describe('the publish request of decideAttach', () => {
+describe('publish request', () => {
   const requestOf = (change: Partial<AttachmentView>): unknown => {
     const step = decideAttach(view(change)).at(-1)
     return step?.do === 'publish' ? step.request : step

@@ -196,7 +196,7 @@ describe('decideDetach', () => {
   })
 })
 
-describe('the node ID of decideDetach', () => {
+describe('node ID', () => {
   const published = (nodeId: string, volumeId = 'handle-1'): Publication => ({
     volume: volumeId,
     nodeName: 'node1',

@@ -81,7 +81,7 @@ describe('detach', () => {
   })
 })
 
-describe('detach without a PersistentVolume', () => {
+describe('lost volume', () => {
   const remembered = { handle: 'handle-1', uid: 'pv1-uid' }
   const gone: AttachmentView = view({
     va: withFinalizer({ key: 'va1', uid: 'va1-uid', deleting: true, attached: true, remembered }),
@@ -137,7 +137,7 @@ function noteRemoval({ memory, clock }: ReconcileFixture): void {
   memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
 }
 
-describe('run over an attached attachment', () => {
+describe('keep', () => {
   let fixture: ReconcileFixture
   beforeEach(() => {
     fixture = new ReconcileFixture()

@@ -16,7 +16,7 @@ function publish(va: { uid: string }, nodeId = 'id', volumeId = 'h'): Publicatio
   return publication
 }
 
-describe('facts about one attachment', () => {
+describe('attachment facts', () => {
   it('`AttachmentMemory` keeps each fact until a later fact replaces it', () => {
     memory.note(VA, { listing: 'different' })
     memory.note(VA, { statusPending: true })
@@ -54,7 +54,7 @@ describe('facts about one attachment', () => {
   })
 })
 
-describe('publications without an attachment', () => {
+describe('orphaned publications', () => {
   const orphans = (): unknown[] => [memory.orphanedPublicationsOn('node1'), memory.orphanedPublication('h on id')]
   const NONE = [[], undefined]
 

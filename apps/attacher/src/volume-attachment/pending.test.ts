@@ -88,7 +88,7 @@ describe('subjectOf', () => {
   })
 })
 
-describe('the obstacle of subjectOf', () => {
+describe('obstacles', () => {
   const obstacle = (change: Partial<CachedAttachment> = {}): unknown =>
     (subject(withFinalizer({ attached: false, ...change })) as { obstacle?: string }).obstacle
   const detaching = { deleting: true, attached: true }

@@ -11,7 +11,7 @@ beforeEach(() => {
   fixture = new ReconcileFixture()
 })
 
-describe('attachment that is deleted during its run', () => {
+describe('deleted attachment', () => {
   const again = (): ReturnType<typeof va> => va({ metadata: { uid: 'later' } })
   const LEFT = 'handle-1 on node1-id'
 

@@ -167,7 +167,7 @@ describe('attach', () => {
   })
 })
 
-describe('volume that was recreated before our finalizer was on it', () => {
+describe('recreated volume', () => {
   beforeEach(() => fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } }))
 
   it.each([
@@ -212,7 +212,7 @@ it('an attach whose queue group has changed is queued again, and keeps the resul
   expect(fixture.calls).toHaveLength(1)
 })
 
-describe('call that the driver has refused', () => {
+describe('refusals', () => {
   it('a refused publish waits until we have detached the volume from another node', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
     await fixture.run()

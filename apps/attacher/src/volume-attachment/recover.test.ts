@@ -30,7 +30,7 @@ const block = (message: string, on = 'volume'): unknown => [
 const again = (source: object = {}): AttachmentView['volume'] =>
   ofPv(volume({ csi: csi(source) }, { uid: 'other-uid' }))
 
-describe('decideDetach for a missing PersistentVolume', () => {
+describe('missing volume', () => {
   it('a detach uses the annotations once the API server confirms that the PersistentVolume is gone', () => {
     expect(detach({ volume: ofPv(undefined) })).toEqual([
       { do: 'confirmLost', name: 'pv1' },
@@ -54,7 +54,7 @@ describe('decideDetach for a missing PersistentVolume', () => {
   })
 })
 
-describe('decideDetach for a recreated PersistentVolume', () => {
+describe('recreated volume', () => {
   it('a detach blocks until the recreated volume is deleted if its handle differs', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
@@ -79,7 +79,7 @@ it('a detach uses the current handle of the PersistentVolume if its UID is the r
   expect(detach({ volume: changed })).toEqual([{ ...UNPUBLISH, request }, REMOVE_FINALIZER])
 })
 
-describe('decideAttach with --recover-lost-volumes', () => {
+describe('attach', () => {
   const note = (change: Partial<AttachmentView>): unknown =>
     decideAttach(view({ settings: recovering, ...change })).find((step) => step.do === 'addFinalizer')
 

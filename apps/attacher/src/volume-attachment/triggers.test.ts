@@ -307,7 +307,7 @@ it.each([
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
-describe('causesOfVolume and causesOfNode', () => {
+describe('causes', () => {
   const node = (
     nodeId: string | undefined,
   ): { key: string; uid: string; resourceVersion: string; nodeId: string | undefined } => ({

@@ -55,7 +55,7 @@ describe('callSource', () => {
   })
 })
 
-describe('callSource for a usable volume', () => {
+describe('usable volumes', () => {
   it.each([
     { name: 'a CSI volume', volume: ofPv(volume()), migrated: false },
     { name: 'an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },

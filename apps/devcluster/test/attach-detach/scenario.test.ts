@@ -14,7 +14,7 @@ import { podOf } from '../../src/testing/cluster.ts'
 
 jest.setTimeout(20_000)
 
-describe('the attach/detach controller', () => {
+describe('attachDetachController', () => {
   it("the attach/detach controller creates the attachment that kubelet expects, and reports it in the node's status and on the pod", async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
@@ -217,7 +217,7 @@ describe('the attach/detach controller', () => {
   })
 })
 
-describe('the attach/detach controller', () => {
+describe('unmanaged node', () => {
   it('a node whose kubelet attaches gets no attach and no detach from the controller until its annotation changes', async () => {
     await using test = await attachDetachOnly()
     const annotate = (value: string): void => {

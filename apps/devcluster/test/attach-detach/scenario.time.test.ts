@@ -30,7 +30,7 @@ function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.cac
   return { clock, [Symbol.asyncDispose]: () => controllers.stopAll() }
 }
 
-describe('the attach/detach controller', () => {
+describe('time-outs', () => {
   it('the attach/detach controller detaches by force from an unhealthy node that has not unmounted the volume for six minutes', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
@@ -124,7 +124,7 @@ function lateNodes(real: Caches['nodes']) {
   }
 }
 
-describe('the attach/detach controller', () => {
+describe('late cache', () => {
   it('the attach/detach controller detaches two volumes in turn if the cache reports the release of the second one late', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)

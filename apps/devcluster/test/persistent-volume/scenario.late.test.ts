@@ -22,7 +22,7 @@ const volumeOf = (spec: Partial<PersistentVolume['spec']> = {}): PersistentVolum
 const isIn = (phase: string) => (object: { status?: { phase?: string | undefined } | undefined }) =>
   object.status?.phase === phase
 
-describe('the persistent volume controller', () => {
+describe('persistentVolumeControllers', () => {
   it('the persistent volume controller binds a claim that names the volume', async () => {
     await using test = await controllersOnly()
     const { client } = test.cluster

@@ -33,7 +33,7 @@ const isIn = (phase: string) => (object: { status?: { phase?: string | undefined
   object.status?.phase === phase
 const isBound = isIn('Bound') as (object: PersistentVolumeClaim) => boolean
 
-describe('the persistent volume controller', () => {
+describe('persistentVolumeControllers', () => {
   it('the persistent volume controller sets volumes to Available, and binds a claim to the smallest that fits', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster

@@ -51,7 +51,7 @@ describe('planOf', () => {
     ])
   })
 
-  describe('with the abilities of a driver', () => {
+  describe('driver abilities', () => {
     const planned = (change: Partial<DriverCan> = {}): ChaosAction[] => actions({ can: { ...CAN, ...change } })
 
     it('a chaos plan modifies claims if the driver supports it, sometimes with refused parameters', () => {

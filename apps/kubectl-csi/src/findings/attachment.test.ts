@@ -188,7 +188,7 @@ it.each(ROWS)(
   },
 )
 
-describe('pending work of the attacher', () => {
+describe('pending work', () => {
   const item = (more: object) =>
     byObject(
       pendingPage({
@@ -264,7 +264,7 @@ it('if several Leases have the same name, the Lease that was renewed last counts
   expect(attachmentFindings(attaching(), factsWith({ ...SOUND, leases }))).toMatchObject([{ reason: 'DriverSilent' }])
 })
 
-describe('containers in the pod of the leader', () => {
+describe('unready containers', () => {
   const crashing = pod('pod-a', {
     metadata: { namespace: 'storage' },
     status: {

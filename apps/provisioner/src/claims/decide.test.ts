@@ -104,7 +104,7 @@ describe('decideClaim', () => {
   })
 })
 
-describe('decideClaim with --finalize-claims', () => {
+describe('--finalize-claims', () => {
   const settings = { finalizeClaims: true }
 
   it('with --finalize-claims, `decideClaim` puts the finalizer on a claim before the first CSI call', () => {
@@ -117,7 +117,7 @@ describe('decideClaim with --finalize-claims', () => {
   })
 })
 
-describe('decideClaim with --node-deployment', () => {
+describe('--node-deployment', () => {
   const settings = { node: NODE }
 
   it.each<[string, State, string]>([

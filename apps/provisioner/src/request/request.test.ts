@@ -5,7 +5,7 @@ import { bytesOf, capabilitiesOf, createVolumeRequest, driverParameters, fsTypeO
 const UID = '12345678-9abc-def0-1234-56789abcdef0'
 const CLAIM = { key: 'ns/a', uid: UID, size: '1Gi' } as Claim
 
-describe('the name of a volume', () => {
+describe('volumeNameOf', () => {
   it.each<[string, string, number, string]>([
     [UID, 'pvc', -1, `pvc-${UID}`],
     [UID, 'vol', 10, 'vol-123456789a'],

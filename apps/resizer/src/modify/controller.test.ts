@@ -18,7 +18,7 @@ const updated = (
 const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 const gold = { currentVolumeAttributesClassName: 'gold' }
 
-describe('onClaim of modify', () => {
+describe('onClaim', () => {
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is new in the cache', { type: 'added', object: known() }],
     ['when the claim requests another class', updated({}, { wantedClass: 'gold' })],
@@ -72,7 +72,7 @@ describe('classChanged', () => {
   ])('`classChanged` ignores %s', (_what, event) => expect(classChanged(event)).toEqual([]))
 })
 
-describe('wasTried of modify', () => {
+describe('wasTried', () => {
   it.each([
     [undefined, false],
     ['Pending', false],

@@ -10,7 +10,7 @@ const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
  * Walks all states that the class of one claim can reach. The actors are users and a driver that fails in each way. The
  * faults are late caches, refused writes, lost responses and crashes between any two steps.
  */
-describe('the model of one claim’s class', () => {
+describe('ClassModel', () => {
   it('every reachable state leads to the requested class, and never two classes may be running', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()

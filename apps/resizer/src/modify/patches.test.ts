@@ -82,7 +82,7 @@ describe('pendingPatch', () => {
   })
 })
 
-describe('failedPatch of modify', () => {
+describe('failedPatch', () => {
   const failed = (kind: 'infeasible' | 'final' | 'uncertain', reason = 'Internal') =>
     failedPatch(
       known({ ...begun, conditions: [modifyingThen] }),
@@ -121,7 +121,7 @@ describe('failedPatch of modify', () => {
   })
 })
 
-describe('error without a message', () => {
+describe('empty message', () => {
   const silent = { kind: 'final', reason: 'NotFound', message: '' } as const
   const errorOf = (conditions: readonly object[]): unknown => {
     const claimed = known({ ...begun, conditions: [...conditions] as (typeof modifyingThen)[] })
@@ -136,7 +136,7 @@ describe('error without a message', () => {
   })
 })
 
-describe('modifiedPatch, cancelPatch and classPatch', () => {
+describe('success patches', () => {
   it('a successful modification sets the current class and removes our other fields, for any version of the claim', () => {
     const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({

@@ -11,7 +11,7 @@ import { onClaim } from './triggers.ts'
  * Each state leads to the requested size by events, back-offs and a working driver. At the end claim, volume and driver
  * agree, and no temporary state is left.
  */
-describe('the model of one claim’s size', () => {
+describe('SizeModel', () => {
   it('every reachable state leads to the requested size', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()

@@ -47,7 +47,7 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
   return seen
 }
 
-describe('a claim whose volume in use the driver has refused to expand', () => {
+describe('marks', () => {
   it('`mark` marks the UID of the claim until `unmark` is called', () => {
     expect(inUse.isMarked(data)).toBe(false)
     inUse.mark(data)
@@ -66,7 +66,7 @@ describe('a claim whose volume in use the driver has refused to expand', () => {
   })
 })
 
-describe('a claim that a pod uses', () => {
+describe('used claims', () => {
   it('`InUse` returns no pause for a claim that a pod uses, and wakes it once when the pod ends', async () => {
     run()
     expect(await inUse.isUsed(data, never)).toBe(true)
@@ -105,7 +105,7 @@ describe('a claim that a pod uses', () => {
   })
 })
 
-describe('a claim whose pods have ended', () => {
+describe('unused claims', () => {
   it('`InUse` returns pauses that double up to eight seconds, for six minutes after the last pod has ended', async () => {
     expect(await waits(5)).toEqual([1_000, 2_000, 4_000, 8_000, 8_000])
     await clock.advance(360_000 - 23_000 - 1)
@@ -156,7 +156,7 @@ describe('a claim whose pods have ended', () => {
   })
 })
 
-describe('pods that cannot be read', () => {
+describe('unreadable pods', () => {
   it('`InUse` returns no pause if pods cannot be read, so that the usual back-off applies', async () => {
     cluster.before = () => {
       throw apiError(403, 'Forbidden', 'pods is forbidden')

@@ -129,7 +129,7 @@ describe('failedPatch', () => {
   })
 })
 
-describe('nodeStepPatch and finishedPatch', () => {
+describe('success patches', () => {
   it('the patch for a pending node step records only that the kubelet must finish the expansion', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({
@@ -188,7 +188,7 @@ describe('nodeStepPatch and finishedPatch', () => {
   })
 })
 
-describe('capacityPatch and dropPreResizePatch', () => {
+describe('volume patches', () => {
   const pv = (capacity: string) => volumeProjection(DRIVER)(volume({ capacity }))
 
   it.each<[what: string, bytes: bigint, text: string]>([

@@ -39,7 +39,7 @@ const uses = async (claim: string): Promise<boolean | undefined> => (await use.p
 const takeRequests = (): readonly string[] =>
   cluster.requests.splice(0).map(({ verb, name }) => `${verb} ${name || 'all'}`)
 
-/** Asks whether pods use one claim in each of `count` namespaces. All of them are used. */
+/** Asks whether pods use one claim in each of `count` namespaces. All these claims are used. */
 async function askAbout(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     run(`ns-${index}`, 'web')
@@ -49,7 +49,7 @@ async function askAbout(count: number): Promise<void> {
   await clock.settle()
 }
 
-describe('claims of one namespace', () => {
+describe('one namespace', () => {
   it('`ClaimPodUse` sends one list and one watch for any number of questions about claims of a namespace', async () => {
     for (let index = 0; index < 50; index += 1) run('ns', `web-${index}`, `data-${index}`)
     const claims = Array.from({ length: 60 }, (_, index) => `ns/data-${index}`)
@@ -156,7 +156,7 @@ describe('claims of one namespace', () => {
   })
 })
 
-describe('claims of many namespaces', () => {
+describe('many namespaces', () => {
   it('`ClaimPodUse` sends one watch for each of the first 19 namespaces', async () => {
     await askAbout(19)
     expect(cluster.watches('pods')).toBe(19)

@@ -29,7 +29,7 @@ function run(namespace: string, name: string): void {
 
 const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
 
-/** Asks whether pods use one claim in each of `count` namespaces. All of them are used. */
+/** Asks whether pods use one claim in each of `count` namespaces. All these claims are used. */
 async function askAbout(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     run(`ns-${index}`, 'web')
@@ -38,7 +38,7 @@ async function askAbout(count: number): Promise<void> {
   await clock.settle()
 }
 
-describe('pods that cannot be read', () => {
+describe('unreadable pods', () => {
   const forbidden = (which: string) => {
     cluster.before = ({ verb }) => {
       if (verb === which) throw apiError(403, 'Forbidden', 'pods is forbidden')

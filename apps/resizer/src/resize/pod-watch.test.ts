@@ -106,7 +106,7 @@ describe('PodWatch', () => {
   })
 })
 
-describe('claim that several pods use', () => {
+describe('shared claims', () => {
   it('`PodWatch` reports a claim of several pods as unused when the last pod ends, in any order of events', async () => {
     listed = [pod('web', 'data')]
     const frames = [
@@ -131,7 +131,7 @@ describe('claim that several pods use', () => {
   })
 })
 
-describe('end of a stream', () => {
+describe('stream ends', () => {
   it.each<[EndFrame['why'], version: string | undefined, lists: number]>([
     ['closed', '105', 1],
     ['broken', '105', 1],

@@ -17,7 +17,7 @@ function updated(
 
 const resizer = { 'volume.kubernetes.io/storage-resizer': 'x' }
 
-describe('onClaim of resize', () => {
+describe('onClaim', () => {
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is new in the cache', { type: 'added', object: known() }],
     ['at each resync', updated({}, {}, 'resync')],
@@ -117,7 +117,7 @@ describe('onVolume', () => {
   )
 })
 
-describe('wasTried of resize', () => {
+describe('wasTried', () => {
   it.each([
     [undefined, false],
     ['ControllerResizeInProgress', true],

@@ -28,7 +28,7 @@ const failing =
 
 const statusOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)?.status
 
-describe('creation of a snapshot', () => {
+describe('creation', () => {
   it('the snapshotter annotates the content, calls the driver, stores the answer and removes the annotation', async () => {
     const fixture = await begin()
     expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark'])
@@ -193,7 +193,7 @@ describe('creation of a snapshot', () => {
   })
 })
 
-describe('writes that the API server refuses', () => {
+describe('refused writes', () => {
   it('the snapshotter repeats only the removal of the annotation if the API server refuses it', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('unmark', [apiError(500, 'InternalError', 'no'), apiError(500, 'InternalError', 'no')])

@@ -24,7 +24,7 @@ async function remove(fixture: Fixture, name = 'c'): Promise<void> {
 
 const contentOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
 
-describe('deletion of a content', () => {
+describe('deletion', () => {
   it('the deletion of a content deletes the snapshot, clears the status and removes the finalizer', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.takeWire()
@@ -121,7 +121,7 @@ describe('deletion of a content', () => {
   })
 })
 
-describe('content that is deleted during the creation of its snapshot', () => {
+describe('interrupted creation', () => {
   it('the snapshotter deletes the snapshot of a deleted content as soon as its creation has ended', async () => {
     const contents = Array.from({ length: 16 }, (_, index) =>
       vsc(`c${index}`, {
@@ -213,7 +213,7 @@ describe('content that is deleted during the creation of its snapshot', () => {
   })
 })
 
-describe('watch events that come late', () => {
+describe('late events', () => {
   it('late watch events do not stop the retries of a failed creation', async () => {
     const fixture = new Fixture({ settings: { retryStartMs: 200 }, objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {

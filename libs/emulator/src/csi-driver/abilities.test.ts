@@ -79,7 +79,7 @@ describe('the topology', () => {
   })
 })
 
-describe('an inline volume', () => {
+describe('inline volumes', () => {
   const volumeId = `csi-${'0'.repeat(64)}`
   const publish: NodePublishVolumeRequest = {
     volumeId,

@@ -165,7 +165,7 @@ describe('publishing', () => {
   })
 })
 
-describe('expanding and modifying', () => {
+describe('changes', () => {
   it('the emulated driver expands a volume, never shrinks it, and reports whether the node must expand it, too', () => {
     const id = create('a', 10n)
     expect(expand(id, 20n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
@@ -201,7 +201,7 @@ describe('expanding and modifying', () => {
   })
 })
 
-describe('the node service', () => {
+describe('node service', () => {
   const place = (volumeId: string, targetPath: string, mode?: Mode): unknown =>
     node.NodePublishVolume({
       volumeId,

@@ -48,7 +48,7 @@ const summary = (steps: readonly Step[]): string[] =>
     return `${step.do} ${step.node}`
   })
 
-describe('a wanted volume', () => {
+describe('attach', () => {
   const rows: { name: string; nodes: NodeView[]; steps: string[] }[] = [
     { name: 'requests an attach if a pod wants the volume', nodes: [wants()], steps: ['attach node-1'] },
     {
@@ -129,7 +129,7 @@ describe('a wanted volume', () => {
   })
 })
 
-describe('an unwanted volume', () => {
+describe('detach', () => {
   const asked = (ago: number): NodeView['actual'] => ({ state: 'attached', detachRequestedAt: NOW - ago })
   const rows: { name: string; nodes: NodeView[]; change?: Partial<VolumeView>; steps: string[] }[] = [
     { name: 'detaches a volume that no pod wants', nodes: [has()], steps: ['detach node-1'] },
@@ -192,7 +192,7 @@ describe('an unwanted volume', () => {
   })
 })
 
-describe('volume for one node', () => {
+describe('single-node volumes', () => {
   const old = has({ node: 'node-1' })
   const next = wants({ node: 'node-2' })
 
@@ -244,7 +244,7 @@ describe('volume for one node', () => {
   })
 })
 
-describe('volume for many nodes', () => {
+describe('multi-node volumes', () => {
   it('the attach/detach controller attaches a multi-node volume to all nodes that want it', () => {
     const steps = decide([holds(), wants({ node: 'node-2' }), wants({ node: 'node-3' })], { multiAttach: true })
     expect(summary(steps)).toEqual(['attach node-2', 'attach node-3'])

@@ -43,7 +43,7 @@ beforeEach(() => {
 
 const write = (): Promise<void> => list.write(NODE, NEVER)
 
-describe('volumesAttached of a node', () => {
+describe('attachedList', () => {
   it('the attach/detach controller writes an unchanged list of attached volumes to a node status only once', async () => {
     used = ['a']
     await write()

@@ -52,7 +52,7 @@ const zone = (name: string): Volume['required'] => ({
   nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [name] }] }],
 })
 
-describe('a pod that is not scheduled', () => {
+describe('pods', () => {
   const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
     {
       name: 'gets the node with the fewest pods',
@@ -134,7 +134,7 @@ describe('a pod that is not scheduled', () => {
   })
 })
 
-describe('a claim with delayed binding', () => {
+describe('claims', () => {
   const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
     { name: 'gets a new volume for the node', view: { claims: [unbound()] }, steps: ['provision data for node-1'] },
     {

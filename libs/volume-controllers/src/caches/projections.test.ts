@@ -136,7 +136,7 @@ describe('nodeProjection', () => {
   })
 })
 
-describe('classes, drivers and CSINodes', () => {
+describe('storage objects', () => {
   it('the projection of a class keeps the volume binding mode and fills in the defaults', () => {
     const waits = { metadata, provisioner: 'd', volumeBindingMode: 'WaitForFirstConsumer' }
     expect(classProjection(waits).waitsForConsumer).toBe(true)

@@ -41,7 +41,7 @@ const refuse = (method: string): void =>
     throw new DriverFailure('UNIMPLEMENTED', 'there is none')
   })
 
-describe('opening a driver', () => {
+describe('openDriver', () => {
   it.each(['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities', 'NodeGetCapabilities'])(
     'the error contains the address and the call if the driver does not answer %s',
     async (method) => {
@@ -73,7 +73,7 @@ describe('opening a driver', () => {
   })
 })
 
-describe('socket of a node service', () => {
+describe('node socket', () => {
   it('an advertised controller service is ignored if only the node service is requested', async () => {
     refuse('ControllerGetCapabilities')
     const driver = await open('node')
@@ -83,7 +83,7 @@ describe('socket of a node service', () => {
   })
 })
 
-describe('a driver whose node service is emulated', () => {
+describe('withSubstituteNode', () => {
   it('a driver with a substitute node answers node calls itself, and passes on all other calls', async () => {
     const driver = withSubstituteNode(await open('controller'))
     expect(driver.capabilities.node).toEqual(new Set([NodeRpc.EXPAND_VOLUME]))

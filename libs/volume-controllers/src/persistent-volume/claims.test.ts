@@ -24,7 +24,7 @@ const BIND = ['patchVolume', 'patchVolumeStatus', 'patchClaim', 'patchClaimStatu
 const whatIsDone = (steps: readonly ClaimStep[]): string[] =>
   steps.map((step) => (step.do === 'report' ? step.event.reason : step.do))
 
-describe('claim that was never bound', () => {
+describe('unbound claims', () => {
   const rows: { name: string; view: Partial<ClaimView>; done: string[] }[] = [
     { name: 'gets a volume that fits', view: { volumes: [volume()] }, done: BIND },
     {
@@ -166,7 +166,7 @@ describe('claim that was never bound', () => {
   })
 })
 
-describe('claim that was bound once', () => {
+describe('bound claims', () => {
   const pair = boundPair()
 
   it('a bound claim needs no write while the claim and the volume name each other', () => {

@@ -3,7 +3,7 @@ import { claim, pod, volume } from '../testing/objects.ts'
 import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
-describe('protection of a claim', () => {
+describe('claims', () => {
   it('every claim that is not being deleted gets the protection finalizer', () => {
     expect(decideClaimProtection(claim({ finalizers: undefined }), [])).toEqual({
       do: 'protect',
@@ -39,7 +39,7 @@ describe('protection of a claim', () => {
   })
 })
 
-describe('condition Unused of a claim', () => {
+describe('unused condition', () => {
   const bound = claim({ phase: 'Bound' })
   const own = pod({ volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
   it.each([
@@ -83,7 +83,7 @@ describe('condition Unused of a claim', () => {
   })
 })
 
-describe('protection of a volume', () => {
+describe('volumes', () => {
   it.each([
     { phase: 'Bound' as const, does: 'nothing' },
     { phase: 'Released' as const, does: 'release' },

@@ -67,7 +67,7 @@ const summary = (steps: readonly MountStep[]): string[] =>
 
 const NONE: ActualVolume['pods'] = new Map()
 
-describe('a wanted volume', () => {
+describe('mounts', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
     {
       name: 'first becomes part of the in-use list of the node',
@@ -173,7 +173,7 @@ describe('a wanted volume', () => {
   })
 })
 
-describe('an unwanted volume', () => {
+describe('unmounts', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
     {
       name: 'leaves the in-use list only after its unmount',
@@ -212,7 +212,7 @@ describe('an unwanted volume', () => {
   })
 })
 
-describe('volume for one pod', () => {
+describe('single-pod volumes', () => {
   const single = csi({ accessModes: ['ReadWriteOncePod'] })
 
   it('a ReadWriteOncePod volume is refused to a second pod on the node while the first pod uses it', () => {

@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-describe("a folder as a node's disk", () => {
+describe('folderDisk', () => {
   it("a folder as a node's disk keeps the records of mounts across restarts", () => {
     const record = { source, path: join(root, 'pods/a/mount'), podUid: 'a' }
     folderDisk(root).begin(record)
@@ -43,7 +43,7 @@ describe("a folder as a node's disk", () => {
   })
 })
 
-describe('a disk in memory', () => {
+describe('memoryDisk', () => {
   it('a disk in memory keeps one record for each path', () => {
     const disk = memoryDisk()
     const record = { source, path: '/s' }
@@ -55,7 +55,7 @@ describe('a disk in memory', () => {
   })
 })
 
-describe('the paths of a kubelet', () => {
+describe('paths', () => {
   const paths = kubeletPaths('/k')
   const volume = { driver: 'd', volumeHandle: 'h', name: 'pv-1' }
 

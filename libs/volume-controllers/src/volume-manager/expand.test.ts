@@ -102,7 +102,7 @@ const wire = (status: PersistentVolumeClaim['status']): PersistentVolumeClaim =>
 
 const condition = (type: string) => ({ type, status: 'True', lastProbeTime: null })
 
-describe('the patches of the claim', () => {
+describe('claim patches', () => {
   it('the patch for the start of an expansion contains the resource version of the claim', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizePending' } })
     expect(inProgressPatch(claim)).toEqual({

@@ -19,7 +19,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 const modeOf = (path: string): string => (statSync(join(root, path)).mode & 0o7777).toString(8)
 
-describe('a folder that is given to a group', () => {
+describe('giveToGroup', () => {
   it('after `giveToGroup`, the group can read and write the folder and its content', () => {
     giveToGroup(root, { gid, onRootMismatch: false })
     expect([modeOf('.'), modeOf('folder'), modeOf('folder/file')]).toEqual(['2770', '2770', '660'])

@@ -8,7 +8,7 @@ const volumes = [bound.volume]
 const only = (stores: Parameters<typeof lookups>[0], change: Parameters<typeof pod>[0] = {}) =>
   resolveVolumes(pod(change), lookups(stores))[0]
 
-describe('volumes of a pod', () => {
+describe('resolve', () => {
   it('the kubelet mounts a bound volume with the fields of its PersistentVolume and its claim', () => {
     expect(only({ claims, volumes })).toEqual({
       is: 'mountable',
