@@ -108,7 +108,7 @@ const OF_THE_DEMO: readonly Resource<KubeObject>[] = [
   VOLUME_ATTACHMENTS,
 ]
 
-/** Removes the objects that a failed demo has left, with their finalizers, because the sidecars have ended. */
+/** Removes the objects that a failed demo has left. Their finalizers stay without this, because the sidecars have ended. */
 async function removeRest({ api }: Cluster): Promise<void> {
   for (const resource of OF_THE_DEMO) {
     for (const { metadata } of await api.list(resource)) {
