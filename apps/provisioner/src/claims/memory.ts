@@ -1,10 +1,10 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { Claim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { Ownership } from '../node/ownership.ts'
-import type { SecretRef } from '../request/secrets.ts'
 import { Pins } from '../topology/pins.ts'
 
 /** A CreateVolume call whose result is unknown. It is repeated until the driver answers, even for a deleted claim. */

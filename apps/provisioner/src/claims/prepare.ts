@@ -11,11 +11,10 @@ import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver, isMigrated } from '../request/migration.ts'
 import { capabilitiesOf, createVolumeRequest, driverParameters, fsTypeOf, volumeNameOf } from '../request/request.ts'
-import { type SecretRefs, secretRefOf, secretRefsOf } from '../request/secrets.ts'
+import { type SecretRefs, secretRefOf, secretRefsOf, secretValues } from '../request/secrets.ts'
 import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf, topologyRules } from '../topology/requirement.ts'
 import { type ContentParts, contentSource } from './content.ts'
-import { readSecret } from './driver-calls.ts'
 import type { ClaimRun } from './run.ts'
 
 /** A CreateVolume request, and the data that turn its response into a PersistentVolume. */
@@ -56,7 +55,7 @@ export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Prom
   const { namespace, name: claimName } = claimRef(claim)
   const tokens = { volume: name, namespace, claim: claimName, annotations }
   const provisioner = secretRefOf('provisioner', storageClass.parameters, tokens)
-  const secrets = await readSecret(deps.api, provisioner, signal)
+  const secrets = await secretValues(deps.api, provisioner, signal)
   const refs = secretRefsOf(storageClass.parameters, tokens)
   const parameters = driverParameters(storageClass.parameters)
   const request = createVolumeRequest({

@@ -5,8 +5,8 @@ import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
 import { withoutFinalizer } from '../edit.ts'
+import { secretValues } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
-import { readSecret } from './driver-calls.ts'
 import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
@@ -104,7 +104,7 @@ export async function deleteCreated(
   { deps, signal, log }: ClaimRun,
   { volumeId, secretRef, migrated }: CreatedVolume,
 ): Promise<void> {
-  const secrets = await readSecret(deps.api, secretRef, signal).catch((error: unknown) => {
+  const secrets = await secretValues(deps.api, secretRef, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     log.error(undefined, `failed to get credentials for volume ${volumeId}: ${messageOf(error)}`)
     return {}

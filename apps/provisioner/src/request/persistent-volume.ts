@@ -11,6 +11,7 @@ import {
   type PersistentVolumeSpec,
   Quantity,
 } from '@csi-sidecars/kube-types'
+import type { SecretRef } from '@csi-sidecars/sidecar'
 import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import {
@@ -19,12 +20,12 @@ import {
   IDENTITY_ATTRIBUTE,
   MODIFY_SECRET_NAME,
   MODIFY_SECRET_NAMESPACE,
+  type Names,
   PROVISIONED_BY,
   VOLUME_FINALIZER,
 } from '../caches/names.ts'
-import type { ProvisionerSettings } from '../parts.ts'
 import { bytesOf } from './request.ts'
-import type { SecretRef, SecretRefs } from './secrets.ts'
+import type { SecretRefs } from './secrets.ts'
 
 /** The parts of a CreateVolume request that are needed to build the PersistentVolume. */
 export interface VolumeParts {
@@ -36,10 +37,20 @@ export interface VolumeParts {
   readonly capabilities: readonly VolumeCapability[]
 }
 
-type Settings = Pick<ProvisionerSettings, 'names' | 'identity' | 'topology' | 'attributesClasses' | 'publishReadOnly'>
+/** The settings that the PersistentVolume depends on. */
+export interface VolumeSettings {
+  readonly names: Names
+  /** The ID of this process, which is written into each volume that it creates. */
+  readonly identity: string
+  readonly publishReadOnly: boolean
+  /** True if the driver supports topology and the feature gate `Topology` is on. */
+  readonly topology: boolean
+  /** True if the feature gate `VolumeAttributesClass` is on. */
+  readonly attributesClasses: boolean
+}
 
 /** Builds the PersistentVolume of a created volume, with a `claimRef` that reserves it for the claim. */
-export function persistentVolumeOf(parts: VolumeParts, created: Volume, settings: Settings): PersistentVolume {
+export function persistentVolumeOf(parts: VolumeParts, created: Volume, settings: VolumeSettings): PersistentVolume {
   const { claim, class: storageClass, refs } = parts
   const { accessModes = [], volumeMode, attributesClass = '' } = claim.wanted ?? {}
   const { mountOptions, reclaimPolicy, provisioner } = storageClass
@@ -68,7 +79,7 @@ function claimReference(claim: Claim): NonNullable<PersistentVolumeSpec['claimRe
 function csiSource(
   { claim, fsType, refs, capabilities }: VolumeParts,
   created: Volume,
-  { names, identity, publishReadOnly }: Settings,
+  { names, identity, publishReadOnly }: VolumeSettings,
 ): NonNullable<PersistentVolumeSpec['csi']> {
   return {
     driver: names.driver,
