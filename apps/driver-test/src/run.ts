@@ -1,6 +1,6 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isAbort, messageOf, scope } from '@csi-sidecars/base'
 import { type Binaries, type RunParts, sidecarBinaries, sidecarsIn } from '@csi-sidecars/devcluster'
 import { runSeeds } from '@csi-sidecars/disturb'
@@ -13,7 +13,7 @@ import { EarlyFindings } from './early.ts'
 import { checkReportFile, csiDriverOf, refuseOther } from './files.ts'
 import { againLine, type TestOptions } from './options.ts'
 import { ProgressPrinter } from './progress.ts'
-import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
+import { isGood, junitOf, markdownOf, type TestReport } from './report.ts'
 import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
 import { comparisonOf, remainingText, verdictLines, verdictOf } from './verdict.ts'
 
@@ -143,9 +143,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
 
 async function writeReports({ junit, markdown }: TestOptions, report: TestReport): Promise<void> {
   if (junit !== undefined) await writeFile(junit, junitOf(report))
-  if (markdown === undefined) return
-  await writeFile(markdown, markdownOf(report, markdown))
-  for (const [name, svg] of picturesOf(report, markdown)) await writeFile(join(dirname(markdown), name), svg)
+  if (markdown !== undefined) await writeFile(markdown, markdownOf(report))
 }
 
 interface Starting {
