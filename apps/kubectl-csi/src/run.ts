@@ -1,12 +1,13 @@
 import type { Clock } from '@csi-sidecars/base'
 import { adviserOf, operationsText } from './advice/advice.ts'
-import { collect, KINDS } from './facts/collect.ts'
+import { collect, KINDS, type SubjectKind } from './facts/collect.ts'
 import { collectAll } from './facts/collect-all.ts'
 import { collectPending } from './facts/collect-pending.ts'
 import { collectSidecarPods } from './facts/collect-sidecars.ts'
 import { FactCollection } from './facts/collection.ts'
-import { type ClusterFacts, groupedBy, type KindRef, textOf } from './facts/facts.ts'
+import { type ClusterFacts, claimNamesOf, groupedBy, type KindRef, keyOf, objectOf, textOf } from './facts/facts.ts'
 import { ApiReader, type ReadOnlyClient } from './facts/reader.ts'
+import { volumeNameOf } from './findings/around.ts'
 import { explainedFindings } from './findings/chain.ts'
 import { claimHasFindings } from './findings/claim.ts'
 import type { WaitFinding } from './findings/finding.ts'
@@ -15,7 +16,6 @@ import type { CommandQuestion, PluginOptions } from './options.ts'
 import { ageText } from './output/age.ts'
 import { EXIT_CODES, explanationJson, findingJson, jsonText, oneLine, verdictOf } from './output/explanation.ts'
 import { explanationText, missingPart, unseenPart } from './output/text.ts'
-import { WELL } from './output/well.ts'
 
 export interface Surroundings {
   readonly client: ReadOnlyClient
@@ -115,4 +115,39 @@ function stuckJson(findings: readonly WaitFinding[], facts: ClusterFacts): strin
   const items = findings.map((finding) => findingJson(finding, facts.now))
   const missingPermissions = Object.fromEntries(facts.missingPermissions)
   return jsonText({ verdict: verdictOf(findings, facts), items, missingPermissions, unseen: facts.unseen })
+}
+
+const NOTHING_STUCK = 'nothing is stuck.'
+
+/** The text about an object of each kind if nothing is stuck. */
+const WELL: Readonly<Record<SubjectKind, (subject: KindRef, facts: ClusterFacts) => string>> = {
+  pod: (subject, { pods }) => {
+    const pod = pods.find(({ metadata }) => metadata?.name === subject.name && metadata.namespace === subject.namespace)
+    const claims = pod === undefined ? [] : claimNamesOf(pod)
+    if (claims.length === 0) return `${NOTHING_STUCK} It uses no claims.`
+    return `${NOTHING_STUCK} Its claims ${claims.join(', ')} have what they ask for.`
+  },
+  pvc: (subject, { claims }) => {
+    const claim = objectOf(claims.get(keyOf(subject)))
+    const { capacity, currentVolumeAttributesClassName: className } = claim?.status ?? {}
+    const modified = className === undefined ? '' : `, and VolumeAttributesClass ${className}`
+    return `${NOTHING_STUCK} It has ${capacity?.['storage'] ?? 'no capacity'} as asked for, in ${claim?.spec?.volumeName}${modified}.`
+  },
+  pv: (subject, { attachments }) => {
+    const nodes = attachments.filter((va) => volumeNameOf(va) === subject.name).map(({ spec }) => spec?.nodeName)
+    return `${NOTHING_STUCK} It is attached to ${nodes.length === 0 ? 'no node' : nodes.join(', ')}.`
+  },
+  va: (subject, { attachments }) => {
+    const spec = attachments.find(({ metadata }) => metadata?.name === subject.name)?.spec
+    return `${NOTHING_STUCK} Volume ${spec?.source.persistentVolumeName} is attached to node ${spec?.nodeName}.`
+  },
+  vs: ({ namespace, name }, { snapshots }) => {
+    const { status } = objectOf(snapshots.get(keyOf({ namespace, name }))) ?? {}
+    return `${NOTHING_STUCK} It is ready, in ${status?.boundVolumeSnapshotContentName}.`
+  },
+  vsc: ({ name }, { contents }) => {
+    const { status } = objectOf(contents.get(name)) ?? {}
+    return `${NOTHING_STUCK} It is ready, as snapshot ${status?.snapshotHandle}.`
+  },
+  node: (_, { attachments }) => `${NOTHING_STUCK} Volumes attached to it: ${attachments.length}.`,
 }

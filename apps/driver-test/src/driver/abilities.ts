@@ -11,9 +11,9 @@ import { nodeInfo } from '@csi-sidecars/volume-controllers'
 import type { DriverCan, Zone } from '../chaos/action.ts'
 import type { Kind } from '../option-values.ts'
 import type { TestOptions } from '../options.ts'
+import { retrying } from './direct-calls.ts'
 import { canList, listsNodes } from './lists.ts'
 import { nodeLacks, nodeMethods, type OwnNode, OwnNodes } from './nodes.ts'
-import { retrying } from './retrying-client.ts'
 import { Tries, type TryParts } from './tries.ts'
 
 /** The abilities that the test uses with this driver, and the reasons why it does not use others. */

@@ -2,7 +2,7 @@ import { type Clock, messageOf } from '@csi-sidecars/base'
 import { CODES, type Driver, RpcError, volumeCapabilityOf } from '@csi-sidecars/csi'
 import { ControllerModifyVolume, CreateVolume, type CreateVolumeRequest, DeleteVolume } from '@csi-sidecars/csi-proto'
 import type { TestOptions } from '../options.ts'
-import { retrying } from './retrying-client.ts'
+import { retrying } from './direct-calls.ts'
 
 const USES = {
   mount: { volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'] },

@@ -1,9 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, it } from '@jest/globals'
-import type { ClusterNode, Frame, Item } from '../view/wire.ts'
-import { apply } from '../view/wire.ts'
-import { Board } from './board.ts'
-import { History } from './history.ts'
+import { apply, type ClusterNode, type Frame, type Item } from '../view/wire.ts'
+import { Board, History } from './board.ts'
 
 const item = (id: string, ready = true): ClusterNode => ({ is: 'node', id, name: id, ready, schedulable: true })
 

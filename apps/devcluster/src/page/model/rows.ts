@@ -1,5 +1,5 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { Attachment, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
+import type { Attachment, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { isStuck, stuckFrom } from '@csi-sidecars/waits'
 import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
 import type { RowView } from './waits.ts'
@@ -24,7 +24,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
     id,
     name,
     ...(claim !== undefined && { claim: wantedClaim(claim) }),
-    pods: pods.map(wantedPod),
+    pods: pods.map(({ key, nodeName, phase, deleting }): WantedPod => ({ key, node: nodeName, phase, deleting })),
     ...(volume !== undefined && { volume: actualVolume(volume, claim) }),
     places: placesOf(view),
     snapshots: view.snapshots.map(({ name, readyToUse, restoreSize, deleting, error }) => ({
@@ -52,10 +52,6 @@ function wantedClaim(claim: Claim): WantedClaim {
   const { key, phase, request, className, attributesClass, deleting } = claim
   const size = sizeOf(request)
   return { key, phase, size, ...(className !== undefined && { className }), attributesClass, deleting }
-}
-
-function wantedPod({ key, nodeName, phase, deleting }: CachedPod): WantedPod {
-  return { key, node: nodeName, phase, deleting }
 }
 
 function actualVolume({ key, phase, capacity, attributesClass }: Volume, claim: Claim | undefined): ActualVolume {
