@@ -14,7 +14,7 @@ export interface PageServer {
 }
 
 export interface PageServerOptions {
-  /** 0: any free port. */
+  /** The port of the server. 0: any free port. */
   readonly port: number
   readonly clock: Clock
   readonly beginning: () => Beginning
@@ -150,8 +150,8 @@ function listen(server: Server, port: number): Promise<void> {
 }
 
 /**
- * Reports whether the server accepts a request. A link on another site may open the page, but only requests of the page
- * itself may perform actions.
+ * Reports whether the page's server accepts a request. A link on another site may open the page, but only requests of
+ * the page itself may perform actions.
  */
 function isAdmitted({ method, headers }: IncomingMessage): boolean {
   if (!isOwnHost(headers)) return false

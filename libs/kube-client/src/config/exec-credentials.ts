@@ -74,7 +74,7 @@ function authorizationOf({ token }: PluginAnswer): Authorization {
   return token === '' ? undefined : bearer(token)
 }
 
-/** Returns the input of the plugin: the version of the answer and, if the kubeconfig requests it, the cluster. */
+/** Returns the input of the plugin: the API version for its answer and, if the kubeconfig requests it, the cluster. */
 function execInfo(exec: KubeconfigFields, cluster: KubeconfigFields): string {
   const about = {
     server: text(cluster, 'server'),
@@ -154,7 +154,7 @@ function variables(exec: KubeconfigFields): Record<string, string> {
   return Object.fromEntries(all.map((each) => [text(each, 'name'), text(each, 'value')]))
 }
 
-/** Reads the credentials. Its errors are those of client-go, and quote only the version in the output. */
+/** Reads the credentials in a plugin's output. Errors have the text of client-go and quote only the version. */
 function answerIn(printed: string, wanted: string): PluginAnswer {
   const credential = parsed(printed)
   const version = text(credential, 'apiVersion')
@@ -178,7 +178,7 @@ function answerIn(printed: string, wanted: string): PluginAnswer {
   }
 }
 
-/** Parses the output. Replaces V8's error, which quotes the text: the output may be the token itself. */
+/** Parses the output of a plugin. Replaces V8's error, which quotes the output: it may be the token itself. */
 function parsed(printed: string): KubeconfigFields {
   try {
     return mapping({ credential: JSON.parse(printed) }, 'credential')

@@ -30,7 +30,7 @@ const SCHEMA = CORE_SCHEMA.withTags(
   defineMappingTag(ANY, { ...mapTag, matchByTagPrefix: true }),
 )
 
-/** Returns the first document of a text, or undefined if it is empty. The last of two equal keys counts, as in Go. */
+/** Returns the first YAML document of a text, or undefined if it is empty. The last of two equal keys counts. */
 export function yamlValue(content: string): unknown {
   try {
     const value: unknown = loadAll(firstDocument(content), { schema: SCHEMA, json: true })[0]
@@ -51,7 +51,7 @@ function inOneLine(reason: string): string {
 }
 
 /**
- * Returns the lines up to the end of the first document, because Go programs ignore the rest. A mark at the start of a
+ * Returns the lines of the first YAML document, because Go programs ignore the rest. A mark at the start of a
  * line ends the document even inside a string.
  */
 function firstDocument(content: string): string {
@@ -73,7 +73,7 @@ const FEW_NODES = 400_000
 const MANY_NODES = 4_000_000
 const LARGEST_SHARE = 0.99
 const SMALLEST_SHARE = 0.1
-/** The maximum depth of a document. Nested aliases may make it deeper than its text. */
+/** The maximum depth of a YAML document. Nested aliases may make it deeper than its text. */
 const DEEPEST = 1_000
 
 /**
@@ -106,7 +106,7 @@ function checkAliases(value: unknown): void {
   visit(value, false)
 }
 
-/** Returns the share of the nodes that may come from aliases. It is smaller for a larger document. */
+/** Returns the share of the nodes that may come from aliases. It is smaller for a larger YAML document. */
 function allowedShare(nodes: number): number {
   if (nodes <= FEW_NODES) return LARGEST_SHARE
   if (nodes >= MANY_NODES) return SMALLEST_SHARE
