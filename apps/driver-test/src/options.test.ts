@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { readCommandLine } from '@csi-sidecars/devcluster'
 import { describe, expect, it } from '@jest/globals'
 import { COMMAND } from './command-line.ts'
-import { againLine, type TestOptions } from './options.ts'
+import { againLine, type DriverTestOptions } from './options.ts'
 
-async function parse(...args: readonly string[]): Promise<TestOptions> {
+async function parse(...args: readonly string[]): Promise<DriverTestOptions> {
   const options = await readCommandLine(COMMAND, args, () => undefined)
   if (options === 'answered') throw new Error('no options')
   return options

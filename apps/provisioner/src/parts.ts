@@ -4,7 +4,7 @@ import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Caches } from './caches/open.ts'
+import type { ProvisionerCaches } from './caches/open.ts'
 import type { CapacityParts, CapacityRefresh } from './capacity/controller.ts'
 import type { DriverCalls } from './driver-calls.ts'
 import type { ProvisionMetrics } from './metrics.ts'
@@ -43,7 +43,7 @@ export interface ProvisionerParts {
   readonly settings: ProvisionerSettings
   readonly client: KubeClient
   readonly driver: Driver
-  readonly caches: Caches
+  readonly caches: ProvisionerCaches
   readonly recorder: Recorder
   /** Records the event about volume populators, which names another source component. */
   readonly populatorRecorder: Recorder
@@ -56,7 +56,7 @@ export interface ProvisionerParts {
 }
 
 /** The dependencies of the controllers. After the lease is lost, they refuse writes and calls to the driver. */
-export interface TermParts extends Omit<ProvisionerParts, 'client' | 'driver' | 'caches'>, Caches {
+export interface TermParts extends Omit<ProvisionerParts, 'client' | 'driver' | 'caches'>, ProvisionerCaches {
   readonly refresh: CapacityRefresh | undefined
   readonly driver: DriverCalls
   readonly api: KubeClient

@@ -2,12 +2,12 @@ import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Devcluster } from '../cluster/devcluster.ts'
 import type { Printer } from '../story/run-steps.ts'
-import type { Scenario } from '../story/scenario.ts'
+import type { StoryScenario } from '../story/scenario.ts'
 import { ActionQueue } from './actions/queue.ts'
 import { ACTORS } from './model/actors.ts'
 import { PageModel } from './model/model.ts'
 import { startPageServer } from './server.ts'
-import type { Frame, Item, Step, StepLine, TimelineEntry } from './view/wire.ts'
+import type { Frame, Item, StepItem, StepLine, TimelineEntry } from './view/wire.ts'
 
 export interface PageOptions {
   readonly cluster: Devcluster
@@ -16,7 +16,7 @@ export interface PageOptions {
   /** The port of the page's server. 0: any free port. */
   readonly port: number
   /** The demo. The page shows each of its steps with a button. */
-  readonly story?: Scenario | undefined
+  readonly story?: StoryScenario | undefined
 }
 
 /** A web page that shows the current state of the cluster. */
@@ -63,9 +63,9 @@ function actorNamed(text: string): string {
 /** Shows the steps of the demo on the page. They stay there when the demo is over. */
 class StorySteps implements Printer {
   readonly #put: (...items: readonly Item[]) => void
-  readonly #steps: Step[]
+  readonly #steps: StepItem[]
 
-  constructor({ steps, leftOut }: Pick<Scenario, 'steps' | 'leftOut'>, put: (...items: readonly Item[]) => void) {
+  constructor({ steps, leftOut }: Pick<StoryScenario, 'steps' | 'leftOut'>, put: (...items: readonly Item[]) => void) {
     this.#put = put
     const planned = steps.map(({ title }, index) => stepItem(index + 1, title))
     const others = leftOut.map(({ title, why }, index) => ({
@@ -79,7 +79,7 @@ class StorySteps implements Printer {
 
   /** Marks the step as running and all later steps as pending. */
   step(number: number, title: string): void {
-    const now: Step = { ...stepItem(number, title), state: 'running' }
+    const now: StepItem = { ...stepItem(number, title), state: 'running' }
     const later = this.#steps.filter((each) => each.number > number && each.state !== 'skipped')
     this.#change(now, ...later.map((each) => stepItem(each.number, each.title)))
   }
@@ -97,12 +97,12 @@ class StorySteps implements Printer {
     else this.#change({ ...step, state: 'failed', why: `${failure} did not happen` })
   }
 
-  #change(...steps: readonly Step[]): void {
+  #change(...steps: readonly StepItem[]): void {
     for (const step of steps) this.#steps[step.number - 1] = step
     this.#put(...steps)
   }
 }
 
-function stepItem(number: number, title: string): Step {
+function stepItem(number: number, title: string): StepItem {
   return { is: 'step', id: `step/${number}`, number, title, state: 'pending', lines: [] }
 }

@@ -1,5 +1,5 @@
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import type { Step } from './run-steps.ts'
+import type { StoryStep } from './run-steps.ts'
 import {
   cleared,
   copied,
@@ -33,10 +33,10 @@ export interface StoryOptions {
 export function storyOf(
   scene: StoryParts,
   { nodes, leavesPod }: StoryOptions,
-): { readonly steps: readonly Step[]; readonly leftOut: readonly LeftOut[] } {
-  const steps: Step[] = []
+): { readonly steps: readonly StoryStep[]; readonly leftOut: readonly LeftOut[] } {
+  const steps: StoryStep[] = []
   const leftOut: LeftOut[] = []
-  const add = (step: Step, unless: string | undefined): void => {
+  const add = (step: StoryStep, unless: string | undefined): void => {
     if (unless === undefined) steps.push(step)
     else leftOut.push({ title: step.title, why: unless })
   }

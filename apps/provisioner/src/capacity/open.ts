@@ -4,7 +4,7 @@ import { CSI_STORAGE_CAPACITIES } from '@csi-sidecars/kube-types'
 import { type CacheRegistry, cacheOf, StartError } from '@csi-sidecars/sidecar'
 import { goQuote, type Logger, type Metrics } from '@csi-sidecars/telemetry'
 import type { Names } from '../caches/names.ts'
-import type { Caches } from '../caches/open.ts'
+import type { ProvisionerCaches } from '../caches/open.ts'
 import type { CapacityParts } from './controller.ts'
 import { CapacityItems, OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
 import { type CapacitySettings, capacityProjection, type Owner } from './object.ts'
@@ -24,7 +24,7 @@ export interface OpenCapacity {
   /** The node of this process with `--node-deployment`. Undefined otherwise. */
   readonly node: string | undefined
   readonly segments: SegmentSource
-  readonly classes: Caches['classes']
+  readonly classes: ProvisionerCaches['classes']
   readonly caches: CacheRegistry
   readonly client: KubeClient
   readonly metrics: Metrics

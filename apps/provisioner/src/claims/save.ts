@@ -3,7 +3,7 @@ import { type Controller, SETTLED, type Source } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { secretValues } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
@@ -157,7 +157,7 @@ function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): v
 }
 
 /** Removes our finalizer from the claim. After a failure, the finalizer itself causes another run for the claim. */
-async function releaseClaim(run: ClaimRun, claim: Claim): Promise<void> {
+async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<void> {
   const { settings } = run.deps
   if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
   await edit(run, claim, withoutFinalizer(settings.claimFinalizer))

@@ -12,7 +12,7 @@ import {
   Quantity,
 } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
-import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
+import { claimRef, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import {
   DELETION_SECRET_NAME,
@@ -28,8 +28,8 @@ import { bytesOf } from './request.ts'
 import type { SecretRefs } from './secrets.ts'
 
 /** The parts of a CreateVolume request that are needed to build the PersistentVolume. */
-export interface VolumeParts {
-  readonly claim: Claim
+export interface CreatedVolumeParts {
+  readonly claim: ProvisionerClaim
   readonly class: Class
   readonly request: Pick<CreateVolumeRequest, 'name'>
   readonly fsType: string
@@ -50,7 +50,11 @@ export interface VolumeSettings {
 }
 
 /** Builds the PersistentVolume of a created volume, with a `claimRef` that reserves it for the claim. */
-export function persistentVolumeOf(parts: VolumeParts, created: Volume, settings: VolumeSettings): PersistentVolume {
+export function persistentVolumeOf(
+  parts: CreatedVolumeParts,
+  created: Volume,
+  settings: VolumeSettings,
+): PersistentVolume {
   const { claim, class: storageClass, refs } = parts
   const { accessModes = [], volumeMode, attributesClass = '' } = claim.wanted ?? {}
   const { mountOptions, reclaimPolicy, provisioner } = storageClass
@@ -71,13 +75,13 @@ export function persistentVolumeOf(parts: VolumeParts, created: Volume, settings
   return { apiVersion: 'v1', kind: 'PersistentVolume', metadata, spec }
 }
 
-function claimReference(claim: Claim): NonNullable<PersistentVolumeSpec['claimRef']> {
+function claimReference(claim: ProvisionerClaim): NonNullable<PersistentVolumeSpec['claimRef']> {
   const { uid, resourceVersion } = claim
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
 }
 
 function csiSource(
-  { claim, fsType, refs, capabilities }: VolumeParts,
+  { claim, fsType, refs, capabilities }: CreatedVolumeParts,
   created: Volume,
   { names, identity, publishReadOnly }: VolumeSettings,
 ): NonNullable<PersistentVolumeSpec['csi']> {

@@ -2,12 +2,12 @@ import type { Topology, TopologyRequirement } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { TopologySelectorTerm } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { type Claim, claimRef, nodeOfRequest } from '../caches/claim.ts'
-import type { CachedNode, Class, Registration } from '../caches/cluster.ts'
+import { claimRef, nodeOfRequest, type ProvisionerClaim } from '../caches/claim.ts'
+import type { Class, ProvisionerNode, Registration } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 
 export interface TopologyNodes {
-  readonly nodes: Pick<Reader<CachedNode>, 'get' | 'values'>
+  readonly nodes: Pick<Reader<ProvisionerNode>, 'get' | 'values'>
   readonly registrations: Pick<Reader<Registration>, 'get' | 'values'>
 }
 
@@ -25,7 +25,7 @@ export interface TopologyRules {
 
 /** Returns the rules from which the topology requirement of a claim is computed. */
 export function topologyRules(
-  claim: Claim,
+  claim: ProvisionerClaim,
   { allowedTopologies: allowed }: Class,
   settings: { readonly strictTopology: boolean; readonly immediateTopology: boolean },
 ): TopologyRules {

@@ -7,7 +7,7 @@ import {
   objectsOf,
   type PendingTable,
   type Source,
-  type Subject,
+  type WorkSubject,
 } from '@csi-sidecars/controller'
 import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
 import { guarded, isConflict } from '@csi-sidecars/kube-client'
@@ -113,7 +113,7 @@ function contentTable(deps: ContentDeps): PendingTable {
   }
 }
 
-function subjectOf(content: Content, deps: ContentDeps): Subject | undefined {
+function subjectOf(content: Content, deps: ContentDeps): WorkSubject | undefined {
   const [first] = decide(viewOf(content, deps))
   if (first === undefined) return undefined
   const isDeletion = isDeletionStep(first)
@@ -131,6 +131,6 @@ function obstacleOf({ status, className }: Content, { classes }: ContentDeps): s
   return status?.handle !== undefined && status.ready === false && !status.hasError ? 'SnapshotNotReady' : undefined
 }
 
-function objectOf({ key, uid }: Content, { kind }: ContentDeps): NonNullable<Subject['object']> {
+function objectOf({ key, uid }: Content, { kind }: ContentDeps): NonNullable<WorkSubject['object']> {
   return { kind: kind.resource.kind, namespace: '', name: key, uid }
 }

@@ -13,7 +13,7 @@ import type { Devcluster } from '../../cluster/devcluster.ts'
 import { ensure } from '../../cluster/register.ts'
 import { claimObject, classObject, goldObject, NAMES, podObject } from '../../story/objects.ts'
 import { ACTION_NAMES, type ActionName, FAULTS } from '../view/action-table.ts'
-import type { Action } from './parse.ts'
+import type { PageAction } from './parse.ts'
 
 export interface ActionParts {
   readonly cluster: Devcluster
@@ -24,7 +24,7 @@ export interface ActionParts {
   readonly onTrouble: (text: string) => void
 }
 
-type Values = Action['values']
+type Values = PageAction['values']
 type Perform = (values: Values, parts: ActionParts, signal: AbortSignal) => Promise<string>
 
 /** Returns the actions that this cluster supports. Faults, for example, need the emulated driver. */
@@ -39,7 +39,7 @@ export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'run
 }
 
 /** Performs the action and returns a sentence about it. A refusal by the API server throws its error. */
-export function perform({ name, values }: Action, parts: ActionParts, signal: AbortSignal): Promise<string> {
+export function perform({ name, values }: PageAction, parts: ActionParts, signal: AbortSignal): Promise<string> {
   return PERFORM[name](values, parts, signal)
 }
 

@@ -8,7 +8,7 @@ const FRAME_BYTES = 200
 export class Board {
   readonly #clock: Pick<Clock, 'now'>
   readonly #send: (frame: Frame) => void
-  readonly #history = new History()
+  readonly #history = new FrameHistory()
   /** The JSON of each item, as it was sent or will be sent in the next frame. */
   readonly #current = new Map<string, string>()
   #set = new Map<string, Item>()
@@ -69,7 +69,7 @@ export class Board {
 const MOST_BYTES = 2 * 1024 * 1024
 
 /** The latest frames, and the items before them. The items include the changes of older frames. */
-export class History {
+export class FrameHistory {
   readonly #most: number
   readonly #base = new Map<string, Item>()
   #frames: { readonly frame: Frame; readonly bytes: number }[] = []
