@@ -1,4 +1,4 @@
-export { type SidecarBinaries, sidecarBinaries, sidecarsIn } from './cluster/binaries.ts'
+export { type SidecarPaths, sidecarBinaries, sidecarsIn } from './cluster/binaries.ts'
 export type { Controllers } from './cluster/controllers.ts'
 export { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
 export { startSidecar } from './cluster/sidecars.ts'

@@ -6,7 +6,7 @@ import {
   numberFlag,
   positive,
   SIDECAR_FLAGS,
-  type SidecarBinaries,
+  type SidecarPaths,
   sidecarsIn,
   textFlag,
 } from '@csi-sidecars/devcluster'
@@ -40,7 +40,7 @@ export interface DriverTestOptions {
   /** At the end of each seed, the test sends requests that no cluster sends. */
   readonly strict: boolean
   /** The sidecar binaries that replace those of this repository. */
-  readonly binaries: SidecarBinaries
+  readonly binaries: SidecarPaths
   /** A folder with other sidecars. Each seed runs a second time with them, and the results are compared. */
   readonly compare: string | undefined
   /** The path of the JUnit report. */
@@ -130,7 +130,7 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Dri
 }
 
 /** Returns the sidecars whose own flags, such as `--attacher`, are set. */
-function givenSidecars(values: Readonly<Record<keyof typeof SIDECAR_FLAGS, string | undefined>>): SidecarBinaries {
+function givenSidecars(values: Readonly<Record<keyof typeof SIDECAR_FLAGS, string | undefined>>): SidecarPaths {
   const names = Object.keys(SIDECAR_FLAGS) as (keyof typeof SIDECAR_FLAGS)[]
   return Object.fromEntries(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])))
 }

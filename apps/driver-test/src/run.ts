@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isAbort, messageOf, scope } from '@csi-sidecars/base'
-import { type RunParts, type SidecarBinaries, sidecarBinaries, sidecarsIn } from '@csi-sidecars/devcluster'
+import { type RunParts, type SidecarPaths, sidecarBinaries, sidecarsIn } from '@csi-sidecars/devcluster'
 import { runSeeds } from '@csi-sidecars/disturb'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { learnAbilities } from './driver/abilities.ts'
@@ -100,7 +100,7 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
   const held = await runSeeds(options.seeds, {
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
-      const runWith = async (name: string, binaries: SidecarBinaries): Promise<SeedResult> => {
+      const runWith = async (name: string, binaries: SidecarPaths): Promise<SeedResult> => {
         const folders = { directory: join(directory, name), data: join(parts.data, name, 'nodes') }
         const result = await runSeed(
           { ...usual, ...folders, binaries, seed },

@@ -1,6 +1,6 @@
 import { CancelledError, type Clock, deadline, messageOf, scope, toError } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
-import { type Devcluster, type SidecarBinaries, startDevcluster } from '@csi-sidecars/devcluster'
+import { type Devcluster, type SidecarPaths, startDevcluster } from '@csi-sidecars/devcluster'
 import type { ApiServer } from '@csi-sidecars/emulator'
 import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -31,7 +31,7 @@ export interface SeedOptions extends Pick<DriverTestOptions, 'parameters' | 'inl
   /** The time limit for all objects to converge after the faults. */
   readonly convergeMs: number
   readonly abilities: Abilities
-  readonly binaries: SidecarBinaries
+  readonly binaries: SidecarPaths
   /** The CSIDriver of `--csidriver`. */
   readonly csiDriver: CSIDriver | undefined
   /** The folder for the sockets and the logs of this seed. */

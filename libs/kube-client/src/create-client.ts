@@ -62,14 +62,11 @@ export interface OwnedKubeClient extends KubeClient {
 export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
   const { config, clock, log, missing = new MissingPermissions({ clock, log }) } = options
   config.check?.()
-  const metrics = new RestMetrics(options.metrics, hostOf(config.origin))
+  // The host as it is configured: `10.0.0.1:443`. `URL` would drop the default port.
+  const host = config.origin.slice(config.origin.indexOf('//') + 2)
+  const metrics = new RestMetrics(options.metrics, host)
   const transport = new Transport({ ...options, metrics, missing, dial: configDialer(config, clock) })
   return new HttpKubeClient(transport, clock)
-}
-
-/** Returns the host for the metrics as it is configured: `10.0.0.1:443`. `URL` would drop the default port. */
-function hostOf(origin: string): string {
-  return origin.slice(origin.indexOf('//') + 2)
 }
 
 class HttpKubeClient implements OwnedKubeClient {

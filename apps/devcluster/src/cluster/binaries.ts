@@ -22,16 +22,16 @@ export type SidecarApp = keyof typeof NEEDS
 export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
 
 /** The binaries of sidecars. A sidecar without a binary does not run. */
-export type SidecarBinaries = Readonly<Partial<Record<SidecarApp, string | undefined>>>
+export type SidecarPaths = Readonly<Partial<Record<SidecarApp, string | undefined>>>
 
 /** Returns the given sidecars, or the sidecars built in this repository. */
-export async function sidecarBinaries(given: SidecarBinaries): Promise<SidecarBinaries> {
+export async function sidecarBinaries(given: SidecarPaths): Promise<SidecarPaths> {
   const entries = SIDECARS.map(async (app) => [app, given[app] ?? (await builtBinary(app))])
   return Object.fromEntries(await Promise.all(entries))
 }
 
 /** Returns the sidecar binaries in a folder. Throws if there are none. */
-export function sidecarsIn(folder: string): SidecarBinaries {
+export function sidecarsIn(folder: string): SidecarPaths {
   const found = SIDECARS.map((app) => [app, join(folder, `csi-${app}`)] as const).filter(([, path]) => existsSync(path))
   if (found.length > 0) return Object.fromEntries(found)
   throw new Error(`${folder} has no sidecar: ${SIDECARS.map((app) => `csi-${app}`).join(', ')}`)
@@ -57,7 +57,7 @@ export interface StartedSidecar {
   readonly address: string
 }
 
-export interface ClusterConnection {
+export interface SidecarTarget {
   readonly csiAddress: string
   readonly kubeconfig: string
   /** True if at least one node of the driver reports a topology. */
@@ -65,10 +65,7 @@ export interface ClusterConnection {
 }
 
 /** Returns the flags that connect a sidecar to the driver and to the API server. */
-export function flagsOf(
-  app: SidecarApp,
-  { csiAddress, kubeconfig, hasTopology }: ClusterConnection,
-): readonly string[] {
+export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: SidecarTarget): readonly string[] {
   const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
   // The feature gate Topology would block the provisioner until a node reports its topology.
   return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
@@ -76,7 +73,7 @@ export function flagsOf(
 
 export interface SidecarParts {
   readonly driver: Driver
-  readonly connection: ClusterConnection
+  readonly connection: SidecarTarget
   /** The folder for the logs of the sidecars. */
   readonly directory: string
   /** Additional flags for every sidecar. */
@@ -88,10 +85,7 @@ export interface SidecarParts {
 }
 
 /** Starts each sidecar that has a binary and whose capabilities the driver has. */
-export async function startSidecars(
-  binaries: SidecarBinaries,
-  parts: SidecarParts,
-): Promise<readonly StartedSidecar[]> {
+export async function startSidecars(binaries: SidecarPaths, parts: SidecarParts): Promise<readonly StartedSidecar[]> {
   const { driver, connection, directory, clock, log, onTrouble, stack } = parts
   const started: StartedSidecar[] = []
   for (const app of SIDECARS) {

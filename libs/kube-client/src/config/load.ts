@@ -50,7 +50,7 @@ export async function inClusterConfig(sources: ConfigSources & { folder?: string
       'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
     )
   }
-  if (!isPort(port))
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
     throw new Error(`unable to load in-cluster configuration, KUBERNETES_SERVICE_PORT is no port: ${goQuote(port)}`)
   const tokenFile = `${folder}/token`
   // The error for an unreadable token names only the file, as the error of client-go does.
@@ -68,10 +68,6 @@ export async function inClusterConfig(sources: ConfigSources & { folder?: string
     headers: [],
     proxy: environmentProxy(origin, env),
   }
-}
-
-function isPort(text: string): boolean {
-  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535
 }
 
 function serviceAccountTrust(file: string, { env, log }: ConfigSources): ServerTrust {

@@ -37,7 +37,7 @@ export type Force = 'timeout' | 'out-of-service'
 /** The CSI plugin of Kubernetes waits this long for the attacher. Then it reports a time-out and waits again. */
 export const ATTACH_WAIT_MS = 2 * 60_000
 
-export type AttachDetachStep =
+export type NodeStep =
   | { readonly do: 'markDetached'; readonly node: string }
   | { readonly do: 'markAttached'; readonly node: string; readonly pods: readonly PodRef[] }
   | { readonly do: 'markUncertain'; readonly node: string }
@@ -68,8 +68,8 @@ export type AttachDetachStep =
  * Returns the plan for one volume. Detaches come first, because a moved pod needs its volume detached from the old
  * node.
  */
-export function decideVolume(view: AttachDetachView): readonly AttachDetachStep[] {
-  const steps: AttachDetachStep[] = []
+export function decideVolume(view: AttachDetachView): readonly NodeStep[] {
+  const steps: NodeStep[] = []
   /** The nodes that have the volume, or may have it, after the steps that are planned so far. */
   const holders = new Map(view.nodes.filter(({ actual }) => actual !== undefined).map((node) => [node.node, node]))
   for (const node of view.nodes) {
@@ -89,14 +89,14 @@ export function decideVolume(view: AttachDetachView): readonly AttachDetachStep[
   return steps
 }
 
-function decideDetach(node: NodeView, actual: AttachedTo, view: AttachDetachView): readonly AttachDetachStep[] {
+function decideDetach(node: NodeView, actual: AttachedTo, view: AttachDetachView): readonly NodeStep[] {
   const { node: name, attachment, inUse, outOfService, health } = node
   if (attachment === 'none') return [{ do: 'markDetached', node: name }]
   if (attachment === 'unknown') return [{ do: 'readAttachment', node: name }]
   if (attachment === 'deleting') return actual.state === 'attached' ? [{ do: 'markUncertain', node: name }] : []
   if (outOfService) return [{ do: 'detach', node: name, force: 'out-of-service' }]
   if (!inUse) return [{ do: 'detach', node: name, force: undefined }]
-  const asked: AttachDetachStep = { do: 'requestDetach', node: name }
+  const asked: NodeStep = { do: 'requestDetach', node: name }
   // A healthy node has no time limit: it may still be unmounting, or a pod may still be writing.
   if (health === 'healthy' || view.maxWaitForUnmountMs === undefined) return [asked]
   const left = (actual.detachRequestedAt ?? view.now) + view.maxWaitForUnmountMs - view.now
@@ -104,17 +104,13 @@ function decideDetach(node: NodeView, actual: AttachedTo, view: AttachDetachView
   return [asked, { do: 'wait', ms: left }]
 }
 
-function decideAttach(
-  node: NodeView,
-  others: readonly NodeView[],
-  view: AttachDetachView,
-): readonly AttachDetachStep[] {
+function decideAttach(node: NodeView, others: readonly NodeView[], view: AttachDetachView): readonly NodeStep[] {
   const { node: name, pods, actual, attachment } = node
-  const uncertain: AttachDetachStep[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
+  const uncertain: NodeStep[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
   switch (attachment) {
     case 'none': {
       // Without an attachment, the volume is not attached. Another client may have deleted the attachment.
-      const detached: AttachDetachStep[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
+      const detached: NodeStep[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
       const mayAttach = view.multiAttach || others.length === 0
       return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]
     }
@@ -134,7 +130,7 @@ function decideAttach(
 }
 
 /** Reports the error of the attacher. Without an error, it waits for the attacher and reports each time-out. */
-function decideWait(node: NodeView, now: number): readonly AttachDetachStep[] {
+function decideWait(node: NodeView, now: number): readonly NodeStep[] {
   const { node: name, pods, attachError, errorReported, waitingSince } = node
   if (attachError !== undefined)
     return errorReported ? [] : [{ do: 'recordFailure', node: name, pods, message: attachError }]
@@ -153,10 +149,7 @@ function decideWait(node: NodeView, now: number): readonly AttachDetachStep[] {
 }
 
 /** Reports once that other nodes have the volume, unless their attachments are unknown or being deleted. */
-function multiAttach(
-  { node, pods, multiAttachReported }: NodeView,
-  others: readonly NodeView[],
-): readonly AttachDetachStep[] {
+function multiAttach({ node, pods, multiAttachReported }: NodeView, others: readonly NodeView[]): readonly NodeStep[] {
   const holders = others.filter(({ attachment }) => attachment !== 'deleting' && attachment !== 'unknown')
   if (multiAttachReported || holders.length === 0) return []
   return [{ do: 'recordMultiAttach', node, pods, others: holders.map((other) => other.node) }]

@@ -5,7 +5,7 @@ import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { type ControllerParts, except, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
-import { type AttachDetachStep, decideVolume, type Force } from './decide.ts'
+import { decideVolume, type Force, type NodeStep } from './decide.ts'
 import type { PodRef } from './desired-state.ts'
 import type { StatusList } from './node-status.ts'
 import type { AttachDetachState } from './state.ts'
@@ -41,7 +41,7 @@ export async function reconcileVolume(
   return run.wakeMs === undefined ? SETTLED : { kind: 'postponed', ms: run.wakeMs }
 }
 
-async function perform(step: AttachDetachStep, run: Run): Promise<void> {
+async function perform(step: NodeStep, run: Run): Promise<void> {
   const { volumeName, parts } = run
   const { actual, desired } = parts.state
   switch (step.do) {
