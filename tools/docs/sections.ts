@@ -1,8 +1,6 @@
 import { APPS } from '@csi-sidecars/sidecars'
 import { documentedValues } from '../../charts/tools/value-comments.ts'
 import { compatibilityTable } from './compatibility-table.ts'
-import { ERROR_LINES } from './error-lines.ts'
-import { eventTable } from './event-table.ts'
 import {
   featureGates,
   genericGates,
@@ -12,12 +10,10 @@ import {
   standardFlags,
 } from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
-import { linesTable } from './log-lines.ts'
 import { code, sectionNames, table, withNewSection } from './markdown.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
 import { publicDriversTable } from './public-drivers-table.ts'
 import { rollbackTable } from './rollback-table.ts'
-import { START_LINES } from './start-lines.ts'
 
 /** The sections of documents that are generated from the code, by the name in their marks. */
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -29,9 +25,6 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'generic-gates': genericGates,
   metrics: metricTable,
   alerts: alertSections,
-  'error-lines': () => linesTable(ERROR_LINES),
-  'start-lines': () => linesTable(START_LINES),
-  events: eventTable,
   'rollback-flags': rollbackTable,
   'public-drivers': publicDriversTable,
   values: valuesTable,

@@ -2,15 +2,24 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { APPS } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
-import { ERROR_LINES } from './error-lines.ts'
-import { EVENTS } from './event-table.ts'
 import { sectionNames, sectionOf, table, withSection } from './markdown.ts'
 import { DOCUMENTS, SECTIONS, sectionText, withMissingSections } from './sections.ts'
 import { errorMessages, eventReasons, ROOT, runtimeSources, startMessages } from './source-texts.ts'
-import { SAID_ELSEWHERE, START_LINES } from './start-lines.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const sources = runtimeSources()
+
+/** Returns the texts in the first column of the table below a heading of docs/reference.md. */
+function firstColumn(heading: string): readonly string[] {
+  const [, below = ''] = read('docs/reference.md').split(`\n${heading}\n`)
+  const [rows = ''] = /(?:^\|.*\n)+/m.exec(below) ?? []
+  return [...rows.matchAll(/^\| `(.*?)` \|/gm)].map(([, text = '']) => text)
+}
+
+/** Returns a message as the documents show it: without backticks, and with `...` in place of values. */
+function shown(message: string): string {
+  return message.replaceAll('`', "'").replace(/\$\{[^}]*\}/g, '...')
+}
 
 describe('the generated sections', () => {
   const marked = DOCUMENTS.flatMap((path) => sectionNames(read(path)).map((name) => ({ path, name })))
@@ -29,8 +38,8 @@ describe('the generated sections', () => {
 
 describe('the documentation', () => {
   it('the documentation explains exactly the warnings and error lines that the sidecars can write', () => {
-    const inCode = [...errorMessages(sources)]
-    const listed = ERROR_LINES.map(({ message }) => message)
+    const inCode = [...errorMessages(sources)].map(shown)
+    const listed = firstColumn('### Warnings and errors of a running sidecar')
     // These messages are constants in the sources, not literals in the log call.
     const constants = [
       'Lost connection to CSI driver, exiting',
@@ -43,15 +52,18 @@ describe('the documentation', () => {
   })
 
   it('the documentation explains every error line that ends the start of a sidecar', () => {
-    const listed = START_LINES.map(({ message }) => message)
-    expect([...startMessages(sources)].filter((message) => ![...listed, ...SAID_ELSEWHERE].includes(message))).toEqual(
-      [],
-    )
-    expect(listed.filter((message) => !sources.includes(message))).toEqual([])
+    const listed = firstColumn('### Lines that end the start')
+    // The table has the message without the full stop.
+    const others = ["Only one of '--metrics-address' and '--http-endpoint' can be set."]
+    const missing = [...startMessages(sources)]
+      .map(shown)
+      .filter((message) => ![...listed, ...others].includes(message))
+    expect(missing).toEqual([])
+    expect(listed.filter((message) => !shown(sources).includes(message))).toEqual([])
   })
 
   it('the documentation explains every event of the sidecars', () => {
-    const listed = EVENTS.map(({ reason }) => reason)
+    const listed = firstColumn('## Events')
     expect(listed.toSorted()).toEqual([...eventReasons(sources)].toSorted())
   })
 

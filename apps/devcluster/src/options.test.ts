@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import { readCommandLine } from './command-line.ts'
+import { COMMAND } from './command-line.ts'
 import type { Options } from './options.ts'
+import { readCommandLine } from './program.ts'
 
 async function parse(...args: string[]): Promise<Options> {
-  const options = await readCommandLine(args, () => undefined)
+  const options = await readCommandLine(COMMAND, args, () => undefined)
   if (options === 'answered') throw new Error('no options')
   return options
 }
@@ -64,7 +65,7 @@ describe('readCommandLine', () => {
 
   it('the options fit into 80 columns in the output of `--help`', async () => {
     const texts: string[] = []
-    expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
+    expect(await readCommandLine(COMMAND, ['--help'], (text) => texts.push(text))).toBe('answered')
     const lines = texts.join('').split('\n')
     expect(lines.some((line) => line.includes('--kubeconfig'))).toBe(true)
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)

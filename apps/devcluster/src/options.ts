@@ -1,6 +1,6 @@
 import { refuseRepeated } from '@csi-sidecars/base'
 import type { InferredOptionTypes } from 'yargs'
-import type { Binaries } from './cluster/binaries.ts'
+import type { SidecarPaths } from './cluster/binaries.ts'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
 import { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 
@@ -9,7 +9,7 @@ export interface Options {
   readonly exit: boolean
   readonly nodes: number
   readonly driver: string | undefined
-  readonly binaries: Binaries
+  readonly binaries: SidecarPaths
   readonly kubeconfig: string | undefined
   readonly data: string | undefined
   /** The Kubernetes controllers to run. Undefined: all. */

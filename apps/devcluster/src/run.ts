@@ -10,7 +10,7 @@ import type { Options } from './options.ts'
 import { type Page, startPage } from './page/page.ts'
 import { exampleFile } from './story/objects.ts'
 import type { Ending } from './story/run-steps.ts'
-import { Scenario } from './story/scenario.ts'
+import { StoryScenario } from './story/scenario.ts'
 import type { Style } from './terminal/printer.ts'
 import { storyPrinter } from './terminal/printer.ts'
 
@@ -125,7 +125,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
   // A real driver or a real API server would keep the pod after the end of the program.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
-  const story = new Scenario({ cluster, clock, stepMs, pauseMs, leavesPod })
+  const story = new StoryScenario({ cluster, clock, stepMs, pauseMs, leavesPod })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })
   parts.troubled.add((message) => page.trouble(message))
   write(`  Watch it at ${page.url}\n`)
@@ -147,7 +147,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   return ending.is === 'succeeded' ? 0 : 1
 }
 
-async function runStory(story: Scenario, { write, style }: Terminal, signal: AbortSignal): Promise<Ending> {
+async function runStory(story: StoryScenario, { write, style }: Terminal, signal: AbortSignal): Promise<Ending> {
   for (const { title, why } of story.leftOut) write(`Left out: "${title}", since ${why}\n`)
   story.addPrinter(storyPrinter(write, style))
   return await story.runAll(signal)

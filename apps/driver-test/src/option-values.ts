@@ -1,12 +1,12 @@
 /** The kinds of volumes that a driver may lack. Every driver must support ReadWriteOnce volumes with a file system. */
 export const KINDS = ['block', 'shared', 'clone', 'topology', 'inline'] as const
-export type Kind = (typeof KINDS)[number]
+export type CapabilityKind = (typeof KINDS)[number]
 
 export function listOf(text: string | undefined): readonly string[] | undefined {
   return text?.split(',').filter((each) => each !== '')
 }
 
-export function kindOf(name: string): Kind {
+export function kindOf(name: string): CapabilityKind {
   const known = KINDS.find((each) => each === name)
   if (known === undefined) throw new Error(`--capabilities ${name}: known are ${KINDS.join(', ')}`)
   return known

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readCommandLine } from '@csi-sidecars/devcluster'
 import { describe, expect, it } from '@jest/globals'
-import { readCommandLine } from './command-line.ts'
-import { againLine, type TestOptions } from './options.ts'
+import { COMMAND } from './command-line.ts'
+import { againLine, type DriverTestOptions } from './options.ts'
 
-async function parse(...args: readonly string[]): Promise<TestOptions> {
-  const options = await readCommandLine(args, () => undefined)
+async function parse(...args: readonly string[]): Promise<DriverTestOptions> {
+  const options = await readCommandLine(COMMAND, args, () => undefined)
   if (options === 'answered') throw new Error('no options')
   return options
 }
@@ -113,7 +114,7 @@ describe('readCommandLine', () => {
 
   it('the flags fit into 80 columns in the output of `--help`', async () => {
     const texts: string[] = []
-    expect(await readCommandLine(['--help'], (text) => texts.push(text))).toBe('answered')
+    expect(await readCommandLine(COMMAND, ['--help'], (text) => texts.push(text))).toBe('answered')
     expect(texts.join('')).toContain('--driver-command')
     expect(
       Math.max(

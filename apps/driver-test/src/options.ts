@@ -3,19 +3,19 @@ import process from 'node:process'
 import { refuseRepeated } from '@csi-sidecars/base'
 import {
   addressOf,
-  type Binaries,
   numberFlag,
   positive,
   SIDECAR_FLAGS,
+  type SidecarPaths,
   sidecarsIn,
   textFlag,
 } from '@csi-sidecars/devcluster'
 import { seedsOf } from '@csi-sidecars/disturb'
 import type { InferredOptionTypes } from 'yargs'
-import { KINDS, type Kind, kindOf, listOf, pairsOf, parametersOf, quoted } from './option-values.ts'
+import { type CapabilityKind, KINDS, kindOf, listOf, pairsOf, parametersOf, quoted } from './option-values.ts'
 import { PROGRAM } from './place.ts'
 
-export interface TestOptions {
+export interface DriverTestOptions {
   /** The address of the controller service: `unix:///path`. */
   readonly driver: string
   /** The addresses of node services. Empty: the node service is emulated. */
@@ -28,7 +28,7 @@ export interface TestOptions {
   /** The node IDs that the driver knows. Empty: the test asks the node service by NodeGetInfo. */
   readonly nodeIds: readonly string[]
   /** The kinds of volumes to try. Undefined: all kinds that the driver accepts. */
-  readonly capabilities: readonly Kind[] | undefined
+  readonly capabilities: readonly CapabilityKind[] | undefined
   readonly parameters: Readonly<Record<string, string>>
   /** The attributes of inline volumes. */
   readonly inlineAttributes: Readonly<Record<string, string>>
@@ -40,7 +40,7 @@ export interface TestOptions {
   /** At the end of each seed, the test sends requests that no cluster sends. */
   readonly strict: boolean
   /** The sidecar binaries that replace those of this repository. */
-  readonly binaries: Binaries
+  readonly binaries: SidecarPaths
   /** A folder with other sidecars. Each seed runs a second time with them, and the results are compared. */
   readonly compare: string | undefined
   /** The path of the JUnit report. */
@@ -92,7 +92,7 @@ export const TEST_FLAGS = {
 } as const
 
 /** Converts the parsed flags. An invalid value throws an error of one line. */
-export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): TestOptions {
+export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): DriverTestOptions {
   refuseRepeated(
     values,
     Object.entries(TEST_FLAGS).flatMap(([name, flag]) => ('array' in flag ? [] : [name])),
@@ -130,13 +130,13 @@ export function testOptions(values: InferredOptionTypes<typeof TEST_FLAGS>): Tes
 }
 
 /** Returns the sidecars whose own flags, such as `--attacher`, are set. */
-function givenSidecars(values: Readonly<Record<keyof typeof SIDECAR_FLAGS, string | undefined>>): Binaries {
+function givenSidecars(values: Readonly<Record<keyof typeof SIDECAR_FLAGS, string | undefined>>): SidecarPaths {
   const names = Object.keys(SIDECAR_FLAGS) as (keyof typeof SIDECAR_FLAGS)[]
   return Object.fromEntries(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])))
 }
 
 /** Returns a shell command that repeats the run, with one seed or with all seeds, but without writing reports. */
-export function againLine(options: TestOptions, seed?: number): string {
+export function againLine(options: DriverTestOptions, seed?: number): string {
   const given: Readonly<Record<string, string | number | readonly string[] | undefined>> = {
     driver: options.driver,
     node: options.nodeSockets,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
+import { junitOf, markdownOf, type TestReport } from './report.ts'
 import type { SeedResult } from './seed.ts'
 
 const good: SeedResult = {
@@ -24,7 +24,6 @@ const bad: SeedResult = {
       about: 'vol-1',
       text: 'volume <vol-1> & "more" is left',
       occurrences: 3,
-      picture: '<svg/>',
       timeline: ['+0.500 s CreateVolume', '+1.000 s CreateVolume \u0007'],
       calls: ['+1.000 s CreateVolume \u0007'],
     },
@@ -64,7 +63,7 @@ describe('junitOf', () => {
 
 describe('markdownOf', () => {
   it('the Markdown report contains one line if all promises were kept', () => {
-    const text = markdownOf(report(good), '/r/report.md')
+    const text = markdownOf(report(good))
     expect(text).toContain('All promises were kept.')
     expect(text).toContain('| 1 | 31 | 90 | 120 | 0 |')
     expect(text).not.toContain('## Seed')
@@ -72,19 +71,19 @@ describe('markdownOf', () => {
   })
 
   it('the Markdown report does not state that all promises were kept if a seed was interrupted', () => {
-    const text = markdownOf(report(good, { ...good, title: 'seed 3', interrupted: true }), '/r/report.md')
+    const text = markdownOf(report(good, { ...good, title: 'seed 3', interrupted: true }))
     expect(text).toContain('Nothing was found until the test was interrupted.')
     expect(text).toContain('| 3, interrupted | 31 |')
     expect(text).not.toContain('All promises')
   })
 
   it('the Markdown report shows the differences between two runs of a seed', () => {
-    const text = markdownOf(report(good, { ...good, comparison: ['1: seed 1, 2: seed 1, with /originals'] }), 'r.md')
+    const text = markdownOf(report(good, { ...good, comparison: ['1: seed 1, 2: seed 1, with /originals'] }))
     expect(text).toContain('## Side by side\n\n```text\n1: seed 1, 2: seed 1, with /originals\n```\n')
   })
 
   it('the Markdown report contains the findings of each seed, the command that repeats it, and the remaining objects', () => {
-    const text = markdownOf(report(good, bad), '/r/report.md')
+    const text = markdownOf(report(good, bad))
     expect(text).toContain('1 of 2 seeds found something.')
     expect(text).toContain(
       '## Seed 2\n\nAgain:\n\n    test --seed=\'2\'\n\n### Nothing is left when everything was deleted\n\nvolume <vol-1> & "more" is left (3 times)\n',
@@ -92,10 +91,8 @@ describe('markdownOf', () => {
     expect(text).toContain('- volume vol-1: refused')
   })
 
-  it('the Markdown report refers to the picture of a finding, and contains the time line of its volume', () => {
-    const text = markdownOf(report(good, bad), '/r/report.md')
-    expect(text).toContain('![Where the volume was when](report-seed-2-1.svg)')
+  it('the Markdown report contains the time line of the volume of a finding', () => {
+    const text = markdownOf(report(good, bad))
     expect(text).toContain('```text\n+0.500 s CreateVolume\n+1.000 s CreateVolume')
-    expect([...picturesOf(report(good, bad), '/r/report.md')]).toEqual([['report-seed-2-1.svg', '<svg/>']])
   })
 })

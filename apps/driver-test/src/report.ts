@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import type { Finding } from './checks/checker.ts'
 import { CHECKS, type CheckName } from './checks/checks.ts'
 import type { SeedResult } from './seed.ts'
@@ -61,7 +60,7 @@ function xml(text: string): string {
 }
 
 /** Returns a Markdown report, for example for a pull request or an issue of the driver. */
-export function markdownOf({ driver, address, leftOut, results, again }: TestReport, file: string): string {
+export function markdownOf({ driver, address, leftOut, results, again }: TestReport): string {
   const bad = results.filter((result) => !isGood(result))
   const quiet = results.some(({ interrupted }) => interrupted)
     ? 'Nothing was found until the test was interrupted.'
@@ -81,7 +80,7 @@ export function markdownOf({ driver, address, leftOut, results, again }: TestRep
     ...results.flatMap(({ comparison = [] }) =>
       comparison.length === 0 ? [] : ['', '## Side by side', '', '```text', ...comparison, '```'],
     ),
-    ...bad.flatMap((result) => foundOf(result, { again, file })),
+    ...bad.flatMap((result) => foundOf(result, again)),
     '',
     '## Left out',
     '',
@@ -92,7 +91,7 @@ export function markdownOf({ driver, address, leftOut, results, again }: TestRep
 
 function foundOf(
   { title, seed, findings, clusterFaults, undeleted }: SeedResult,
-  { again, file }: { readonly again: TestReport['again']; readonly file: string },
+  again: TestReport['again'],
 ): readonly string[] {
   return [
     '',
@@ -101,13 +100,12 @@ function foundOf(
     'Again:',
     '',
     `    ${again(seed)}`,
-    ...findings.flatMap(({ check, text, calls, timeline, picture, occurrences }, index) => [
+    ...findings.flatMap(({ check, text, calls, timeline, occurrences }) => [
       '',
       `### ${CHECKS[check]}`,
       '',
       `${text}${occurrencesText(occurrences)}`,
       ...(calls.length === 0 ? [] : ['', '```text', ...calls, '```']),
-      ...(picture === '' ? [] : ['', `![Where the volume was when](${pictureName(file, title, index)})`]),
       ...(timeline.length <= calls.length ? [] : timelineOf(timeline)),
     ]),
     ...listOf('Of the cluster itself:', clusterFaults),
@@ -126,21 +124,6 @@ function timelineOf(timeline: readonly string[]): readonly string[] {
     '',
     '</details>',
   ]
-}
-
-function pictureName(file: string, title: string, index: number): string {
-  return `${basename(file, '.md')}-${title.replaceAll(' ', '-')}-${index + 1}.svg`
-}
-
-/** Returns the SVG pictures to which the Markdown report refers, by file name. */
-export function picturesOf({ results }: TestReport, file: string): ReadonlyMap<string, string> {
-  return new Map(
-    results.flatMap(({ title, findings }) =>
-      findings.flatMap(({ picture }, index) =>
-        picture === '' ? [] : [[pictureName(file, title, index), picture] as const],
-      ),
-    ),
-  )
 }
 
 function listOf(title: string, texts: readonly string[]): readonly string[] {

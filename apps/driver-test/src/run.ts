@@ -1,19 +1,19 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isAbort, messageOf, scope } from '@csi-sidecars/base'
-import { type Binaries, type RunParts, sidecarBinaries, sidecarsIn } from '@csi-sidecars/devcluster'
+import { type RunParts, type SidecarPaths, sidecarBinaries, sidecarsIn } from '@csi-sidecars/devcluster'
 import { runSeeds } from '@csi-sidecars/disturb'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { learnAbilities } from './driver/abilities.ts'
-import { type DriverProcess, refuseServed, startDriverProcesses } from './driver/driver-process.ts'
+import { type OwnDriverProcess, refuseServed, startDriverProcesses } from './driver/driver-process.ts'
 import { removeFolder } from './driver/mounts.ts'
 import { openOwnNodes } from './driver/nodes.ts'
 import { EarlyFindings } from './early.ts'
 import { checkReportFile, csiDriverOf, refuseOther } from './files.ts'
-import { againLine, type TestOptions } from './options.ts'
+import { againLine, type DriverTestOptions } from './options.ts'
 import { ProgressPrinter } from './progress.ts'
-import { isGood, junitOf, markdownOf, picturesOf, type TestReport } from './report.ts'
+import { isGood, junitOf, markdownOf, type TestReport } from './report.ts'
 import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
 import { comparisonOf, remainingText, verdictLines, verdictOf } from './verdict.ts'
 
@@ -22,7 +22,7 @@ const PREFIX = 'csi-devcluster-'
 const INTERRUPTED = 130
 
 /** Tests the driver with all seeds, and writes the reports. Returns the exit code. */
-export async function runDriverTest(options: TestOptions, parts: RunParts, signal: AbortSignal): Promise<number> {
+export async function runDriverTest(options: DriverTestOptions, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { write, style } = parts.terminal
   const directory = await mkdtemp(join(tmpdir(), PREFIX))
   const ours = new Map([[directory, 'What was logged is']])
@@ -48,7 +48,7 @@ interface TestParts extends RunParts {
   readonly data: string
 }
 
-async function test(options: TestOptions, parts: TestParts, signal: AbortSignal): Promise<number> {
+async function test(options: DriverTestOptions, parts: TestParts, signal: AbortSignal): Promise<number> {
   const { directory, clock, terminal } = parts
   const { write, style } = terminal
   const { driver: address } = options
@@ -100,7 +100,7 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   const held = await runSeeds(options.seeds, {
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
-      const runWith = async (name: string, binaries: Binaries): Promise<SeedResult> => {
+      const runWith = async (name: string, binaries: SidecarPaths): Promise<SeedResult> => {
         const folders = { directory: join(directory, name), data: join(parts.data, name, 'nodes') }
         const result = await runSeed(
           { ...usual, ...folders, binaries, seed },
@@ -141,11 +141,9 @@ async function test(options: TestOptions, parts: TestParts, signal: AbortSignal)
   return good ? 0 : 1
 }
 
-async function writeReports({ junit, markdown }: TestOptions, report: TestReport): Promise<void> {
+async function writeReports({ junit, markdown }: DriverTestOptions, report: TestReport): Promise<void> {
   if (junit !== undefined) await writeFile(junit, junitOf(report))
-  if (markdown === undefined) return
-  await writeFile(markdown, markdownOf(report, markdown))
-  for (const [name, svg] of picturesOf(report, markdown)) await writeFile(join(dirname(markdown), name), svg)
+  if (markdown !== undefined) await writeFile(markdown, markdownOf(report))
 }
 
 interface Starting {
@@ -154,10 +152,10 @@ interface Starting {
 }
 
 async function startOwn(
-  { driverCommands, driver }: TestOptions,
+  { driverCommands, driver }: DriverTestOptions,
   { directory, clock, log, terminal }: TestParts & { readonly log: ReturnType<RunParts['openLog']> },
   { stack, early }: Starting,
-): Promise<DriverProcess | undefined> {
+): Promise<OwnDriverProcess | undefined> {
   if (driverCommands.length === 0) return undefined
   const logFile = join(directory, 'driver.log')
   const own = await startDriverProcesses(driverCommands, { logFile, clock, log })

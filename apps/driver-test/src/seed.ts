@@ -1,6 +1,6 @@
 import { CancelledError, type Clock, deadline, messageOf, scope, toError } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
-import { type Binaries, type Devcluster, startDevcluster } from '@csi-sidecars/devcluster'
+import { type Devcluster, type SidecarPaths, startDevcluster } from '@csi-sidecars/devcluster'
 import type { ApiServer } from '@csi-sidecars/emulator'
 import { type CSIDriver, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -12,11 +12,11 @@ import type { Abilities } from './driver/abilities.ts'
 import { clearUp } from './driver/clear-up.ts'
 import { ClusterRules } from './driver/cluster-rules.ts'
 import { DirectCalls } from './driver/direct-calls.ts'
-import type { DriverProcess } from './driver/driver-process.ts'
+import type { OwnDriverProcess } from './driver/driver-process.ts'
 import { DriverUnderTest } from './driver/driver-under-test.ts'
 import { mountOptions, mountsBelow } from './driver/mounts.ts'
 import { type OwnNode, OwnNodes } from './driver/nodes.ts'
-import type { TestOptions } from './options.ts'
+import type { DriverTestOptions } from './options.ts'
 import { checkData } from './questions/data.ts'
 import { checkKills } from './questions/killed.ts'
 import { checkMountOptions } from './questions/mount-options.ts'
@@ -25,13 +25,13 @@ import { Setting } from './questions/setting.ts'
 import { checkSnapshots } from './questions/snapshots.ts'
 import { askStrictly } from './questions/strict.ts'
 
-export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAttributes' | 'strict'> {
+export interface SeedOptions extends Pick<DriverTestOptions, 'parameters' | 'inlineAttributes' | 'strict'> {
   readonly seed: number
   readonly durationMs: number
   /** The time limit for all objects to converge after the faults. */
   readonly convergeMs: number
   readonly abilities: Abilities
-  readonly binaries: Binaries
+  readonly binaries: SidecarPaths
   /** The CSIDriver of `--csidriver`. */
   readonly csiDriver: CSIDriver | undefined
   /** The folder for the sockets and the logs of this seed. */
@@ -47,7 +47,7 @@ export interface SeedParts {
   /** The node services with separate sockets. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
   /** The process of the driver, if the test has started it. */
-  readonly own: Pick<DriverProcess, 'kill' | 'killAll' | 'watchDeaths'> | undefined
+  readonly own: Pick<OwnDriverProcess, 'kill' | 'killAll' | 'watchDeaths'> | undefined
   /** Aborted when the driver has ended by itself too often. */
   readonly gone?: AbortSignal | undefined
   readonly clock: Clock

@@ -3,7 +3,7 @@ import type { Finding } from './checks/checker.ts'
 import type { SeedResult } from './seed.ts'
 import { comparisonOf, remainingText, verdictOf } from './verdict.ts'
 
-const NONE = { calls: [], picture: '', timeline: [] }
+const NONE = { calls: [], timeline: [] }
 const gone: Finding = { ...NONE, check: 'kept', about: 'v', text: 'volume vol-1 is gone', occurrences: 2 }
 const leak: Finding = { ...NONE, check: 'noLeak', about: 'v', text: 'volume vol-2 is left', occurrences: 1 }
 

@@ -1,9 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { answeredOrValues, throwRefusal } from '@csi-sidecars/base'
 import { STUCK_AFTER_MS } from '@csi-sidecars/waits'
 import yargs from 'yargs'
 import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
-import { programVersion } from './version.ts'
 
 /** The question that the command line asks. */
 export type CommandQuestion =
@@ -119,4 +119,15 @@ function explainQuestion(given: string, name: string | undefined, namespace: str
   const named = name ?? rest.join('/')
   if (named === '') throw new Error(`explain ${word}: which one? Give its name`)
   return { ask: 'explain', kind, name: named, namespace }
+}
+
+declare const __VERSION__: string | undefined
+
+/** Returns the version, such as `v1.2.3`. The build embeds it; a program that runs from source reads package.json. */
+function programVersion(): string {
+  if (typeof __VERSION__ !== 'undefined') return __VERSION__
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return `v${version}`
 }

@@ -1,22 +1,21 @@
 import type { Clock } from '@csi-sidecars/base'
-import { adviserOf } from './advice/advice.ts'
-import { operationsText } from './advice/operations.ts'
-import { collect, KINDS } from './facts/collect.ts'
+import { adviserOf, operationsText } from './advice/advice.ts'
+import { collect, KINDS, type SubjectKind } from './facts/collect.ts'
 import { collectAll } from './facts/collect-all.ts'
 import { collectPending } from './facts/collect-pending.ts'
 import { collectSidecarPods } from './facts/collect-sidecars.ts'
 import { FactCollection } from './facts/collection.ts'
-import { type ClusterFacts, type KindRef, textOf } from './facts/facts.ts'
+import { type ClusterFacts, claimNamesOf, groupedBy, type KindRef, keyOf, objectOf, textOf } from './facts/facts.ts'
 import { ApiReader, type ReadOnlyClient } from './facts/reader.ts'
+import { volumeNameOf } from './findings/around.ts'
 import { explainedFindings } from './findings/chain.ts'
 import { claimHasFindings } from './findings/claim.ts'
 import type { WaitFinding } from './findings/finding.ts'
 import { findingsOf } from './findings/findings.ts'
 import type { CommandQuestion, PluginOptions } from './options.ts'
-import { EXIT_CODES, explanationJson, verdictOf } from './output/explanation.ts'
-import { stuckJson, stuckText } from './output/stuck-list.ts'
-import { explanationText } from './output/text.ts'
-import { WELL } from './output/well.ts'
+import { ageText } from './output/age.ts'
+import { EXIT_CODES, explanationJson, findingJson, jsonText, oneLine, verdictOf } from './output/explanation.ts'
+import { explanationText, missingPart, unseenPart } from './output/text.ts'
 
 export interface Surroundings {
   readonly client: ReadOnlyClient
@@ -75,4 +74,80 @@ async function explain(
 function found(facts: ClusterFacts): { readonly facts: ClusterFacts; readonly findings: readonly WaitFinding[] } {
   const { findings, unseen } = findingsOf(facts)
   return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }
+}
+
+/** The maximum number of objects that the text lists for one reason. JSON lists all objects. */
+const MOST_OF_A_REASON = 20
+
+/** Returns a summary, and one line for each stuck object, grouped by reason, with the longest wait first. */
+function stuckText(findings: readonly WaitFinding[], facts: ClusterFacts): string {
+  const parts = [summary(findings, facts)]
+  for (const [reason, group] of byReason(findings)) {
+    const lines = group.slice(0, MOST_OF_A_REASON).map((finding) => lineOf(finding, facts.now))
+    const more = group.length - lines.length
+    if (more > 0) lines.push(`  and ${more} more, all of them with -o json`)
+    parts.push(`${reason} (${group.length})\n${lines.join('\n')}`)
+  }
+  return `${[...parts, ...missingPart(facts), ...unseenPart(facts)].join('\n\n')}\n`
+}
+
+function summary(findings: readonly WaitFinding[], facts: ClusterFacts): string {
+  if (findings.length === 0) {
+    return verdictOf(findings, facts) === 'unknown'
+      ? 'It is unknown whether anything is stuck, because not all could be read.'
+      : 'Nothing is stuck.'
+  }
+  const since = findings.flatMap((finding) => finding.since ?? [])
+  const age = since.length === 0 ? '' : `, the oldest for ${ageText(facts.now - Math.min(...since))}`
+  return `${findings.length} ${findings.length === 1 ? 'object is' : 'objects are'} stuck${age}. More on each: kubectl csi explain.`
+}
+
+function byReason(findings: readonly WaitFinding[]): ReadonlyMap<string, readonly WaitFinding[]> {
+  return groupedBy(findings, ({ reason }) => reason)
+}
+
+function lineOf({ object, waiter, waitsFor, since, atLeast }: WaitFinding, now: number): string {
+  const age = since === undefined ? '?' : `${atLeast ? '>' : ''}${ageText(now - since)}`
+  return `  ${age.padEnd(7)} ${textOf(object)}: ${waiter} waits for ${oneLine(waitsFor)}`
+}
+
+function stuckJson(findings: readonly WaitFinding[], facts: ClusterFacts): string {
+  const items = findings.map((finding) => findingJson(finding, facts.now))
+  const missingPermissions = Object.fromEntries(facts.missingPermissions)
+  return jsonText({ verdict: verdictOf(findings, facts), items, missingPermissions, unseen: facts.unseen })
+}
+
+const NOTHING_STUCK = 'nothing is stuck.'
+
+/** The text about an object of each kind if nothing is stuck. */
+const WELL: Readonly<Record<SubjectKind, (subject: KindRef, facts: ClusterFacts) => string>> = {
+  pod: (subject, { pods }) => {
+    const pod = pods.find(({ metadata }) => metadata?.name === subject.name && metadata.namespace === subject.namespace)
+    const claims = pod === undefined ? [] : claimNamesOf(pod)
+    if (claims.length === 0) return `${NOTHING_STUCK} It uses no claims.`
+    return `${NOTHING_STUCK} Its claims ${claims.join(', ')} have what they ask for.`
+  },
+  pvc: (subject, { claims }) => {
+    const claim = objectOf(claims.get(keyOf(subject)))
+    const { capacity, currentVolumeAttributesClassName: className } = claim?.status ?? {}
+    const modified = className === undefined ? '' : `, and VolumeAttributesClass ${className}`
+    return `${NOTHING_STUCK} It has ${capacity?.['storage'] ?? 'no capacity'} as asked for, in ${claim?.spec?.volumeName}${modified}.`
+  },
+  pv: (subject, { attachments }) => {
+    const nodes = attachments.filter((va) => volumeNameOf(va) === subject.name).map(({ spec }) => spec?.nodeName)
+    return `${NOTHING_STUCK} It is attached to ${nodes.length === 0 ? 'no node' : nodes.join(', ')}.`
+  },
+  va: (subject, { attachments }) => {
+    const spec = attachments.find(({ metadata }) => metadata?.name === subject.name)?.spec
+    return `${NOTHING_STUCK} Volume ${spec?.source.persistentVolumeName} is attached to node ${spec?.nodeName}.`
+  },
+  vs: ({ namespace, name }, { snapshots }) => {
+    const { status } = objectOf(snapshots.get(keyOf({ namespace, name }))) ?? {}
+    return `${NOTHING_STUCK} It is ready, in ${status?.boundVolumeSnapshotContentName}.`
+  },
+  vsc: ({ name }, { contents }) => {
+    const { status } = objectOf(contents.get(name)) ?? {}
+    return `${NOTHING_STUCK} It is ready, as snapshot ${status?.snapshotHandle}.`
+  },
+  node: (_, { attachments }) => `${NOTHING_STUCK} Volumes attached to it: ${attachments.length}.`,
 }

@@ -15,7 +15,7 @@ import {
   sanitizeName,
 } from '@csi-sidecars/sidecar'
 import type { Names } from './caches/names.ts'
-import { type Caches, openCaches } from './caches/open.ts'
+import { openCaches, type ProvisionerCaches } from './caches/open.ts'
 import type { CapacityParts } from './capacity/controller.ts'
 import { openCapacity } from './capacity/open.ts'
 import { provisionerControllers } from './controllers.ts'
@@ -125,7 +125,7 @@ async function openControllers(parts: Parts): Promise<AppControllers> {
 async function openOwnCapacity(
   parts: Parts,
   { names, node }: ProvisionerSettings,
-  opened: Caches,
+  opened: ProvisionerCaches,
 ): Promise<CapacityParts> {
   const { flags, startLog: log } = parts
   const { topology, classes } = opened

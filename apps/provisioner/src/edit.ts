@@ -1,12 +1,12 @@
 import type { Informer } from '@csi-sidecars/informer'
 import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef } from './caches/claim.ts'
+import { claimRef, type ProvisionerClaim } from './caches/claim.ts'
 import { SELECTED_NODE } from './caches/names.ts'
 
 export interface EditOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
-  readonly claims: Pick<Informer<Claim, PersistentVolumeClaim>, 'learn'>
+  readonly claims: Pick<Informer<ProvisionerClaim, PersistentVolumeClaim>, 'learn'>
   readonly signal: AbortSignal
   /** The maximum number of attempts if other clients change the claim at the same time. Default: 5. */
   readonly tries?: number
@@ -21,7 +21,7 @@ const CONFLICT_TRIES = 5
  * Changes the stored claim by a PUT, because published roles of provisioners have no right to patch claims. Returns
  * false if the claim was deleted or recreated.
  */
-export async function editClaim(options: EditOptions, claim: Claim, edit: ClaimEdit): Promise<boolean> {
+export async function editClaim(options: EditOptions, claim: ProvisionerClaim, edit: ClaimEdit): Promise<boolean> {
   const { api, claims, signal, tries = CONFLICT_TRIES } = options
   for (let left = tries; ; left -= 1) {
     try {

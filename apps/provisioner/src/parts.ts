@@ -4,19 +4,16 @@ import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Names } from './caches/names.ts'
-import type { Caches } from './caches/open.ts'
+import type { ProvisionerCaches } from './caches/open.ts'
 import type { CapacityParts, CapacityRefresh } from './capacity/controller.ts'
-import type { DriverCalls } from './claims/driver-calls.ts'
+import type { DriverCalls } from './driver-calls.ts'
 import type { ProvisionMetrics } from './metrics.ts'
 import type { LocalNode } from './node/local-node.ts'
+import type { VolumeSettings } from './request/persistent-volume.ts'
 import type { NameRule } from './request/request.ts'
 
 /** The settings of this process that decisions depend on. They never change. */
-export interface ProvisionerSettings extends NameRule {
-  readonly names: Names
-  /** The ID of this process, which is written into each volume that it creates. */
-  readonly identity: string
+export interface ProvisionerSettings extends NameRule, VolumeSettings {
   /** The `component` in the source of Events. */
   readonly component: string
   /** The finalizer of claims for which a CreateVolume call may be running. */
@@ -30,9 +27,6 @@ export interface ProvisionerSettings extends NameRule {
   readonly timeoutMs: number
   readonly defaultFsType: string
   readonly extraMetadata: boolean
-  readonly publishReadOnly: boolean
-  /** True if the driver supports topology and the feature gate `Topology` is on. */
-  readonly topology: boolean
   /** The value of `--prevent-volume-mode-conversion`. */
   readonly preventModeConversion: boolean
   /** Milliseconds between two searches for leftover finalizers of snapshots. 0: no searches. */
@@ -43,15 +37,13 @@ export interface ProvisionerSettings extends NameRule {
   readonly immediateTopology: boolean
   /** The node of this process. Undefined without `--node-deployment`. */
   readonly node: LocalNode | undefined
-  /** True if the feature gate `VolumeAttributesClass` is on. */
-  readonly attributesClasses: boolean
 }
 
 export interface ProvisionerParts {
   readonly settings: ProvisionerSettings
   readonly client: KubeClient
   readonly driver: Driver
-  readonly caches: Caches
+  readonly caches: ProvisionerCaches
   readonly recorder: Recorder
   /** Records the event about volume populators, which names another source component. */
   readonly populatorRecorder: Recorder
@@ -64,7 +56,7 @@ export interface ProvisionerParts {
 }
 
 /** The dependencies of the controllers. After the lease is lost, they refuse writes and calls to the driver. */
-export interface TermParts extends Omit<ProvisionerParts, 'client' | 'driver' | 'caches'>, Caches {
+export interface TermParts extends Omit<ProvisionerParts, 'client' | 'driver' | 'caches'>, ProvisionerCaches {
   readonly refresh: CapacityRefresh | undefined
   readonly driver: DriverCalls
   readonly api: KubeClient

@@ -1,6 +1,6 @@
 import type { Informer } from '@csi-sidecars/informer'
 import type { KeyOrder } from '@csi-sidecars/workqueue'
-import type { PendingTable, Subject } from './pending.ts'
+import type { PendingTable, WorkSubject } from './pending.ts'
 import type { Enqueuer, Source } from './sources.ts'
 import type { Cause } from './waiting.ts'
 
@@ -113,7 +113,7 @@ export interface Controller {
   /** Describes pending keys for reports and metrics. Default: pending keys are not reported. */
   readonly pending?: PendingTable
   /** Called when the pending work of a key is done. `since` is when the work became due, in milliseconds since 1970. */
-  readonly onComplete?: (key: string, subject: Subject, since: number) => void
+  readonly onComplete?: (key: string, subject: WorkSubject, since: number) => void
   /** True: runs call the driver, so no run starts while the driver is disconnected. */
   readonly callsDriver: boolean
   /** Called when the driver is connected again. It may have changed, so drop everything remembered about it. */

@@ -1,6 +1,6 @@
 export { Backlog } from './backlog.ts'
 export { AGAIN, type Controller, DONE, type Outcome, type Run, SETTLED, type TraceSubject } from './controller.ts'
-export type { PendingTable, PendingWork, Subject } from './pending.ts'
+export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
 export {
   causesOf,
   type Enqueuer,

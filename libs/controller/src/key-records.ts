@@ -2,7 +2,7 @@ import type { Clock, RunPhase } from '@csi-sidecars/base'
 import type { Backlog } from './backlog.ts'
 import type { Controller } from './controller.ts'
 import { failureOf } from './failure.ts'
-import { dueSince, type PendingWork, type Subject } from './pending.ts'
+import { dueSince, type PendingWork, type WorkSubject } from './pending.ts'
 import { type KeyRecord, pendingWork } from './pending-work.ts'
 import type { KeyPosition } from './schedule.ts'
 
@@ -10,7 +10,7 @@ import type { KeyPosition } from './schedule.ts'
 export interface ActiveRun {
   phase: RunPhase
   /** The pending work of the key at the start of the run. */
-  readonly subject: Subject | undefined
+  readonly subject: WorkSubject | undefined
 }
 
 export interface KeyRecordsOptions {
@@ -51,7 +51,7 @@ export class KeyRecords {
   }
 
   /** Counts a run of the key, and returns its record and its pending work. */
-  beginRun(key: string): { readonly record: KeyRecord; readonly subject: Subject | undefined } {
+  beginRun(key: string): { readonly record: KeyRecord; readonly subject: WorkSubject | undefined } {
     const record = this.of(key)
     const subject = this.#controller.pending?.subject(key)
     if (subject !== undefined && record.tries === 0)
@@ -77,7 +77,7 @@ export class KeyRecords {
   }
 
   /** Reports that the pending work of the key is done. */
-  complete(key: string, subject: Subject): void {
+  complete(key: string, subject: WorkSubject): void {
     const age = this.#age(key, subject)
     this.#options.backlog?.completed(subject.operation, age)
     this.#controller.onComplete?.(key, subject, this.#options.clock.now() - age)
@@ -98,7 +98,7 @@ export class KeyRecords {
   }
 
   /** Returns the milliseconds since the work of the key became due. */
-  #age(key: string, { sinceSeconds }: Subject): number {
+  #age(key: string, { sinceSeconds }: WorkSubject): number {
     const now = this.#options.clock.now()
     return Math.max(0, now - dueSince(this.#records.get(key)?.addedAt ?? now, sinceSeconds))
   }

@@ -1,6 +1,6 @@
 import { isStuck, remedyOf } from '@csi-sidecars/waits'
 import type { RunFailure } from './failure.ts'
-import { dueSince, type KeyState, type PendingTable, type PendingWork, type Subject } from './pending.ts'
+import { dueSince, type KeyState, type PendingTable, type PendingWork, type WorkSubject } from './pending.ts'
 import type { Cause } from './waiting.ts'
 
 /** The record of a key, from its first addition until it has no pending work. */
@@ -22,7 +22,7 @@ export interface KeySnapshot {
   /** The name of the queue. */
   readonly queue: string
   readonly record: KeyRecord
-  readonly subject: Subject
+  readonly subject: WorkSubject
   readonly state: KeyState
   /** The causes that the key waits for. */
   readonly causes: readonly Cause[]

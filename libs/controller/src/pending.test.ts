@@ -6,7 +6,7 @@ import { Metrics } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Backlog } from './backlog.ts'
 import { type Controller, DONE, type Outcome, type Run, SETTLED } from './controller.ts'
-import type { PendingWork, Subject } from './pending.ts'
+import type { PendingWork, WorkSubject } from './pending.ts'
 import type { Enqueuer } from './sources.ts'
 import { runTerm } from './term.ts'
 
@@ -19,7 +19,7 @@ let queue: Enqueuer
 let stop: AbortController
 let ended: Promise<void>
 let completed: string[]
-let subject: Subject | undefined
+let subject: WorkSubject | undefined
 let reconcile: (key: string, run: Run) => Promise<Outcome>
 
 beforeEach(async () => {

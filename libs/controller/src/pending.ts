@@ -26,7 +26,7 @@ export interface SubjectObject {
 }
 
 /** The pending work of a key, as the caches show it at this moment. */
-export interface Subject {
+export interface WorkSubject {
   readonly operation: Operation
   readonly object?: SubjectObject | undefined
   /** The name of the PersistentVolume. */
@@ -39,7 +39,7 @@ export interface Subject {
 }
 
 /** A report about work that is not done. */
-export interface PendingWork extends Omit<Subject, 'sinceSeconds' | 'obstacle'> {
+export interface PendingWork extends Omit<WorkSubject, 'sinceSeconds' | 'obstacle'> {
   /** The name of the original sidecar in Go, for example `external-attacher`. */
   readonly sidecar: string
   /** The key in the queue. It distinguishes work for the same object. */
@@ -68,7 +68,7 @@ export interface PendingTable {
   /**
    * Returns the pending work of a key, or undefined. Called before each run and by each reader, so it must be cheap.
    */
-  readonly subject: (key: string) => Subject | undefined
+  readonly subject: (key: string) => WorkSubject | undefined
   /** The texts for each `on` of a `Cause`: the kind of its object, and the reason if the subject has no obstacle. */
   readonly causes: Readonly<Record<string, { readonly kind: string; readonly reason: string }>>
 }

@@ -4,7 +4,7 @@ import { azureDiskName, isManagedDisk } from './plugins/azure-disk.ts'
 import { azureFileAccountName, azureFileShareInfo } from './plugins/azure-file.ts'
 import { gceRegionFromZones } from './plugins/gce-pd.ts'
 import { addTopology } from './rules/topology.ts'
-import { expectedOutcome, type MigrationInput, migrationCases, outcomeOf } from './testing.ts'
+import { expectedOutcome, type MigrationInput, migrationCases, outcomeOf } from './testing/index.ts'
 import * as translate from './translate.ts'
 
 /** The operations that this package tests, by the direction of the migration case. */

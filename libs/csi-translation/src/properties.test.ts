@@ -2,7 +2,7 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { BETA, GA } from './rules/topology.ts'
-import { comparable, outcomeOf } from './testing.ts'
+import { comparable, outcomeOf } from './testing/index.ts'
 import { isPVMigratable, PLUGINS, translateCSIPVToInTree, translateInTreePVToCSI } from './translate.ts'
 
 const zone = fc.constantFrom('us-east1-a', 'us-east1-b', 'us-east1-a__us-east1-b', 'us-west-2a', 'z', '', '__')

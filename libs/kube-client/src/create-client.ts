@@ -1,4 +1,5 @@
-import type { Clock } from '@csi-sidecars/base'
+import { createSecureContext, type SecureContext } from 'node:tls'
+import { type Clock, messageOf } from '@csi-sidecars/base'
 import {
   apiVersionOf,
   type KubeObject,
@@ -24,9 +25,10 @@ import {
   type WatchOptions,
 } from './api/client.ts'
 import { parseAnswer } from './codec/decode.ts'
-import type { ClusterConfig } from './config/cluster-config.ts'
+import type { ClusterConfig, Credentials, ServerTrust } from './config/cluster-config.ts'
 import type { FlowOptions } from './flow/policy.ts'
-import { configDialer } from './requests/config-dialer.ts'
+import { type Dial, dialer, openTcp, type TlsMaterial } from './http/dial.ts'
+import { NetworkError } from './http/network-error.ts'
 import { listPages } from './requests/list.ts'
 import { MissingPermissions } from './requests/missing-permissions.ts'
 import type { ServerLimits } from './requests/refusals.ts'
@@ -60,14 +62,11 @@ export interface OwnedKubeClient extends KubeClient {
 export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
   const { config, clock, log, missing = new MissingPermissions({ clock, log }) } = options
   config.check?.()
-  const metrics = new RestMetrics(options.metrics, hostOf(config.origin))
+  // The host as it is configured: `10.0.0.1:443`. `URL` would drop the default port.
+  const host = config.origin.slice(config.origin.indexOf('//') + 2)
+  const metrics = new RestMetrics(options.metrics, host)
   const transport = new Transport({ ...options, metrics, missing, dial: configDialer(config, clock) })
   return new HttpKubeClient(transport, clock)
-}
-
-/** Returns the host for the metrics as it is configured: `10.0.0.1:443`. `URL` would drop the default port. */
-function hostOf(origin: string): string {
-  return origin.slice(origin.indexOf('//') + 2)
 }
 
 class HttpKubeClient implements OwnedKubeClient {
@@ -172,4 +171,40 @@ function metadataOf(object: KubeObject | unknown): KubeObject['metadata'] {
   return typeof object === 'object' && object !== null && 'metadata' in object
     ? (object as KubeObject).metadata
     : undefined
+}
+
+/** Returns a function that opens connections with the server, proxy and certificates of a configuration. */
+function configDialer(config: ClusterConfig, clock: Clock): Dial {
+  const url = new URL(config.origin)
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+  return dialer({
+    address: { host: url.hostname.replace(/^\[|\]$/g, ''), port },
+    open: config.proxy ?? openTcp,
+    tls: config.tls && tlsMaterial(config.tls, config.credentials),
+    clock,
+  })
+}
+
+/** Returns the TLS options. Reads the certificates for each new connection, because they are renewed in place. */
+function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial {
+  const fixed = {
+    rejectUnauthorized: !trust.insecure,
+    ...(trust.serverName !== undefined && { servername: trust.serverName }),
+  }
+  let made: { readonly context: SecureContext; readonly from: string } | undefined
+  return () => {
+    try {
+      // An empty list means no authority. Without a list, Node parses its own hundred and more authorities.
+      const ca = trust.insecure ? [] : trust.authorities()
+      const certificate = credentials.certificate()
+      const from = JSON.stringify([ca, certificate])
+      if (made?.from !== from) {
+        made = { context: createSecureContext({ ...(ca !== undefined && { ca }), ...certificate }), from }
+      }
+    } catch (error) {
+      // Reading fails if a certificate file is being replaced. The previous TLS context may still be valid.
+      if (made === undefined) throw new NetworkError(messageOf(error), { cause: error })
+    }
+    return { ...fixed, secureContext: made.context }
+  }
 }

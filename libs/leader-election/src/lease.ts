@@ -50,7 +50,7 @@ export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): L
       leaseDurationSeconds: Math.floor(identity.durationMs / 1000),
       acquireTime: (isOurs ? spec.acquireTime : undefined) ?? rfc3339Micro(now),
       renewTime: rfc3339Micro(now),
-      leaseTransitions: isNew(lease) ? 0 : transitions + (isOurs ? 0 : 1),
+      leaseTransitions: lease.metadata?.resourceVersion === undefined ? 0 : transitions + (isOurs ? 0 : 1),
     },
   }
 }
@@ -68,10 +68,6 @@ export function releasedLease(lease: Lease, identity: LeaseIdentity, now: number
       renewTime: rfc3339Micro(now),
     },
   }
-}
-
-function isNew(lease: Lease): boolean {
-  return lease.metadata?.resourceVersion === undefined
 }
 
 function withLabels(metadata: Lease['metadata'], labels: Readonly<Record<string, string>>): Lease['metadata'] {

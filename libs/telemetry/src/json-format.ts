@@ -57,7 +57,7 @@ export function jsonValue(value: unknown): string {
 function plain(_key: string, value: unknown): unknown {
   switch (typeof value) {
     case 'bigint':
-      return exactNumber(value)
+      return typeof rawJson === 'function' ? rawJson(String(value)) : String(value)
     case 'function':
     case 'symbol':
       return String(value)
@@ -76,7 +76,3 @@ function plain(_key: string, value: unknown): unknown {
 
 /** TypeScript's library does not declare JSON.rawJSON yet. */
 const rawJson: unknown = Reflect.get(JSON, 'rawJSON')
-
-function exactNumber(value: bigint): unknown {
-  return typeof rawJson === 'function' ? rawJson(String(value)) : String(value)
-}

@@ -1,12 +1,5 @@
 import { invariant } from '@csi-sidecars/base'
-import {
-  Distribution,
-  type ExposedFamily,
-  familyText,
-  type MetricLabels,
-  type MetricSample,
-  MetricSeries,
-} from './series.ts'
+import { Distribution, type ExposedFamily, familyText, type MetricLabels, MetricSeries } from './series.ts'
 
 export interface MetricSpec<L extends string> {
   readonly name: string
@@ -95,7 +88,7 @@ export class Metrics {
   /** Registers a counter or a gauge: each of its series is one number. */
   #numbers(type: 'counter' | 'gauge', { name, help, labels }: MetricSpec<string>): MetricSeries<{ value: number }> {
     const table = new MetricSeries(labels, () => ({ value: 0 }))
-    this.#families.push(() => ({ name, help, type, values: table.samples(onlySample) }))
+    this.#families.push(() => ({ name, help, type, values: table.samples(({ value }, labels) => [{ value, labels }]) }))
     return table
   }
 
@@ -137,7 +130,3 @@ export class Metrics {
 
 /** The content type of `Metrics.text`. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
-
-function onlySample({ value }: { readonly value: number }, labels: MetricLabels<string>): readonly MetricSample[] {
-  return [{ value, labels }]
-}

@@ -16,12 +16,10 @@ export function volumeWaits(around: Around): readonly ObjectWait[] {
   if (volume === undefined) return leaving(around)
   const reclaimed = reclaim(volume, around)
   // The reason that names the provisioner already explains the finalizer of the provisioner.
-  const others = deletion(volume, around).filter(({ names }) => reclaimed.length === 0 || !names?.every(isProvisioners))
+  const others = deletion(volume, around).filter(
+    ({ names }) => reclaimed.length === 0 || !names?.every((each) => each.startsWith(PROVISIONER_FINALIZERS)),
+  )
   return [...leaving(around), ...[...others, ...reclaimed].map((wait) => ({ ...wait, about }))]
-}
-
-function isProvisioners(finalizer: string): boolean {
-  return finalizer.startsWith(PROVISIONER_FINALIZERS)
 }
 
 /** Returns why attachments still exist that no pod needs. */

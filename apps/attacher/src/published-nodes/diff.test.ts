@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { attachment, DRIVER, ofPv, volume, withFinalizer } from '../testing/views.ts'
 import type { AttachNodeView, AttachVolumeView } from '../volumes/volume-view.ts'
-import { compare, type ListingVerdict } from './diff.ts'
+import { compare, type ListingVerdict } from './resync.ts'
 
 const attached = withFinalizer({ attached: true })
 const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({

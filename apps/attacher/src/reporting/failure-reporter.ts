@@ -1,5 +1,5 @@
 import { type Clock, inBatches, TokenBucket } from '@csi-sidecars/base'
-import type { Backlog, PendingWork, Subject } from '@csi-sidecars/controller'
+import type { Backlog, PendingWork, WorkSubject } from '@csi-sidecars/controller'
 import { type EventTarget, type EventText, SeriesWriter } from '@csi-sidecars/events'
 import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
@@ -39,7 +39,7 @@ export class EventPermission {
 /** The reasons and messages of the events about failures and recoveries. */
 export interface FailureTexts {
   readonly failed: (work: PendingWork) => EventText
-  readonly recovered: (subject: Subject, failures: number) => EventText
+  readonly recovered: (subject: WorkSubject, failures: number) => EventText
 }
 
 export interface FailureReporterOptions {
@@ -54,7 +54,7 @@ export interface FailureReporterOptions {
 }
 
 interface Recovery {
-  readonly subject: Subject
+  readonly subject: WorkSubject
   readonly series: FailureSeries
 }
 
@@ -77,7 +77,7 @@ export class FailureReporter {
   }
 
   /** Schedules a recovery event after a successful attach or detach, if a failure event was written. */
-  completed(subject: Subject): void {
+  completed(subject: WorkSubject): void {
     const series = this.#series.take(subject)
     if (series === undefined) return
     if (this.#recovered.length < MOST_RECOVERED) this.#recovered.push({ subject, series })
@@ -120,7 +120,7 @@ export class FailureReporter {
 
   /** Writes an event for the attachment, and one for the claim of its volume if there is a claim. */
   async #write(
-    subject: Pick<Subject, 'object' | 'volume'>,
+    subject: Pick<WorkSubject, 'object' | 'volume'>,
     event: { series: FailureSeries; text: EventText; count: number; signal: AbortSignal },
   ): Promise<void> {
     const { series, signal } = event

@@ -6,9 +6,9 @@ import {
   isNotFound,
   type SubresourceOption,
 } from '@csi-sidecars/kube-client'
-import { type Patch, SECRETS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type Patch, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import type { PublishSecretRef } from '../volumes/call-source.ts'
 import { AttachmentGoneError, during } from './failure.ts'
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
 
@@ -114,14 +114,14 @@ export async function isGone(
   }
 }
 
-/** Returns the encoded data of a Secret. Each CSI call reads and decodes it again, and it is never kept. */
+/** Returns the encoded values of a Secret. */
 export async function loadSecret(
   { api }: Pick<AttachmentDeps, 'api'>,
-  ref: PublishSecretRef,
-  options: Pick<ApiOptions, 'signal' | 'priority'>,
+  ref: SecretRef,
+  options: Parameters<typeof readSecret>[2],
 ): Promise<Readonly<Record<string, string>>> {
-  const secret = await api
-    .get(SECRETS, ref, options)
-    .catch(during(`failed to load secret "${ref.namespace}/${ref.name}"`))
-  return secret.data ?? {}
+  return await readSecret(api, ref, options).catch((error: unknown) => {
+    const cause = error instanceof SecretError ? error.cause : error
+    return during(`failed to load secret "${ref.namespace}/${ref.name}"`)(cause)
+  })
 }

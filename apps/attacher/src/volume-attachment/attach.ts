@@ -3,10 +3,10 @@ import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { STATUS_REVERTED, statusReverted } from '../term/deps.ts'
-import type { PublishSecretRef } from '../volumes/call-source.ts'
 import { loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './api.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { AttachmentGoneError, during, OperationError } from './failure.ts'
@@ -73,7 +73,7 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Cac
 /** Performs the steps of an attach. Undefined: the attachment or its volume was deleted before the publish. */
 async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): Promise<Context | undefined> {
   const { deps, signal, log } = run
-  let secretRef: PublishSecretRef | undefined
+  let secretRef: SecretRef | undefined
   let secret: Readonly<Record<string, string>> = {}
   log.v(4)?.info('Starting attach operation')
   for (const step of steps) {
@@ -115,7 +115,7 @@ function isVolumeGone({ deps }: AttachmentRun, { volume }: AttachmentView): bool
 interface Publish {
   readonly step: AttachStep & { do: 'publish' }
   readonly secret: Readonly<Record<string, string>>
-  readonly secretRef: PublishSecretRef | undefined
+  readonly secretRef: SecretRef | undefined
 }
 
 /**

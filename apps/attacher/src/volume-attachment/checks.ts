@@ -1,7 +1,8 @@
 import { invariant } from '@csi-sidecars/base'
 import type { Cause } from '@csi-sidecars/controller'
+import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import { type PublishSecretRef, type PublishSource, usable } from '../volumes/call-source.ts'
+import { type PublishSource, usable } from '../volumes/call-source.ts'
 import { type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
 import type { AttachmentView } from './observe.ts'
 
@@ -21,7 +22,7 @@ export interface FailStep {
 
 export interface LoadSecretStep {
   readonly do: 'loadSecret'
-  readonly ref: PublishSecretRef
+  readonly ref: SecretRef
 }
 
 /** The input of the checks: the observed state of an attachment, and the source of its volume. */

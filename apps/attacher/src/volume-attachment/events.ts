@@ -1,4 +1,4 @@
-import type { PendingWork, Subject } from '@csi-sidecars/controller'
+import type { PendingWork, WorkSubject } from '@csi-sidecars/controller'
 import type { FailureTexts } from '../reporting/failure-reporter.ts'
 
 /** The longest message of an Event, as in the API `events.k8s.io`. */
@@ -27,7 +27,7 @@ export const ATTACHMENT_EVENTS: FailureTexts = {
   },
 }
 
-function about({ volume, node }: Pick<Subject | PendingWork, 'volume' | 'node'>, message: string): string {
+function about({ volume, node }: Pick<WorkSubject | PendingWork, 'volume' | 'node'>, message: string): string {
   const text = `Volume ${volume ?? '(inline)'} on node ${node ?? ''}: ${message}`
   return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
 }

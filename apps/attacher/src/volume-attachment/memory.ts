@@ -1,6 +1,7 @@
+import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { ListingResult } from '../published-nodes/resync.ts'
 import type { UndoneWrite } from '../term/deps.ts'
-import type { PublishSecretRef, UnpublishRequest } from '../volumes/call-source.ts'
+import type { UnpublishRequest } from '../volumes/call-source.ts'
 
 /** A publish that this process has sent since it leads, and the unpublish request that undoes it. */
 export interface Publication {
@@ -8,7 +9,7 @@ export interface Publication {
   readonly volume: string
   readonly nodeName: string
   readonly request: UnpublishRequest
-  readonly secret: PublishSecretRef | undefined
+  readonly secret: SecretRef | undefined
   readonly migrated: boolean
 }
 

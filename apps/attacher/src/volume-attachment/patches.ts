@@ -32,7 +32,7 @@ export function addFinalizerPatch(
 ): Patch | undefined {
   const annotations: Record<string, string> = {}
   if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId
-  if (remember !== undefined && !isSame(remember, va.remembered)) {
+  if (remember !== undefined && (remember.handle !== va.remembered?.handle || remember.uid !== va.remembered.uid)) {
     annotations[HANDLE_ANNOTATION] = remember.handle
     annotations[VOLUME_UID_ANNOTATION] = remember.uid
   }
@@ -42,10 +42,6 @@ export function addFinalizerPatch(
 /** Returns the patch that restores only our finalizer. Undefined if the attachment has it. */
 export function restoreFinalizerPatch(va: CachedAttachment, finalizer: string): Patch | undefined {
   return testedPatch(va, addFinalizer(va, finalizer))
-}
-
-function isSame(volume: RememberedVolume, other: RememberedVolume | undefined): boolean {
-  return volume.handle === other?.handle && volume.uid === other.uid
 }
 
 function annotate({ annotated }: CachedAttachment, annotations: Readonly<Record<string, string>>): readonly object[] {

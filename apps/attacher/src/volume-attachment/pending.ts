@@ -1,4 +1,4 @@
-import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controller'
+import type { PendingTable, TraceSubject, WorkSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
@@ -30,7 +30,7 @@ export function attachmentTable(sources: SubjectSources): PendingTable {
  * Returns the pending work of an attachment according to its plan, or the pending unpublish of a volume without an
  * attachment. Undefined if no work is due.
  */
-export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectSources): Subject | undefined {
+export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectSources): WorkSubject | undefined {
   const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return { operation: 'detach', node: orphaned.nodeName }
   const va = attachments.get(key)
@@ -50,7 +50,7 @@ export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectS
   }
 }
 
-export function objectOf({ key, uid }: Pick<CachedAttachment, 'key' | 'uid'>): NonNullable<Subject['object']> {
+export function objectOf({ key, uid }: Pick<CachedAttachment, 'key' | 'uid'>): NonNullable<WorkSubject['object']> {
   return { kind: 'VolumeAttachment', namespace: '', name: key, uid }
 }
 

@@ -14,11 +14,6 @@ import type { AttachVolumeView } from './volume-view.ts'
 export type PublishRequest = Omit<ControllerPublishVolumeRequest, 'secrets'>
 export type UnpublishRequest = Omit<ControllerUnpublishVolumeRequest, 'secrets'>
 
-export interface PublishSecretRef {
-  readonly name: string
-  readonly namespace: string
-}
-
 type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
 
 /** The code of an unusable volume source. Documents and tests refer to the codes, users see only the messages. */

@@ -9,7 +9,7 @@ import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-side
 import { freePort } from '@csi-sidecars/emulator'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { APPS, HERE, isInRepository } from '../place.ts'
-import { type Sidecar, startSidecar } from './sidecars.ts'
+import { type SidecarProcess, startSidecar } from './sidecars.ts'
 
 /** The sidecars, with the capabilities of the driver of which each needs at least one to run. */
 const NEEDS = {
@@ -22,16 +22,16 @@ export type SidecarApp = keyof typeof NEEDS
 export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
 
 /** The binaries of sidecars. A sidecar without a binary does not run. */
-export type Binaries = Readonly<Partial<Record<SidecarApp, string | undefined>>>
+export type SidecarPaths = Readonly<Partial<Record<SidecarApp, string | undefined>>>
 
 /** Returns the given sidecars, or the sidecars built in this repository. */
-export async function sidecarBinaries(given: Binaries): Promise<Binaries> {
+export async function sidecarBinaries(given: SidecarPaths): Promise<SidecarPaths> {
   const entries = SIDECARS.map(async (app) => [app, given[app] ?? (await builtBinary(app))])
   return Object.fromEntries(await Promise.all(entries))
 }
 
 /** Returns the sidecar binaries in a folder. Throws if there are none. */
-export function sidecarsIn(folder: string): Binaries {
+export function sidecarsIn(folder: string): SidecarPaths {
   const found = SIDECARS.map((app) => [app, join(folder, `csi-${app}`)] as const).filter(([, path]) => existsSync(path))
   if (found.length > 0) return Object.fromEntries(found)
   throw new Error(`${folder} has no sidecar: ${SIDECARS.map((app) => `csi-${app}`).join(', ')}`)
@@ -52,12 +52,12 @@ export function programOf(binary: string): { readonly command: string; readonly 
 }
 
 /** A sidecar and the address of its `--http-endpoint`. */
-export interface RunningSidecar {
-  readonly sidecar: Sidecar
+export interface StartedSidecar {
+  readonly sidecar: SidecarProcess
   readonly address: string
 }
 
-export interface Connection {
+export interface SidecarTarget {
   readonly csiAddress: string
   readonly kubeconfig: string
   /** True if at least one node of the driver reports a topology. */
@@ -65,7 +65,7 @@ export interface Connection {
 }
 
 /** Returns the flags that connect a sidecar to the driver and to the API server. */
-export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: Connection): readonly string[] {
+export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: SidecarTarget): readonly string[] {
   const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
   // The feature gate Topology would block the provisioner until a node reports its topology.
   return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
@@ -73,7 +73,7 @@ export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }
 
 export interface SidecarParts {
   readonly driver: Driver
-  readonly connection: Connection
+  readonly connection: SidecarTarget
   /** The folder for the logs of the sidecars. */
   readonly directory: string
   /** Additional flags for every sidecar. */
@@ -85,9 +85,9 @@ export interface SidecarParts {
 }
 
 /** Starts each sidecar that has a binary and whose capabilities the driver has. */
-export async function startSidecars(binaries: Binaries, parts: SidecarParts): Promise<readonly RunningSidecar[]> {
+export async function startSidecars(binaries: SidecarPaths, parts: SidecarParts): Promise<readonly StartedSidecar[]> {
   const { driver, connection, directory, clock, log, onTrouble, stack } = parts
-  const started: RunningSidecar[] = []
+  const started: StartedSidecar[] = []
   for (const app of SIDECARS) {
     const binary = binaries[app]
     const isSupported = NEEDS[app]?.some((what) => driver.capabilities.controller.has(what)) !== false

@@ -25,7 +25,7 @@ import {
   runCaches,
   withSubstituteNode,
 } from '@csi-sidecars/volume-controllers'
-import { type Binaries, type Connection, type RunningSidecar, startSidecars } from './binaries.ts'
+import { type SidecarPaths, type SidecarTarget, type StartedSidecar, startSidecars } from './binaries.ts'
 import type { Controllers } from './controllers.ts'
 import { endPods } from './end-pods.ts'
 import { ensure, ensureAccount, nodeIds, registerDriver, registerNode } from './register.ts'
@@ -45,7 +45,7 @@ export interface DevclusterOptions extends SocketOptions {
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
   /** The CSIDriver object to create. Without it the cluster derives the CSIDriver from the driver's capabilities. */
   readonly csiDriver?: CSIDriver | undefined
-  readonly binaries?: Binaries
+  readonly binaries?: SidecarPaths
   /** Additional flags for every sidecar. */
   readonly sidecarArgs?: readonly string[] | undefined
   /** The resync period of the PV controller. The default is that of Kubernetes. */
@@ -68,11 +68,11 @@ export interface Devcluster {
   readonly caches: Caches
   readonly driver: Driver
   readonly controllers: Controllers
-  readonly sidecars: readonly RunningSidecar[]
+  readonly sidecars: readonly StartedSidecar[]
   readonly nodeNames: readonly string[]
   readonly kubeconfig: string
   /** The addresses of the driver and of the API server, for the sidecars. */
-  readonly connection: Connection
+  readonly connection: SidecarTarget
   /** The emulated API server, which tests can read and break. Undefined if `kubeconfig` was given. */
   readonly api: ApiServer | undefined
   readonly emulatedDriver: CsiDriver | undefined

@@ -5,7 +5,7 @@ import process from 'node:process'
 import { systemClock } from '@csi-sidecars/base'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { type Sidecar, startSidecar } from './sidecars.ts'
+import { type SidecarProcess, startSidecar } from './sidecars.ts'
 
 let directory: string
 let exits: string[]
@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-const start = (code: string): Promise<Sidecar> =>
+const start = (code: string): Promise<SidecarProcess> =>
   startSidecar({
     name: 'test',
     command: process.execPath,

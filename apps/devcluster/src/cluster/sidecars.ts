@@ -4,7 +4,7 @@ import { Backoff, type Clock, messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { guardGroup } from './guard.ts'
 
-export interface SidecarOptions {
+export interface SidecarProcessOptions {
   readonly name: string
   /** The path of the binary. */
   readonly command: string
@@ -19,7 +19,7 @@ export interface SidecarOptions {
 }
 
 /** One sidecar as a child process. Like a container under kubelet, it starts again whenever it ends. */
-export interface Sidecar {
+export interface SidecarProcess {
   readonly name: string
   /** The ID of the running process. */
   readonly pid: number | undefined
@@ -34,14 +34,14 @@ const RESTART = { initialMs: 200, maxMs: 10_000 }
 /** A process that has run longer than this resets the back-off of its restarts. */
 const STABLE_MS = 5_000
 
-export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
+export async function startSidecar(options: SidecarProcessOptions): Promise<SidecarProcess> {
   const sidecar = new RestartedSidecar(options)
   await sidecar.start()
   return sidecar
 }
 
-class RestartedSidecar implements Sidecar {
-  readonly #options: SidecarOptions
+class RestartedSidecar implements SidecarProcess {
+  readonly #options: SidecarProcessOptions
   readonly #pauses: Backoff
   #child: ChildProcess | undefined
   #stopping = false
@@ -49,7 +49,7 @@ class RestartedSidecar implements Sidecar {
   #killGroup = (): boolean => false
   #startedAt = 0
 
-  constructor(options: SidecarOptions) {
+  constructor(options: SidecarProcessOptions) {
     this.#options = options
     this.#pauses = new Backoff(options.restart ?? RESTART)
   }

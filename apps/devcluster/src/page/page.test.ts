@@ -1,7 +1,7 @@
 import { systemClock } from '@csi-sidecars/base'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
-import { Scenario } from '../story/scenario.ts'
+import { StoryScenario } from '../story/scenario.ts'
 import { startTestCluster } from '../testing/cluster.ts'
 import { shownAt } from '../testing/shown-page.ts'
 import { startPage } from './page.ts'
@@ -10,7 +10,7 @@ describe('the page', () => {
   it('the page shows the steps of the demo, and the components that have ended unexpectedly', async () => {
     await using test = await startTestCluster({ nodes: 1 })
     const { cluster } = test
-    const story = new Scenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
+    const story = new StoryScenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
     await using page = await startPage({ cluster, clock: systemClock, log: silentLogger, port: 0, story })
     expect((await shownAt(page.url)).get('step/9')).toMatchObject({
       state: 'skipped',

@@ -1,13 +1,13 @@
 import { CancelledError, type Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Devcluster } from '../cluster/devcluster.ts'
-import type { Scenario } from '../story/scenario.ts'
+import type { Printer } from '../story/run-steps.ts'
+import type { StoryScenario } from '../story/scenario.ts'
 import { ActionQueue } from './actions/queue.ts'
 import { ACTORS } from './model/actors.ts'
 import { PageModel } from './model/model.ts'
 import { startPageServer } from './server.ts'
-import { StorySteps } from './story-steps.ts'
-import type { Frame, Item, TimelineEntry } from './view/wire.ts'
+import type { Frame, Item, StepItem, StepLine, TimelineEntry } from './view/wire.ts'
 
 export interface PageOptions {
   readonly cluster: Devcluster
@@ -16,7 +16,7 @@ export interface PageOptions {
   /** The port of the page's server. 0: any free port. */
   readonly port: number
   /** The demo. The page shows each of its steps with a button. */
-  readonly story?: Scenario | undefined
+  readonly story?: StoryScenario | undefined
 }
 
 /** A web page that shows the current state of the cluster. */
@@ -58,4 +58,51 @@ export async function startPage({ cluster, clock, log, port, story }: PageOption
 function actorNamed(text: string): string {
   const [name = ''] = text.split(' ')
   return Object.hasOwn(ACTORS, name) ? name : 'unknown'
+}
+
+/** Shows the steps of the demo on the page. They stay there when the demo is over. */
+class StorySteps implements Printer {
+  readonly #put: (...items: readonly Item[]) => void
+  readonly #steps: StepItem[]
+
+  constructor({ steps, leftOut }: Pick<StoryScenario, 'steps' | 'leftOut'>, put: (...items: readonly Item[]) => void) {
+    this.#put = put
+    const planned = steps.map(({ title }, index) => stepItem(index + 1, title))
+    const others = leftOut.map(({ title, why }, index) => ({
+      ...stepItem(steps.length + index + 1, title),
+      state: 'skipped' as const,
+      why,
+    }))
+    this.#steps = [...planned, ...others]
+    put(...this.#steps)
+  }
+
+  /** Marks the step as running and all later steps as pending. */
+  step(number: number, title: string): void {
+    const now: StepItem = { ...stepItem(number, title), state: 'running' }
+    const later = this.#steps.filter((each) => each.number > number && each.state !== 'skipped')
+    this.#change(now, ...later.map((each) => stepItem(each.number, each.title)))
+  }
+
+  line({ who, text }: Pick<StepLine, 'who' | 'text'>, afterMs: number): void {
+    const now = this.#steps.find(({ state }) => state === 'running')
+    if (now === undefined) return
+    this.#change({ ...now, lines: [...now.lines, { who, text, afterMs: Math.round(afterMs) }] })
+  }
+
+  ended(number: number, failure?: string): void {
+    const step = this.#steps[number - 1]
+    if (step === undefined) return
+    if (failure === undefined) this.#change({ ...step, state: 'succeeded' })
+    else this.#change({ ...step, state: 'failed', why: `${failure} did not happen` })
+  }
+
+  #change(...steps: readonly StepItem[]): void {
+    for (const step of steps) this.#steps[step.number - 1] = step
+    this.#put(...steps)
+  }
+}
+
+function stepItem(number: number, title: string): StepItem {
+  return { is: 'step', id: `step/${number}`, number, title, state: 'pending', lines: [] }
 }

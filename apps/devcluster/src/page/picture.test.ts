@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { pictureOf } from './view/picture.ts'
-import type { Item, Place, Row } from './view/wire.ts'
+import type { ClaimRow, Item, Place } from './view/wire.ts'
 
 const node = (name: string, change = {}): Item => ({
   is: 'node',
@@ -11,7 +11,7 @@ const node = (name: string, change = {}): Item => ({
   ...change,
 })
 
-function row(name: string, change: Partial<Row> = {}): Row {
+function row(name: string, change: Partial<ClaimRow> = {}): ClaimRow {
   const size = { text: '1Gi', bytes: 1024 ** 3 }
   const volume = { name: `pv-${name}`, phase: 'Bound', size, capacity: '1Gi', attributesClass: '' }
   return {

@@ -3,7 +3,7 @@ import { boundPair, claim, pod } from '@csi-sidecars/volume-controllers/testing/
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { ClusterEvent } from './cluster-event.ts'
 import * as expectation from './expectation.ts'
-import { type Ending, runSteps, type Step } from './run-steps.ts'
+import { type Ending, runSteps, type StoryStep } from './run-steps.ts'
 
 let clock: FakeClock
 let reported: string[]
@@ -25,14 +25,14 @@ const bound = expectation.becomes('claim', {
   holds: ({ phase }) => phase === 'Bound',
 })
 
-const step = (change: Partial<Step> = {}): Step => ({
+const step = (change: Partial<StoryStep> = {}): StoryStep => ({
   title: 'One',
   act: async () => {},
   expects: [created, bound],
   ...change,
 })
 
-function start(steps: readonly Step[], signal = new AbortController().signal, pauseMs = 0): Promise<Ending> {
+function start(steps: readonly StoryStep[], signal = new AbortController().signal, pauseMs = 0): Promise<Ending> {
   const printer = {
     step: (number: number, title: string) => reported.push(`${number} ${title}`),
     line: ({ who, text }: { who: string; text: string }, afterMs: number) =>

@@ -4,7 +4,7 @@ import type { ClusterEvent } from './cluster-event.ts'
 import type { Expectation, StoryLine } from './expectation.ts'
 
 /** One step of the demo: an action, and the events that have to follow. */
-export interface Step {
+export interface StoryStep {
   readonly title: string
   readonly act: (signal: AbortSignal) => Promise<void>
   readonly expects: readonly Expectation[]
@@ -23,8 +23,8 @@ export type Ending =
   | { readonly is: 'succeeded' }
   | { readonly is: 'failed'; readonly step: string; readonly what: string; readonly refusals: readonly string[] }
 
-export interface RunOptions {
-  readonly steps: readonly Step[]
+export interface StepRunOptions {
+  readonly steps: readonly StoryStep[]
   /** The number of the first step. The default is 1. */
   readonly firstNumber?: number
   readonly printer: Printer
@@ -38,7 +38,7 @@ export interface RunOptions {
 }
 
 /** Runs the steps in order, each until all its expected events have happened. Ends after the first failure. */
-export async function runSteps(options: RunOptions, signal: AbortSignal): Promise<Ending> {
+export async function runSteps(options: StepRunOptions, signal: AbortSignal): Promise<Ending> {
   const { steps, firstNumber = 1, printer, clock, pauseMs } = options
   for (const [index, step] of steps.entries()) {
     const number = firstNumber + index
@@ -59,8 +59,8 @@ interface NotTrue {
 
 /** Runs one step. Returns the first missing event, or undefined. */
 async function runStep(
-  { act, expects, title }: Step,
-  { printer, clock, watch, stepMs }: RunOptions,
+  { act, expects, title }: StoryStep,
+  { printer, clock, watch, stepMs }: StepRunOptions,
   signal: AbortSignal,
 ): Promise<NotTrue | undefined> {
   const missing = new Set(expects)

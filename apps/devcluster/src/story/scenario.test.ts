@@ -2,16 +2,16 @@ import { systemClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { inDefault, isRunning, podOf, startTestCluster } from '../testing/cluster.ts'
-import { Scenario } from './scenario.ts'
+import { StoryScenario } from './scenario.ts'
 
 const live = new AbortController().signal
 
 async function onScenario(
-  work: (stage: Scenario, reported: string[], test: Awaited<ReturnType<typeof startTestCluster>>) => Promise<void>,
+  work: (stage: StoryScenario, reported: string[], test: Awaited<ReturnType<typeof startTestCluster>>) => Promise<void>,
 ) {
   await using test = await startTestCluster()
   const reported: string[] = []
-  const scenario = new Scenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
+  const scenario = new StoryScenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
   scenario.addPrinter({
     step: (number) => reported.push(`begins ${number}`),
     line: () => undefined,
@@ -50,7 +50,7 @@ describe('Scenario', () => {
     const driver = { controller: ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] } as const
     await using test = await startTestCluster({ driver })
     const options = { cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0, leavesPod: true }
-    const scenario = new Scenario(options)
+    const scenario = new StoryScenario(options)
     expect(await scenario.runAll(live)).toEqual({ is: 'succeeded' })
     expect(scenario.steps.at(-1)?.title).toBe('A new claim, and pod app-1 on node-1, which stay')
     expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.status?.phase).toBe('Bound')

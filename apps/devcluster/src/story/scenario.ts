@@ -6,7 +6,7 @@ import { except, PODS_BY_CLAIM, VOLUMES_BY_CLAIM } from '@csi-sidecars/volume-co
 import type { Devcluster } from '../cluster/devcluster.ts'
 import { watchCluster } from './cluster-event.ts'
 import { CLAIM, COPIES, NAMES } from './objects.ts'
-import { type Ending, type Printer, runSteps, type Step } from './run-steps.ts'
+import { type Ending, type Printer, runSteps, type StoryStep } from './run-steps.ts'
 import { type LeftOut, STORY_PODS, storyOf } from './story.ts'
 
 export interface ScenarioOptions {
@@ -21,10 +21,10 @@ export interface ScenarioOptions {
 }
 
 /** The demo in one cluster. It can run completely or up to a step, any number of times. */
-export class Scenario {
+export class StoryScenario {
   readonly #options: ScenarioOptions
   readonly #printers: Printer[] = []
-  readonly steps: readonly Step[]
+  readonly steps: readonly StoryStep[]
   readonly leftOut: readonly LeftOut[]
   /** The number of finished steps. */
   #done = 0

@@ -38,7 +38,7 @@ import {
   snapshotClassObject,
   snapshotObject,
 } from './objects.ts'
-import type { Step } from './run-steps.ts'
+import type { StoryStep } from './run-steps.ts'
 
 /** The parts of the cluster that the steps of the demo need. */
 export interface StoryParts {
@@ -64,7 +64,7 @@ const YOU = 'you'
 const FIRST_SIZE = '1Gi'
 const SECOND_SIZE = '2Gi'
 
-export function provisioned(scene: StoryParts): Step {
+export function provisioned(scene: StoryParts): StoryStep {
   const { client, driver } = scene
   return {
     title: `A claim asks for ${FIRST_SIZE} and gets a volume`,
@@ -91,7 +91,7 @@ export function provisioned(scene: StoryParts): Step {
   }
 }
 
-export function used(scene: StoryParts, placed: Placed): Step {
+export function used(scene: StoryParts, placed: Placed): StoryStep {
   return {
     title: `Pod ${placed.pod} on ${placed.node} uses it`,
     act: async (signal) => {
@@ -147,7 +147,7 @@ function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => b
   ]
 }
 
-export function expanded(scene: StoryParts, { node }: Placed): Step {
+export function expanded(scene: StoryParts, { node }: Placed): StoryStep {
   const expands = nodeCan(scene.driver, NodeRpc.EXPAND_VOLUME)
   const isGrown = (size: string | undefined): boolean =>
     size !== undefined && Quantity.parse(size).compare(Quantity.parse(SECOND_SIZE)) >= 0
@@ -169,7 +169,7 @@ export function expanded(scene: StoryParts, { node }: Placed): Step {
   }
 }
 
-export function snapshotTaken(scene: StoryParts): Step {
+export function snapshotTaken(scene: StoryParts): StoryStep {
   const { client, driver } = scene
   const what = `snapshot ${NAMES.snapshot}`
   return {
@@ -197,7 +197,7 @@ export function snapshotTaken(scene: StoryParts): Step {
 }
 
 /** The step in which a new claim gets a copy of the volume, from a snapshot or as a clone. */
-export function copied({ client }: StoryParts, name: CopyName): Step {
+export function copied({ client }: StoryParts, name: CopyName): StoryStep {
   const claim = `claim ${name}`
   return {
     title: name === 'clone' ? 'A claim clones the volume' : 'A claim is restored from the snapshot',
@@ -225,7 +225,7 @@ export function copied({ client }: StoryParts, name: CopyName): Step {
 export function cleared(
   { client }: StoryParts,
   { copies, snapshot }: { copies: readonly CopyName[]; snapshot: boolean },
-): Step {
+): StoryStep {
   const { namespace, snapshot: name } = NAMES
   const gone = (copy: CopyName): readonly Expectation[] => [
     expect.deleted('claim', { who: BINDER, what: `claim ${copy} gone`, holds: (each) => each.name === copy }),
@@ -262,7 +262,7 @@ function isOfSnapshot({ snapshot }: Pick<CachedContent, 'snapshot'>): boolean {
   return snapshot === `${NAMES.namespace}/${NAMES.snapshot}`
 }
 
-export function modified(scene: StoryParts): Step {
+export function modified(scene: StoryParts): StoryStep {
   return {
     title: 'Its class becomes gold',
     act: (signal) => patchClaim(scene, { volumeAttributesClassName: NAMES.gold }, signal),
@@ -274,7 +274,7 @@ export function modified(scene: StoryParts): Step {
   }
 }
 
-export function moved(scene: StoryParts, from: Placed, to: Placed): Step {
+export function moved(scene: StoryParts, from: Placed, to: Placed): StoryStep {
   return {
     title: `The pod moves to ${to.node}`,
     act: async (signal) => {
@@ -285,7 +285,7 @@ export function moved(scene: StoryParts, from: Placed, to: Placed): Step {
   }
 }
 
-export function removed(scene: StoryParts, placed: Placed): Step {
+export function removed(scene: StoryParts, placed: Placed): StoryStep {
   return {
     title: 'Pod and claim are deleted, and the volume with them',
     act: async (signal) => {
@@ -303,7 +303,7 @@ export function removed(scene: StoryParts, placed: Placed): Step {
 }
 
 /** The last step: it creates a claim and a pod that stay, so that the user can try things. */
-export function remaining(scene: StoryParts, placed: Placed): Step {
+export function remaining(scene: StoryParts, placed: Placed): StoryStep {
   const { client } = scene
   return {
     title: `A new claim, and pod ${placed.pod} on ${placed.node}, which stay`,

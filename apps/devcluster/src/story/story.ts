@@ -1,6 +1,5 @@
-import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import type { Step } from './run-steps.ts'
+import type { StoryStep } from './run-steps.ts'
 import {
   cleared,
   copied,
@@ -34,10 +33,10 @@ export interface StoryOptions {
 export function storyOf(
   scene: StoryParts,
   { nodes, leavesPod }: StoryOptions,
-): { readonly steps: readonly Step[]; readonly leftOut: readonly LeftOut[] } {
-  const steps: Step[] = []
+): { readonly steps: readonly StoryStep[]; readonly leftOut: readonly LeftOut[] } {
+  const steps: StoryStep[] = []
   const leftOut: LeftOut[] = []
-  const add = (step: Step, unless: string | undefined): void => {
+  const add = (step: StoryStep, unless: string | undefined): void => {
     if (unless === undefined) steps.push(step)
     else leftOut.push({ title: step.title, why: unless })
   }
@@ -45,7 +44,8 @@ export function storyOf(
   const before = { pod: STORY_PODS[0], node: first }
   const next = { pod: STORY_PODS[1], node: second ?? 'another node' }
   const after = second === undefined ? before : next
-  const lacks = (what: ControllerRpc, text: string): string | undefined => (can(scene.driver, what) ? undefined : text)
+  const lacks = (what: ControllerRpc, text: string): string | undefined =>
+    scene.driver.capabilities.controller.has(what) ? undefined : text
   add(provisioned(scene), undefined)
   add(used(scene, before), undefined)
   add(expanded(scene, before), lacks(ControllerRpc.EXPAND_VOLUME, 'the driver does not expand volumes'))
@@ -63,8 +63,4 @@ export function storyOf(
   add(removed(scene, after), undefined)
   if (leavesPod) add(remaining(scene, before), undefined)
   return { steps, leftOut }
-}
-
-function can({ capabilities }: Driver, what: ControllerRpc): boolean {
-  return capabilities.controller.has(what)
 }

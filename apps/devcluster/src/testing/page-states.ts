@@ -2,7 +2,7 @@ import { systemClock } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Page, startPage } from '../page/page.ts'
-import { Scenario } from '../story/scenario.ts'
+import { StoryScenario } from '../story/scenario.ts'
 import type { Appearance, BrowserPage } from './browser.ts'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from './cluster.ts'
 
@@ -25,7 +25,7 @@ const PHONE = { width: 390, height: 844, scheme: 'light' } as const
 
 export async function servePage(test: TestCluster): Promise<Page> {
   const { cluster } = test
-  const story = new Scenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
+  const story = new StoryScenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
   return await startPage({ cluster, clock: systemClock, log: silentLogger, port: 0, story })
 }
 

@@ -1,5 +1,5 @@
 import { boundPair, DRIVER, node, pod } from '@csi-sidecars/volume-controllers/testing/objects'
-import type { Failure } from '../page/model/call-log.ts'
+import type { CallFailure } from '../page/model/call-log.ts'
 import { rowOf } from '../page/model/rows.ts'
 import type { RowView } from '../page/model/waits.ts'
 
@@ -34,7 +34,7 @@ export function waits(change: Partial<RowView>): readonly string[] {
 /** Returns a failure of the method that has happened twice. */
 export const fails =
   (method: string): RowView['failure'] =>
-  (_who, ...methods): Failure | undefined =>
+  (_who, ...methods): CallFailure | undefined =>
     methods.includes(method) ? { method, code: 'Internal', message: 'no', times: 2 } : undefined
 
 /** Changes of a row view: every node reports that the volume is attached, or that it uses the volume. */

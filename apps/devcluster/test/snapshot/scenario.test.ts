@@ -3,7 +3,7 @@ import { DEFAULT_SETTINGS } from '@csi-sidecars/emulator'
 import { VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@csi-sidecars/kube-types'
 import { expect, it, jest } from '@jest/globals'
 import { observe } from '../../src/page/model/observe.ts'
-import { Scenario } from '../../src/story/scenario.ts'
+import { StoryScenario } from '../../src/story/scenario.ts'
 import { inDefault, startTestCluster } from '../../src/testing/cluster.ts'
 
 jest.setTimeout(30_000)
@@ -16,7 +16,7 @@ it('a snapshot is taken and restored, its volume is cloned, and all copies are d
   const substitutes = ['csi-attacher', 'csi-resizer', 'csi-provisioner', 'csi-snapshotter'] as const
   await using test = await startTestCluster({ driver: { controller }, substitutes })
   const { cluster, api, driver } = test
-  const scenario = new Scenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
+  const scenario = new StoryScenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
   const live = new AbortController().signal
   expect(await scenario.runTo(CLEARED - 1, live)).toEqual({ is: 'succeeded' })
   const snapshot = api.get(VOLUME_SNAPSHOTS, inDefault('backup'))

@@ -53,7 +53,8 @@ export async function waitConverged(
     const unmodified = [...classes].filter(([name, className]) => !hasClass(api, name, className))
     // A pod cannot start if its claim was deleted before the mount, so it is not expected to run.
     const waiting = [...pods].filter(
-      ([pod, claim]) => (claim === undefined || claims.has(claim)) && !isRunning(api, pod),
+      ([pod, claim]) =>
+        (claim === undefined || claims.has(claim)) && api.get(PODS, inDefault(pod))?.status?.phase !== 'Running',
     )
     return [
       ...unbound.map(([claim, size]) => ({ claim, text: `claim ${claim} does not have ${size}Gi` })),
@@ -82,10 +83,6 @@ function isUsed(api: ApiServer, claim: string): boolean {
   return api
     .list(PODS)
     .some(({ spec }) => spec?.volumes?.some((each) => each.persistentVolumeClaim?.claimName === claim))
-}
-
-function isRunning(api: ApiServer, pod: string): boolean {
-  return api.get(PODS, inDefault(pod))?.status?.phase === 'Running'
 }
 
 /** Deletes all pods and claims. Returns the objects that then remain in the API or at the driver. */

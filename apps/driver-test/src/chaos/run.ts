@@ -1,7 +1,7 @@
 import { type Clock, unreachable } from '@csi-sidecars/base'
 import type { Controllers } from '@csi-sidecars/devcluster'
 import type { CallFault } from '@csi-sidecars/disturb'
-import type { ApiServer } from '@csi-sidecars/emulator'
+import type { ApiServer, FaultAction, FaultMatch } from '@csi-sidecars/emulator'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   type PersistentVolumeClaimSpec,
@@ -10,10 +10,9 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { ChaosAction } from './action.ts'
+import type { ApiFault, ChaosAction } from './action.ts'
 import { lastFaults } from './call-faults.ts'
 import { type Expected, inDefault, type Missing, waitConverged, waitGone } from './converge.ts'
-import { breakApi } from './faults.ts'
 import { Monitor, type Sighting } from './monitor.ts'
 import { attributesClasses, attributesClassOf, claimOf, classObjects, podOf } from './objects.ts'
 import { type PlanOptions, planOf } from './plan.ts'
@@ -218,4 +217,50 @@ function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiS
 async function restartController(controllers: Controllers, which: number): Promise<void> {
   const names = ['persistent-volume', 'attach-detach', 'volume-manager']
   await controllers.restart(names[which % names.length] ?? '')
+}
+
+/** The number of API requests that a fault affects. */
+const TIMES = 6
+
+/** The time for which the API server is unreachable. */
+const AWAY_MS = 2_000
+
+const WRITES: readonly NonNullable<FaultMatch['verb']>[] = ['create', 'patch', 'delete']
+
+/** Injects a fault into the next requests to the API server. */
+function breakApi(api: ApiServer, how: ApiFault, clock: Clock): void {
+  switch (how) {
+    case 'conflict':
+      injectFault(api, ['patch'], { do: 'answer', code: 409, reason: 'Conflict' })
+      return
+    case 'tooMany':
+      injectFault(api, WRITES, { do: 'answer', code: 429, retryAfterSeconds: 1 })
+      return
+    case 'internal':
+      injectFault(api, WRITES, { do: 'answer', code: 500 })
+      return
+    case 'lostAnswer':
+      injectFault(api, WRITES, { do: 'cut', applied: true })
+      return
+    case 'slow':
+      injectFault(api, [...WRITES, 'get'], { do: 'delay', ms: 200 })
+      return
+    case 'dropWatches':
+      api.dropWatches({ how: 'cut' })
+      return
+    case 'compact':
+      api.compact()
+      api.dropWatches()
+      return
+    case 'away': {
+      const { remove } = api.faults.add({ action: { do: 'cut' } })
+      api.dropWatches({ how: 'cut' })
+      clock.schedule(AWAY_MS, remove)
+      return
+    }
+  }
+}
+
+function injectFault(api: ApiServer, verbs: readonly NonNullable<FaultMatch['verb']>[], action: FaultAction): void {
+  for (const verb of verbs) api.faults.add({ match: { verb }, times: TIMES, share: 0.5, action })
 }

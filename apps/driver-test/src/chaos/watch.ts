@@ -67,15 +67,12 @@ function watchAttachments(
   return api.onChange(VOLUME_ATTACHMENTS, ({ type, object }) => {
     const uid = object.metadata?.uid ?? ''
     const about = aboutOf(object, handles)
-    if (isDeleted(type, object) && !deleted.has(uid)) {
+    const isDeleted = type === 'DELETED' || object.metadata?.deletionTimestamp !== undefined
+    if (isDeleted && !deleted.has(uid)) {
       deleted.add(uid)
       report({ is: 'attachmentDeleted', ...about })
     }
   })
-}
-
-function isDeleted(type: string, { metadata }: VolumeAttachment): boolean {
-  return type === 'DELETED' || metadata?.deletionTimestamp !== undefined
 }
 
 function aboutOf({ metadata, spec }: VolumeAttachment, handles: ReadonlyMap<string, string>) {

@@ -3,7 +3,6 @@ import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
 import { wrongAnswer } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
 import { type Listed, Listing } from './listing.ts'
-import { pictureOf } from './picture.ts'
 import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
 import { Targets } from './targets.ts'
 import { text, VolumeTracker } from './volume-tracker.ts'
@@ -11,8 +10,6 @@ import { text, VolumeTracker } from './volume-tracker.ts'
 /** A broken promise of the driver, with the calls that led to it, for the reports. */
 export interface Finding extends Violation {
   readonly calls: readonly string[]
-  /** An SVG that shows where the volume was at which time. Empty if the finding is about no volume. */
-  readonly picture: string
   /** The calls about the volume, one line each. */
   readonly timeline: readonly string[]
   /** How often the same promise was broken in the same way, for any volume. */
@@ -89,8 +86,7 @@ export class Checker {
     }
     const about = broken.about === undefined ? [] : this.#about(broken.about).slice(-ON_TIMELINE)
     const timeline = about.map((call) => lineOf(call, this.#options))
-    const picture = pictureOf(about, this.#options.shortened)
-    this.findings.push({ ...broken, calls: this.#callsBefore(broken), picture, timeline, occurrences: 1 })
+    this.findings.push({ ...broken, calls: this.#callsBefore(broken), timeline, occurrences: 1 })
   }
 
   /** Records that a requested object is missing or was not deleted. The last failed call explains it. */

@@ -9,11 +9,11 @@ import {
 import type { CSIDriver } from '@csi-sidecars/kube-types'
 import { nodeInfo } from '@csi-sidecars/volume-controllers'
 import type { DriverCan, Zone } from '../chaos/action.ts'
-import type { Kind } from '../option-values.ts'
-import type { TestOptions } from '../options.ts'
+import type { CapabilityKind } from '../option-values.ts'
+import type { DriverTestOptions } from '../options.ts'
+import { retrying } from './direct-calls.ts'
 import { canList, listsNodes } from './lists.ts'
 import { nodeLacks, nodeMethods, type OwnNode, OwnNodes } from './nodes.ts'
-import { retrying } from './retrying-client.ts'
 import { Tries, type TryParts } from './tries.ts'
 
 /** The abilities that the test uses with this driver, and the reasons why it does not use others. */
@@ -25,8 +25,8 @@ export interface Abilities {
 
 export interface AbilityOptions
   extends TryParts,
-    Pick<TestOptions, 'nodeIds' | 'capabilities'>,
-    Partial<Pick<TestOptions, 'attributes'>> {
+    Pick<DriverTestOptions, 'nodeIds' | 'capabilities'>,
+    Partial<Pick<DriverTestOptions, 'attributes'>> {
   readonly address: string
   /** The node services with separate sockets. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
@@ -56,7 +56,11 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
     if (!holds) leftOut.push(text)
     return holds
   }
-  const offered = async (kind: Kind, what: string, refused: () => Promise<string | undefined>): Promise<boolean> => {
+  const offered = async (
+    kind: CapabilityKind,
+    what: string,
+    refused: () => Promise<string | undefined>,
+  ): Promise<boolean> => {
     onTrial?.(what)
     const why = capabilities?.includes(kind) === false ? 'not among --capabilities' : await refused()
     return unless(why === undefined, `${what}: ${why}`)

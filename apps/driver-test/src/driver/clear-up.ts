@@ -8,8 +8,8 @@ import {
   NodeUnstageVolume,
 } from '@csi-sidecars/csi-proto'
 import type { KnownVolume, VolumeTracker } from '../checks/volume-tracker.ts'
+import { retrying } from './direct-calls.ts'
 import type { OwnNodes } from './nodes.ts'
-import { retrying } from './retrying-client.ts'
 
 const CALL_MS = 30_000
 

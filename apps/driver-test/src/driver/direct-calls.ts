@@ -2,7 +2,6 @@ import type { Clock } from '@csi-sidecars/base'
 import { CODES, type Driver, RpcError } from '@csi-sidecars/csi'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import { methodOf, type ProxiedCall } from '@csi-sidecars/disturb'
-import { retrying } from './retrying-client.ts'
 
 export interface Reply<R> {
   /** The gRPC code. */
@@ -74,6 +73,35 @@ export class DirectCalls {
       if (error instanceof RpcError) end({ code: error.code, message: error.details })
       else end({ message: String(error) })
       throw error
+    }
+  }
+}
+
+const TIMEOUT_MS = 120_000
+const PAUSE_MS = 500
+const PASSING: readonly number[] = [CODES.Unavailable, CODES.Aborted, CODES.Canceled, CODES.DeadlineExceeded]
+
+interface Retries {
+  readonly withinMs: number
+  /** The codes of temporary errors. */
+  readonly passing: readonly number[]
+}
+
+/** Repeats a call after temporary errors, because a driver that the test kills is unavailable at times. */
+export async function retrying<T>(
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  work: () => Promise<T>,
+  { withinMs = TIMEOUT_MS, passing = PASSING }: Partial<Retries> = {},
+): Promise<T> {
+  const until = clock.monotonic() + withinMs
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      signal.throwIfAborted()
+      const passes = error instanceof RpcError && passing.includes(error.code)
+      if (!passes || clock.monotonic() > until) throw error
+      await clock.sleep(PAUSE_MS, signal)
     }
   }
 }

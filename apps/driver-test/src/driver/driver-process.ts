@@ -12,7 +12,7 @@ export interface DriverProcessOptions {
 }
 
 /** The processes of a driver that the test has started. They start again whenever they end. */
-export interface DriverProcess {
+export interface OwnDriverProcess {
   /** Kills one of the driver's processes with SIGKILL, each time the next one. */
   kill(): void
   /** Kills all processes of the driver with SIGKILL. */
@@ -59,7 +59,7 @@ const RESTART = { initialMs: 200, maxMs: 1_000 }
 export async function startDriverProcesses(
   commands: readonly string[],
   parts: Omit<DriverProcessOptions, 'command'>,
-): Promise<DriverProcess> {
+): Promise<OwnDriverProcess> {
   const all: OneProcess[] = []
   const stop = async (): Promise<void> => void (await Promise.all(all.map((each) => each.stop())))
   try {
@@ -92,7 +92,7 @@ export async function startDriverProcesses(
   }
 }
 
-type OneProcess = Omit<DriverProcess, 'killAll' | 'watchGone'>
+type OneProcess = Omit<OwnDriverProcess, 'killAll' | 'watchGone'>
 
 /** Returns a listener for ends of a process. It calls `report` after too many ends in a row. */
 function endsInARow(clock: Clock, report: (error: DriverGoneError) => void): (how: string) => void {

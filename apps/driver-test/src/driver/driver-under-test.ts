@@ -8,7 +8,7 @@ import type { Violation } from '../checks/checks.ts'
 import type { Listed } from '../checks/listing.ts'
 import { certain, text } from '../checks/volume-tracker.ts'
 import type { ClusterRules } from './cluster-rules.ts'
-import type { DriverProcess } from './driver-process.ts'
+import type { OwnDriverProcess } from './driver-process.ts'
 import { canList, leftAtLast, listVolumes } from './lists.ts'
 import type { OwnNodes } from './nodes.ts'
 import { UsageLooks } from './stats.ts'
@@ -25,7 +25,7 @@ export interface DriverUnderTestParts {
   readonly rules: ClusterRules
   readonly clock: Clock
   /** The process of the driver, if the test has started it. */
-  readonly own: Pick<DriverProcess, 'kill' | 'killAll'> | undefined
+  readonly own: Pick<OwnDriverProcess, 'kill' | 'killAll'> | undefined
 }
 
 /** The most faults of one method that wait for its calls. */
@@ -64,7 +64,7 @@ export class DriverUnderTest implements ChaosDriver {
     this.#usage = new UsageLooks(checker.tracker, nodes)
     this.name = direct.name
     this.inlineAttributes = parts.inlineAttributes
-    // `DriverProcess` starts the driver again with its own back-off.
+    // `OwnDriverProcess` starts the driver again with its own back-off.
     if (own !== undefined) this.crash = async () => own.kill()
   }
 

@@ -4,7 +4,7 @@ import type { Driver } from '@csi-sidecars/csi'
 import { type NodeGetInfoResponse, NodeServiceCapability_RPC_Type as NodeRpc } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { nodeCan, nodeInfo, openDriver } from '@csi-sidecars/volume-controllers'
-import { retrying } from './retrying-client.ts'
+import { retrying } from './direct-calls.ts'
 
 /** A node service with a separate socket. It is connected without the proxy. */
 export interface OwnNode {

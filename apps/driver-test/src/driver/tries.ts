@@ -1,8 +1,8 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import { CODES, type Driver, RpcError, volumeCapabilityOf } from '@csi-sidecars/csi'
 import { ControllerModifyVolume, CreateVolume, type CreateVolumeRequest, DeleteVolume } from '@csi-sidecars/csi-proto'
-import type { TestOptions } from '../options.ts'
-import { retrying } from './retrying-client.ts'
+import type { DriverTestOptions } from '../options.ts'
+import { retrying } from './direct-calls.ts'
 
 const USES = {
   mount: { volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'] },
@@ -15,7 +15,7 @@ const TRY_MS = 120_000
 const LOST_MS = 20_000
 const SIZE = 1024n ** 3n
 
-export interface TryParts extends Pick<TestOptions, 'parameters'> {
+export interface TryParts extends Pick<DriverTestOptions, 'parameters'> {
   readonly clock: Clock
   /** Called with the tried ability if the driver remained unavailable. */
   readonly onLost?: (what: string) => void

@@ -4,7 +4,7 @@ import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { BLOCK, ONE_NODE } from './setting.ts'
 
 /** Reads and writes the content of a volume of one kind, at its published paths. */
-export interface Content {
+export interface VolumeContent {
   readonly kind: 'mount' | 'block'
   readonly capability: VolumeCapability
   readonly write: (path: string, text: string) => Promise<void>
@@ -16,7 +16,7 @@ export interface Content {
 const FILE = 'csi-devcluster-data'
 
 /** The content of a volume with a file system: one file. */
-export const FILES: Content = {
+export const FILES: VolumeContent = {
   kind: 'mount',
   capability: ONE_NODE,
   write: (path, text) => writeFile(join(path, FILE), text, { flush: true }),
@@ -27,7 +27,7 @@ export const FILES: Content = {
 const SECTOR = 4096
 
 /** The content of a volume of mode Block: its first bytes. */
-export const BYTES: Content = {
+export const BYTES: VolumeContent = {
   kind: 'block',
   capability: BLOCK,
   write: (path, text) =>

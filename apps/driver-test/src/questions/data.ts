@@ -10,7 +10,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { nodeCan } from '@csi-sidecars/volume-controllers'
 import type { OwnNode } from '../driver/nodes.ts'
-import { BYTES, type Content, FILES } from './content.ts'
+import { BYTES, FILES, type VolumeContent } from './content.ts'
 import { expand, expandsOn, largerThan, type Mounted, mount, unmount } from './mounted.ts'
 import type { Setting } from './setting.ts'
 import { createdSnapshot, deletedSnapshot } from './snapshots.ts'
@@ -30,7 +30,7 @@ interface Nodes {
   readonly second: OwnNode | undefined
 }
 
-async function checkKind(setting: Setting, content: Content, { first, second }: Nodes): Promise<void> {
+async function checkKind(setting: Setting, content: VolumeContent, { first, second }: Nodes): Promise<void> {
   const volume = await setting.created(
     setting.create(`data-${content.kind}`, { volumeCapabilities: [content.capability] }),
   )
@@ -114,9 +114,9 @@ async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when
 class Data {
   readonly setting: Setting
   readonly volume: Volume
-  readonly content: Content
+  readonly content: VolumeContent
 
-  constructor(setting: Setting, volume: Volume, content: Content) {
+  constructor(setting: Setting, volume: Volume, content: VolumeContent) {
     this.setting = setting
     this.volume = volume
     this.content = content

@@ -17,9 +17,9 @@ import { PERHAPS } from '../checks/repetition.ts'
 import type { Abilities } from '../driver/abilities.ts'
 import type { DirectCalls, Reply } from '../driver/direct-calls.ts'
 import type { OwnNode, OwnNodes } from '../driver/nodes.ts'
-import type { TestOptions } from '../options.ts'
+import type { DriverTestOptions } from '../options.ts'
 
-export interface SettingParts extends Pick<TestOptions, 'parameters' | 'inlineAttributes'> {
+export interface SettingParts extends Pick<DriverTestOptions, 'parameters' | 'inlineAttributes'> {
   /** The controller service, called without the proxy. */
   readonly driver: Driver
   readonly nodes: OwnNodes

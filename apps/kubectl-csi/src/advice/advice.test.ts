@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { ROWS } from '../findings/rows.ts'
-import { adviserOf } from './advice.ts'
-import { operationsText } from './operations.ts'
+import { adviserOf, operationsText } from './advice.ts'
 
 const adviser = adviserOf(operationsText())
 

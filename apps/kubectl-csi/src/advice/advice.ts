@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { RowKey } from '../findings/finding.ts'
 
 /** The advice for one state: a row of a table in docs/operations.md. */
@@ -63,4 +64,12 @@ function plain(markdown: string): string {
       .replace(/^```\w*\n?/gm, '')
       .replace(/\\\|/g, '|')
   )
+}
+
+declare const __OPERATIONS__: string | undefined
+
+/** Returns the text of docs/operations.md. The build embeds it; a program that runs from source reads the file. */
+export function operationsText(): string {
+  if (typeof __OPERATIONS__ !== 'undefined') return __OPERATIONS__
+  return readFileSync(new URL('../../../../docs/operations.md', import.meta.url), 'utf8')
 }

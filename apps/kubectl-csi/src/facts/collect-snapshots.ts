@@ -3,12 +3,12 @@ import type { FactCollection } from './collection.ts'
 import { type KindRef, objectOf } from './facts.ts'
 
 /** The data source of a claim, if it is of a kind that this command understands. */
-export interface Source extends KindRef {
+export interface SnapshotSource extends KindRef {
   readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
 }
 
 /** Returns the snapshot or claim from which the volume of a claim is created. Undefined if it has no such source. */
-export function sourceOf({ metadata, spec }: PersistentVolumeClaim): Source | undefined {
+export function sourceOf({ metadata, spec }: PersistentVolumeClaim): SnapshotSource | undefined {
   const { kind, name = '', namespace } = { ...spec?.dataSource, ...spec?.dataSourceRef }
   if (kind !== 'VolumeSnapshot' && kind !== 'PersistentVolumeClaim') return undefined
   return { kind, namespace: namespace ?? metadata?.namespace, name }

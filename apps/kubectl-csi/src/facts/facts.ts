@@ -178,17 +178,11 @@ export function mayWait({ metadata, status }: Pod): boolean {
 /** Reports whether a pod has its volumes. After a restart of its node, a running pod waits for them again. */
 function hasStarted(status: Pod['status']): boolean {
   const { phase = 'Pending', conditions, containerStatuses } = status ?? {}
-  if (phase !== 'Running') return phase !== 'Pending' || isTrue(conditions, 'Ready')
+  if (phase !== 'Running') {
+    const isReady = conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
+    return phase !== 'Pending' || isReady
+  }
   return !containerStatuses?.some(({ state }) => state?.waiting?.reason === 'ContainerCreating')
-}
-
-interface Condition {
-  readonly type: string
-  readonly status: string
-}
-
-function isTrue(conditions: readonly Condition[] | undefined, wanted: string): boolean {
-  return conditions?.some(({ type, status }) => type === wanted && status === 'True') === true
 }
 
 /** Reports whether a pod has not ended, so that it may still use its volumes. */

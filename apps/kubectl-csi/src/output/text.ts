@@ -12,16 +12,15 @@ interface ExplainedText extends Explained {
 export function explanationText(explained: ExplainedText): string {
   const { subject, findings, facts, adviser, well } = explained
   const [first, ...others] = findings
-  const parts = first === undefined ? [wellLine(explained, well)] : [...partsOf(first, explained)]
+  const parts =
+    first === undefined
+      ? [wellLine(explained, well)]
+      : [headlineOf(first, subject, facts.now), ...details(first, adviser(first.advice))]
   for (const other of others) {
     parts.push(`Also: ${headlineOf(other, subject, facts.now)}`, ...details(other, adviser(other.advice)))
   }
   parts.push(...missingPart(facts), ...unseenPart(facts))
   return `${parts.join('\n\n')}\n`
-}
-
-function partsOf(finding: WaitFinding, { subject, facts, adviser }: Explained): readonly string[] {
-  return [headlineOf(finding, subject, facts.now), ...details(finding, adviser(finding.advice))]
 }
 
 function wellLine({ subject, findings, facts }: Explained, well: string): string {

@@ -14,7 +14,7 @@ import {
  * The cached part of a PersistentVolumeClaim. All objects have the same flat fields in the same order, which saves
  * memory in clusters with tens of thousands of claims.
  */
-export interface Claim extends Cached {
+export interface ProvisionerClaim extends Cached {
   readonly volumeName: string
   readonly phase: string | undefined
   readonly deleting: boolean
@@ -41,7 +41,9 @@ export interface WantedVolume {
 export type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>
 
 /** `finalizer` is on claims whose CreateVolume call may be running, even if they are bound to another volume. */
-export function claimProjection(finalizer: string): (pvc: PersistentVolumeClaim, intern?: Interner) => Claim {
+export function claimProjection(
+  finalizer: string,
+): (pvc: PersistentVolumeClaim, intern?: Interner) => ProvisionerClaim {
   return ({ metadata = {}, spec = {}, status }, intern = new Interner()) => {
     const { namespace = '', name = '', resourceVersion = '', uid = '', finalizers } = metadata
     const volumeName = spec.volumeName ?? ''
@@ -77,36 +79,39 @@ function wantedVolume(annotations: Readonly<Record<string, string>>, spec: Persi
   }
 }
 
-export function claimRef({ key }: Pick<Claim, 'key'>): { readonly namespace: string; readonly name: string } {
+export function claimRef({ key }: Pick<ProvisionerClaim, 'key'>): {
+  readonly namespace: string
+  readonly name: string
+} {
   const slash = key.indexOf('/')
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
 }
 
 /** Returns the provisioner that the PV controller has written into the claim's annotations. */
-export function ownerOf({ wanted }: Claim): string | undefined {
+export function ownerOf({ wanted }: ProvisionerClaim): string | undefined {
   return wanted?.annotations[STORAGE_PROVISIONER] ?? wanted?.annotations[BETA_STORAGE_PROVISIONER]
 }
 
-export function migratedTo({ wanted }: Claim): string | undefined {
+export function migratedTo({ wanted }: ProvisionerClaim): string | undefined {
   return wanted?.annotations[MIGRATED_TO]
 }
 
-export function classNameOf({ wanted, classField }: Claim): string {
+export function classNameOf({ wanted, classField }: ProvisionerClaim): string {
   return wanted?.annotations[BETA_STORAGE_CLASS] ?? classField ?? ''
 }
 
 /** Returns the node that the scheduler has written into the claim's annotation. The annotation may be empty. */
-export function selectedNode({ wanted }: Claim): string | undefined {
+export function selectedNode({ wanted }: ProvisionerClaim): string | undefined {
   return wanted?.annotations[SELECTED_NODE]
 }
 
 /** Returns the node for which CreateVolume is called, from the current or the alpha annotation. Empty: any node. */
-export function nodeOfRequest({ wanted }: Claim): string {
+export function nodeOfRequest({ wanted }: ProvisionerClaim): string {
   return wanted?.annotations[SELECTED_NODE] ?? wanted?.annotations[ALPHA_SELECTED_NODE] ?? ''
 }
 
 /** Returns the claim as the object that an Event is about. */
-export function claimTarget(claim: Claim): EventTarget {
+export function claimTarget(claim: ProvisionerClaim): EventTarget {
   const { uid, resourceVersion } = claim
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
 }
@@ -116,7 +121,7 @@ export const CLAIM_KIND = 'PersistentVolumeClaim'
 export const SNAPSHOT_GROUP = 'snapshot.storage.k8s.io'
 
 /** Returns the keys under which the cache indexes a claim: the snapshot or the claim that its volume is copied from. */
-export function sourceKeys(claim: Claim): readonly string[] {
+export function sourceKeys(claim: ProvisionerClaim): readonly string[] {
   const { dataSource, dataSourceRef } = claim.wanted ?? {}
   const { namespace } = claimRef(claim)
   if (dataSource?.kind === CLAIM_KIND) return [cloneKey(`${namespace}/${dataSource.name}`)]

@@ -27,13 +27,13 @@ export function projectClass(storageClass: StorageClass): Class {
 }
 
 /** The cached part of a VolumeAttachment. */
-export interface Attachment extends Cached {
+export interface ProvisionerAttachment extends Cached {
   readonly volume: string
   readonly node: string
 }
 
 /** Returns undefined for an attachment of an inline volume, so that the cache does not keep it. */
-export function projectAttachment(va: VolumeAttachment, intern = new Interner()): Attachment | undefined {
+export function projectAttachment(va: VolumeAttachment, intern = new Interner()): ProvisionerAttachment | undefined {
   const volume = va.spec.source.persistentVolumeName
   if (volume == null) return undefined
   const { name = '', resourceVersion = '', uid = '' } = va.metadata ?? {}
@@ -41,7 +41,7 @@ export function projectAttachment(va: VolumeAttachment, intern = new Interner())
 }
 
 /** The cached part of a Node. */
-export interface CachedNode extends Cached {
+export interface ProvisionerNode extends Cached {
   readonly labels: Readonly<Record<string, string>>
 }
 
@@ -51,7 +51,7 @@ export interface Registration extends Cached {
   readonly topologyKeys: readonly string[] | undefined
 }
 
-export function projectNode({ metadata = {} }: Node, intern = new Interner()): CachedNode {
+export function projectNode({ metadata = {} }: Node, intern = new Interner()): ProvisionerNode {
   const { name = '', resourceVersion = '', uid = '' } = metadata
   const labels: Record<string, string> = {}
   for (const [key, value] of Object.entries(metadata.labels ?? {})) labels[key] = intern.text(value)
@@ -67,7 +67,7 @@ export function registrationProjection(driverName: string): (node: CSINode, inte
   }
 }
 
-export function changesLabels(event: InformerEvent<CachedNode>): boolean {
+export function changesLabels(event: InformerEvent<ProvisionerNode>): boolean {
   if (event.type !== 'updated') return true
   const [before, after] = [event.before.labels, event.after.labels]
   const keys = Object.keys(after)

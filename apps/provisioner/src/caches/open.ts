@@ -20,11 +20,11 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
-import { type Claim, claimProjection, sourceKeys } from './claim.ts'
+import { claimProjection, type ProvisionerClaim, sourceKeys } from './claim.ts'
 import {
-  type Attachment,
-  type CachedNode,
   type Class,
+  type ProvisionerAttachment,
+  type ProvisionerNode,
   projectAttachment,
   projectClass,
   projectNode,
@@ -32,20 +32,20 @@ import {
   registrationProjection,
 } from './cluster.ts'
 import type { Names } from './names.ts'
-import { type Volume, volumeProjection } from './volume.ts'
+import { type ProvisionerVolume, volumeProjection } from './volume.ts'
 
-export interface Caches {
-  readonly claims: Informer<Claim, PersistentVolumeClaim>
-  readonly volumes: Informer<Volume, PersistentVolume>
+export interface ProvisionerCaches {
+  readonly claims: Informer<ProvisionerClaim, PersistentVolumeClaim>
+  readonly volumes: Informer<ProvisionerVolume, PersistentVolume>
   readonly classes: Informer<Class, StorageClass>
   /** The VolumeAttachments. Undefined if the driver does not support ControllerPublishVolume. */
-  readonly attachments: Informer<Attachment, VolumeAttachment> | undefined
+  readonly attachments: Informer<ProvisionerAttachment, VolumeAttachment> | undefined
   /** The Nodes and CSINodes. Undefined if neither topology nor CSIStorageCapacity objects need them. */
   readonly topology: TopologyCaches | undefined
 }
 
 export interface TopologyCaches {
-  readonly nodes: Informer<CachedNode, Node>
+  readonly nodes: Informer<ProvisionerNode, Node>
   readonly registrations: Informer<Registration, CSINode>
 }
 
@@ -68,7 +68,7 @@ export const ATTACHMENTS_BY_VOLUME = 'volume'
 
 const RESYNC_MS = 15 * 60_000
 
-export function openCaches({ caches, names, claimFinalizer, attaches, nodes }: CachesOptions): Caches {
+export function openCaches({ caches, names, claimFinalizer, attaches, nodes }: CachesOptions): ProvisionerCaches {
   return {
     claims: caches.open('PersistentVolumeClaims', {
       resource: PERSISTENT_VOLUME_CLAIMS,
@@ -97,7 +97,7 @@ export function openCaches({ caches, names, claimFinalizer, attaches, nodes }: C
   }
 }
 
-function openAttachments(caches: Registry): Informer<Attachment, VolumeAttachment> {
+function openAttachments(caches: Registry): Informer<ProvisionerAttachment, VolumeAttachment> {
   return caches.open('VolumeAttachments', {
     resource: VOLUME_ATTACHMENTS,
     message: VOLUME_ATTACHMENT_MESSAGE,

@@ -4,7 +4,7 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { MIGRATED_TO, type Names, PROVISIONED_BY } from './names.ts'
 
 /** The cached part of a PersistentVolume, flat to save memory. A deletion reads the full object from the API server. */
-export interface Volume extends Cached {
+export interface ProvisionerVolume extends Cached {
   /** True if this provisioner is responsible for the volume. */
   readonly ours: boolean
   readonly phase: string | undefined
@@ -16,7 +16,7 @@ export interface Volume extends Cached {
   readonly handle: string | undefined
 }
 
-export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: Interner) => Volume {
+export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: Interner) => ProvisionerVolume {
   return (pv, intern = new Interner()) => {
     const { metadata = {}, spec, status } = pv
     const { csi } = spec ?? {}
@@ -49,6 +49,6 @@ export function isKnown(name: string | undefined, { driver, inTree }: Names): bo
 }
 
 /** Returns the volume as the object that an Event is about. */
-export function volumeTarget({ key, uid, resourceVersion }: Volume): EventTarget {
+export function volumeTarget({ key, uid, resourceVersion }: ProvisionerVolume): EventTarget {
   return { apiVersion: 'v1', kind: 'PersistentVolume', name: key, uid, resourceVersion }
 }

@@ -14,7 +14,7 @@ import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-clie
 import { CSI_STORAGE_CAPACITIES, type CSIStorageCapacity, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { changesKeys, changesLabels } from '../caches/cluster.ts'
-import type { Caches } from '../caches/open.ts'
+import type { ProvisionerCaches } from '../caches/open.ts'
 import { type CapacityItems, OBJECTS_BY_ITEM, type SegmentSource, type Segments } from './items.ts'
 import {
   type Capacity,
@@ -40,7 +40,7 @@ export interface CapacityParts {
 
 export interface CapacityDeps extends CapacityParts {
   readonly api: KubeClient
-  readonly classes: Caches['classes']
+  readonly classes: ProvisionerCaches['classes']
   readonly backoff: Controller['backoff']
   readonly getCapacity: GetCapacity
   readonly clock: Clock
@@ -107,7 +107,7 @@ export function capacityControllers(deps: CapacityDeps): {
 }
 
 /** Enqueues the same key for all changes of classes and nodes, so that a single run handles many changes. */
-function changesOf(classes: Caches['classes'], segments: SegmentSource): Source {
+function changesOf(classes: ProvisionerCaches['classes'], segments: SegmentSource): Source {
   return (queue) => {
     const look = (): void => queue.add('')
     const stops = [classes.subscribe(look)]

@@ -1,14 +1,14 @@
 import type { Cached, Reader } from '@csi-sidecars/informer'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Metrics } from '@csi-sidecars/telemetry'
-import type { CachedNode, Class, Registration } from '../caches/cluster.ts'
+import type { Class, ProvisionerNode, Registration } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
-import type { Caches, TopologyCaches } from '../caches/open.ts'
+import type { ProvisionerCaches, TopologyCaches } from '../caches/open.ts'
 
 export type Segments = Readonly<Record<string, string>>
 
 /** One CSIStorageCapacity that should exist. */
-export interface Item {
+export interface CapacityItem {
   readonly key: string
   readonly className: string
   readonly segments: Segments
@@ -31,7 +31,7 @@ export function segmentsKey(segments: Segments): string {
  */
 export function segmentsOf(
   registrations: Iterable<Registration>,
-  nodes: { get(name: string): CachedNode | undefined },
+  nodes: { get(name: string): ProvisionerNode | undefined },
 ): readonly Segments[] {
   const found = new Map<string, Segments>()
   for (const { key: name, topologyKeys } of registrations) {
@@ -49,8 +49,8 @@ export function itemsOf(
   classes: Iterable<Class>,
   segments: readonly Segments[],
   { names, immediate }: { readonly names: Names; readonly immediate: boolean },
-): ReadonlyMap<string, Item> {
-  const items = new Map<string, Item>()
+): ReadonlyMap<string, CapacityItem> {
+  const items = new Map<string, CapacityItem>()
   for (const { key: className, provisioner, waitsForConsumer } of classes) {
     if (provisioner !== names.driver || !(waitsForConsumer || immediate)) continue
     for (const each of segments) {
@@ -67,7 +67,7 @@ export const OBJECTS_BY_ITEM = 'item'
 export type SegmentSource = Pick<TopologyCaches, 'nodes' | 'registrations'> | { readonly fixed: Segments }
 
 export interface ItemsOptions {
-  readonly classes: Caches['classes']
+  readonly classes: ProvisionerCaches['classes']
   readonly segments: SegmentSource
   /** The existing CSIStorageCapacity objects. `item` is the key of the class and segments of an object. */
   readonly objects: { readonly store: Pick<Reader<Cached & { readonly item: string }>, 'byIndex' | 'values'> }
@@ -78,13 +78,13 @@ export interface ItemsOptions {
 /** The CSIStorageCapacity objects that should exist. `update` computes them from the current classes and nodes. */
 export class CapacityItems {
   readonly #options: ItemsOptions
-  #items: ReadonlyMap<string, Item> = new Map()
+  #items: ReadonlyMap<string, CapacityItem> = new Map()
 
   constructor(options: ItemsOptions) {
     this.#options = options
   }
 
-  get(key: string): Item | undefined {
+  get(key: string): CapacityItem | undefined {
     return this.#items.get(key)
   }
 

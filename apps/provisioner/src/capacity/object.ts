@@ -1,6 +1,6 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import { type CSIStorageCapacity, Quantity } from '@csi-sidecars/kube-types'
-import { type Item, itemKey } from './items.ts'
+import { type CapacityItem, itemKey } from './items.ts'
 
 const DRIVER_LABEL = 'csi.storage.k8s.io/drivername'
 const MANAGER_LABEL = 'csi.storage.k8s.io/managed-by'
@@ -82,7 +82,7 @@ function bytesOf(text: string | undefined): bigint | undefined {
 }
 
 export function newObject(
-  item: Item,
+  item: CapacityItem,
   answer: Capacity,
   manager: Manager & { readonly namespace: string },
 ): CSIStorageCapacity {

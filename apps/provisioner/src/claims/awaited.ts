@@ -94,7 +94,7 @@ export class AwaitedObjects {
   /** Returns the objects whose next read is due, the longest overdue first. */
   #due(): readonly (readonly [Cause, AwaitedObject])[] {
     const now = this.#clock.monotonic()
-    const causes = new Map([...this.#claims.values()].flat().map((cause) => [idOf(cause), cause]))
+    const causes = new Map([...this.#claims.values()].flat().map((cause) => [`${cause.on} ${cause.name ?? ''}`, cause]))
     for (const id of this.#objects.keys()) if (!causes.has(id)) this.#objects.delete(id)
     const due: (readonly [Cause, AwaitedObject])[] = []
     for (const [id, cause] of causes) {
@@ -133,8 +133,4 @@ export class AwaitedObjects {
       return isAbort(error) || !isNotFound(error) ? undefined : MISSING
     }
   }
-}
-
-function idOf({ on, name = '' }: Cause): string {
-  return `${on} ${name}`
 }

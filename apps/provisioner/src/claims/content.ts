@@ -1,25 +1,25 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
-import { type Claim, claimRef, snapshotKey } from '../caches/claim.ts'
+import { claimRef, type ProvisionerClaim, snapshotKey } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { withFinalizer } from '../edit.ts'
 import { volumeNameOf } from '../request/request.ts'
 import { checkOriginal, cloneSource } from '../sources/clone.ts'
-import { type Source, sourceError, sourceOf } from '../sources/data-source.ts'
+import { type ClaimSource, sourceError, sourceOf } from '../sources/data-source.ts'
 import { protectSnapshot, releaseSnapshot } from '../sources/protection.ts'
 import { snapshotSource } from '../sources/snapshot.ts'
 import { type ClaimDeps, type ClaimRun, edit } from './run.ts'
 
-export interface ContentParts {
-  readonly claim: Claim
+export interface ContentSourceParts {
+  readonly claim: ProvisionerClaim
   readonly class: Class
-  readonly source: Source
+  readonly source: ClaimSource
 }
 
 /** Returns the data source for CreateVolume, and puts a finalizer on the source object. Throws ProvisionError. */
-export async function contentSource(run: ClaimRun, parts: ContentParts): Promise<VolumeContentSource> {
+export async function contentSource(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
   const { deps, signal, log } = run
   const { api, claims, settings } = deps
   const { source } = parts
@@ -40,7 +40,7 @@ export async function contentSource(run: ClaimRun, parts: ContentParts): Promise
 }
 
 /** Removes our finalizer from the snapshot if no other claim restores it. `sweepSnapshots` repeats a failed removal. */
-export async function releaseSource(run: ClaimRun, claim: Claim): Promise<void> {
+export async function releaseSource(run: ClaimRun, claim: ProvisionerClaim): Promise<void> {
   const { deps, signal, log } = run
   const source = sourceOf(claim)
   if (source?.kind !== 'VolumeSnapshot') return
@@ -57,7 +57,7 @@ export async function releaseSource(run: ClaimRun, claim: Claim): Promise<void> 
 /** Reports whether a claim without a volume, or with a creation that may be running, still needs the snapshot. */
 export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
   const { claims, volumes, memory, settings } = deps
-  const isProvisioned = ({ uid }: Claim): boolean => {
+  const isProvisioned = ({ uid }: ProvisionerClaim): boolean => {
     const name = volumeNameOf(uid, settings)
     return volumes.store.get(name)?.claimUid === uid || memory.unsaved.has(name)
   }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Claim } from '../caches/claim.ts'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { SELECTED_NODE, STORAGE_PROVISIONER } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ProvisionerVolume } from '../caches/volume.ts'
 import { type ClaimView, type DecisionSettings, decideClaim } from './decide.ts'
 
 const DRIVER = 'driver.example.com'
@@ -24,7 +24,7 @@ const CLASS = { key: 'class', uid: 'class-uid', provisioner: DRIVER, waitsForCon
 
 interface State extends Partial<Omit<ClaimView, 'claim' | 'settings'>> {
   readonly annotations?: Readonly<Record<string, string>>
-  readonly claim?: Partial<Claim>
+  readonly claim?: Partial<ProvisionerClaim>
   readonly settings?: Partial<DecisionSettings>
 }
 
@@ -64,8 +64,8 @@ function view({ annotations = {}, claim, settings, ...rest }: State): ClaimView 
 }
 
 const MARKED = { finalizers: [FINALIZER] }
-const OWN_VOLUME = { key: 'pvc-uid', claimUid: 'uid' } as Volume
-const FOREIGN_VOLUME = { key: 'pvc-uid', claimUid: 'other' } as Volume
+const OWN_VOLUME = { key: 'pvc-uid', claimUid: 'uid' } as ProvisionerVolume
+const FOREIGN_VOLUME = { key: 'pvc-uid', claimUid: 'other' } as ProvisionerVolume
 const LATE = { ...CLASS, waitsForConsumer: true }
 
 describe('decideClaim', () => {

@@ -1,19 +1,19 @@
 import type { Cause } from '@csi-sidecars/controller'
-import { type Claim, classNameOf, migratedTo, ownerOf, selectedNode } from '../caches/claim.ts'
+import { classNameOf, migratedTo, ownerOf, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import { isKnown, type Volume } from '../caches/volume.ts'
+import { isKnown, type ProvisionerVolume } from '../caches/volume.ts'
 import type { LocalNode } from '../node/local-node.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 
 /** The state of a claim and of everything that decides its next step, read at one moment. */
 export interface ClaimView {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   /** The StorageClass. Undefined if missing. A running creation of a deleted claim keeps the class it began with. */
   readonly class: Class | undefined
   /** The name of the claim's volume. Undefined if no valid name can be derived from the flags. */
   readonly volumeName: string | undefined
   /** The PersistentVolume with the name `volumeName`. Undefined if it does not exist. */
-  readonly existing: Volume | undefined
+  readonly existing: ProvisionerVolume | undefined
   /** True if the driver may still be working on a CreateVolume call for the claim. */
   readonly inProgress: boolean
   /** True if the volume exists at the driver, but its PersistentVolume is not stored yet. */
@@ -86,17 +86,20 @@ function ownNode(view: ClaimView): ClaimDecision | undefined {
 }
 
 /** Reports whether the claim has our finalizer: a CreateVolume call may have begun whose result is unknown. */
-export function isMarked({ finalizers }: Claim, { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>): boolean {
+export function isMarked(
+  { finalizers }: ProvisionerClaim,
+  { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>,
+): boolean {
   return finalizers?.includes(claimFinalizer) === true
 }
 
 /** Reports whether this provisioner is responsible for the claim. */
-export function isOurs(claim: Claim, { names }: Pick<DecisionSettings, 'names'>): boolean {
+export function isOurs(claim: ProvisionerClaim, { names }: Pick<DecisionSettings, 'names'>): boolean {
   const owner = ownerOf(claim)
   return (owner === names.driver || migratedTo(claim) === names.driver) && isKnown(owner, names)
 }
 
-function nameTaken({ key }: Volume): ClaimDecision {
+function nameTaken({ key }: ProvisionerVolume): ClaimDecision {
   return {
     do: 'fail',
     message: `the PersistentVolume ${key} has the name of the volume and belongs to another claim`,

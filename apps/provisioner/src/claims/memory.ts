@@ -1,15 +1,15 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { SecretRef } from '@csi-sidecars/sidecar'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { Ownership } from '../node/ownership.ts'
-import type { SecretRef } from '../request/secrets.ts'
 import { Pins } from '../topology/pins.ts'
 
 /** A CreateVolume call whose result is unknown. It is repeated until the driver answers, even for a deleted claim. */
 export interface Followed {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   readonly class: Class
   readonly content: VolumeContentSource | undefined
 }
@@ -22,7 +22,7 @@ interface Pause {
 
 /** A volume that exists at the driver, but whose PersistentVolume is not stored yet. */
 export interface Unsaved {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   readonly pv: PersistentVolume
   readonly created: CreatedVolume
   /** True if another PersistentVolume has taken the name, so that the new volume must be deleted. */

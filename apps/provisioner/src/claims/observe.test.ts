@@ -1,27 +1,32 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, expect, it } from '@jest/globals'
-import type { Claim } from '../caches/claim.ts'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { CLAIMS_BY_UID } from '../caches/open.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ProvisionerVolume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 import { ClaimMemory, type Followed, type Unsaved } from './memory.ts'
 import { type ObserveDeps, observeClaim } from './observe.ts'
 
-const CLAIM = { key: 'ns/a', uid: 'uid', classField: 'fast', wanted: { annotations: {} } } as unknown as Claim
+const CLAIM = {
+  key: 'ns/a',
+  uid: 'uid',
+  classField: 'fast',
+  wanted: { annotations: {} },
+} as unknown as ProvisionerClaim
 const CLASS = { key: 'fast', uid: 'class-uid' } as Class
 const FORMER = { key: 'fast', uid: 'former-uid' } as Class
-const VOLUME = { key: 'pvc-uid', claimUid: 'uid' } as Volume
+const VOLUME = { key: 'pvc-uid', claimUid: 'uid' } as ProvisionerVolume
 const SETTINGS = { volumeNamePrefix: 'pvc', volumeNameUuidLength: -1, node: undefined } as ProvisionerSettings
 
 let memory: ClaimMemory
-let claims: readonly Claim[]
+let claims: readonly ProvisionerClaim[]
 let classes: Map<string, Class>
-let volumes: Map<string, Volume>
+let volumes: Map<string, ProvisionerVolume>
 let settings: ProvisionerSettings
 
 const observed = () => {
-  const byIndex = (index: string, value: string): readonly Claim[] =>
+  const byIndex = (index: string, value: string): readonly ProvisionerClaim[] =>
     index === CLAIMS_BY_UID ? claims.filter(({ uid }) => uid === value) : []
   const stores = { claims: { store: { byIndex } }, volumes: { store: volumes }, classes: { store: classes } }
   return observeClaim('uid', { ...stores, topology: undefined, memory, settings } as ObserveDeps)

@@ -1,8 +1,8 @@
 import type { Reader } from '@csi-sidecars/informer'
-import { type Claim, classNameOf } from '../caches/claim.ts'
+import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { CLAIMS_BY_UID } from '../caches/open.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ProvisionerVolume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { volumeNameOf } from '../request/request.ts'
@@ -11,8 +11,8 @@ import type { ClaimView } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
 
 export interface ObserveDeps {
-  readonly claims: { readonly store: Pick<Reader<Claim>, 'byIndex'> }
-  readonly volumes: { readonly store: Pick<Reader<Volume>, 'get'> }
+  readonly claims: { readonly store: Pick<Reader<ProvisionerClaim>, 'byIndex'> }
+  readonly volumes: { readonly store: Pick<Reader<ProvisionerVolume>, 'get'> }
   readonly classes: { readonly store: Pick<Reader<Class>, 'get'> }
   /** The nodes of the cluster. Undefined if the driver does not support topology. */
   readonly topology: TopologyNodes | undefined
@@ -43,14 +43,18 @@ export function observeClaim(uid: string, deps: ObserveDeps): ClaimView | undefi
   }
 }
 
-function allowsOwnNode(claim: Claim, storageClass: Class | undefined, { topology, settings }: ObserveDeps): boolean {
+function allowsOwnNode(
+  claim: ProvisionerClaim,
+  storageClass: Class | undefined,
+  { topology, settings }: ObserveDeps,
+): boolean {
   const { node } = settings
   if (node === undefined || storageClass === undefined) return true
   return allowsNode(topologyRules(claim, storageClass, settings), node.name, topology)
 }
 
 /** Returns the cached claim. Undefined if it is deleted, or is bound and without our finalizer. */
-export function cachedClaim(uid: string, { claims }: Pick<ObserveDeps, 'claims'>): Claim | undefined {
+export function cachedClaim(uid: string, { claims }: Pick<ObserveDeps, 'claims'>): ProvisionerClaim | undefined {
   return claims.store.byIndex(CLAIMS_BY_UID, uid)[0]
 }
 

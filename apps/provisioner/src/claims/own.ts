@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict } from '@csi-sidecars/kube-client'
-import type { Claim } from '../caches/claim.ts'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { SELECTED_NODE } from '../caches/names.ts'
 import { editClaim, withSelectedNode } from '../edit.ts'
@@ -12,7 +12,7 @@ import { prepare } from './prepare.ts'
 import type { ClaimRun } from './run.ts'
 
 interface Candidate {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   readonly class: Class
   readonly node: LocalNode
 }
@@ -64,7 +64,7 @@ async function fits(run: ClaimRun, { claim, class: storageClass, node }: Candida
   }
 }
 
-function withNode(claim: Claim, node: string): Claim {
+function withNode(claim: ProvisionerClaim, node: string): ProvisionerClaim {
   const { wanted } = claim
   return wanted === undefined
     ? claim

@@ -6,21 +6,20 @@ import type {
   VolumeContentSource,
 } from '@csi-sidecars/csi-proto'
 import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
+import { claimRef, type ProvisionerClaim, type WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver, isMigrated } from '../request/migration.ts'
 import { capabilitiesOf, createVolumeRequest, driverParameters, fsTypeOf, volumeNameOf } from '../request/request.ts'
-import { type SecretRefs, secretRefOf, secretRefsOf } from '../request/secrets.ts'
+import { type SecretRefs, secretRefOf, secretRefsOf, secretValues } from '../request/secrets.ts'
 import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf, topologyRules } from '../topology/requirement.ts'
-import { type ContentParts, contentSource } from './content.ts'
-import { readSecret } from './driver-calls.ts'
+import { type ContentSourceParts, contentSource } from './content.ts'
 import type { ClaimRun } from './run.ts'
 
 /** A CreateVolume request, and the data that turn its response into a PersistentVolume. */
 export interface Prepared {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   /** The StorageClass as stored, before the translation of an in-tree class. */
   readonly class: Class
   readonly request: CreateVolumeRequest
@@ -32,7 +31,7 @@ export interface Prepared {
 }
 
 /** Builds the CreateVolume request. The order of the checks decides which error users see. Throws ProvisionError. */
-export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Promise<Prepared> {
+export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: Class): Promise<Prepared> {
   const { deps, signal, log } = run
   const { settings, driver } = deps
   const { wanted } = claim
@@ -56,7 +55,7 @@ export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Prom
   const { namespace, name: claimName } = claimRef(claim)
   const tokens = { volume: name, namespace, claim: claimName, annotations }
   const provisioner = secretRefOf('provisioner', storageClass.parameters, tokens)
-  const secrets = await readSecret(deps.api, provisioner, signal)
+  const secrets = await secretValues(deps.api, provisioner, signal)
   const refs = secretRefsOf(storageClass.parameters, tokens)
   const parameters = driverParameters(storageClass.parameters)
   const request = createVolumeRequest({
@@ -75,12 +74,12 @@ export async function prepare(run: ClaimRun, claim: Claim, ofClaim: Class): Prom
 }
 
 /** Returns the data source. Repeats that of a running creation, because the source object may be deleted by now. */
-async function contentOf(run: ClaimRun, parts: ContentParts): Promise<VolumeContentSource> {
+async function contentOf(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
   return run.deps.memory.inProgress.get(parts.claim.uid)?.content ?? (await contentSource(run, parts))
 }
 
 /** Returns the required topology. Undefined if the driver has no topology or the volume may be anywhere. */
-function topologyOf({ deps }: ClaimRun, claim: Claim, storageClass: Class): TopologyRequirement | undefined {
+function topologyOf({ deps }: ClaimRun, claim: ProvisionerClaim, storageClass: Class): TopologyRequirement | undefined {
   const { topology, settings, memory } = deps
   if (topology === undefined) return undefined
   const rules = topologyRules(claim, storageClass, settings)

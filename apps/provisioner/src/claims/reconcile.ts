@@ -1,7 +1,7 @@
 import { unreachable } from '@csi-sidecars/base'
 import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { objectRef } from '@csi-sidecars/telemetry'
-import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
+import { claimRef, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { releaseSource } from './content.ts'
@@ -54,7 +54,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
 }
 
 interface Work {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   readonly class: Class
   readonly mark: boolean
 }

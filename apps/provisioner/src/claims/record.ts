@@ -1,6 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import { type Claim, claimTarget, nodeOfRequest, selectedNode } from '../caches/claim.ts'
+import { claimTarget, nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer, withoutSelectedNode } from '../edit.ts'
 import { PopulatorError } from '../sources/data-source.ts'
@@ -10,7 +10,7 @@ import { cachedClaim } from './observe.ts'
 import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
 
 interface FailedTry {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   readonly class: Class
   readonly error: unknown
 }
@@ -51,7 +51,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
 }
 
 /** Records that a volume populator, not this provisioner, creates the volume. */
-function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): Outcome {
+function ignore({ deps, log }: ClaimRun, claim: ProvisionerClaim, error: PopulatorError): Outcome {
   log.v(4)?.info('Volume provision ignored', { reason: error.message })
   deps.metrics.creations.failed(labelsOf(claim))
   const text = CLAIM_EVENTS.populator()
@@ -63,7 +63,7 @@ function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): O
  * Removes our finalizer after the creation has ended, and the selected node if another node may succeed. Returns false
  * if the write fails.
  */
-async function release(run: ClaimRun, claim: Claim, rescheduled: boolean): Promise<boolean> {
+async function release(run: ClaimRun, claim: ProvisionerClaim, rescheduled: boolean): Promise<boolean> {
   const { settings } = run.deps
   const current = cachedClaim(claim.uid, run.deps) ?? claim
   const marks = isMarked(current, settings) ? [withoutFinalizer(settings.claimFinalizer)] : []

@@ -1,7 +1,7 @@
 import type { Run } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Claim, claimTarget, classNameOf } from '../caches/claim.ts'
+import { claimTarget, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import { type ClaimEdit, editClaim } from '../edit.ts'
 import type { ClaimLabels } from '../metrics.ts'
 import type { TermParts } from '../parts.ts'
@@ -24,21 +24,21 @@ export interface ClaimRun extends Pick<Run, 'signal'> {
   readonly log: Logger
 }
 
-export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: Claim, text: EventText): void {
+export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim, text: EventText): void {
   deps.recorder.event(claimTarget(claim), text)
 }
 
 /** Records the event unless it repeats the last event about the claim. */
-export function recordNews(run: Pick<ClaimRun, 'deps'>, claim: Claim, text: EventText): void {
+export function recordNews(run: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim, text: EventText): void {
   if (run.deps.memory.isNews(claim.uid, text.message)) recordEvent(run, claim, text)
 }
 
-export function labelsOf(claim: Claim): ClaimLabels {
+export function labelsOf(claim: ProvisionerClaim): ClaimLabels {
   return { class: classNameOf(claim), source: claim.wanted?.dataSource?.kind ?? '' }
 }
 
 /** Changes the stored claim. Returns false if the claim is gone. */
-export function edit({ deps, signal }: ClaimRun, claim: Claim, change: ClaimEdit): Promise<boolean> {
+export function edit({ deps, signal }: ClaimRun, claim: ProvisionerClaim, change: ClaimEdit): Promise<boolean> {
   return editClaim({ api: deps.api, claims: deps.claims, signal }, claim, change)
 }
 

@@ -3,10 +3,10 @@ import { type Controller, SETTLED, type Source } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import type { Claim } from '../caches/claim.ts'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import { withoutFinalizer } from '../edit.ts'
+import { secretValues } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
-import { readSecret } from './driver-calls.ts'
 import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
@@ -104,7 +104,7 @@ export async function deleteCreated(
   { deps, signal, log }: ClaimRun,
   { volumeId, secretRef, migrated }: CreatedVolume,
 ): Promise<void> {
-  const secrets = await readSecret(deps.api, secretRef, signal).catch((error: unknown) => {
+  const secrets = await secretValues(deps.api, secretRef, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     log.error(undefined, `failed to get credentials for volume ${volumeId}: ${messageOf(error)}`)
     return {}
@@ -157,7 +157,7 @@ function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): v
 }
 
 /** Removes our finalizer from the claim. After a failure, the finalizer itself causes another run for the claim. */
-async function releaseClaim(run: ClaimRun, claim: Claim): Promise<void> {
+async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<void> {
   const { settings } = run.deps
   if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
   await edit(run, claim, withoutFinalizer(settings.claimFinalizer))

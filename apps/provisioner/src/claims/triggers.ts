@@ -1,14 +1,14 @@
 import { type Cause, causesOf, type Source, type Trigger } from '@csi-sidecars/controller'
 import type { Informer, InformerEvent } from '@csi-sidecars/informer'
-import type { Claim } from '../caches/claim.ts'
-import { type CachedNode, changesKeys, changesLabels, type Registration } from '../caches/cluster.ts'
+import type { ProvisionerClaim } from '../caches/claim.ts'
+import { changesKeys, changesLabels, type ProvisionerNode, type Registration } from '../caches/cluster.ts'
 import type { TopologyCaches } from '../caches/open.ts'
 import type { AwaitedObjects } from './awaited.ts'
 import { type DecisionSettings, isMarked, isOurs } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
 
 /** Enqueues claims by UID, so that a recreated claim is not mistaken for the deleted claim. */
-export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): Trigger<Claim> {
+export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): Trigger<ProvisionerClaim> {
   return (event) => {
     if (event.type === 'deleted') return []
     // The run that wrote this change already knows it.
@@ -22,7 +22,7 @@ export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): T
 
 /** Forgets a deleted or bound claim, unless a CreateVolume call for it may be running. */
 export function endsOf(
-  claims: Pick<Informer<Claim, never>, 'subscribe'>,
+  claims: Pick<Informer<ProvisionerClaim, never>, 'subscribe'>,
   { memory, awaited }: { readonly memory: ClaimMemory; readonly awaited: AwaitedObjects },
 ): Source {
   return (queue) =>
@@ -45,7 +45,7 @@ export function causesOfTopology({ nodes, registrations }: TopologyCaches): read
   ]
 }
 
-function causes(event: InformerEvent<CachedNode | Registration>): readonly Cause[] {
+function causes(event: InformerEvent<ProvisionerNode | Registration>): readonly Cause[] {
   const { key: name } = event.type === 'updated' ? event.after : event.object
   return [{ on: 'node', name }, { on: 'nodes' }]
 }

@@ -11,7 +11,8 @@ import {
   type PersistentVolumeSpec,
   Quantity,
 } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef, classNameOf } from '../caches/claim.ts'
+import type { SecretRef } from '@csi-sidecars/sidecar'
+import { claimRef, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import {
   DELETION_SECRET_NAME,
@@ -19,16 +20,16 @@ import {
   IDENTITY_ATTRIBUTE,
   MODIFY_SECRET_NAME,
   MODIFY_SECRET_NAMESPACE,
+  type Names,
   PROVISIONED_BY,
   VOLUME_FINALIZER,
 } from '../caches/names.ts'
-import type { ProvisionerSettings } from '../parts.ts'
 import { bytesOf } from './request.ts'
-import type { SecretRef, SecretRefs } from './secrets.ts'
+import type { SecretRefs } from './secrets.ts'
 
 /** The parts of a CreateVolume request that are needed to build the PersistentVolume. */
-export interface VolumeParts {
-  readonly claim: Claim
+export interface CreatedVolumeParts {
+  readonly claim: ProvisionerClaim
   readonly class: Class
   readonly request: Pick<CreateVolumeRequest, 'name'>
   readonly fsType: string
@@ -36,10 +37,24 @@ export interface VolumeParts {
   readonly capabilities: readonly VolumeCapability[]
 }
 
-type Settings = Pick<ProvisionerSettings, 'names' | 'identity' | 'topology' | 'attributesClasses' | 'publishReadOnly'>
+/** The settings that the PersistentVolume depends on. */
+export interface VolumeSettings {
+  readonly names: Names
+  /** The ID of this process, which is written into each volume that it creates. */
+  readonly identity: string
+  readonly publishReadOnly: boolean
+  /** True if the driver supports topology and the feature gate `Topology` is on. */
+  readonly topology: boolean
+  /** True if the feature gate `VolumeAttributesClass` is on. */
+  readonly attributesClasses: boolean
+}
 
 /** Builds the PersistentVolume of a created volume, with a `claimRef` that reserves it for the claim. */
-export function persistentVolumeOf(parts: VolumeParts, created: Volume, settings: Settings): PersistentVolume {
+export function persistentVolumeOf(
+  parts: CreatedVolumeParts,
+  created: Volume,
+  settings: VolumeSettings,
+): PersistentVolume {
   const { claim, class: storageClass, refs } = parts
   const { accessModes = [], volumeMode, attributesClass = '' } = claim.wanted ?? {}
   const { mountOptions, reclaimPolicy, provisioner } = storageClass
@@ -60,15 +75,15 @@ export function persistentVolumeOf(parts: VolumeParts, created: Volume, settings
   return { apiVersion: 'v1', kind: 'PersistentVolume', metadata, spec }
 }
 
-function claimReference(claim: Claim): NonNullable<PersistentVolumeSpec['claimRef']> {
+function claimReference(claim: ProvisionerClaim): NonNullable<PersistentVolumeSpec['claimRef']> {
   const { uid, resourceVersion } = claim
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
 }
 
 function csiSource(
-  { claim, fsType, refs, capabilities }: VolumeParts,
+  { claim, fsType, refs, capabilities }: CreatedVolumeParts,
   created: Volume,
-  { names, identity, publishReadOnly }: Settings,
+  { names, identity, publishReadOnly }: VolumeSettings,
 ): NonNullable<PersistentVolumeSpec['csi']> {
   return {
     driver: names.driver,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Claim, WantedVolume } from '../caches/claim.ts'
+import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
 import { bytesOf, capabilitiesOf, createVolumeRequest, driverParameters, fsTypeOf, volumeNameOf } from './request.ts'
 
 const UID = '12345678-9abc-def0-1234-56789abcdef0'
-const CLAIM = { key: 'ns/a', uid: UID, size: '1Gi' } as Claim
+const CLAIM = { key: 'ns/a', uid: UID, size: '1Gi' } as ProvisionerClaim
 
 describe('volumeNameOf', () => {
   it.each<[string, string, number, string]>([

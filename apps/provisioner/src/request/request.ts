@@ -7,7 +7,7 @@ import type {
   VolumeContentSource,
 } from '@csi-sidecars/csi-proto'
 import { Quantity } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef, type WantedVolume } from '../caches/claim.ts'
+import { claimRef, type ProvisionerClaim, type WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
 import { SECRET_KEYS } from './secrets.ts'
@@ -33,7 +33,7 @@ export function capabilitiesOf(
 }
 
 export interface RequestParts {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   readonly name: string
   /** The parameters of the StorageClass, without the reserved keys. */
   readonly parameters: Readonly<Record<string, string>>
@@ -61,7 +61,7 @@ export function createVolumeRequest(parts: RequestParts): CreateVolumeRequest {
   }
 }
 
-function metadataOf(claim: Claim, volume: string): Record<string, string> {
+function metadataOf(claim: ProvisionerClaim, volume: string): Record<string, string> {
   const { name, namespace } = claimRef(claim)
   return {
     'csi.storage.k8s.io/pvc/name': name,

@@ -1,11 +1,8 @@
 import { messageOf } from '@csi-sidecars/base'
-import { resolveTemplate } from '@csi-sidecars/csi'
+import { resolveTemplate, secretsFrom } from '@csi-sidecars/csi'
+import type { KubeClient } from '@csi-sidecars/kube-client'
+import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
 import { ProvisionError } from './failure.ts'
-
-export interface SecretRef {
-  readonly name: string
-  readonly namespace: string
-}
 
 /** The purposes of Secrets: one for each kind of CSI call. */
 export type SecretUse = keyof typeof USES
@@ -117,8 +114,18 @@ function resolved(template: string, tokens: ReadonlyMap<string, string>, what: '
   }
 }
 
-/** Returns the error for a Secret that could not be read. The claim then waits for a change of this Secret. */
-export function secretError({ name, namespace }: SecretRef, cause: unknown): ProvisionError {
-  const message = `error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`
-  return new ProvisionError(message, { cause, waitsFor: [{ on: 'secret', name: `${namespace}/${name}` }] })
+/** Reads the values of a Secret. Throws ProvisionError, after which the claim waits for a change of an unread Secret. */
+export async function secretValues(
+  api: Pick<KubeClient, 'get'>,
+  ref: SecretRef | undefined,
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  try {
+    return secretsFrom(await readSecret(api, ref, { signal }))
+  } catch (cause) {
+    signal.throwIfAborted()
+    const isUnread = ref !== undefined && cause instanceof SecretError
+    const waitsFor = isUnread ? [{ on: 'secret', name: `${ref.namespace}/${ref.name}` }] : []
+    throw new ProvisionError(messageOf(cause), { cause, waitsFor })
+  }
 }

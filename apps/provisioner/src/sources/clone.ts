@@ -1,21 +1,21 @@
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { type Claim, claimRef } from '../caches/claim.ts'
+import { claimRef, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { bytesOf } from '../request/request.ts'
-import { type Source, sourceError } from './data-source.ts'
+import { type ClaimSource, sourceError } from './data-source.ts'
 
 export interface CloneParts {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   readonly class: Class
-  readonly source: Source
+  readonly source: ClaimSource
   /** The source claim from the cache. Undefined if it does not exist. */
-  readonly original: Claim | undefined
+  readonly original: ProvisionerClaim | undefined
 }
 
 /** Checks the source claim, and returns it. Throws ProvisionError. */
-export function checkOriginal({ claim, source, original }: CloneParts): Claim {
+export function checkOriginal({ claim, source, original }: CloneParts): ProvisionerClaim {
   const { namespace, name } = source
   const fail = (why: string): never => {
     throw sourceError(source, why)
@@ -65,7 +65,7 @@ export async function cloneSource(
 
 const UNUSABLE = 'claim in dataSource not bound or invalid'
 
-function isVolumeOf({ spec, status }: PersistentVolume, original: Claim, { provisioner }: Class): boolean {
+function isVolumeOf({ spec, status }: PersistentVolume, original: ProvisionerClaim, { provisioner }: Class): boolean {
   const { namespace, name } = claimRef(original)
   const claim = spec?.claimRef
   const isOriginal = claim?.uid === original.uid && claim.namespace === namespace && claim.name === name

@@ -1,9 +1,9 @@
 import type { Cause } from '@csi-sidecars/controller'
-import { CLAIM_KIND, type Claim, claimRef, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
+import { CLAIM_KIND, claimRef, type ProvisionerClaim, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
 import { ProvisionError } from '../request/failure.ts'
 
 /** The data source of a volume: a snapshot or a claim. */
-export interface Source {
+export interface ClaimSource {
   readonly kind: typeof SNAPSHOT_KIND | typeof CLAIM_KIND
   readonly namespace: string
   readonly name: string
@@ -19,7 +19,7 @@ export class PopulatorError extends Error {
 }
 
 /** Returns the data source of a claim. Undefined: none. Throws ProvisionError, and PopulatorError for other kinds. */
-export function sourceOf(claim: Claim): Source | undefined {
+export function sourceOf(claim: ProvisionerClaim): ClaimSource | undefined {
   const { dataSource, dataSourceRef } = claim.wanted ?? {}
   if (dataSource === undefined && dataSourceRef?.namespace) {
     throw new ProvisionError(
@@ -45,7 +45,7 @@ export function sourceOf(claim: Claim): Source | undefined {
 
 /** Returns the error for a data source that cannot be used now. The claim then waits for a change of the source. */
 export function sourceError(
-  { kind, namespace, name }: Source,
+  { kind, namespace, name }: ClaimSource,
   why: string,
   { cause, waitsFor = [] }: { readonly cause?: unknown; readonly waitsFor?: readonly Cause[] } = {},
 ): ProvisionError {

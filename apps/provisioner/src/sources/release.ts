@@ -11,14 +11,14 @@ import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Claim, claimRef, cloneKey, sourceKeys } from '../caches/claim.ts'
+import { claimRef, cloneKey, type ProvisionerClaim, sourceKeys } from '../caches/claim.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { editClaim, withoutFinalizer } from '../edit.ts'
 
 export interface ReleaseOptions {
   readonly api: KubeClient
-  readonly claims: Informer<Claim, PersistentVolumeClaim>
+  readonly claims: Informer<ProvisionerClaim, PersistentVolumeClaim>
   readonly workers: number
   readonly backoff: Controller['backoff']
   readonly log: Logger
@@ -45,13 +45,13 @@ export function cloneReleaseController(options: ReleaseOptions): Controller {
   }
 }
 
-const onClaim: Trigger<Claim> = (event) => {
+const onClaim: Trigger<ProvisionerClaim> = (event) => {
   if (event.type === 'deleted') return []
   const claim = event.type === 'added' ? event.object : event.after
   return isReleasing(claim) ? [claim.key] : []
 }
 
-function isReleasing({ deleting, finalizers }: Claim): boolean {
+function isReleasing({ deleting, finalizers }: ProvisionerClaim): boolean {
   return deleting && finalizers?.includes(CLONE_FINALIZER) === true
 }
 

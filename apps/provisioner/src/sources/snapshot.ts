@@ -8,16 +8,16 @@ import {
   type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { type Claim, claimRef } from '../caches/claim.ts'
+import { claimRef, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ALLOW_MODE_CHANGE, SNAPSHOT_FINALIZER } from '../caches/names.ts'
 import { bytesOf } from '../request/request.ts'
-import { type Source, sourceError } from './data-source.ts'
+import { type ClaimSource, sourceError } from './data-source.ts'
 
 export interface RestoreParts {
-  readonly claim: Claim
+  readonly claim: ProvisionerClaim
   readonly class: Class
-  readonly source: Source
+  readonly source: ClaimSource
   /** The value of `--prevent-volume-mode-conversion`. */
   readonly preventModeConversion: boolean
 }

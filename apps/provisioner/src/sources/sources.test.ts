@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
-import { type Claim, claimProjection, type DataSource } from '../caches/claim.ts'
+import { claimProjection, type DataSource, type ProvisionerClaim } from '../caches/claim.ts'
 import { projectClass } from '../caches/cluster.ts'
 import { checkOriginal } from './clone.ts'
-import { type Source, sourceOf } from './data-source.ts'
+import { type ClaimSource, sourceOf } from './data-source.ts'
 import { whyUnusable } from './snapshot.ts'
 
 const CLASS = projectClass({ metadata: { name: 'class' }, provisioner: 'driver' })
 const GROUP = 'snapshot.storage.k8s.io'
 
-function claimOf(name: string, spec: object = {}, rest: { status?: object; metadata?: object } = {}): Claim {
+function claimOf(name: string, spec: object = {}, rest: { status?: object; metadata?: object } = {}): ProvisionerClaim {
   return claimProjection('finalizer')({
     metadata: { namespace: 'ns', name, uid: name, ...rest.metadata },
     spec: { storageClassName: 'class', resources: { requests: { storage: '2Gi' } }, ...spec },
@@ -19,7 +19,7 @@ function claimOf(name: string, spec: object = {}, rest: { status?: object; metad
 describe('sourceOf', () => {
   const snapshot = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: 's' }
   const clone = { kind: 'PersistentVolumeClaim', name: 'c' }
-  it.each<[string, { dataSource?: DataSource; dataSourceRef?: DataSource }, Partial<Source> | undefined]>([
+  it.each<[string, { dataSource?: DataSource; dataSourceRef?: DataSource }, Partial<ClaimSource> | undefined]>([
     ['no source', {}, undefined],
     ['a snapshot', { dataSource: snapshot }, { kind: 'VolumeSnapshot', namespace: 'ns', name: 's' }],
     ['a claim', { dataSource: clone }, { kind: 'PersistentVolumeClaim', name: 'c' }],
@@ -89,7 +89,7 @@ describe('whyUnusable', () => {
 describe('checkOriginal', () => {
   const source = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'o' } as const
   const bound = { status: { phase: 'Bound' } }
-  const check = (original: Claim | undefined, claim = claimOf('claim')) =>
+  const check = (original: ProvisionerClaim | undefined, claim = claimOf('claim')) =>
     checkOriginal({ claim, class: CLASS, source, original })
 
   it('`checkOriginal` returns a bound source claim that is not larger than the new claim', () => {
@@ -97,7 +97,7 @@ describe('checkOriginal', () => {
     expect(check(original)).toBe(original)
   })
 
-  it.each<[string, Claim | undefined, Claim?]>([
+  it.each<[string, ProvisionerClaim | undefined, ProvisionerClaim?]>([
     ['persistentvolumeclaim "o" not found', undefined],
     ['must have a status of Bound.  Got {Pending}', claimOf('o', {}, { status: { phase: 'Pending' } })],
     ['is currently being deleted', claimOf('o', {}, { ...bound, metadata: { deletionTimestamp: 'now' } })],

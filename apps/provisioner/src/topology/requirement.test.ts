@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { CachedNode, Registration } from '../caches/cluster.ts'
+import type { ProvisionerNode, Registration } from '../caches/cluster.ts'
 import { requirementOf, type TopologyRules } from './requirement.ts'
 
 type Nodes = Readonly<Record<string, { keys?: readonly string[]; labels?: Readonly<Record<string, string>> }>>
@@ -14,7 +14,7 @@ const NODES: Nodes = {
 
 function cluster(nodes: Nodes) {
   const identity = (key: string) => ({ key, uid: key, resourceVersion: '1' })
-  const nodeMap = new Map<string, CachedNode>()
+  const nodeMap = new Map<string, ProvisionerNode>()
   const registrations = new Map<string, Registration>()
   for (const [key, { keys, labels }] of Object.entries(nodes)) {
     if (labels !== undefined) nodeMap.set(key, { ...identity(key), labels })

@@ -1,8 +1,6 @@
 import { type Controller, causesOf, keysOf, type Trigger } from '@csi-sidecars/controller'
-import type { InformerEvent } from '@csi-sidecars/informer'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
-import type { Attachment } from '../caches/cluster.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ProvisionerVolume } from '../caches/volume.ts'
 import { SIDECAR } from '../claims/pending.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
 import { decideVolume } from './decide.ts'
@@ -30,7 +28,10 @@ export function volumeController(parts: TermParts): Controller {
           memory.forget(event.object.uid)
         }),
       keysOf(volumes, onVolume),
-      ...(attachments === undefined ? [] : [causesOf(attachments, causesOfAttachment)]),
+      // A released volume waits for the deletion of its VolumeAttachment.
+      ...(attachments === undefined
+        ? []
+        : [causesOf(attachments, (e) => (e.type === 'deleted' ? [{ on: 'attachment', name: e.object.volume }] : []))]),
     ],
     reconcile: (name, run) => reconcileVolume(name, deps, run),
     pending: {
@@ -50,13 +51,8 @@ export function volumeController(parts: TermParts): Controller {
 }
 
 /** Ignores events of this process's own writes, because the run that wrote the change continues by itself. */
-const onVolume: Trigger<Volume> = (event) => {
+const onVolume: Trigger<ProvisionerVolume> = (event) => {
   if (event.type === 'deleted' || (event.type === 'updated' && event.cause === 'own')) return []
   const volume = event.type === 'added' ? event.object : event.after
   return volume.ours ? [volume.key] : []
-}
-
-/** Wakes a released volume that waits for the deletion of its VolumeAttachment. */
-function causesOfAttachment(event: InformerEvent<Attachment>): { readonly on: string; readonly name: string }[] {
-  return event.type === 'deleted' ? [{ on: 'attachment', name: event.object.volume }] : []
 }

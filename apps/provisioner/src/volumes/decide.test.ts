@@ -1,19 +1,19 @@
 import { describe, expect, it } from '@jest/globals'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ProvisionerVolume } from '../caches/volume.ts'
 import { decideVolume } from './decide.ts'
 
 const RELEASED = { ours: true, phase: 'Released', reclaimPolicy: 'Delete', deleting: false, finalizers: undefined }
 const PROTECTED = { finalizers: [VOLUME_FINALIZER] }
 
-function decided(changes: Partial<Volume>, rest: { attachedTo?: string; isDeleted?: boolean } = {}): string {
+function decided(changes: Partial<ProvisionerVolume>, rest: { attachedTo?: string; isDeleted?: boolean } = {}): string {
   const { attachedTo, isDeleted = false } = rest
   const attachments = attachedTo === undefined ? [] : [{ node: attachedTo } as never]
-  return decideVolume({ volume: { ...RELEASED, ...changes } as Volume, attachments, isDeleted }).do
+  return decideVolume({ volume: { ...RELEASED, ...changes } as ProvisionerVolume, attachments, isDeleted }).do
 }
 
 describe('decideVolume', () => {
-  it.each<[string, Partial<Volume>, string]>([
+  it.each<[string, Partial<ProvisionerVolume>, string]>([
     ['released', {}, 'delete'],
     ['released and protected', PROTECTED, 'delete'],
     ['released, protected and deleted', { ...PROTECTED, deleting: true }, 'delete'],

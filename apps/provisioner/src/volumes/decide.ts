@@ -1,11 +1,11 @@
-import type { Attachment } from '../caches/cluster.ts'
+import type { ProvisionerAttachment } from '../caches/cluster.ts'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
-import type { Volume } from '../caches/volume.ts'
+import type { ProvisionerVolume } from '../caches/volume.ts'
 
 /** A PersistentVolume and its VolumeAttachments, read at one moment. */
-export interface VolumeView {
-  readonly volume: Volume
-  readonly attachments: readonly Attachment[]
+export interface DeletionView {
+  readonly volume: ProvisionerVolume
+  readonly attachments: readonly ProvisionerAttachment[]
   /** True if this process has already deleted the volume at the driver. */
   readonly isDeleted: boolean
 }
@@ -18,7 +18,7 @@ export type VolumeDecision =
   | { readonly do: 'delete'; readonly isDeleted: boolean; readonly attachedTo: string | undefined }
 
 /** Returns the next step for a PersistentVolume. The first check that applies decides. */
-export function decideVolume({ volume, attachments, isDeleted }: VolumeView): VolumeDecision {
+export function decideVolume({ volume, attachments, isDeleted }: DeletionView): VolumeDecision {
   const { ours, phase, reclaimPolicy, deleting } = volume
   const isProtected = volume.finalizers?.includes(VOLUME_FINALIZER) === true
   if (!ours) return { do: 'nothing', why: 'another provisioner is responsible' }

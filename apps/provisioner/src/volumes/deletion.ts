@@ -2,13 +2,13 @@ import { messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
-import { readSecret } from '../claims/driver-calls.ts'
 import type { TermParts } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver } from '../request/migration.ts'
-import { type SecretRef, secretRefOf } from '../request/secrets.ts'
+import { secretRefOf, secretValues } from '../request/secrets.ts'
 import type { VolumeMemory } from './memory.ts'
 
 /** Thrown for a volume that is still attached. Such a deletion waits, and does not count as failed. */
@@ -36,7 +36,7 @@ export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Prom
   if (!volumeId) throw new ProvisionError('invalid CSI PV')
   deps.driver.require()
   const ref = secretOf(run, pv)
-  const secrets = await readSecret(deps.api, ref, signal).catch((error: unknown) => {
+  const secrets = await secretValues(deps.api, ref, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     // The Secret may have been deleted before the volume, so the driver is called without it.
     log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`)

@@ -11,7 +11,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
-import { type Volume, volumeTarget } from '../caches/volume.ts'
+import { type ProvisionerVolume, volumeTarget } from '../caches/volume.ts'
 import { isReachable } from '../node/local-node.ts'
 import { decideVolume } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
@@ -45,7 +45,7 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run):
 }
 
 /** Patches the finalizers. If they differ from the cached ones, the patch fails and the volume is read again. */
-async function patchFinalizers(run: VolumeRun, volume: Volume, patch: Patch | undefined): Promise<Outcome> {
+async function patchFinalizers(run: VolumeRun, volume: ProvisionerVolume, patch: Patch | undefined): Promise<Outcome> {
   const { deps, signal } = run
   if (patch === undefined) return SETTLED
   try {
@@ -59,7 +59,10 @@ async function patchFinalizers(run: VolumeRun, volume: Volume, patch: Patch | un
   }
 }
 
-async function readAgain({ deps, signal }: VolumeRun, { key }: Volume): Promise<PersistentVolume | undefined> {
+async function readAgain(
+  { deps, signal }: VolumeRun,
+  { key }: ProvisionerVolume,
+): Promise<PersistentVolume | undefined> {
   try {
     const pv = await deps.api.get(PERSISTENT_VOLUMES, { name: key }, { signal })
     deps.volumes.learn(pv)
@@ -75,7 +78,11 @@ interface Deletion {
   readonly attachedTo: string | undefined
 }
 
-async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attachedTo }: Deletion): Promise<Outcome> {
+async function deleteVolume(
+  run: VolumeRun,
+  volume: ProvisionerVolume,
+  { isDeleted, attachedTo }: Deletion,
+): Promise<Outcome> {
   const { deps, signal, log } = run
   // The cache may lag, and a volume must not be deleted that its user has just retained or bound again.
   const pv = await readAgain(run, volume)
@@ -114,12 +121,12 @@ async function deleteVolume(run: VolumeRun, volume: Volume, { isDeleted, attache
 }
 
 /** Deletes the object before it removes the finalizer, so that no other client adds the finalizer again. */
-async function deleteObject(run: VolumeRun, { key, uid }: Volume): Promise<void> {
+async function deleteObject(run: VolumeRun, { key, uid }: ProvisionerVolume): Promise<void> {
   const { deps, signal } = run
   const deleted = await deps.api.delete(PERSISTENT_VOLUMES, { name: key }, { signal, uid }).catch(isGone)
   if (deleted === 'gone') return
   // The deletion has changed the object, so its finalizers are read again.
-  const pv = await readAgain(run, { key } as Volume)
+  const pv = await readAgain(run, { key } as ProvisionerVolume)
   if (pv === undefined || pv.metadata?.uid !== uid) return
   const patch = removeFinalizerPatch(pv.metadata?.finalizers, VOLUME_FINALIZER, uid)
   if (patch === undefined) return
@@ -134,7 +141,7 @@ function isGone(error: unknown): 'gone' {
 }
 
 interface FailedDeletion {
-  readonly volume: Volume
+  readonly volume: ProvisionerVolume
   readonly className: string
   readonly error: unknown
 }

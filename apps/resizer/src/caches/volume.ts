@@ -1,6 +1,7 @@
 import { isMigratedCSIDriverByName, isPVMigratable } from '@csi-sidecars/csi-translation'
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import type { SecretRef } from '@csi-sidecars/sidecar'
 import { sizeText } from './claim.ts'
 import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_RESIZE_ANNOTATION } from './names.ts'
 
@@ -28,12 +29,7 @@ export interface ResizerVolume extends Cached {
   readonly source: PersistentVolume | undefined
   /** The VolumeAttributesClass of the volume and the Secret for modifications, if `kind` is `own`. */
   readonly className: string | undefined
-  readonly modifySecret: VolumeSecretRef | undefined
-}
-
-export interface VolumeSecretRef {
-  readonly name: string
-  readonly namespace: string
+  readonly modifySecret: SecretRef | undefined
 }
 
 export function volumeProjection(driverName: string): (pv: PersistentVolume, intern?: Interner) => ResizerVolume {
@@ -109,7 +105,7 @@ function callSpec(spec: PersistentVolumeSpec | undefined, intern: Interner): Per
   }
 }
 
-function modifySecretOf({ metadata }: PersistentVolume): VolumeSecretRef | undefined {
+function modifySecretOf({ metadata }: PersistentVolume): SecretRef | undefined {
   const name = metadata?.annotations?.[MODIFY_SECRET_NAME_ANNOTATION]
   const namespace = metadata?.annotations?.[MODIFY_SECRET_NAMESPACE_ANNOTATION]
   return name && namespace ? { name, namespace } : undefined

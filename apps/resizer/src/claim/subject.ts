@@ -1,4 +1,4 @@
-import type { PendingTable, Subject, TraceSubject } from '@csi-sidecars/controller'
+import type { PendingTable, TraceSubject, WorkSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
 import { claimRef, type ResizerClaim } from '../caches/claim.ts'
 
@@ -8,7 +8,7 @@ export const SIDECAR = 'external-resizer'
 /** Returns the table that describes pending claims for reports. `subjectOf` returns undefined if no work is due. */
 export function claimTable(
   claims: Pick<Reader<ResizerClaim>, 'get'>,
-  subjectOf: (claim: ResizerClaim) => Subject | undefined,
+  subjectOf: (claim: ResizerClaim) => WorkSubject | undefined,
 ): PendingTable {
   return {
     sidecar: SIDECAR,
@@ -23,7 +23,7 @@ export function claimTable(
   }
 }
 
-export function objectOf(claim: ResizerClaim): NonNullable<Subject['object']> {
+export function objectOf(claim: ResizerClaim): NonNullable<WorkSubject['object']> {
   return { kind: 'PersistentVolumeClaim', ...claimRef(claim), uid: claim.uid }
 }
 

@@ -1,9 +1,9 @@
-import { causesOf, messageOf } from '@csi-sidecars/base'
+import { causesOf } from '@csi-sidecars/base'
 import type { Outcome } from '@csi-sidecars/controller'
-import { secretsFrom } from '@csi-sidecars/csi'
-import { isTooManyRequests, isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
-import { type Patch, PERSISTENT_VOLUMES, SECRETS } from '@csi-sidecars/kube-types'
-import type { ResizerVolume, VolumeSecretRef } from '../caches/volume.ts'
+import { isTooManyRequests, isUidMismatch } from '@csi-sidecars/kube-client'
+import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { SecretError, type SecretRef } from '@csi-sidecars/sidecar'
+import type { ResizerVolume } from '../caches/volume.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
 
 /** The error of a run whose volume was deleted and recreated under the same name during the run. */
@@ -59,40 +59,14 @@ export function replacedOutcome(
   return { kind: 'retry', cause: new ReplacedError(volume, error) }
 }
 
-/** The error if a Secret cannot be read. Users see the message in an event. */
-export class SecretError extends Error {
-  override readonly name = 'SecretError'
-
-  constructor({ namespace, name }: VolumeSecretRef, cause: unknown) {
-    super(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
-  }
-
-  /** True if the API server only asked to retry later. */
-  get busy(): boolean {
-    return isTooManyRequests(this.cause)
-  }
-}
-
-/** Reads the Secret for a call. It is read for each call and never cached. Returns an empty map without a reference. */
-export async function loadSecret(
-  api: Pick<KubeClient, 'get'>,
-  ref: VolumeSecretRef | undefined,
-  signal: AbortSignal,
-): Promise<Record<string, string>> {
-  if (ref === undefined) return {}
-  let data: Readonly<Record<string, string>> | undefined
-  try {
-    data = (await api.get(SECRETS, ref, { signal })).data
-  } catch (cause) {
-    signal.throwIfAborted()
-    throw new SecretError(ref, cause)
-  }
-  return secretsFrom(data)
+/** Reports whether a Secret could not be read only because the API server asked to retry later. */
+export function isSecretDelayed(error: unknown): boolean {
+  return error instanceof SecretError && isTooManyRequests(error.cause)
 }
 
 /** Returns the reference to a Secret. Missing fields of the API object become empty. */
 export function secretRefOf(
   ref: { readonly name?: string | undefined; readonly namespace?: string | undefined } | null | undefined,
-): VolumeSecretRef | undefined {
+): SecretRef | undefined {
   return ref == null ? undefined : { name: ref.name ?? '', namespace: ref.namespace ?? '' }
 }

@@ -5,8 +5,8 @@ import {
   objectsOf,
   resetsOf,
   type Source,
-  type Subject,
   type Trigger,
+  type WorkSubject,
 } from '@csi-sidecars/controller'
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import type { Reader } from '@csi-sidecars/informer'
@@ -119,7 +119,7 @@ export interface ModificationSources {
 export function modificationOf(
   claim: ResizerClaim,
   { volumes, classes, nodeDeployment }: ModificationSources,
-): Subject | undefined {
+): WorkSubject | undefined {
   const { volumeName, phase, wantedClass, currentClass, modifying } = claim
   if (volumeName === '' || phase !== 'Bound') return undefined
   const inProgress = modifying?.status === MODIFY_STATUS.inProgress

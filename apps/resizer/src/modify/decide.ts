@@ -71,7 +71,7 @@ function asksForItsTarget({ modifying, wantedClass }: ResizerClaim): boolean {
 function carryOn(view: ModifyView, className: string, volume: ResizerVolume): readonly ModifyStep[] {
   const target = view.classOf(className)
   if (target !== undefined) return [...reportDriver(view, target, volume), { do: 'modify', target, volume }]
-  const message = `get VAC with vac name ${className} in VACInformer cache failed: ${notFound(className)}`
+  const message = `get VAC with vac name ${className} in VACInformer cache failed: volumeattributesclass.storage.k8s.io "${className}" not found`
   return [{ do: 'stall', className, message, waitsFor: { on: 'class', name: className } }]
 }
 
@@ -103,10 +103,6 @@ function missingVolume({ key, volumeName }: ResizerClaim): ModifyStep {
 /** Returns the step for a volume that is not on this node. It may move to this node later. */
 function volumeElsewhere({ volumeName }: ResizerClaim): ModifyStep {
   return { do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: volumeName } }
-}
-
-function notFound(className: string): string {
-  return `volumeattributesclass.storage.k8s.io "${className}" not found`
 }
 
 function noop(why: string): ModifyStep {

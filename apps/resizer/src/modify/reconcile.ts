@@ -1,11 +1,13 @@
 import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { secretsFrom } from '@csi-sidecars/csi'
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
+import { readSecret } from '@csi-sidecars/sidecar'
 import { claimRef } from '../caches/claim.ts'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
-import { loadSecret, secretRefOf } from '../claim/volume.ts'
+import { secretRefOf } from '../claim/volume.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
 import { type ModifyView, observeModify } from './observe.ts'
 import { MODIFY_EVENTS } from './patches.ts'
@@ -120,7 +122,7 @@ async function modifyRequest(
   const csi = volume.source?.spec?.csi
   if (!csi?.volumeHandle) throw new Error('empty volume handle')
   const ref = volume.modifySecret ?? secretRefOf(csi.controllerExpandSecretRef)
-  const secrets = await loadSecret(api, ref, signal)
+  const secrets = secretsFrom(await readSecret(api, ref, { signal }))
   const mutableParameters = { ...target.parameters }
   if (extraMetadata) {
     const { namespace, name } = claimRef(claim)

@@ -14,7 +14,7 @@ import {
   recordEvent,
   retryAfterOf,
 } from '../claim/run.ts'
-import { patchVolume, refuseReplaced, replacedOutcome, SecretError } from '../claim/volume.ts'
+import { isSecretDelayed, patchVolume, refuseReplaced, replacedOutcome } from '../claim/volume.ts'
 import { classPatch, failedPatch, MODIFY_EVENTS, type ModifyError, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
 
@@ -172,7 +172,7 @@ export interface ModifyFailure {
 export function failureOf(error: unknown, driverLost: boolean): ModifyFailure {
   const message = messageOf(error)
   if (!(error instanceof RpcError)) {
-    const report = !(error instanceof SecretError && error.busy)
+    const report = !isSecretDelayed(error)
     return { message, mark: undefined, uncertain: false, driverLost: false, report, retryAfterMs: undefined }
   }
   const { final, infeasible } = classify(error)

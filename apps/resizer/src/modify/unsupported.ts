@@ -1,4 +1,4 @@
-import { type Controller, keysOf, objectsOf, SETTLED, type Subject } from '@csi-sidecars/controller'
+import { type Controller, keysOf, objectsOf, SETTLED, type WorkSubject } from '@csi-sidecars/controller'
 import { eventTarget, type ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
@@ -45,7 +45,7 @@ export function unsupportedModifyController(parts: ResizerTerm): Controller {
       }
       return SETTLED
     },
-    pending: claimTable(claims.store, (claim): Subject | undefined => {
+    pending: claimTable(claims.store, (claim): WorkSubject | undefined => {
       if (!asksForClass(claim) || volumeOf(claim)?.kind !== 'own') return undefined
       const obstacle = 'ModifyNotSupported'
       return { operation: 'modify', object: objectOf(claim), volume: claim.volumeName, obstacle }

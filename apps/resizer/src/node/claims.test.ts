@@ -4,7 +4,7 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { afterEach, expect, it } from '@jest/globals'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import { type ClaimsOfNewVolumesOptions, followClaimsOfNewVolumes } from './claims.ts'
+import { type ClaimsOfNewVolumesOptions, followClaimsOfNewVolumes } from './open.ts'
 
 let clock: FakeClock
 let life: AbortController

@@ -42,7 +42,7 @@ export function decideResize(view: ResizeView): readonly ResizeStep[] {
 function decideExpansion(view: ResizeView, volume: ResizerVolume, read: ReadSizes): readonly ResizeStep[] {
   const { claim, slowForMs, settings } = view
   if (claim.phase !== undefined && claim.phase !== 'Bound') return [NO_NEED]
-  if (read.ok && asksForNoMore(read.sizes)) return [NO_NEED]
+  if (read.ok && read.sizes.request.compare(read.sizes.capacity) <= 0) return [NO_NEED]
   // Only errors in claims of this driver are reported: other resizers report their own.
   if (!isOurs(claim, volume, settings.driverName)) return [noop("Resizer doesn't support PV")]
   if (!read.ok) return [reject(volume, read.message)]
@@ -82,10 +82,6 @@ function cleanUp({ settings }: ResizeView, volume: ResizerVolume, read: ReadSize
   if (!read.ok || !settings.annotateFsResize || volume.preResize === undefined) return []
   if (read.sizes.capacity.compare(read.sizes.volume) < 0) return []
   return [{ do: 'dropPreResize', patch: dropPreResizePatch(volume) }]
-}
-
-function asksForNoMore({ request, capacity }: Sizes): boolean {
-  return request.compare(capacity) <= 0
 }
 
 function target({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): ResizeTarget {

@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { AccessModeError, classify, RpcError, volumeCapabilityOf } from '@csi-sidecars/csi'
+import { AccessModeError, classify, RpcError, secretsFrom, volumeCapabilityOf } from '@csi-sidecars/csi'
 import type {
   ControllerExpandVolumeRequest,
   ControllerExpandVolumeResponse,
@@ -7,9 +7,10 @@ import type {
 } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
+import { readSecret } from '@csi-sidecars/sidecar'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { retryAfterOf } from '../claim/run.ts'
-import { loadSecret, SecretError, secretRefOf } from '../claim/volume.ts'
+import { isSecretDelayed, secretRefOf } from '../claim/volume.ts'
 import { expandSource } from './source.ts'
 
 /** The CSI calls of an expansion, with the deadline of `--resize-timeout`. */
@@ -46,7 +47,7 @@ export async function expandVolume(
 ): Promise<Expanded> {
   if (driver === undefined) return { size: target, nodeStep: true }
   const { spec, csi, migrated } = expandSource(volume.key, volume.source ?? {}, driverName)
-  const secrets = await loadSecret(api, secretRefOf(csi.controllerExpandSecretRef), signal)
+  const secrets = secretsFrom(await readSecret(api, secretRefOf(csi.controllerExpandSecretRef), { signal }))
   const requiredBytes = target.bytes()
   const request: ControllerExpandVolumeRequest = {
     volumeId: csi.volumeHandle,
@@ -110,8 +111,7 @@ export function failureOf(error: unknown, driverLost: boolean): ExpandFailure {
     retryAfterMs: undefined,
   }
   if (error instanceof ExpandAnswerError) return { ...base, kind: 'final' }
-  if (error instanceof SecretError) return { ...base, report: !error.busy }
-  if (!(error instanceof RpcError)) return base
+  if (!(error instanceof RpcError)) return { ...base, report: !isSecretDelayed(error) }
   const { final, infeasible, inUse } = classify(error)
   if (!final && driverLost) return { ...base, report: false }
   const kind = infeasible.expand ? 'infeasible' : final ? 'final' : 'uncertain'

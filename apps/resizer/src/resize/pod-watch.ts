@@ -1,12 +1,5 @@
 import { Backoff, CancelledError, type Clock, scope } from '@csi-sidecars/base'
-import {
-  type ChangeFrame,
-  type EndFrame,
-  isForbidden,
-  isGone,
-  type KubeClient,
-  type ListOptions,
-} from '@csi-sidecars/kube-client'
+import { type ChangeFrame, isForbidden, isGone, type KubeClient, type ListOptions } from '@csi-sidecars/kube-client'
 import { POD_MESSAGE, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
@@ -116,7 +109,8 @@ export class PodWatch {
     const { api } = this.#options
     let version = from
     for await (const frame of api.watch(PODS, { ...this.#scopeOf, resourceVersion: from, signal })) {
-      if (frame.type === 'END') return isLost(frame) ? undefined : version
+      // After these ends of a stream a new list is necessary.
+      if (frame.type === 'END') return frame.why === 'error' || frame.why === 'badFrame' ? undefined : version
       onFrame()
       version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#take(frame)
     }
@@ -146,11 +140,6 @@ export class PodWatch {
       }
     }
   }
-}
-
-/** Reports whether a new list is necessary after this end of a stream. */
-function isLost({ why }: EndFrame): boolean {
-  return why === 'error' || why === 'badFrame'
 }
 
 function podKey({ metadata: { namespace, name } = {} }: Pod): string {

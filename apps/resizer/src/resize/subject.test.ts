@@ -1,4 +1,4 @@
-import type { Subject } from '@csi-sidecars/controller'
+import type { WorkSubject } from '@csi-sidecars/controller'
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
@@ -13,7 +13,7 @@ const volumeOf = (parts?: VolumeParts): ResizerVolume => volumeProjection(DRIVER
 const OBJECT = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data', uid: 'uid-data' }
 
 describe('expansionOf', () => {
-  const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf(), inUse = false): Subject | undefined =>
+  const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf(), inUse = false): WorkSubject | undefined =>
     expansionOf(claimOf(parts), {
       volumes: { get: () => pv },
       driverName: DRIVER,
@@ -43,7 +43,7 @@ describe('expansionOf', () => {
     expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
   })
 
-  const withoutVolume = (nodeDeployment: boolean): Subject | undefined =>
+  const withoutVolume = (nodeDeployment: boolean): WorkSubject | undefined =>
     expansionOf(claimOf({ request: '2Gi' }), {
       volumes: { get: () => undefined },
       driverName: DRIVER,
@@ -69,7 +69,7 @@ describe('expansionOf', () => {
 
 describe('modificationOf', () => {
   const known = projectClass(attributesClass('gold'))
-  const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf()): Subject | undefined =>
+  const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf()): WorkSubject | undefined =>
     modificationOf(claimOf(parts), {
       volumes: { get: () => pv },
       classes: { get: (name) => (name === 'gold' ? known : undefined) },

@@ -1,4 +1,4 @@
-import type { Subject } from '@csi-sidecars/controller'
+import type { WorkSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
@@ -17,7 +17,7 @@ export interface ExpansionSources {
 }
 
 /** Describes the resizer's pending part of an expansion. Returns undefined if no expansion is due. */
-export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Subject | undefined {
+export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): WorkSubject | undefined {
   const { volumes, driverName, inUse, nodeDeployment } = sources
   if (claim.volumeName === '' || claim.phase !== 'Bound' || claim.request === claim.capacity) return undefined
   if (isAtMost(claim.request, claim.capacity)) return undefined

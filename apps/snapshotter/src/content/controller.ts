@@ -1,11 +1,20 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Controller, causesOf, keysOf, type Lead, objectsOf, type Source } from '@csi-sidecars/controller'
+import {
+  type Controller,
+  causesOf,
+  keysOf,
+  type Lead,
+  objectsOf,
+  type PendingTable,
+  type Source,
+  type WorkSubject,
+} from '@csi-sidecars/controller'
 import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
 import { guarded, isConflict } from '@csi-sidecars/kube-client'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
-import { decide } from './decide.ts'
+import { decide, isDeletionStep } from './decide.ts'
 import { termRecorder } from './events.ts'
 import type { Kind } from './kinds.ts'
 import { ContentMemory } from './memory.ts'
@@ -13,7 +22,6 @@ import { reconcile } from './reconcile.ts'
 import { NotReadyError } from './record.ts'
 import { type ContentDeps, viewOf } from './run.ts'
 import { SecretWatch } from './secret-watch.ts'
-import { contentTable } from './subject.ts'
 import { contentTrigger } from './triggers.ts'
 
 /** Returns the controller that creates, checks and deletes the snapshots of one kind of contents. */
@@ -84,4 +92,45 @@ function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): vo
   const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`
   if (isConflict(cause)) log.v(3)?.info(line)
   else log.error(undefined, line)
+}
+
+/** Returns the table from which reports describe pending contents. */
+function contentTable(deps: ContentDeps): PendingTable {
+  const { kind, contents, memory } = deps
+  return {
+    sidecar: 'external-snapshotter',
+    subject(key) {
+      const content = contents.store.get(key)
+      if (content !== undefined) return subjectOf(content, deps)
+      const orphan = memory.orphans.get(key)
+      return orphan && { operation: 'delete-snapshot', object: objectOf(orphan.content, deps) }
+    },
+    causes: {
+      class: { kind: kind.classes.kind, reason: 'ClassMissing' },
+      secret: { kind: 'Secret', reason: 'SecretNotFound' },
+      group: { kind: 'group snapshot', reason: 'MemberNotReported' },
+    },
+  }
+}
+
+function subjectOf(content: Content, deps: ContentDeps): WorkSubject | undefined {
+  const [first] = decide(viewOf(content, deps))
+  if (first === undefined) return undefined
+  const isDeletion = isDeletionStep(first)
+  return {
+    operation: isDeletion ? 'delete-snapshot' : 'create-snapshot',
+    object: objectOf(content, deps),
+    sinceSeconds: isDeletion ? content.deletedSeconds : content.createdSeconds,
+    obstacle: obstacleOf(content, deps),
+  }
+}
+
+/** Returns why a content without an error is pending: its class is missing, or its snapshot is not ready. */
+function obstacleOf({ status, className }: Content, { classes }: ContentDeps): string | undefined {
+  if (className !== undefined && classes.get(className) === undefined) return 'ClassMissing'
+  return status?.handle !== undefined && status.ready === false && !status.hasError ? 'SnapshotNotReady' : undefined
+}
+
+function objectOf({ key, uid }: Content, { kind }: ContentDeps): NonNullable<WorkSubject['object']> {
+  return { kind: kind.resource.kind, namespace: '', name: key, uid }
 }

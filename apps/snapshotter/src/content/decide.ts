@@ -14,7 +14,7 @@ export interface ContentView {
 /** The phase in which a failure occurs. It decides the reason and the text of the event. */
 export type Phase = 'create' | 'check'
 
-export type Step =
+export type ContentStep =
   /** Calls CreateSnapshot, which creates the snapshot or returns whether it is ready. */
   | { readonly do: 'create'; readonly phase: Phase }
   /** Asks the driver about an existing snapshot. */
@@ -29,16 +29,16 @@ export type Step =
   /** Removes our finalizer. */
   | { readonly do: 'release' }
 
-export type DeletionStep = Extract<Step, { readonly do: 'delete' | 'clear' | 'release' }>
+export type DeletionStep = Extract<ContentStep, { readonly do: 'delete' | 'clear' | 'release' }>
 
-const DELETION: ReadonlySet<Step['do']> = new Set(['delete', 'clear', 'release'])
+const DELETION: ReadonlySet<ContentStep['do']> = new Set(['delete', 'clear', 'release'])
 
-export function isDeletionStep(step: Step): step is DeletionStep {
+export function isDeletionStep(step: ContentStep): step is DeletionStep {
   return DELETION.has(step.do)
 }
 
 /** Returns the steps that are due for a content, in their order. Empty if there is nothing to do. */
-export function decide(view: ContentView): readonly Step[] {
+export function decide(view: ContentView): readonly ContentStep[] {
   const { content } = view
   const { status, given, memberOf } = content
   if (!isOurs(view)) return []
@@ -71,9 +71,9 @@ export function isToBeDeleted({ deletedSeconds, given, refUid, beingCreated, bei
   return (given !== undefined && refUid === '') || (!beingCreated && beingDeleted)
 }
 
-function deletion({ content, kind }: ContentView): readonly Step[] {
+function deletion({ content, kind }: ContentView): readonly ContentStep[] {
   const { status, finalizers } = content
-  const release: readonly Step[] = finalizers.includes(kind.names.finalizer) ? [{ do: 'release' }] : []
+  const release: readonly ContentStep[] = finalizers.includes(kind.names.finalizer) ? [{ do: 'release' }] : []
   const handle = handleToDelete(content)
   if (handle === undefined) return release
   const listed = status?.members ?? []

@@ -1,14 +1,12 @@
-import { messageOf } from '@csi-sidecars/base'
 import { resolveTemplate, secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
-import { SECRETS } from '@csi-sidecars/kube-types'
+import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import { RESERVED_PREFIX } from '../caches/names.ts'
 import type { Naming } from '../parts.ts'
 import type { CreateRequest, Kind } from './kinds.ts'
 import { type ContentRun, explain } from './run.ts'
-import type { SecretRef } from './secret-watch.ts'
 
 type Secrets = Record<string, string>
 
@@ -88,17 +86,15 @@ export async function annotatedSecrets(
   }
 }
 
-/** Reads the Secret from the API server for each call, and never caches it. */
+/** Returns the values of the Secret. If it is missing, the content waits until it appears. */
 async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<Secrets> {
-  if (ref === undefined) return {}
   const { api, secrets } = run.deps
   try {
-    return secretsFrom((await api.get(SECRETS, ref, { signal: run.signal })).data)
-  } catch (cause) {
-    run.signal.throwIfAborted()
-    if (isNotFound(cause)) run.waitFor(secrets.add(ref, run.key))
-    const { name, namespace } = ref
-    throw new Error(`error getting secret ${name} in namespace ${namespace}: ${messageOf(cause)}`, { cause })
+    return secretsFrom(await readSecret(api, ref, { signal: run.signal }))
+  } catch (error) {
+    const isMissing = error instanceof SecretError && isNotFound(error.cause)
+    if (ref !== undefined && isMissing) run.waitFor(secrets.add(ref, run.key))
+    throw error
   }
 }
 

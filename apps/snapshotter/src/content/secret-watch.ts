@@ -2,11 +2,7 @@ import { CancelledError, type Clock, scope } from '@csi-sidecars/base'
 import type { Cause, Enqueuer, Source } from '@csi-sidecars/controller'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { SECRETS } from '@csi-sidecars/kube-types'
-
-export interface SecretRef {
-  readonly namespace: string
-  readonly name: string
-}
+import type { SecretRef } from '@csi-sidecars/sidecar'
 
 const PERIOD_MS = 900
 

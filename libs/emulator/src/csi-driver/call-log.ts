@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { ExchangeLog } from '../exchange-log.ts'
-import type { DriverSubject } from '../faults/call-faults.ts'
+import type { DriverMatch, DriverSubject } from '../faults/call-faults.ts'
 import { sameFields } from '../faults/fault-rules.ts'
 
 /** One call that the driver has received. */
@@ -24,12 +24,7 @@ export interface DriverCall {
   readonly response?: Readonly<Record<string, unknown>> | undefined
 }
 
-export interface CallMatch {
-  readonly method?: string
-  readonly volumeId?: string
-  readonly nodeId?: string
-  readonly name?: string
-  readonly snapshotId?: string
+export interface CallMatch extends DriverMatch {
   readonly code?: number
 }
 
@@ -37,11 +32,11 @@ export interface CallMatch {
 export type DriverCallLog = ExchangeLog<DriverCall, CallMatch>
 
 export function createCallLog(clock: Clock): DriverCallLog {
-  return new ExchangeLog({ clock, noun: 'calls', fits })
-}
-
-function fits({ method, code, request }: DriverCall, match: CallMatch): boolean {
-  return sameFields({ code, ...subjectOf(method, request) }, match)
+  return new ExchangeLog({
+    clock,
+    noun: 'calls',
+    fits: ({ method, code, request }, match) => sameFields({ code, ...subjectOf(method, request) }, match),
+  })
 }
 
 /** Returns the objects that a call is about, so that fault rules can match them. */

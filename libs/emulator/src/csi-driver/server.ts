@@ -1,13 +1,20 @@
 import { type Clock, systemClock } from '@csi-sidecars/base'
-import { ControllerService, GroupControllerService, IdentityService, NodeService } from '@csi-sidecars/csi-proto'
+import {
+  ControllerService,
+  GroupControllerService,
+  IdentityService,
+  NodeService,
+  PluginCapability_Service_Type,
+  PluginCapability_VolumeExpansion_Type,
+} from '@csi-sidecars/csi-proto'
 import { type ServerUnaryCall, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js'
 import { createDriverFaults, type DriverFaults, type DriverResponse, type DriverRule } from '../faults/call-faults.ts'
 import { createCallLog, type DriverCall, type DriverCallLog, subjectOf } from './call-log.ts'
 import { EmulatedController } from './controller.ts'
 import { DriverFailure } from './driver-failure.ts'
 import { GroupController } from './group-controller.ts'
-import { EmulatedIdentity } from './identity.ts'
 import { type GrpcService, listen, restartable } from './listener.ts'
+import type { Response } from './methods.ts'
 import { EmulatedNode } from './node.ts'
 import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
 import { Volumes } from './volumes.ts'
@@ -207,4 +214,30 @@ function ownAnswer(services: readonly object[], method: string, request: object)
 function deadlineMsOf(call: Call, clock: Clock): number | undefined {
   const deadline = Number(call.getDeadline())
   return Number.isFinite(deadline) ? deadline - clock.now() : undefined
+}
+
+class EmulatedIdentity {
+  readonly #settings: DriverSettings
+
+  constructor(settings: DriverSettings) {
+    this.#settings = settings
+  }
+
+  GetPluginInfo(): Response<'GetPluginInfo'> {
+    return { name: this.#settings.name, vendorVersion: this.#settings.version, manifest: {} }
+  }
+
+  GetPluginCapabilities(): Response<'GetPluginCapabilities'> {
+    const { plugin, expansion } = this.#settings
+    const services = plugin.map((each) => ({
+      type: { $case: 'service' as const, value: { type: PluginCapability_Service_Type[each] } },
+    }))
+    if (expansion === undefined) return { capabilities: services }
+    const value = { type: PluginCapability_VolumeExpansion_Type[expansion] }
+    return { capabilities: [...services, { type: { $case: 'volumeExpansion', value } }] }
+  }
+
+  Probe(): Response<'Probe'> {
+    return { ready: this.#settings.ready }
+  }
 }

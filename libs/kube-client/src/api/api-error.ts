@@ -81,16 +81,13 @@ export function isInvalid(thrown: unknown): boolean {
 
 /** Reports whether a write named a UID that the current object does not have. The intended object is gone. */
 export function isUidMismatch(thrown: unknown): boolean {
-  return isInvalid(thrown) && thrown instanceof ApiError && namesUid(thrown.details)
+  if (!isInvalid(thrown) || !(thrown instanceof ApiError)) return false
+  return thrown.details?.causes?.some(({ field }) => field === 'metadata.uid') === true
 }
 
 /** Reports whether the target of a write was deleted, even if another object has its name now. */
 export function isMissing(thrown: unknown): boolean {
   return isNotFound(thrown) || isUidMismatch(thrown)
-}
-
-function namesUid(details: StatusDetails | undefined): boolean {
-  return details?.causes?.some(({ field }) => field === 'metadata.uid') === true
 }
 
 /** Reports whether the server did not answer. `isOutcomeUnknown` reports whether it may have carried out the write. */

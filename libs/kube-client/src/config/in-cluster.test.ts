@@ -5,8 +5,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { ClusterConfig } from './cluster-config.ts'
-import { inClusterConfig } from './in-cluster.ts'
-import { loadClusterConfig } from './load.ts'
+import { inClusterConfig, loadClusterConfig } from './load.ts'
 
 const PEM = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n'
 const ENV = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' }

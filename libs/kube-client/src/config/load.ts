@@ -1,6 +1,12 @@
+import { readFileSync } from 'node:fs'
+import { isError, messageOf } from '@csi-sidecars/base'
+import { goQuote } from '@csi-sidecars/telemetry'
+import { hostPort } from '../http/network-error.ts'
 import { PathCheck } from '../http/path-check.ts'
-import type { ClusterConfig, ConfigSources } from './cluster-config.ts'
-import { inClusterConfig } from './in-cluster.ts'
+import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
+import { environmentProxy } from './proxy.ts'
+import { TokenFile } from './token-file.ts'
+import { environmentRoots, fileError } from './trusted-roots.ts'
 
 export interface LoadConfigOptions extends ConfigSources {
   /**
@@ -30,4 +36,50 @@ async function readConfig(options: LoadConfigOptions): Promise<ClusterConfig> {
   // The module is loaded only when needed: a pod has no kubeconfig, and the YAML parser costs memory.
   const { kubeconfigConfig } = await import('./kubeconfig.ts')
   return kubeconfigConfig({ paths, context, master, ...sources })
+}
+
+const FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** Returns the configuration in a pod, from its environment and the files of its service account. */
+export async function inClusterConfig(sources: ConfigSources & { folder?: string }): Promise<ClusterConfig> {
+  const { env, clock, log, folder = FOLDER } = sources
+  const host = env['KUBERNETES_SERVICE_HOST']
+  const port = env['KUBERNETES_SERVICE_PORT']
+  if (!host || !port) {
+    throw new Error(
+      'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
+    )
+  }
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+    throw new Error(`unable to load in-cluster configuration, KUBERNETES_SERVICE_PORT is no port: ${goQuote(port)}`)
+  const tokenFile = `${folder}/token`
+  // The error for an unreadable token names only the file, as the error of client-go does.
+  try {
+    readFileSync(tokenFile)
+  } catch (error) {
+    throw fileError(error, tokenFile)
+  }
+  const origin = `https://${hostPort(host, Number(port))}`
+  return {
+    origin,
+    basePath: '',
+    tls: serviceAccountTrust(`${folder}/ca.crt`, sources),
+    credentials: await TokenFile.open(tokenFile, { clock, log }),
+    headers: [],
+    proxy: environmentProxy(origin, env),
+  }
+}
+
+function serviceAccountTrust(file: string, { env, log }: ConfigSources): ServerTrust {
+  let authorities: () => string | string[] | undefined = () => readFileSync(file, 'utf8')
+  try {
+    if (!readFileSync(file, 'utf8').includes('-----BEGIN CERTIFICATE-----')) {
+      throw new Error('data does not contain any valid RSA or ECDSA certificates')
+    }
+  } catch (thrown) {
+    const error = isError(thrown) && 'code' in thrown ? fileError(thrown, file) : thrown
+    log.error(undefined, `Expected to load root CA config from ${file}, but got err: ${messageOf(error)}`)
+    authorities = () => environmentRoots(env)
+  }
+  return { authorities, serverName: undefined, insecure: false }
 }

@@ -1,8 +1,8 @@
 import { type Clock, inBatches, messageOf } from '@csi-sidecars/base'
-import { type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import { type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import { ApiError } from '../api/api-error.ts'
 import { type ListOptions, type ListPage, type Projecting, query } from '../api/client.ts'
-import { type DecodedList, decodeList, type ListHead, NoListError } from '../codec/list-decoder.ts'
+import { decodeList, type ListHead, NoListError } from '../codec/list-decoder.ts'
 import { ACCEPT_PROTOBUF, decodeListMessage, isProtobuf } from '../codec/protobuf.ts'
 import type { ApiAnswer } from './call.ts'
 import type { Transport } from './transport.ts'
@@ -44,7 +44,10 @@ async function pageOf<T, P>(answer: ApiAnswer, options: PageOptions<T, P>): Prom
   const items: P[] = []
   let head: ListHead
   try {
-    const list = decoded(answer, options.message)
+    const { body, contentType } = answer
+    const { message } = options
+    const isMessage = message !== undefined && isProtobuf(contentType)
+    const list = isMessage ? decodeListMessage(body, message) : decodeList(body.toString('utf8'))
     head = list.head
     const project = (object: unknown): void => {
       const projected = options.project(object as T)
@@ -58,11 +61,6 @@ async function pageOf<T, P>(answer: ApiAnswer, options: PageOptions<T, P>): Prom
   // JSON that a proxy sends must not count as an empty list.
   if (head.resourceVersion === undefined) throw noList(path, 'there is no resourceVersion')
   return { items, resourceVersion: head.resourceVersion, continue: head.continue }
-}
-
-function decoded({ body, contentType }: ApiAnswer, message: MessageReader<unknown> | undefined): DecodedList {
-  const isMessage = message !== undefined && isProtobuf(contentType)
-  return isMessage ? decodeListMessage(body, message) : decodeList(body.toString('utf8'))
 }
 
 function noList(path: string, why: string): ApiError {

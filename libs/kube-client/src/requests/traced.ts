@@ -6,7 +6,7 @@ import type { ApiCall } from './call.ts'
 /** Records a call that is part of a run, with all its attempts and waits, and sends its trace context to the server. */
 export async function traced<T>(tracer: Tracer, call: ApiCall, send: () => Promise<T>): Promise<T> {
   const { request } = call
-  const path = pathOf(request)
+  const [path = ''] = request.path.split('?')
   const span = tracer.begin(spanName(request, path), { 'http.request.method': request.method, 'url.path': path })
   if (span === undefined) return await send()
   call.traceparent = span.traceparent
@@ -34,9 +34,4 @@ function spanName({ method, resource, name }: ApiRequest, path: string): string 
   if (resource === undefined) return method
   const subresource = resource.subresources.find((each) => name !== undefined && path.endsWith(`/${name}/${each}`))
   return `${method} ${resource.plural}${subresource === undefined ? '' : `/${subresource}`}`
-}
-
-function pathOf({ path }: ApiRequest): string {
-  const query = path.indexOf('?')
-  return query === -1 ? path : path.slice(0, query)
 }

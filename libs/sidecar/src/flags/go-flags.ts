@@ -84,18 +84,36 @@ type Step =
   | { readonly kind: 'help' }
   | RefusedFlags
 
-class Reader {
+/** The flags of a command line while it is read. */
+export class FlagReader {
   readonly values: Record<string, unknown> = {}
   readonly given = new Set<string>()
-  readonly #flags = new Map<string, Flag>()
+  /** The flags by their names and aliases. */
+  protected readonly flags = new Map<string, Flag>()
 
   constructor(table: FlagTable) {
     for (const flag of table) {
       this.values[flag.name] = flag.default
-      for (const name of [flag.name, ...(flag.aliases ?? [])]) this.#flags.set(name, flag)
+      for (const name of [flag.name, ...(flag.aliases ?? [])]) this.flags.set(name, flag)
     }
   }
 
+  /** Sets the value of a flag. Throws the error of a wrong text. */
+  protected set(flag: Flag, text: string): void {
+    const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
+    // A value of `before` was created by the same type of flag, so that the cast is safe.
+    const type = FLAG_TYPES[flag.type] as FlagType<unknown>
+    this.values[flag.name] = type.read(text, before, flag.choices ?? [])
+    this.given.add(flag.name)
+  }
+
+  protected unknown(name: string, error: string): RefusedFlags {
+    const nearest = nearestFlag(name, this.flags.keys())
+    return { ...refused(error), ...(nearest !== undefined && { nearest }) }
+  }
+}
+
+class Reader extends FlagReader {
   /** Reads the flag that begins at `at`, and its value if that is a separate argument. */
   read(args: readonly string[], at: number): Step {
     const argument = args[at] ?? ''
@@ -104,9 +122,10 @@ class Reader {
     if (/^[-=]/.test(body)) return refused(`bad flag syntax: ${argument}`)
     const equals = body.indexOf('=')
     const name = equals < 0 ? body : body.slice(0, equals)
-    const flag = this.#flags.get(name)
+    const flag = this.flags.get(name)
     if (flag === undefined) {
-      return name === 'help' || name === 'h' ? { kind: 'help' } : this.#unknown(name)
+      if (name === 'help' || name === 'h') return { kind: 'help' }
+      return this.unknown(name, `flag provided but not defined: -${name}`)
     }
     let next = at + 1
     let text = equals < 0 ? undefined : body.slice(equals + 1)
@@ -116,29 +135,15 @@ class Reader {
       next += 1
     }
     if (text === undefined) return refused(`flag needs an argument: -${name}`)
-    const error = this.#set(flag, name, text)
-    return error === undefined ? { kind: 'next', at: next } : refused(error)
-  }
-
-  #unknown(name: string): RefusedFlags {
-    const nearest = nearestFlag(name, this.#flags.keys())
-    return { ...refused(`flag provided but not defined: -${name}`), ...(nearest !== undefined && { nearest }) }
-  }
-
-  /** Sets the value of a flag. Returns the error of a wrong text. */
-  #set(flag: Flag, name: string, text: string): string | undefined {
-    const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
-    // A value of `before` was created by the same type of flag, so that the cast is safe.
-    const type = FLAG_TYPES[flag.type] as FlagType<unknown>
     try {
-      this.values[flag.name] = type.read(text, before, flag.choices ?? [])
+      this.set(flag, text)
     } catch (error) {
-      const subject = type.boolean === true ? `boolean value ${goQuote(text)} for` : `value ${goQuote(text)} for flag`
-      return `invalid ${subject} -${name}: ${messageOf(error)}`
+      const isBoolean = FLAG_TYPES[flag.type].boolean === true
+      const subject = isBoolean ? `boolean value ${goQuote(text)} for` : `value ${goQuote(text)} for flag`
+      return refused(`invalid ${subject} -${name}: ${messageOf(error)}`)
     }
-    this.given.add(flag.name)
-    return undefined
+    return { kind: 'next', at: next }
   }
 }
 
-const refused = (error: string): RefusedFlags => ({ kind: 'refused', error })
+export const refused = (error: string): RefusedFlags => ({ kind: 'refused', error })

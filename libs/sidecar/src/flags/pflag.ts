@@ -1,8 +1,15 @@
 import { messageOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { FLAG_TYPES, type FlagType, pflagText } from './flag-types.ts'
-import type { Flag, Flags, FlagTable, ParsedFlags, RefusedFlags } from './go-flags.ts'
-import { nearestFlag } from './nearest-flag.ts'
+import { FLAG_TYPES, pflagText } from './flag-types.ts'
+import {
+  type Flag,
+  FlagReader,
+  type Flags,
+  type FlagTable,
+  type ParsedFlags,
+  type RefusedFlags,
+  refused,
+} from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
 /** The flags that the Go originals define with the package `flag`, whose errors are shorter. */
@@ -28,25 +35,14 @@ export function parsePFlags<const T extends FlagTable>(table: T, args: readonly 
 /** The reason to stop reading. Undefined after a valid flag. */
 type End = { readonly kind: 'help' } | RefusedFlags | undefined
 
-class Reader {
-  readonly values: Record<string, unknown> = {}
-  readonly given = new Set<string>()
-  readonly #flags = new Map<string, Flag>()
-
-  constructor(table: FlagTable) {
-    for (const flag of table) {
-      this.values[flag.name] = flag.default
-      for (const name of [flag.name, ...(flag.aliases ?? [])]) this.#flags.set(name, flag)
-    }
-  }
-
+class Reader extends FlagReader {
   long(argument: string, rest: string[]): End {
     const body = argument.slice(2)
     if (/^[-=]/.test(body)) return refused(`bad flag syntax: ${argument}`)
     const equals = body.indexOf('=')
     const name = equals < 0 ? body : body.slice(0, equals)
-    const flag = this.#flags.get(name)
-    if (flag === undefined) return name === 'help' ? { kind: 'help' } : this.#unknown(name)
+    const flag = this.flags.get(name)
+    if (flag === undefined) return name === 'help' ? { kind: 'help' } : this.unknown(name, `unknown flag: --${name}`)
     const text = equals < 0 ? valueAfter(flag, rest) : body.slice(equals + 1)
     return text === undefined ? refused(`flag needs an argument: --${name}`) : this.#set(flag, name, text)
   }
@@ -54,7 +50,7 @@ class Reader {
   /** Reads a cluster of flags of one letter, such as `-ab`. Only the last flag may have a value. */
   short(letters: string, rest: string[]): End {
     const [letter = '', ...others] = letters
-    const flag = this.#flags.get(letter)
+    const flag = this.flags.get(letter)
     if (flag === undefined) {
       return letter === 'h' ? { kind: 'help' } : refused(`unknown shorthand flag: '${letter}' in -${letters}`)
     }
@@ -70,23 +66,15 @@ class Reader {
       : this.#set(flag, letter, text)
   }
 
-  #unknown(name: string): RefusedFlags {
-    const nearest = nearestFlag(name, this.#flags.keys())
-    return { ...refused(`unknown flag: --${name}`), ...(nearest !== undefined && { nearest }) }
-  }
-
   #set(flag: Flag, name: string, text: string): End {
-    const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
-    // A value of `before` was created by the same type of flag, so that the cast is safe.
-    const type = FLAG_TYPES[flag.type] as FlagType<unknown>
     try {
-      this.values[flag.name] = type.read(text, before, flag.choices ?? [])
+      this.set(flag, text)
     } catch (error) {
       const shown = name.length === 1 ? `-${name}, --${name}` : `--${name}`
       const why = GO_FLAGS.has(flag.name) ? messageOf(error) : pflagText(flag.type, text, error)
       return refused(`invalid argument ${goQuote(text)} for ${goQuote(shown)} flag: ${why}`)
     }
-    this.given.add(flag.name).add(name)
+    this.given.add(name)
     return undefined
   }
 }
@@ -94,5 +82,3 @@ class Reader {
 function valueAfter(flag: Flag, rest: string[]): string | undefined {
   return FLAG_TYPES[flag.type].boolean === true ? 'true' : rest.shift()
 }
-
-const refused = (error: string): RefusedFlags => ({ kind: 'refused', error })

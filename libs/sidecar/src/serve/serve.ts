@@ -159,19 +159,15 @@ async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): 
 
 async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   if (role.elector === undefined) {
-    await leadAlone(role, options, stop)
+    // No other process acts, so only the drain time-out cuts work short.
+    using cut = drainLimit(options.clock, options.settings.drainMs, { stop })
+    await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
     return 'stopped'
   }
   for (;;) {
     const outcome = await runElection({ ...role, elector: role.elector }, options, stop)
     if (outcome === 'stopped' || options.settings.onLeaseLoss === 'exit') return outcome
   }
-}
-
-/** Leads without an election: no other process acts, so only the drain time-out cuts work short. */
-async function leadAlone(role: LeaseRole, { settings, clock }: ServeOptions, stop: AbortSignal): Promise<void> {
-  using cut = drainLimit(clock, settings.drainMs, { stop })
-  await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
 }
 
 /**

@@ -125,15 +125,11 @@ class RecordedRun implements RunTrace {
       ...span,
       traceId,
       parentSpanId,
-      error: error === undefined ? undefined : textOf(error),
+      error: error === undefined ? undefined : messageOf(error).slice(0, LONGEST_TEXT).toWellFormed(),
     })
   }
 
   #now(): number {
     return this.#options.clock.monotonic() + this.#offsetMs
   }
-}
-
-function textOf(error: unknown): string {
-  return messageOf(error).slice(0, LONGEST_TEXT).toWellFormed()
 }

@@ -12,7 +12,7 @@ export interface AttachedTo {
 }
 
 /** The actual state: the nodes that have each volume, and the lists of volumes for the status of each node. */
-export class ActualState {
+export class ActualAttachments {
   readonly #volumes = new Map<string, Map<string, AttachedTo>>()
   /**
    * The volumes that the status of each node may list as attached. Uncertain volumes and volumes about to be detached

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { decideVolume, type NodeView, type Step, type VolumeView } from './decide.ts'
+import { type AttachDetachView, decideVolume, type NodeStep, type NodeView } from './decide.ts'
 import type { PodRef } from './desired-state.ts'
 
 const POD: PodRef = { key: 'default/app', uid: 'uid-app', resourceVersion: '1' }
@@ -38,10 +38,10 @@ const holds = (change: Partial<NodeView> = {}): NodeView => has({ pods: [POD], i
 
 const UNCERTAIN = { state: 'uncertain' as const, detachRequestedAt: undefined }
 
-const decide = (nodes: readonly NodeView[], change: Partial<VolumeView> = {}): readonly Step[] =>
+const decide = (nodes: readonly NodeView[], change: Partial<AttachDetachView> = {}): readonly NodeStep[] =>
   decideVolume({ multiAttach: false, nodes, now: NOW, maxWaitForUnmountMs: SIX_MINUTES, ...change })
 
-const summary = (steps: readonly Step[]): string[] =>
+const summary = (steps: readonly NodeStep[]): string[] =>
   steps.map((step) => {
     if (step.do === 'wait') return `wait ${step.ms}`
     if (step.do === 'detach' && step.force !== undefined) return `detach ${step.node} by force: ${step.force}`
@@ -131,7 +131,7 @@ describe('attach', () => {
 
 describe('detach', () => {
   const asked = (ago: number): NodeView['actual'] => ({ state: 'attached', detachRequestedAt: NOW - ago })
-  const rows: { name: string; nodes: NodeView[]; change?: Partial<VolumeView>; steps: string[] }[] = [
+  const rows: { name: string; nodes: NodeView[]; change?: Partial<AttachDetachView>; steps: string[] }[] = [
     { name: 'detaches a volume that no pod wants', nodes: [has()], steps: ['detach node-1'] },
     { name: 'waits while the node uses the volume', nodes: [has({ inUse: true })], steps: ['requestDetach node-1'] },
     {

@@ -24,7 +24,7 @@ export interface NodeView {
 }
 
 /** One volume and all inputs of its next step, at one moment. */
-export interface VolumeView {
+export interface AttachDetachView {
   readonly multiAttach: boolean
   readonly nodes: readonly NodeView[]
   readonly now: number
@@ -37,7 +37,7 @@ export type Force = 'timeout' | 'out-of-service'
 /** The CSI plugin of Kubernetes waits this long for the attacher. Then it reports a time-out and waits again. */
 export const ATTACH_WAIT_MS = 2 * 60_000
 
-export type Step =
+export type NodeStep =
   | { readonly do: 'markDetached'; readonly node: string }
   | { readonly do: 'markAttached'; readonly node: string; readonly pods: readonly PodRef[] }
   | { readonly do: 'markUncertain'; readonly node: string }
@@ -68,8 +68,8 @@ export type Step =
  * Returns the plan for one volume. Detaches come first, because a moved pod needs its volume detached from the old
  * node.
  */
-export function decideVolume(view: VolumeView): readonly Step[] {
-  const steps: Step[] = []
+export function decideVolume(view: AttachDetachView): readonly NodeStep[] {
+  const steps: NodeStep[] = []
   /** The nodes that have the volume, or may have it, after the steps that are planned so far. */
   const holders = new Map(view.nodes.filter(({ actual }) => actual !== undefined).map((node) => [node.node, node]))
   for (const node of view.nodes) {
@@ -89,14 +89,14 @@ export function decideVolume(view: VolumeView): readonly Step[] {
   return steps
 }
 
-function decideDetach(node: NodeView, actual: AttachedTo, view: VolumeView): readonly Step[] {
+function decideDetach(node: NodeView, actual: AttachedTo, view: AttachDetachView): readonly NodeStep[] {
   const { node: name, attachment, inUse, outOfService, health } = node
   if (attachment === 'none') return [{ do: 'markDetached', node: name }]
   if (attachment === 'unknown') return [{ do: 'readAttachment', node: name }]
   if (attachment === 'deleting') return actual.state === 'attached' ? [{ do: 'markUncertain', node: name }] : []
   if (outOfService) return [{ do: 'detach', node: name, force: 'out-of-service' }]
   if (!inUse) return [{ do: 'detach', node: name, force: undefined }]
-  const asked: Step = { do: 'requestDetach', node: name }
+  const asked: NodeStep = { do: 'requestDetach', node: name }
   // A healthy node has no time limit: it may still be unmounting, or a pod may still be writing.
   if (health === 'healthy' || view.maxWaitForUnmountMs === undefined) return [asked]
   const left = (actual.detachRequestedAt ?? view.now) + view.maxWaitForUnmountMs - view.now
@@ -104,13 +104,13 @@ function decideDetach(node: NodeView, actual: AttachedTo, view: VolumeView): rea
   return [asked, { do: 'wait', ms: left }]
 }
 
-function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeView): readonly Step[] {
+function decideAttach(node: NodeView, others: readonly NodeView[], view: AttachDetachView): readonly NodeStep[] {
   const { node: name, pods, actual, attachment } = node
-  const uncertain: Step[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
+  const uncertain: NodeStep[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
   switch (attachment) {
     case 'none': {
       // Without an attachment, the volume is not attached. Another client may have deleted the attachment.
-      const detached: Step[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
+      const detached: NodeStep[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
       const mayAttach = view.multiAttach || others.length === 0
       return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]
     }
@@ -130,7 +130,7 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeV
 }
 
 /** Reports the error of the attacher. Without an error, it waits for the attacher and reports each time-out. */
-function decideWait(node: NodeView, now: number): readonly Step[] {
+function decideWait(node: NodeView, now: number): readonly NodeStep[] {
   const { node: name, pods, attachError, errorReported, waitingSince } = node
   if (attachError !== undefined)
     return errorReported ? [] : [{ do: 'recordFailure', node: name, pods, message: attachError }]
@@ -149,7 +149,7 @@ function decideWait(node: NodeView, now: number): readonly Step[] {
 }
 
 /** Reports once that other nodes have the volume, unless their attachments are unknown or being deleted. */
-function multiAttach({ node, pods, multiAttachReported }: NodeView, others: readonly NodeView[]): readonly Step[] {
+function multiAttach({ node, pods, multiAttachReported }: NodeView, others: readonly NodeView[]): readonly NodeStep[] {
   const holders = others.filter(({ attachment }) => attachment !== 'deleting' && attachment !== 'unknown')
   if (multiAttachReported || holders.length === 0) return []
   return [{ do: 'recordMultiAttach', node, pods, others: holders.map((other) => other.node) }]

@@ -24,7 +24,7 @@ interface DesiredVolume {
 /**
  * The desired state: the pods that want each volume on each node. Only nodes that the controller manages are included.
  */
-export class DesiredState {
+export class DesiredAttachments {
   readonly #nodes = new Set<string>()
   readonly #volumes = new Map<string, Map<string, DesiredVolume>>()
   /** The node and the volumes of each pod, by UID. The UID alone is enough to remove a pod. */

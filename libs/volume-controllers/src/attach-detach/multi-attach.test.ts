@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { multiAttachText } from './multi-attach.ts'
+import { multiAttachText } from './reconcile.ts'
 
 const ref = (key: string) => ({ key, uid: `uid of ${key}`, resourceVersion: '1' })
 

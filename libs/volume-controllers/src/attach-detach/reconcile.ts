@@ -5,9 +5,8 @@ import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { type ControllerParts, except, targetOf } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
-import { decideVolume, type Force, type Step } from './decide.ts'
+import { decideVolume, type Force, type NodeStep } from './decide.ts'
 import type { PodRef } from './desired-state.ts'
-import { multiAttachText } from './multi-attach.ts'
 import type { StatusList } from './node-status.ts'
 import type { AttachDetachState } from './state.ts'
 
@@ -42,7 +41,7 @@ export async function reconcileVolume(
   return run.wakeMs === undefined ? SETTLED : { kind: 'postponed', ms: run.wakeMs }
 }
 
-async function perform(step: Step, run: Run): Promise<void> {
+async function perform(step: NodeStep, run: Run): Promise<void> {
   const { volumeName, parts } = run
   const { actual, desired } = parts.state
   switch (step.do) {
@@ -199,4 +198,33 @@ function about({ volumeName, parts }: Run, what: string): string {
 
 function recordOnPods(pods: readonly PodRef[], event: EventText, { parts }: Run): void {
   for (const pod of pods) parts.recorder.event(targetOf(PODS, pod), event)
+}
+
+/** The text of the event for a pod whose volume is attached to another node. */
+interface MultiAttachText {
+  readonly what: string
+  readonly why: string
+}
+
+/** Returns the text of the event. `users` are the pods that have the volume. `waitingMessage`: the text of 1.37. */
+export function multiAttachText(
+  pod: PodRef,
+  users: readonly PodRef[],
+  { waitingMessage }: { readonly waitingMessage: boolean },
+): MultiAttachText {
+  const what = waitingMessage ? 'Waiting for detach' : 'Multi-Attach error'
+  if (users.length > 0) return { what, why: `Volume is already used by ${usersText(pod, users)}` }
+  const rest = waitingMessage
+    ? ', waiting on detach before it can be attached to another node'
+    : " and can't be attached to another"
+  return { what, why: `Volume is already exclusively attached to one node${rest}` }
+}
+
+function usersText(pod: PodRef, users: readonly PodRef[]): string {
+  const [namespace] = pod.key.split('/')
+  const local = users.filter(({ key }) => key.startsWith(`${namespace}/`)).map(({ key }) => key.split('/')[1])
+  const foreign = users.length - local.length
+  const foreignText = `${foreign} pod(s) in different namespaces`
+  if (local.length === 0) return foreignText
+  return `pod(s) ${local.join(', ')}${foreign > 0 ? ` and ${foreignText}` : ''}`
 }

@@ -11,14 +11,14 @@ export function wantsVolumes(pod: CachedPod): boolean {
 }
 
 /** The result of resolving a volume of a pod for an attach. */
-export type Resolved =
+export type ResolvedSpec =
   | { readonly is: 'attachable'; readonly spec: VolumeSpec }
   /** The volume is known and needs no attach. */
   | { readonly is: 'notAttachable'; readonly volumeName: string | undefined }
   /** The claim is missing, unbound or owned by another object, or the caches are late. */
   | { readonly is: 'unknown' }
 
-export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
+export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly ResolvedSpec[] {
   return pod.volumes.map((volume) => {
     // Volumes that a pod declares inline need no attach.
     if (volume.is !== 'claim') return { is: 'notAttachable', volumeName: undefined }
@@ -36,7 +36,7 @@ export function boundVolume(claim: Claim, { volumes }: Pick<Lookups, 'volumes'>)
   return volume?.claimRef?.uid === claim.uid ? volume : undefined
 }
 
-function resolve(volume: Volume, stores: Lookups): Resolved {
+function resolve(volume: Volume, stores: Lookups): ResolvedSpec {
   const { csi } = volume
   if (csi === undefined) return { is: 'notAttachable', volumeName: undefined }
   const volumeName = uniqueVolumeName(csi)

@@ -3,9 +3,9 @@ import { isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import type { Attachment } from '../caches/storage.ts'
 import { attachmentName, csiVolumeOf, uniqueVolumeName } from '../volume-names.ts'
-import { ActualState } from './actual-state.ts'
-import type { NodeView, VolumeView } from './decide.ts'
-import { DesiredState, type PodRef } from './desired-state.ts'
+import { ActualAttachments } from './actual-state.ts'
+import type { AttachDetachView, NodeView } from './decide.ts'
+import { DesiredAttachments, type PodRef } from './desired-state.ts'
 import { mayAttachTwice, resolveVolumes, wantsVolumes } from './resolve.ts'
 
 export interface AttachDetachStateOptions {
@@ -24,8 +24,8 @@ interface AttachmentMemory {
 
 /** The desired and the actual state, derived from the cached objects of the API. */
 export class AttachDetachState {
-  readonly desired = new DesiredState()
-  readonly actual = new ActualState()
+  readonly desired = new DesiredAttachments()
+  readonly actual = new ActualAttachments()
   /** The memory of each attachment, by the UID of the attachment. */
   readonly #memory = new Map<string, AttachmentMemory>()
   /** The names of requested attachments that the cache may not contain yet. */
@@ -119,7 +119,7 @@ export class AttachDetachState {
     return undefined
   }
 
-  observe(volumeName: string, now: number): VolumeView {
+  observe(volumeName: string, now: number): AttachDetachView {
     const { desired, actual } = this
     const nodes = new Set([...desired.nodesOf(volumeName), ...actual.nodesOf(volumeName)])
     return {

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { ActualState } from './actual-state.ts'
-import { DesiredState, type VolumeSpec } from './desired-state.ts'
+import { ActualAttachments } from './actual-state.ts'
+import { DesiredAttachments, type VolumeSpec } from './desired-state.ts'
 
 const spec = (volumeName = 'v'): VolumeSpec => ({ volumeName, pvName: `pv-${volumeName}`, multiAttach: false })
 const ref = (uid: string) => ({ key: `default/${uid}`, uid, resourceVersion: '1' })
 
 describe('desired state', () => {
-  let state: DesiredState
+  let state: DesiredAttachments
   beforeEach(() => {
-    state = new DesiredState()
+    state = new DesiredAttachments()
     state.addNode('node-1')
     state.addNode('node-2')
   })
@@ -63,9 +63,9 @@ describe('desired state', () => {
 })
 
 describe('actual state', () => {
-  let state: ActualState
+  let state: ActualAttachments
   beforeEach(() => {
-    state = new ActualState()
+    state = new ActualAttachments()
   })
 
   it('`reportedOn` lists attached volumes, but no uncertain volumes', () => {

@@ -11,8 +11,7 @@ import {
 import { type CsiDriver, DriverFailure, startCsiDriver } from '@csi-sidecars/emulator'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { type OpenDriverOptions, openDriver } from './driver.ts'
-import { withSubstituteNode } from './substitute-node.ts'
+import { type OpenDriverOptions, openDriver, withSubstituteNode } from './driver.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
 

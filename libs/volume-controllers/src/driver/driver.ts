@@ -18,7 +18,8 @@ import {
 import {
   NodeGetInfo,
   type NodeGetInfoResponse,
-  type NodeServiceCapability_RPC_Type as NodeRpc,
+  NodeServiceCapability_RPC_Type as NodeRpc,
+  NodeService,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -114,4 +115,36 @@ export function nodeInfo(driver: Driver, signal: AbortSignal): Promise<NodeGetIn
 
 export function nodeCan(driver: Driver, what: NodeRpc): boolean {
   return driver.capabilities.node?.has(what) === true
+}
+
+const NODE_PATHS: ReadonlySet<string> = new Set(Object.values(NodeService).map(({ path }) => path))
+
+/**
+ * Returns a driver with an emulated node service: all node calls succeed and never reach the driver. Nothing is
+ * mounted, so the process needs no root rights and the driver needs no node service.
+ */
+export function withSubstituteNode(driver: Driver): Driver {
+  const call: Driver['call'] = async (method, request, options) =>
+    NODE_PATHS.has(method.path)
+      ? method.responseDeserialize(Buffer.alloc(0))
+      : await driver.call(method, request, options)
+  const node = new Set([NodeRpc.EXPAND_VOLUME])
+  return {
+    get name() {
+      return driver.name
+    },
+    get capabilities() {
+      return { ...driver.capabilities, node }
+    },
+    get state() {
+      return driver.state
+    },
+    get lostForMs() {
+      return driver.lostForMs
+    },
+    failure: driver.failure,
+    call,
+    subscribe: (listener) => driver.subscribe(listener),
+    close: () => driver.close(),
+  }
 }

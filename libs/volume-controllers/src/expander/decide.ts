@@ -20,12 +20,8 @@ export function decideExpand({ claim, volume }: ExpandView): ExpandStep | undefi
   if (volume.claimRef?.uid !== claim.uid) {
     return { do: 'fail', message: `persistent Volume is not bound to PVC being updated : ${claim.key}` }
   }
-  if (!wantsMore(claim) && !(PRE_RESIZE_CAPACITY in volume.annotations)) return undefined
+  if (!isMore(claim.request, claim.capacity ?? '0') && !(PRE_RESIZE_CAPACITY in volume.annotations)) return undefined
   return { do: 'report', message: 'waiting for an external controller to expand this PVC' }
-}
-
-function wantsMore({ request, capacity = '0' }: Claim): boolean {
-  return isMore(request, capacity)
 }
 
 /** Reports whether the request or the capacity of a claim has grown. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { boundPair, claim, DRIVER, refTo, reservedFor, storageClass, volume } from '../testing/objects.ts'
-import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
+import { type ClaimBindingView, type ClaimStep, decideClaim } from './claims.ts'
 
-const view = (change: Partial<ClaimView> = {}): ClaimView => ({
+const view = (change: Partial<ClaimBindingView> = {}): ClaimBindingView => ({
   claim: claim(),
   named: undefined,
   volumes: [],
@@ -25,7 +25,7 @@ const whatIsDone = (steps: readonly ClaimStep[]): string[] =>
   steps.map((step) => (step.do === 'report' ? step.event.reason : step.do))
 
 describe('unbound claims', () => {
-  const rows: { name: string; view: Partial<ClaimView>; done: string[] }[] = [
+  const rows: { name: string; view: Partial<ClaimBindingView>; done: string[] }[] = [
     { name: 'gets a volume that fits', view: { volumes: [volume()] }, done: BIND },
     {
       name: 'gets the volume that it names',
@@ -185,7 +185,7 @@ describe('bound claims', () => {
     expect(whatIsDone(steps)).toEqual(['patchVolume', 'patchVolumeStatus'])
   })
 
-  const lost: [string, Partial<ClaimView>, string][] = [
+  const lost: [string, Partial<ClaimBindingView>, string][] = [
     [
       'its volume is gone',
       { named: undefined },

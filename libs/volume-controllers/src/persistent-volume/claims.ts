@@ -21,7 +21,7 @@ import {
 } from './patches.ts'
 
 /** A claim and all inputs of its next step, at one moment. */
-export interface ClaimView {
+export interface ClaimBindingView {
   readonly claim: Claim
   /** The volume that the claim names, if it exists. */
   readonly named: Volume | undefined
@@ -43,13 +43,13 @@ export type ClaimStep =
   | { readonly do: 'fail'; readonly message: string }
 
 /** Returns the plan for a claim. A claim that was bound once is never bound to another volume. */
-export function decideClaim(view: ClaimView): readonly ClaimStep[] {
+export function decideClaim(view: ClaimBindingView): readonly ClaimStep[] {
   if (BIND_COMPLETED in view.claim.annotations) return decideBound(view)
   return view.claim.volumeName === '' ? decideAny(view) : decideNamed(view)
 }
 
 /** Keeps a completed binding, or marks the claim as lost. */
-function decideBound({ claim, named }: ClaimView): readonly ClaimStep[] {
+function decideBound({ claim, named }: ClaimBindingView): readonly ClaimStep[] {
   if (claim.volumeName === '') {
     return lost(claim, 'ClaimLost', 'Bound claim has lost reference to PersistentVolume. Data on the volume is lost!')
   }
@@ -61,7 +61,7 @@ function decideBound({ claim, named }: ClaimView): readonly ClaimStep[] {
 }
 
 /** Binds the volume that the claim names, and no other volume. */
-function decideNamed({ claim, named }: ClaimView): readonly ClaimStep[] {
+function decideNamed({ claim, named }: ClaimBindingView): readonly ClaimStep[] {
   if (named === undefined) return pending(claim)
   if (named.claimRef === undefined) {
     const why = mismatch(claim, named)
@@ -78,7 +78,7 @@ function decideNamed({ claim, named }: ClaimView): readonly ClaimStep[] {
 }
 
 /** Binds any suitable volume. If there is none, it requests a new volume. */
-function decideAny(view: ClaimView): readonly ClaimStep[] {
+function decideAny(view: ClaimBindingView): readonly ClaimStep[] {
   const { claim, storageClass, defaultClass } = view
   const delayed = storageClass?.waitsForConsumer === true
   const match = findBestMatch(claim, view.volumes, { delayed })
@@ -94,7 +94,7 @@ function decideAny(view: ClaimView): readonly ClaimStep[] {
   return askForVolume(view)
 }
 
-function waitingForConsumer({ waitingPods }: ClaimView): ClaimStep {
+function waitingForConsumer({ waitingPods }: ClaimBindingView): ClaimStep {
   if (waitingPods.length === 0) {
     return report('Normal', 'WaitForFirstConsumer', 'waiting for first consumer to be created before binding')
   }
@@ -106,7 +106,7 @@ function waitingForConsumer({ waitingPods }: ClaimView): ClaimStep {
 const IN_TREE_PREFIX = 'kubernetes.io/'
 
 /** Writes the name of the provisioner to the claim. The provisioner waits for this annotation. */
-function askForVolume({ claim, storageClass }: ClaimView): readonly ClaimStep[] {
+function askForVolume({ claim, storageClass }: ClaimBindingView): readonly ClaimStep[] {
   if (storageClass === undefined) {
     const why = `storageclass.storage.k8s.io "${claim.className}" not found`
     return [report('Warning', 'ProvisioningFailed', why), ...pending(claim)]

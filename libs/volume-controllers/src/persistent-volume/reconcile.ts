@@ -8,7 +8,7 @@ import { isTerminated } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
 import { type ControllerParts, except, refOf, settledUnlessFailed, targetOf } from '../control.ts'
-import { type ClaimStep, type ClaimView, decideClaim } from './claims.ts'
+import { type ClaimBindingView, type ClaimStep, decideClaim } from './claims.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
 export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
@@ -17,7 +17,7 @@ export async function reconcileClaim(key: string, parts: ControllerParts, signal
   return await settledUnlessFailed(performForClaim(view, parts, signal))
 }
 
-export function observeClaim(key: string, caches: Caches): ClaimView | undefined {
+export function observeClaim(key: string, caches: Caches): ClaimBindingView | undefined {
   const claim = caches.claims.store.get(key)
   if (claim === undefined) return undefined
   const { volumes, classes, pods } = caches
@@ -43,7 +43,7 @@ function defaultOf(classes: Iterable<CachedClass>): CachedClass | undefined {
   return newest
 }
 
-async function performForClaim(view: ClaimView, parts: ControllerParts, signal: AbortSignal): Promise<void> {
+async function performForClaim(view: ClaimBindingView, parts: ControllerParts, signal: AbortSignal): Promise<void> {
   for (const step of decideClaim(view)) await performClaimStep(step, { claim: view.claim, parts, signal })
 }
 
@@ -90,11 +90,11 @@ function optionsOf({ do: does }: PatchStep, signal: AbortSignal) {
   return { signal, subresource: ofStatus ? 'status' : undefined }
 }
 
-export interface VolumeParts extends ControllerParts {
+export interface VolumeRunParts extends ControllerParts {
   readonly lookAtClaim: (key: string) => void
 }
 
-export async function reconcileVolume(key: string, parts: VolumeParts, signal: AbortSignal): Promise<Outcome> {
+export async function reconcileVolume(key: string, parts: VolumeRunParts, signal: AbortSignal): Promise<Outcome> {
   const volume = parts.caches.volumes.store.get(key)
   if (volume === undefined) return SETTLED
   try {
@@ -126,7 +126,7 @@ async function claimOf(
 
 interface VolumeRun {
   readonly volume: Volume
-  readonly parts: VolumeParts
+  readonly parts: VolumeRunParts
   readonly signal: AbortSignal
 }
 

@@ -53,10 +53,6 @@ export function folderDisk(root: string): Disk {
       if (left?.isDirectory() && readdirSync(path).length === 0) rmdirSync(path)
     },
     give: giveToGroup,
-    records: () => readdirSync(notes).map((name) => read(join(notes, name))),
+    records: () => readdirSync(notes).map((name) => JSON.parse(readFileSync(join(notes, name), 'utf8')) as MountPoint),
   }
-}
-
-function read(file: string): MountPoint {
-  return JSON.parse(readFileSync(file, 'utf8'))
 }

@@ -1,9 +1,8 @@
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { PODS } from '@csi-sidecars/kube-types'
+import { type Patch, PODS, rfc3339 } from '@csi-sidecars/kube-types'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
 import { refOf, settledUnlessFailed, targetOf } from '../control.ts'
 import type { NodeParts } from './calls.ts'
-import { endedPatch, runningPatch } from './pod-status.ts'
 import { type Resolved, resolveVolumes } from './resolve.ts'
 
 export interface PodParts extends NodeParts {
@@ -97,4 +96,32 @@ async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<v
   const patchOf = step.do === 'run' ? runningPatch : endedPatch
   const options = { signal, subresource: 'status' }
   caches.pods.learn(await client.patch(PODS, refOf(pod.key), patchOf(pod, clock.now()), options))
+}
+
+const STARTED = ['PodScheduled', 'PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready']
+const ENDED = ['ContainersReady', 'Ready']
+
+/** Returns the status of a pod whose volumes are mounted: its containers count as running. */
+function runningPatch(pod: CachedPod, nowMs: number): Patch {
+  const now = rfc3339(nowMs)
+  const conditions = STARTED.map((type) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: now }))
+  return statusPatch(pod, { running: { startedAt: now } }, { phase: 'Running', startTime: now, conditions })
+}
+
+/** Returns the status of a pod whose containers have succeeded. Its volumes may be unmounted now. */
+function endedPatch(pod: CachedPod, nowMs: number): Patch {
+  const now = rfc3339(nowMs)
+  const ended = { status: 'False', reason: 'PodCompleted', lastProbeTime: null, lastTransitionTime: now }
+  const conditions = ENDED.map((type) => ({ type, ...ended }))
+  const terminated = { exitCode: 0, reason: 'Completed', startedAt: now, finishedAt: now }
+  return statusPatch(pod, { terminated }, { phase: 'Succeeded', conditions })
+}
+
+/** Returns a patch of the status. Its UID makes the API server refuse it for a recreated pod. */
+function statusPatch({ containers, uid }: CachedPod, state: object, status: object): Patch {
+  const runs = 'running' in state
+  const containerStatuses = containers.map(({ name, image }) => {
+    return { name, image, imageID: '', ready: runs, started: runs, restartCount: 0, state }
+  })
+  return { kind: 'merge', body: { metadata: { uid }, status: { ...status, containerStatuses } } }
 }

@@ -16,7 +16,7 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
-import type { Beginning, Row } from '../../../../apps/devcluster/src/page/view/wire.ts'
+import type { Beginning, ClaimRow } from '../../../../apps/devcluster/src/page/view/wire.ts'
 import { refused } from '../../harness/api/api.ts'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
@@ -258,7 +258,7 @@ check(
 )
 
 /** Returns the first wait in the row of a claim. The first event of the page's stream contains all rows. */
-async function firstWaitOf(url: string, claim: string): Promise<Row['waits'][number] | undefined> {
+async function firstWaitOf(url: string, claim: string): Promise<ClaimRow['waits'][number] | undefined> {
   const stop = new AbortController()
   const { body } = await fetch(url, { signal: stop.signal })
   let text = ''
@@ -269,7 +269,7 @@ async function firstWaitOf(url: string, claim: string): Promise<Row['waits'][num
   stop.abort()
   const beginning: Beginning = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '{"items":[],"frames":[]}')
   const items = [...beginning.items, ...beginning.frames.flatMap((frame) => frame.items ?? [])]
-  const rows = items.filter((item): item is Row => item.is === 'row' && item.claim?.key === `default/${claim}`)
+  const rows = items.filter((item): item is ClaimRow => item.is === 'row' && item.claim?.key === `default/${claim}`)
   return rows.at(-1)?.waits[0]
 }
 

@@ -1,6 +1,6 @@
 import { silentLogger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../../caches/attachment.ts'
-import { compare } from '../../published-nodes/diff.ts'
+import { compare } from '../../published-nodes/resync.ts'
 import { hasStaleError } from '../../volume-attachment/checks.ts'
 import { type AttachmentPlan, decideKeep, operationOf } from '../../volume-attachment/decide.ts'
 import { decideAttach } from '../../volume-attachment/decide-attach.ts'

@@ -2,7 +2,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import { ACTION_NAMES, type ActionName, type Field, formOf } from '../view/action-table.ts'
 
 /** One action that the page has requested, after the check of its fields. */
-export interface Action {
+export interface PageAction {
   readonly name: ActionName
   /** One value for each field. Empty if an optional field is missing. */
   readonly values: Readonly<Record<string, string>>
@@ -24,7 +24,7 @@ export class FieldError extends Error {
 }
 
 /** Parses a request of the page. An invalid request throws an error with a sentence for the user. */
-export function parseAction(body: unknown): Action {
+export function parseAction(body: unknown): PageAction {
   const { action, values } = recordOf(body)
   const name = ACTION_NAMES.find((each) => each === action)
   if (name === undefined) throw new Error('There is no such action.')

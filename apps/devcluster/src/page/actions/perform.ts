@@ -1,4 +1,5 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
+import type { CsiDriver } from '@csi-sidecars/emulator'
 import {
   NODES,
   type Patch,
@@ -11,9 +12,8 @@ import { isTerminated, PODS_BY_NODE, refOf } from '@csi-sidecars/volume-controll
 import type { Devcluster } from '../../cluster/devcluster.ts'
 import { ensure } from '../../cluster/register.ts'
 import { claimObject, classObject, goldObject, NAMES, podObject } from '../../story/objects.ts'
-import { ACTION_NAMES, type ActionName } from '../view/action-table.ts'
-import { injectFaults } from './faults.ts'
-import type { Action } from './parse.ts'
+import { ACTION_NAMES, type ActionName, FAULTS } from '../view/action-table.ts'
+import type { PageAction } from './parse.ts'
 
 export interface ActionParts {
   readonly cluster: Devcluster
@@ -24,7 +24,7 @@ export interface ActionParts {
   readonly onTrouble: (text: string) => void
 }
 
-type Values = Action['values']
+type Values = PageAction['values']
 type Perform = (values: Values, parts: ActionParts, signal: AbortSignal) => Promise<string>
 
 /** Returns the actions that this cluster supports. Faults, for example, need the emulated driver. */
@@ -39,7 +39,7 @@ export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'run
 }
 
 /** Performs the action and returns a sentence about it. A refusal by the API server throws its error. */
-export function perform({ name, values }: Action, parts: ActionParts, signal: AbortSignal): Promise<string> {
+export function perform({ name, values }: PageAction, parts: ActionParts, signal: AbortSignal): Promise<string> {
   return PERFORM[name](values, parts, signal)
 }
 
@@ -152,4 +152,35 @@ async function drain(node: string, { cluster }: ActionParts, signal: AbortSignal
 function nextName(name: string, isTaken: (name: string) => boolean): string {
   const [, stem = name, number = '1'] = /^(.*?)(?:-(\d{1,6}))?$/.exec(name) ?? []
   for (let next = Number(number) + 1; ; next += 1) if (!isTaken(`${stem}-${next}`)) return `${stem}-${next}`
+}
+
+interface Fault {
+  readonly method: string
+  readonly how: string
+  readonly times: number
+}
+
+type DriverFault = Parameters<CsiDriver['faults']['add']>[0]['action']
+
+const LATER_MS = 3000
+const MESSAGE = 'injected on the page'
+
+const ACTIONS: Readonly<Record<(typeof FAULTS)[number], DriverFault>> = {
+  'fails with Internal': { do: 'fail', code: 'INTERNAL', message: MESSAGE },
+  'fails with ResourceExhausted': { do: 'fail', code: 'RESOURCE_EXHAUSTED', message: MESSAGE },
+  // UNAVAILABLE is the code that a caller gets when its connection is lost.
+  'succeeds, but the answer is lost': {
+    do: 'fail',
+    code: 'UNAVAILABLE',
+    message: 'the answer was lost',
+    applied: true,
+  },
+  'answers 3 seconds later': { do: 'delay', ms: LATER_MS },
+}
+
+/** Lets the emulated driver answer the next calls of a method with a fault. */
+function injectFaults({ faults }: CsiDriver, { method, how, times }: Fault): void {
+  const known = FAULTS.find((fault) => fault === how)
+  if (known === undefined) throw new Error(`There is no fault "${how}".`)
+  faults.add({ match: { method }, times, action: ACTIONS[known] })
 }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { CancelledError, systemClock } from '@csi-sidecars/base'
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { Scenario } from '../../story/scenario.ts'
+import { StoryScenario } from '../../story/scenario.ts'
 import { claimOf, inDefault, isRunning, podOf, startTestCluster, type TestCluster } from '../../testing/cluster.ts'
 import type { ActionAnswer, Item, TimelineEntry } from '../view/wire.ts'
 import { ActionQueue, type ActionQueueOptions } from './queue.ts'
@@ -129,7 +129,7 @@ describe('ActionQueue', () => {
 
   it('the actions of the page run the demo up to a step, and refuse a second run at the same time', async () => {
     await using test = await startTestCluster()
-    const story = new Scenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
+    const story = new StoryScenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
     const ended = Promise.withResolvers<void>()
     story.addPrinter({
       step: () => undefined,

@@ -2,16 +2,16 @@ import { type Clock, deadline, messageOf } from '@csi-sidecars/base'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import type { Devcluster } from '../../cluster/devcluster.ts'
 import type { Ending } from '../../story/run-steps.ts'
-import type { Scenario } from '../../story/scenario.ts'
+import type { StoryScenario } from '../../story/scenario.ts'
 import { type ActionName, type Field, formOf } from '../view/action-table.ts'
 import type { ActionAnswer, Item, TimelineEntry } from '../view/wire.ts'
-import { type Action, FieldError, parseAction } from './parse.ts'
+import { FieldError, type PageAction, parseAction } from './parse.ts'
 import { type ActionParts, actionsOf, perform } from './perform.ts'
 
 export interface ActionQueueOptions {
   readonly cluster: Devcluster
   readonly clock: Clock
-  readonly story: Scenario | undefined
+  readonly story: StoryScenario | undefined
   readonly say: (line: TimelineEntry | undefined, ...items: readonly Item[]) => void
 }
 
@@ -56,7 +56,7 @@ export class ActionQueue {
 
   async take(body: unknown): Promise<ActionAnswer> {
     using limit = deadline(this.#options.clock, ACTION_MS, { what: 'what was asked for', signal: this.#signal })
-    let action: Action | undefined
+    let action: PageAction | undefined
     try {
       action = parseAction(body)
       if (!this.#actions.includes(action.name)) throw new Error('This cannot be done here.')
@@ -70,7 +70,7 @@ export class ActionQueue {
   }
 
   /** Starts the demo up to a step and returns at once. Throws if the demo already runs. */
-  #runTo(story: Scenario, step: number): void {
+  #runTo(story: StoryScenario, step: number): void {
     story.check(step)
     story.runTo(step, this.#signal).then(
       (ending) => this.#ended(ending),
@@ -88,7 +88,7 @@ export class ActionQueue {
 }
 
 /** Returns the form field to blame: the new name for "already exists", the chosen object for "not found". */
-function fieldOf(action: Action | undefined, error: unknown): string | undefined {
+function fieldOf(action: PageAction | undefined, error: unknown): string | undefined {
   if (error instanceof FieldError) return error.field
   const fields: readonly Field[] = action === undefined ? [] : formOf(action.name).fields
   const about = isAlreadyExists(error)

@@ -1,9 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, it } from '@jest/globals'
-import type { ClusterNode, Frame, Item } from '../view/wire.ts'
-import { apply } from '../view/wire.ts'
-import { Board } from './board.ts'
-import { History } from './history.ts'
+import { apply, type ClusterNode, type Frame, type Item } from '../view/wire.ts'
+import { Board, FrameHistory } from './board.ts'
 
 const item = (id: string, ready = true): ClusterNode => ({ is: 'node', id, name: id, ready, schedulable: true })
 
@@ -13,7 +11,7 @@ function boardOf(): { readonly board: Board; readonly frames: Frame[] } {
 }
 
 /** Returns the items that a page shows after it has applied all frames of the beginning. */
-function shown({ items, frames }: History['beginning']): readonly Item[] {
+function shown({ items, frames }: FrameHistory['beginning']): readonly Item[] {
   const map = new Map(items.map((each): [string, Item] => [each.id, each]))
   for (const frame of frames) apply(map, frame)
   return [...map.values()]
@@ -58,7 +56,7 @@ describe('Board', () => {
 
 describe('History', () => {
   it('the history of frames keeps frames up to a size, and applies older frames to the first items', () => {
-    const history = new History(30)
+    const history = new FrameHistory(30)
     for (let at = 1; at <= 10; at += 1) history.add({ at, items: [item(`n${at % 4}`, at % 2 === 0)], gone: [] }, 10)
     const { items, frames } = history.beginning
     expect(frames.map(({ at }) => at)).toEqual([8, 9, 10])
@@ -67,7 +65,7 @@ describe('History', () => {
   })
 
   it('the history of frames applies a frame that is larger than the limit to the first items', () => {
-    const history = new History(30)
+    const history = new FrameHistory(30)
     history.add({ at: 1, items: [item('a')] }, 100)
     expect(history.beginning).toEqual({ items: [item('a')], frames: [] })
   })

@@ -1,7 +1,7 @@
 import { codeNameOf, type LiveCall } from '@csi-sidecars/disturb'
 
 /** A CSI call that has failed and has not succeeded since. */
-export interface Failure {
+export interface CallFailure {
   readonly method: string
   readonly code: string
   readonly message: string
@@ -14,14 +14,14 @@ const MOST_VOLUMES = 10_000
 
 /** The failing CSI calls of all volumes, by method and actor. */
 export class CallLog {
-  readonly #failures = new Map<string, Map<string, Failure>>()
+  readonly #failures = new Map<string, Map<string, CallFailure>>()
 
   /** Records the result of an ended call. The kubelets of two nodes are two actors, `who`. */
   end({ method, request, end }: LiveCall, who: string): void {
     if (end === undefined) return
     const volume = volumeOf({ request })
     const key = keyOf(method, who)
-    const failures = this.#failures.get(volume) ?? new Map<string, Failure>()
+    const failures = this.#failures.get(volume) ?? new Map<string, CallFailure>()
     if (end.code === 0) failures.delete(key)
     else {
       const times = (failures.get(key)?.times ?? 0) + 1
@@ -34,14 +34,14 @@ export class CallLog {
   }
 
   /** Returns the failure of the first of the methods that fails for the volume. */
-  failure(volume: string, who: string, methods: readonly string[]): Failure | undefined {
+  failure(volume: string, who: string, methods: readonly string[]): CallFailure | undefined {
     const failures = this.#failures.get(volume)
     return methods.map((method) => failures?.get(keyOf(method, who))).find((each) => each !== undefined)
   }
 
   /** Returns one current failure for each method and code, with the number of its volumes. */
-  summary(): readonly { readonly failure: Failure; readonly volumes: number }[] {
-    const kinds = new Map<string, { failure: Failure; volumes: number }>()
+  summary(): readonly { readonly failure: CallFailure; readonly volumes: number }[] {
+    const kinds = new Map<string, { failure: CallFailure; volumes: number }>()
     for (const failures of this.#failures.values()) {
       for (const failure of failures.values()) {
         const kind = `${failure.method} ${failure.code}`

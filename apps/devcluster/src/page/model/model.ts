@@ -7,7 +7,7 @@ import { EVENTS, type Event } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Caches } from '@csi-sidecars/volume-controllers'
 import { type ObjectEvent, watchCluster } from '../../story/cluster-event.ts'
-import type { Beginning, Frame, Item, LastCall, LastEvent, Row, TimelineEntry } from '../view/wire.ts'
+import type { Beginning, ClaimRow, Frame, Item, LastCall, LastEvent, TimelineEntry } from '../view/wire.ts'
 import { ActorRegistry } from './actor-registry.ts'
 import { actorOfComponent, callerOf, kubeletOf } from './actors.ts'
 import { type CachedEvent, eventLine, eventProjection, lastEvent } from './api-event.ts'
@@ -44,7 +44,7 @@ export class PageModel {
   readonly #actors: ActorRegistry
   readonly #calls = new CallLog()
   readonly #warnings = new Warnings()
-  readonly #rows = new Map<string, Row>()
+  readonly #rows = new Map<string, ClaimRow>()
   readonly #handles = new Handles()
   readonly #begun = new Map<number, { readonly who: string; readonly at: number }>()
   readonly #events: Informer<CachedEvent, Event>

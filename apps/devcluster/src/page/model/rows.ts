@@ -1,20 +1,20 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import type { Attachment, CachedPod, Claim, Volume } from '@csi-sidecars/volume-controllers'
+import type { Attachment, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { isStuck, stuckFrom } from '@csi-sidecars/waits'
-import type { ActualVolume, Place, PlaceState, Row, Size, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
+import type { ClaimRow, ClaimSize, Place, PlaceState, ShownVolume, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
 import type { RowView } from './waits.ts'
 import { waitsOf } from './waits.ts'
 
 interface Moment {
   /** The row as the page has shown it last. */
-  readonly before: Row | undefined
+  readonly before: ClaimRow | undefined
   readonly now: number
   /** Called for each wait of the row with the time at which the wait becomes stuck. */
   readonly onWait?: (stuckFrom: number) => void
 }
 
 /** Returns the current row of the page. Undefined if all its objects were deleted. */
-export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment): Row | undefined {
+export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment): ClaimRow | undefined {
   const { claim, volume, pods } = view
   const [pod] = pods
   if (claim === undefined && volume === undefined && pod === undefined) return undefined
@@ -24,7 +24,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
     id,
     name,
     ...(claim !== undefined && { claim: wantedClaim(claim) }),
-    pods: pods.map(wantedPod),
+    pods: pods.map(({ key, nodeName, phase, deleting }): WantedPod => ({ key, node: nodeName, phase, deleting })),
     ...(volume !== undefined && { volume: actualVolume(volume, claim) }),
     places: placesOf(view),
     snapshots: view.snapshots.map(({ name, readyToUse, restoreSize, deleting, error }) => ({
@@ -54,15 +54,11 @@ function wantedClaim(claim: Claim): WantedClaim {
   return { key, phase, size, ...(className !== undefined && { className }), attributesClass, deleting }
 }
 
-function wantedPod({ key, nodeName, phase, deleting }: CachedPod): WantedPod {
-  return { key, node: nodeName, phase, deleting }
-}
-
-function actualVolume({ key, phase, capacity, attributesClass }: Volume, claim: Claim | undefined): ActualVolume {
+function actualVolume({ key, phase, capacity, attributesClass }: Volume, claim: Claim | undefined): ShownVolume {
   return { name: key, phase, size: sizeOf(claim?.capacity ?? capacity), capacity, attributesClass }
 }
 
-function sizeOf(text: string): Size {
+function sizeOf(text: string): ClaimSize {
   return { text, bytes: Number(Quantity.parse(text).bytes()) }
 }
 

@@ -14,7 +14,7 @@ import {
   volumeWaits,
 } from '@csi-sidecars/waits'
 import type { Wait } from '../view/wire.ts'
-import type { Failure } from './call-log.ts'
+import type { CallFailure } from './call-log.ts'
 
 /** The objects and failures from which one row of the page is computed. */
 export interface RowView {
@@ -31,7 +31,7 @@ export interface RowView {
   readonly attaches: boolean
   readonly node: (name: string) => CachedNode | undefined
   /** Returns the failure of the actor's calls for this volume. */
-  readonly failure: (who: string, ...methods: readonly string[]) => Failure | undefined
+  readonly failure: (who: string, ...methods: readonly string[]) => CallFailure | undefined
   /** Returns the last warning event of a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
 }
@@ -71,7 +71,7 @@ function inWords({ reason, on, about, message, ...wait }: ObjectWait, view: RowV
 }
 
 /** Returns the driver's error message, and the number of its repetitions. */
-function messageOf(failure: Failure | undefined): string | undefined {
+function messageOf(failure: CallFailure | undefined): string | undefined {
   if (failure === undefined) return undefined
   const { method, code, message, times } = failure
   const often = times > 1 ? ` (${times} times)` : ''

@@ -1,5 +1,5 @@
 import { byId, clockTime, counted, fill, Keyed, make } from './dom.ts'
-import { CallDetails, EventText, tag } from './parts.ts'
+import { CallDetails, PageEventText, tag } from './parts.ts'
 import type { Player } from './player.ts'
 import type { Actor, LastCall, LastEvent } from './wire.ts'
 
@@ -44,7 +44,7 @@ export class Actors {
 class Card {
   readonly element = make('li', { class: 'actor' })
   readonly #head = make('div')
-  readonly #event = new EventText()
+  readonly #event = new PageEventText()
   readonly #call = new CallDetails()
 
   constructor() {

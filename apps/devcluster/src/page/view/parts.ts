@@ -1,5 +1,5 @@
 import { clockTime, fill, make, setText } from './dom.ts'
-import type { LastCall, LastEvent, Level, Size, Wait } from './wire.ts'
+import type { ClaimSize, LastCall, LastEvent, Level, Wait } from './wire.ts'
 
 /** Elements that several areas of the page use: tags, bars, calls and events. */
 
@@ -27,7 +27,7 @@ export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLEle
 }
 
 /** Returns a bar. Its length is the desired size, and its filled part is the actual size. */
-export function sizeBar(wanted: Size, actual: Size): HTMLElement {
+export function sizeBar(wanted: ClaimSize, actual: ClaimSize): HTMLElement {
   const behind = actual.bytes < wanted.bytes
   const text = behind ? `${actual.bytes === 0 ? '0' : actual.text} of ${wanted.text}` : actual.text
   const filled = make('i')
@@ -76,7 +76,7 @@ function scrolling(title: string): HTMLPreElement {
   return text
 }
 
-export class EventText {
+export class PageEventText {
   readonly element = make('div', { class: 'event' })
 
   /** Shows the event. Its text is left out if it equals one of the texts in `known`, which are shown next to it. */

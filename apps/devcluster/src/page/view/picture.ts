@@ -1,4 +1,4 @@
-import type { Item, PlaceState, Row } from './wire.ts'
+import type { ClaimRow, Item, PlaceState } from './wire.ts'
 
 /** The mark of a pod, or of a volume on one node. Its key stays the same if it moves to another node. */
 export interface Chip {
@@ -60,7 +60,7 @@ function atMost(chips: readonly Chip[]): Pick<Box, 'chips' | 'more'> {
 }
 
 /** Returns each pod once, even if several rows show it because it uses several claims. */
-function podsOf(rows: readonly Row[]): Iterable<readonly [box: string, chip: Chip]> {
+function podsOf(rows: readonly ClaimRow[]): Iterable<readonly [box: string, chip: Chip]> {
   const found = new Map<string, readonly [string, Chip]>()
   for (const { pods } of rows) {
     for (const { key, node, phase, deleting } of pods) {
@@ -72,7 +72,7 @@ function podsOf(rows: readonly Row[]): Iterable<readonly [box: string, chip: Chi
 }
 
 /** Returns one mark for each node of a volume. The first one has the key of the row, so that a move is animated. */
-function volumesOf({ id, name, volume, places }: Row): readonly (readonly [box: string, chip: Chip])[] {
+function volumesOf({ id, name, volume, places }: ClaimRow): readonly (readonly [box: string, chip: Chip])[] {
   if (volume === undefined) return []
   const chip = (key: string, state: PlaceState | string): Chip => ({ key, kind: 'volume', name: short(name), state })
   if (places.length === 0) return [[NOT_ATTACHED.key, chip(id, volume.phase)]]

@@ -1,7 +1,7 @@
 import { byId, fill, Keyed, make } from './dom.ts'
 import { tag } from './parts.ts'
 import type { Player } from './player.ts'
-import type { Item, Step } from './wire.ts'
+import type { Item, StepItem } from './wire.ts'
 
 interface StoryOptions {
   readonly send: (action: string, values: Readonly<Record<string, string>>) => void
@@ -12,7 +12,7 @@ interface StoryOptions {
 export class StepList {
   readonly #player: Player
   readonly #options: StoryOptions
-  readonly #list: Keyed<Step, HTMLLIElement>
+  readonly #list: Keyed<StepItem, HTMLLIElement>
   readonly #drawn = new Map<string, StepEntry>()
   /** The button that runs the whole demo. It is shown while the table is empty. */
   readonly #runAll = byId<HTMLButtonElement>('run-story')
@@ -42,7 +42,7 @@ export class StepList {
     this.#runAll.disabled = isRunning
   }
 
-  #make({ id, number }: Step): HTMLLIElement {
+  #make({ id, number }: StepItem): HTMLLIElement {
     const entry = new StepEntry({
       run: () => this.#options.send('runStep', { number: String(number) }),
       show: () => {
@@ -75,7 +75,7 @@ class StepEntry {
     fill(this.element, this.#head, make('div', { class: 'buttons' }, this.#run, this.#show), this.#details)
   }
 
-  draw({ number, title, state, why, lines }: Step, canRun: boolean): void {
+  draw({ number, title, state, why, lines }: StepItem, canRun: boolean): void {
     const because =
       why === undefined ? undefined : make('span', { class: state === 'failed' ? 'bad' : 'quiet' }, ` ${why}`)
     fill(this.#head, make('strong', {}, `${number}. ${title}`), ' ', tag(state), because)

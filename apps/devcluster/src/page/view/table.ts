@@ -1,8 +1,8 @@
 import { byId, fill, Keyed, make, setText } from './dom.ts'
-import { CallDetails, EventText, sizeBar, tag, waitText } from './parts.ts'
+import { CallDetails, PageEventText, sizeBar, tag, waitText } from './parts.ts'
 import { BY_NAME, short } from './picture.ts'
 import type { Player } from './player.ts'
-import type { Item, LastCall, LastEvent, Place, Row, Snapshot } from './wire.ts'
+import type { ClaimRow, Item, LastCall, LastEvent, Place, Snapshot } from './wire.ts'
 import { stillHolds } from './wire.ts'
 
 /** The most rows that are shown. The filter finds the others. */
@@ -16,7 +16,7 @@ export class Table {
   readonly #nameOf: NameOf
   readonly #filter = byId<HTMLInputElement>('filter')
   readonly #waiting = byId<HTMLInputElement>('only-waiting')
-  readonly #rows: Keyed<Row, HTMLTableRowElement>
+  readonly #rows: Keyed<ClaimRow, HTMLTableRowElement>
   readonly #lines = new WeakMap<Element, RowLine>()
   #sorted: readonly string[] = []
   #narrowed = true
@@ -51,7 +51,7 @@ export class Table {
       this.#sorted = [...items.keys()].filter(isRowId).sort((a, b) => BY_NAME.compare(nameIn(a), nameIn(b)))
     }
     const wanted = this.#filter.value.trim().toLowerCase()
-    const fitting = this.#sorted.flatMap((id): [string, Row][] => {
+    const fitting = this.#sorted.flatMap((id): [string, ClaimRow][] => {
       const row = items.get(id)
       return row?.is === 'row' && fits(row, wanted, this.#waiting.checked) ? [[id, row]] : []
     })
@@ -65,7 +65,7 @@ export class Table {
     )
   }
 
-  #make(row: Row): HTMLTableRowElement {
+  #make(row: ClaimRow): HTMLTableRowElement {
     const line = new RowLine(row)
     this.#lines.set(line.element, line)
     for (const id of [row.id, `call/${row.id}`, `event/${row.id}`]) line.draw(id, this.#player.items, this.#nameOf)
@@ -86,7 +86,7 @@ function ofRow(id: string): string {
   return id.startsWith('call/') || id.startsWith('event/') ? nameIn(id) : id
 }
 
-function fits(row: Row, wanted: string, onlyWaiting: boolean): boolean {
+function fits(row: ClaimRow, wanted: string, onlyWaiting: boolean): boolean {
   if (onlyWaiting && row.waits.length === 0) return false
   if (wanted === '') return true
   const states = [...row.places.flatMap(({ state, node }) => [state, node]), ...row.waits.map(({ level }) => level)]
@@ -99,12 +99,12 @@ class RowLine {
   readonly element: HTMLTableRowElement
   readonly #wanted = make('td', { 'data-label': 'Desired state' })
   readonly #waits = make('div')
-  readonly #event = new EventText()
+  readonly #event = new PageEventText()
   readonly #call = new CallDetails()
   readonly #actual = make('td', { 'data-label': 'Actual state' })
   readonly #heading: HTMLTableCellElement
 
-  constructor({ id, name }: Row) {
+  constructor({ id, name }: ClaimRow) {
     this.#heading = make('th', { class: 'name' }, name)
     this.#heading.scope = 'row'
     const acts = make('td', { 'data-label': 'Next step' }, this.#waits, this.#event.element, this.#call.element)
@@ -125,7 +125,7 @@ class RowLine {
     )
   }
 
-  #drawRow(row: Row, nameOf: NameOf): void {
+  #drawRow(row: ClaimRow, nameOf: NameOf): void {
     const kind = row.claim ? 'claim' : row.volume ? 'volume without a claim' : 'pod'
     fill(this.#heading, short(row.name), make('small', {}, kind))
     fill(this.#wanted, ...wantedOf(row))
@@ -135,7 +135,7 @@ class RowLine {
   }
 }
 
-function wantedOf({ claim, pods, volume }: Row): readonly HTMLElement[] {
+function wantedOf({ claim, pods, volume }: ClaimRow): readonly HTMLElement[] {
   const parts: HTMLElement[] = []
   if (claim !== undefined) {
     const { size, className, attributesClass, phase, deleting } = claim
@@ -150,7 +150,7 @@ function wantedOf({ claim, pods, volume }: Row): readonly HTMLElement[] {
   return parts
 }
 
-function actualOf({ claim, volume, places, snapshots }: Row): readonly HTMLElement[] {
+function actualOf({ claim, volume, places, snapshots }: ClaimRow): readonly HTMLElement[] {
   if (volume === undefined) return [make('span', { class: 'quiet' }, 'no volume'), ...places.map(placeOf)]
   const { name, phase, size, capacity, attributesClass } = volume
   const more = capacity === size.text ? '' : `, volume ${capacity}`

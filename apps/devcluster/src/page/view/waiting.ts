@@ -1,7 +1,7 @@
 import { byId, clockTime, Keyed, make, setText } from './dom.ts'
 import { waitText } from './parts.ts'
 import type { Player } from './player.ts'
-import type { Actor, Row, Wait } from './wire.ts'
+import type { Actor, ClaimRow, Wait } from './wire.ts'
 
 const MOST = 8
 /** The order of the waits in the list. Stuck waits come before all of these. */
@@ -50,7 +50,7 @@ export class Waiting {
   }
 }
 
-function ofRow({ waits, id }: Row): Shown[] {
+function ofRow({ waits, id }: ClaimRow): Shown[] {
   return waits.filter(({ level, stuck }) => stuck || level !== 'works').map((wait) => ({ wait, row: id }))
 }
 

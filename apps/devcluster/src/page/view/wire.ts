@@ -27,7 +27,7 @@ export interface Message {
   readonly bad?: boolean
 }
 
-export interface Size {
+export interface ClaimSize {
   readonly text: string
   readonly bytes: number
 }
@@ -35,7 +35,7 @@ export interface Size {
 export interface WantedClaim {
   readonly key: string
   readonly phase: string
-  readonly size: Size
+  readonly size: ClaimSize
   /** The requested StorageClass. Undefined if the claim names none and takes the default. */
   readonly className?: string
   readonly attributesClass: string
@@ -50,11 +50,11 @@ export interface WantedPod {
   readonly deleting: boolean
 }
 
-export interface ActualVolume {
+export interface ShownVolume {
   readonly name: string
   readonly phase: string
   /** The size that a pod can use. */
-  readonly size: Size
+  readonly size: ClaimSize
   /** The size of the volume. Its file system may be smaller. */
   readonly capacity: string
   readonly attributesClass: string
@@ -80,13 +80,13 @@ export interface Snapshot {
 }
 
 /** One row of the table: a claim with its volume and its pods, or a volume without a claim, or a pod without claims. */
-export interface Row {
+export interface ClaimRow {
   readonly is: 'row'
   readonly id: string
   readonly name: string
   readonly claim?: WantedClaim
   readonly pods: readonly WantedPod[]
-  readonly volume?: ActualVolume
+  readonly volume?: ShownVolume
   readonly places: readonly Place[]
   readonly snapshots: readonly Snapshot[]
   readonly waits: readonly Wait[]
@@ -151,7 +151,7 @@ export interface StepLine {
   readonly afterMs: number
 }
 
-export interface Step {
+export interface StepItem {
   readonly is: 'step'
   readonly id: string
   readonly number: number
@@ -163,7 +163,7 @@ export interface Step {
 }
 
 /** The actions that the page offers, and the values for their forms. */
-export interface Abilities {
+export interface PageAbilities {
   readonly is: 'abilities'
   readonly id: string
   /** The actions that this cluster can do. */
@@ -172,7 +172,7 @@ export interface Abilities {
   readonly classes: readonly string[]
 }
 
-export type Item = Row | LastEvent | LastCall | Actor | ClusterNode | Step | Abilities
+export type Item = ClaimRow | LastEvent | LastCall | Actor | ClusterNode | StepItem | PageAbilities
 
 /** One entry of the time line. */
 export interface TimelineEntry {

@@ -35,11 +35,9 @@ export function parseJson(body: Buffer): Json {
 export function parseObject(body: Buffer): JsonMap {
   const value = parseJson(body)
   if (isObject(value)) return value
-  throw badRequest(`couldn't get version/kind; json parse error: json: cannot unmarshal ${typeOf(value)} into Go value`)
-}
-
-function typeOf(value: Json): string {
-  return Array.isArray(value) ? 'array' : typeof value
+  throw badRequest(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into Go value`,
+  )
 }
 
 /** Returns the media type in a header, without its parameters. */

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonMap, setOwn } from '../schema/json.ts'
+import { isObject, type Json, setOwn } from '../schema/json.ts'
 
 /** Applies a merge patch (RFC 7396). The result shares its unchanged parts with the target. */
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {
@@ -7,11 +7,7 @@ export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   for (const [key, value] of Object.entries(patch)) {
     if (value === undefined) continue
     if (value === null) delete result[key]
-    else setOwn(result, key, applyMergePatch(own(result, key), value))
+    else setOwn(result, key, applyMergePatch(Object.hasOwn(result, key) ? result[key] : undefined, value))
   }
   return result
-}
-
-function own(object: JsonMap, key: string): Json | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined
 }

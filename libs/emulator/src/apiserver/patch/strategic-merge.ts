@@ -20,10 +20,6 @@ interface MergePath {
   readonly rules: ListRules
 }
 
-function inside({ path, rules }: MergePath, key: string): MergePath {
-  return { path: [...path, key], rules }
-}
-
 function mergeValue(target: Json | undefined, patch: Json, place: MergePath): Json {
   if (!isObject(patch)) return patch
   if (isObject(target)) return mergeMap(target, patch, place)
@@ -49,7 +45,7 @@ function mergeMap(target: JsonMap, patch: JsonMap, place: MergePath): JsonMap {
     } else if (value === null) {
       delete result[key]
     } else {
-      setOwn(result, key, mergeField(target[key], patch[key] as Json, inside(place, key)))
+      setOwn(result, key, mergeField(target[key], patch[key] as Json, { ...place, path: [...place.path, key] }))
     }
   }
   return ordered(result, { target, patch }, place)

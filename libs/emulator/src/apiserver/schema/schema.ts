@@ -1,14 +1,12 @@
 import { invariant } from '@csi-sidecars/base'
-import { CORE_NODES } from './core-nodes.ts'
-import { CORE_OTHER } from './core-other.ts'
+import { CORE_NODES, CORE_OTHER } from './core-nodes.ts'
 import { CORE_POD_VOLUMES } from './core-pod-volumes.ts'
 import { CORE_PODS } from './core-pods.ts'
 import { CORE_VOLUMES } from './core-volumes.ts'
 import type { ServedKind } from './kinds.ts'
 import { META } from './meta.ts'
-import { APPS, AUTHENTICATION, AUTHORIZATION, COORDINATION, RBAC } from './other-groups.ts'
+import { APPS, AUTHENTICATION, AUTHORIZATION, COORDINATION, RBAC, STORAGE } from './other-groups.ts'
 import { GROUP_SNAPSHOTS, SNAPSHOTS } from './snapshots.ts'
-import { STORAGE } from './storage.ts'
 
 /**
  * The notation of the types: the name of a type on a separate line, then its fields. A field has a name, a number in

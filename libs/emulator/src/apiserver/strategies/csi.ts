@@ -64,7 +64,9 @@ const csiDriver: Strategy = {
 }
 
 const csiNode: Strategy = {
-  rules: fields({ spec: fields({ drivers: items(nodeDriver) }) }),
+  rules: fields({
+    spec: fields({ drivers: items(() => all(driverOnNode, fields({ name: unique() }), topologyKeys)) }),
+  }),
   validateUpdate(errors, object, old) {
     for (const before of listAt(old, 'spec', 'drivers')) {
       const name = textAt(before, 'name')
@@ -84,8 +86,4 @@ export const CSI: Strategies = { CSIDriver: csiDriver, CSINode: csiNode, CSIStor
 /** Returns a driver of a CSINode without `allocatable`, which is the only field that may change. */
 function withoutAllocatable(driver: Json): Json {
   return isObject(driver) ? withField(driver, 'allocatable', undefined) : driver
-}
-
-function nodeDriver(): FieldRule {
-  return all(driverOnNode, fields({ name: unique() }), topologyKeys)
 }

@@ -41,7 +41,8 @@ export function update(
   if (registry.validates) validate(kind, prepared, { old, status: target.status })
   if (!target.status) strategyOf(kind).admit?.(registry.store, prepared, old)
   const warnings = target.status ? unknown : [...unknown, ...(strategyOf(kind).warnings?.(prepared, old) ?? [])]
-  if (sameBesidesVersion(prepared, old)) return { entry: { object: old, text }, created: false, warnings }
+  if (sameJson(withMeta(prepared, VERSIONLESS), withMeta(old, VERSIONLESS)))
+    return { entry: { object: old, text }, created: false, warnings }
   if (!isFinished(prepared))
     return { entry: commit(registry, target, { object: prepared, dryRun: options.dryRun }), created: false, warnings }
   // A watch gets the last stored object, and the writer gets the object that it sent.
@@ -121,10 +122,6 @@ function unconditional(target: WriteTarget): ReturnType<typeof invalid> {
   errors.invalid('metadata.resourceVersion', 0, 'must be specified for an update')
   // kube-apiserver uses the plural in this error, although other errors contain the kind.
   return invalid({ ...target.kind, kind: target.kind.plural }, target.name, errors.causes)
-}
-
-function sameBesidesVersion(object: ApiObject, old: ApiObject): boolean {
-  return sameJson(withMeta(object, VERSIONLESS), withMeta(old, VERSIONLESS))
 }
 
 const VERSIONLESS: MetaChange = { resourceVersion: undefined }

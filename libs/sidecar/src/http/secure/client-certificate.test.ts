@@ -1,6 +1,6 @@
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { describe, expect, test } from '@jest/globals'
-import { SecureServer } from './testing/secure-server.ts'
+import { SecureServer } from '../../testing/secure-server.ts'
 
 const ca = makeAuthority('ca')
 const other = makeAuthority('other')

@@ -4,12 +4,12 @@ import { Metrics } from '@csi-sidecars/telemetry'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { ScriptedReviews } from '../../testing/scripted-reviews.ts'
+import { SecureServer } from '../../testing/secure-server.ts'
 import type { HttpServer } from '../listener.ts'
 import { startHttpServer } from '../server.ts'
 import { guardOf } from './guard.ts'
 import { Reviews } from './reviews.ts'
-import { ScriptedReviews } from './testing/scripted-reviews.ts'
-import { SecureServer } from './testing/secure-server.ts'
 
 let server: HttpServer | undefined
 afterEach(() => server?.close())

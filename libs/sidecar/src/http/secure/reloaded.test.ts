@@ -1,6 +1,6 @@
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
-import { type FileSource, Reloaded } from './reloaded.ts'
+import { type FileSource, Reloaded } from './certificates.ts'
 
 function source(): FileSource<string> & { texts: string[]; unreadable: Error | undefined } {
   return {

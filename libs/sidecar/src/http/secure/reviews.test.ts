@@ -1,8 +1,8 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { expect, test } from '@jest/globals'
+import { ScriptedReviews } from '../../testing/scripted-reviews.ts'
 import { ReviewCache, Reviews } from './reviews.ts'
-import { ScriptedReviews } from './testing/scripted-reviews.ts'
 
 /** Returns reviews that the API server always answers with this status. */
 function answered(status: object): Reviews {

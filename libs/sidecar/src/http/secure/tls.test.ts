@@ -5,7 +5,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import { systemClock } from '@csi-sidecars/base'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { describe, expect, test } from '@jest/globals'
-import { SecureServer } from './testing/secure-server.ts'
+import { SecureServer } from '../../testing/secure-server.ts'
 
 const ca = makeAuthority('ca')
 const first = ca.server('first')

@@ -3,8 +3,7 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { SecureFactory } from '../listener.ts'
-import { authoritiesSource, type Pair, pairSource, selfMadeSource } from './certificates.ts'
-import { Reloaded } from './reloaded.ts'
+import { authoritiesSource, type Pair, pairSource, Reloaded, selfMadeSource } from './certificates.ts'
 import type { TlsSettings } from './settings.ts'
 
 /** The time limit of a handshake. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, it } from '@jest/globals'
-import { comparable, expectedOutcome, migrationCases, outcomeOf } from './testing.ts'
+import { comparable, expectedOutcome, migrationCases, outcomeOf } from './index.ts'
 
 const given = process.env['MIGRATION_CASES']
 afterEach(() => {

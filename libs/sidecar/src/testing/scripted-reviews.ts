@@ -1,5 +1,5 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { ReviewedUser } from '../reviews.ts'
+import type { ReviewedUser } from '../http/secure/reviews.ts'
 
 interface Access {
   readonly user: string

@@ -1,5 +1,4 @@
-import { messageOf } from '@csi-sidecars/base'
-import { type Driver, guardedDriver, secretsFrom, volumeClient } from '@csi-sidecars/csi'
+import { type Driver, guardedDriver, volumeClient } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   type CreateVolumeRequest,
@@ -8,11 +7,8 @@ import {
   type GetCapacityResponse,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import type { KubeClient } from '@csi-sidecars/kube-client'
-import { SECRETS } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { ProvisionError } from '../request/failure.ts'
-import { type SecretRef, secretError } from '../request/secrets.ts'
+import { ProvisionError } from './request/failure.ts'
 
 export interface VolumeCallOptions {
   readonly migrated: boolean
@@ -83,25 +79,4 @@ function requireCapabilities({ capabilities }: Pick<Driver, 'capabilities'>, nee
   const missing = checks.find(([present]) => !present)
   if (missing === undefined) return
   throw new ProvisionError(`CSI driver does not support ${missing[1]} capability is not reported`)
-}
-
-/** Reads the values of a Secret from the API server. Returns no values without a reference. Throws ProvisionError. */
-export async function readSecret(
-  api: Pick<KubeClient, 'get'>,
-  ref: SecretRef | undefined,
-  signal: AbortSignal,
-): Promise<Record<string, string>> {
-  if (ref === undefined) return {}
-  let data: Readonly<Record<string, string>> | undefined
-  try {
-    data = (await api.get(SECRETS, ref, { signal })).data
-  } catch (cause) {
-    signal.throwIfAborted()
-    throw secretError(ref, cause)
-  }
-  try {
-    return secretsFrom(data)
-  } catch (cause) {
-    throw new ProvisionError(messageOf(cause), { cause })
-  }
 }

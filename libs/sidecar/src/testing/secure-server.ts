@@ -9,12 +9,12 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import type { Issued } from '@csi-sidecars/testkit'
-import type { HttpServer } from '../../listener.ts'
-import { startHttpServer } from '../../server.ts'
-import { guardOf } from '../guard.ts'
-import type { Reviews } from '../reviews.ts'
-import { ciphersOf, type TlsSettings } from '../settings.ts'
-import { openTls, type Tls } from '../tls.ts'
+import type { HttpServer } from '../http/listener.ts'
+import { guardOf } from '../http/secure/guard.ts'
+import type { Reviews } from '../http/secure/reviews.ts'
+import { ciphersOf, type TlsSettings } from '../http/secure/settings.ts'
+import { openTls, type Tls } from '../http/secure/tls.ts'
+import { startHttpServer } from '../http/server.ts'
 
 export interface SecureOptions {
   readonly pair?: Issued

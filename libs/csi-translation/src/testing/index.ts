@@ -42,7 +42,7 @@ export interface MigrationInput {
 /** The outcome of an operation, in a form that can be compared. */
 export type MigrationOutcome = { readonly output: unknown } | { readonly error: unknown }
 
-const SAMPLE = new URL('../testdata/migration-cases.json', import.meta.url)
+const SAMPLE = new URL('../../testdata/migration-cases.json', import.meta.url)
 
 /**
  * Returns the cases of the repository, and of the file that `MIGRATION_CASES` names, whose direction `owns` accepts.
