@@ -145,14 +145,13 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
   if (error instanceof InUseError) {
     log.v(4)?.info('Volume deletion postponed', { reason: message })
     run.waitFor({ on: 'attachment', name: volume.key })
-    if (deps.memory.isNews(volume.uid, message))
-      deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.attached(message))
+    deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.attached(message))
     return { kind: 'retry', cause: error }
   }
   deps.metrics.deletions.failed({ class: className })
   if (deps.driver.lost) return { kind: 'retry', cause: error }
   log.error(error, 'Volume deletion failed')
-  if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.failed(message))
+  deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.failed(message))
   return { kind: 'retry', cause: error }
 }
 
