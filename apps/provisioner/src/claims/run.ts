@@ -1,7 +1,7 @@
 import type { Run } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Claim, claimTarget, classNameOf } from '../caches/claim.ts'
+import { type Claim, claimTarget } from '../caches/claim.ts'
 import { type ClaimEdit, editClaim } from '../edit.ts'
 import type { ClaimLabels } from '../metrics.ts'
 import type { TermParts } from '../parts.ts'
@@ -29,7 +29,7 @@ export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: Claim, text
 }
 
 export function labelsOf(claim: Claim): ClaimLabels {
-  return { class: classNameOf(claim), source: claim.wanted?.dataSource?.kind ?? '' }
+  return { class: claim.classField ?? '', source: claim.wanted?.dataSource?.kind ?? '' }
 }
 
 /** Changes the stored claim. Returns false if the claim is gone. */
