@@ -18,6 +18,7 @@ import {
   RELEASE_ON_EXIT,
   StartError,
 } from '@csi-sidecars/sidecar'
+import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { contentController } from './content/controller.ts'
 import { GROUP, SNAPSHOT } from './content/kinds.ts'
 import { SNAPSHOTTER_FLAGS } from './flags.ts'
@@ -148,18 +149,18 @@ async function supportsGroups({ gates, client, driver, flags, clock, log, signal
     signal.throwIfAborted()
     const advice = 'Install the VolumeGroupSnapshot CRDs to use this feature'
     const what = 'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run'
-    log.warn(`${what}. ${advice}: ${messageOf(error)}`)
+    log.warn(`${what}. ${advice}: ${messageOf(error)}`, UNQUOTED)
     return false
   }
   try {
     const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs, signal })
     if (capabilities.has(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)) return true
     const when = 'when the --feature-gates=CSIVolumeGroupSnapshot=true flag is set'
-    log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`)
+    log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`, UNQUOTED)
   } catch (error) {
     signal.throwIfAborted()
     const what = 'error determining if driver supports create/delete group snapshot operations'
-    log.error(undefined, `${what}: ${messageOf(error)}`)
+    log.error(undefined, `${what}: ${messageOf(error)}`, UNQUOTED)
   }
   return true
 }

@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import type { Logger } from '@csi-sidecars/telemetry'
+import { type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
 import { readSecret } from '../claims/driver-calls.ts'
 import type { TermParts } from '../parts.ts'
@@ -39,7 +39,7 @@ export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Prom
   const secrets = await readSecret(deps.api, ref, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     // The Secret may have been deleted before the volume, so the driver is called without it.
-    log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`)
+    log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`, UNQUOTED)
     return {}
   })
   return { volumeId, secrets, migrated }

@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { type Controller, causesOf, keysOf, type Lead, objectsOf, type Source } from '@csi-sidecars/controller'
 import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
 import { guarded, isConflict } from '@csi-sidecars/kube-client'
-import { goQuote } from '@csi-sidecars/telemetry'
+import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
 import { decide } from './decide.ts'
@@ -82,6 +82,6 @@ export function contentController(
 function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
   if (cause instanceof NotReadyError) return
   const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`
-  if (isConflict(cause)) log.v(3)?.info(line)
-  else log.error(undefined, line)
+  if (isConflict(cause)) log.v(3)?.info(line, UNQUOTED)
+  else log.error(undefined, line, UNQUOTED)
 }

@@ -545,7 +545,7 @@ for (const [what, { group, empty, fault, message, calls, lasts, secret }] of Obj
     if (secret) await t.api.merge(resource, { name }, { metadata: secretOf(group ? GROUP : SNAPSHOT, 'none') })
     fault(at)
     await remove(t, name, resource)
-    if (lasts) await at.snapshotter.line('could not sync', {})
+    if (lasts) await at.snapshotter.line(`] could not sync ${group ? 'group snapshot ' : ''}content "${name}": `, {})
     else await gone(t, name, resource)
     const reason = group ? 'GroupSnapshotDeleteError' : 'SnapshotDeleteError'
     await eventually('the event', async () => (await eventsOf(t, name)).includes(`${reason}: ${message}`))
