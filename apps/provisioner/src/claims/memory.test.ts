@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 
 describe('ClaimMemory.pause', () => {
-  it('pauses an infeasible claim for the configured time', async () => {
+  it('`ClaimMemory` pauses an infeasible claim for the configured time', async () => {
     memory.pause('a', 'class')
     await clock.advance(PAUSE_MS - 1)
     expect(memory.pausedForMs('a', 'class')).toBe(1)
@@ -24,21 +24,21 @@ describe('ClaimMemory.pause', () => {
     ['a class with another UID', () => {}, 'other'],
     ['the end of the claim', () => memory.forget('a'), 'class'],
     ['a new driver', () => memory.onDriverReturn(), 'class'],
-  ])('ends the pause after %s', (_, change, classUid) => {
+  ])('`ClaimMemory` ends the pause of an infeasible claim after %s', (_, change, classUid) => {
     memory.pause('a', 'class')
     expect(memory.pausedForMs('a', 'class')).toBe(PAUSE_MS)
     change()
     expect(memory.pausedForMs('a', classUid)).toBe(0)
   })
 
-  it('does not pause other claims', () => {
+  it('the pause of an infeasible claim does not pause other claims', () => {
     memory.pause('a', 'class')
     expect(memory.pausedForMs('b', 'class')).toBe(0)
   })
 })
 
 describe('ClaimMemory.follows', () => {
-  it('follows a running creation until it has ended, even if its claim is gone', () => {
+  it('`ClaimMemory` follows a running creation until it has ended, even if its claim is gone', () => {
     memory.inProgress.set('a', {} as Followed)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)
