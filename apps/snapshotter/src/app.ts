@@ -14,6 +14,7 @@ import {
   type App,
   type AppControllers,
   type AppParts,
+  bothAddresses,
   type GateTable,
   RELEASE_ON_EXIT,
   StartError,
@@ -54,7 +55,7 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
   lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${driverName}` },
   start: {
     gatesFailed: { ...sentence('Error while parsing feature gates'), exitCode: FATAL },
-    bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+    bothAddresses: undefined,
     configFailed: { sentence: (cause) => cause },
     clientFailed: { sentence: (cause) => cause },
     endpointFailed: {
@@ -65,14 +66,18 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
     gatesFirst: true,
     endpointFirst: true,
   },
-  configure: ({ values }, env) => ({
+  configure: ({ values }, { NODE_NAME = '' }) => ({
     errors: {
       apiConfig:
         values['node-deployment'] && values['leader-election']
           ? new StartError('Leader election cannot happen when node-deployment is set to true')
           : undefined,
       apiClient:
-        values['node-deployment'] && !env['NODE_NAME'] ? new StartError(NO_NODE, { exitCode: FATAL }) : undefined,
+        values['node-deployment'] && NODE_NAME === ''
+          ? new StartError(NO_NODE, { exitCode: FATAL })
+          : bothAddresses(values)
+            ? new StartError('only one of `--metrics-address` and `--http-endpoint` can be set.')
+            : undefined,
     },
     onEachNode: values['node-deployment'],
     handshake: handshakeOf(values),
