@@ -31,7 +31,7 @@ export interface CreateRequest {
 
 type Calls = SnapshotClient
 
-/** Words of messages, which equal the words of the Go original. `checkSecret` names the Secret for checks. */
+/** Parts of messages, equal to the messages of the Go original. `checkSecret` names the Secret for checks. */
 type Words = Readonly<
   Record<'snapshot' | 'content' | 'snapshotContent' | 'mark' | 'wrapper' | 'creation' | 'checkSecret', string>
 >

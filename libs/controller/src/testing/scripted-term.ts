@@ -111,7 +111,7 @@ export function forgetLastTerm(): void {
   terms.pop()
 }
 
-/** Ends all terms. Returns how many driver listeners and timers each term has left behind. */
+/** Ends all terms. Returns how many driver listeners and timers each term has not removed. */
 export async function endTerms(): Promise<readonly { listeners: number; timers: number }[]> {
   const ended = terms.splice(0)
   for (const { stop, cut } of ended) {

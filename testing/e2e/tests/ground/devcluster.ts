@@ -99,7 +99,7 @@ async function playWithOriginals({ cluster, folder }: Ground, args: readonly str
   }
 }
 
-const OF_A_STORY: readonly Resource<KubeObject>[] = [
+const OF_THE_DEMO: readonly Resource<KubeObject>[] = [
   PODS,
   PERSISTENT_VOLUME_CLAIMS,
   VOLUME_SNAPSHOTS,
@@ -108,9 +108,9 @@ const OF_A_STORY: readonly Resource<KubeObject>[] = [
   VOLUME_ATTACHMENTS,
 ]
 
-/** Removes the objects that a failed story has left. Nobody removes their finalizers, because the sidecars have ended. */
+/** Removes the objects that a failed demo has left. Their finalizers stay without this, because the sidecars have ended. */
 async function removeRest({ api }: Cluster): Promise<void> {
-  for (const resource of OF_A_STORY) {
+  for (const resource of OF_THE_DEMO) {
     for (const { metadata } of await api.list(resource)) {
       const ref = { name: metadata?.name ?? '', namespace: metadata?.namespace }
       await refused(api.delete(resource, ref))
