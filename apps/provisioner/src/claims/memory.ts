@@ -44,12 +44,14 @@ export class ClaimMemory {
   readonly pins = new Pins()
   readonly ownership: Ownership
   readonly #pauses = new Map<string, Pause>()
+  readonly #news: News
   readonly #clock: Clock
   readonly #pauseMs: number
 
   constructor(clock: Clock, pauseMs: number) {
     this.#clock = clock
     this.#pauseMs = pauseMs
+    this.#news = new News(clock)
     this.ownership = new Ownership(clock)
   }
 
@@ -64,11 +66,22 @@ export class ClaimMemory {
     return Math.max(0, pause.until - this.#clock.monotonic())
   }
 
+  isNews(uid: string, message: string): boolean {
+    return this.#news.isNews(uid, message)
+  }
+
+  /** Reports whether to publish the event that the work begins: at the first call, and again after 15 minutes. */
+  begins(uid: string): boolean {
+    return this.#news.isNews(`${uid} begins`, '')
+  }
+
   /** Forgets a claim that is bound or deleted, except for a CreateVolume call that may be running. */
   forget(uid: string): void {
     this.#pauses.delete(uid)
     this.ownership.forget(uid)
     if (!this.follows(uid)) this.pins.release(uid)
+    this.#news.forget(uid)
+    this.#news.forget(`${uid} begins`)
   }
 
   /** Called when no creation is running and this node does not try to take the claim. */
@@ -86,5 +99,36 @@ export class ClaimMemory {
   /** Called after a reconnect. A new version of the driver may accept requests that the old version refused. */
   onDriverReturn(): void {
     this.#pauses.clear()
+  }
+}
+
+interface Reported {
+  readonly message: string
+  readonly at: number
+}
+
+/** The API server keeps events for an hour. A lasting failure is published again before its event expires. */
+const REPORT_AGAIN_MS = 15 * 60_000
+
+/** The last message about each object, so that a failure is not published again at each retry. */
+export class News {
+  readonly #last = new Map<string, Reported>()
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Reports whether to publish the message: it is new, or 15 minutes old. Then records it as published. */
+  isNews(key: string, message: string): boolean {
+    const last = this.#last.get(key)
+    const at = this.#clock.monotonic()
+    if (last?.message === message && at - last.at < REPORT_AGAIN_MS) return false
+    this.#last.set(key, { message, at })
+    return true
+  }
+
+  forget(key: string): void {
+    this.#last.delete(key)
   }
 }

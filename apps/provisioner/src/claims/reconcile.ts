@@ -12,7 +12,7 @@ import { becomeOwner } from './own.ts'
 import { prepare } from './prepare.ts'
 import { createVolume, markClaim } from './provision.ts'
 import { recordFailure } from './record.ts'
-import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent } from './run.ts'
+import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent, recordNews } from './run.ts'
 import { settleUnsaved } from './save.ts'
 
 /** Decides the next step of one claim, and performs it. */
@@ -41,7 +41,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
     case 'fail':
       own.waitFor(decision.waitsFor)
       deps.metrics.creations.failed(labelsOf(claim))
-      if (decision.report) recordEvent(run, claim, CLAIM_EVENTS.failed(decision.message))
+      if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
       return { kind: 'retry', cause: new Error(decision.message) }
     case 'own':
       own.waitFor({ on: 'class', name: classNameOf(claim) })
@@ -65,7 +65,7 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
   own.waitFor()
   deps.awaited.forget(claim.uid)
   const since = deps.clock.monotonic()
-  recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
+  if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   let unsaved: Unsaved
   try {
     const prepared = await prepare(run, claim, work.class)

@@ -7,7 +7,7 @@ import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
 import { failureOf } from './failure.ts'
 import { cachedClaim } from './observe.ts'
-import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordEvent } from './run.ts'
+import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
 
 interface FailedTry {
   readonly claim: Claim
@@ -29,7 +29,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   deps.awaited.await(claim.uid, failure.waitsFor)
   if (state !== 'background' || !driver.lost) {
     log.error(error, 'Failed to provision volume')
-    recordEvent(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
+    recordNews(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
   }
   if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)
   const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
@@ -54,7 +54,8 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
 function ignore({ deps, log }: ClaimRun, claim: Claim, error: PopulatorError): Outcome {
   log.v(4)?.info('Volume provision ignored', { reason: error.message })
   deps.metrics.creations.failed(labelsOf(claim))
-  deps.populatorRecorder.event(claimTarget(claim), CLAIM_EVENTS.populator())
+  const text = CLAIM_EVENTS.populator()
+  if (deps.memory.isNews(claim.uid, text.message)) deps.populatorRecorder.event(claimTarget(claim), text)
   return SETTLED
 }
 

@@ -28,6 +28,11 @@ export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: Claim, text
   deps.recorder.event(claimTarget(claim), text)
 }
 
+/** Records the event unless it repeats the last event about the claim. */
+export function recordNews(run: Pick<ClaimRun, 'deps'>, claim: Claim, text: EventText): void {
+  if (run.deps.memory.isNews(claim.uid, text.message)) recordEvent(run, claim, text)
+}
+
 export function labelsOf(claim: Claim): ClaimLabels {
   return { class: claim.classField ?? '', source: claim.wanted?.dataSource?.kind ?? '' }
 }

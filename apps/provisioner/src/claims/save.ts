@@ -11,7 +11,7 @@ import { readSecret } from './driver-calls.ts'
 import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
-import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, recordEvent } from './run.ts'
+import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
 
 /**
  * Stores the PersistentVolume of a created volume. If the name is taken, deletes the volume, unless a PersistentVolume
@@ -154,7 +154,7 @@ async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerErro
 function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): void {
   const message = `cannot store the PersistentVolume ${nameOf(pv)}: ${messageOf(error)}`
   run.log.error(error, 'Failed to save persistentvolume', { PV: nameOf(pv) })
-  recordEvent(run, claim, CLAIM_EVENTS.failed(message))
+  recordNews(run, claim, CLAIM_EVENTS.failed(message))
 }
 
 /** Removes our finalizer from the claim. After a failure, the finalizer itself causes another run for the claim. */
@@ -189,7 +189,7 @@ export function storeController(deps: ClaimDeps, { source, claimAgain }: StoreLi
       const run: ClaimRun = { deps, log: deps.log.with({ PV: name }), signal }
       try {
         const conflict = await storeUnsaved(run, unsaved)
-        if (conflict !== undefined) recordEvent(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
+        if (conflict !== undefined) recordNews(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
         claimAgain(unsaved.claim.uid)
         return SETTLED
       } catch (error) {

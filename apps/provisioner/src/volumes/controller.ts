@@ -13,7 +13,7 @@ import { reconcileVolume } from './reconcile.ts'
 /** Returns the controller that puts a finalizer on volumes of this driver and deletes released volumes. */
 export function volumeController(parts: TermParts): Controller {
   const { settings, volumes, classes, attachments } = parts
-  const memory = new VolumeMemory()
+  const memory = new VolumeMemory(parts.clock)
   const deps: VolumeDeps = { ...parts, memory }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   return {

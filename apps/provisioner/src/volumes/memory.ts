@@ -1,7 +1,15 @@
+import type { Clock } from '@csi-sidecars/base'
+import { News } from '../claims/memory.ts'
+
 /** Facts about volumes in deletion that only this process remembers, by the UIDs of their PersistentVolumes. */
 export class VolumeMemory {
   /** The UIDs of PersistentVolumes whose volumes the driver has already deleted. */
   readonly #deleted = new Set<string>()
+  readonly #news: News
+
+  constructor(clock: Clock) {
+    this.#news = new News(clock)
+  }
 
   deleted(uid: string): void {
     this.#deleted.add(uid)
@@ -11,7 +19,12 @@ export class VolumeMemory {
     return this.#deleted.has(uid)
   }
 
+  isNews(uid: string, message: string): boolean {
+    return this.#news.isNews(uid, message)
+  }
+
   forget(uid: string): void {
     this.#deleted.delete(uid)
+    this.#news.forget(uid)
   }
 }

@@ -145,13 +145,14 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
   if (error instanceof InUseError) {
     log.v(4)?.info('Volume deletion postponed', { reason: message })
     run.waitFor({ on: 'attachment', name: volume.key })
-    deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.attached(message))
+    if (deps.memory.isNews(volume.uid, message))
+      deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.attached(message))
     return { kind: 'retry', cause: error }
   }
   deps.metrics.deletions.failed({ class: className })
   if (deps.driver.lost) return { kind: 'retry', cause: error }
   log.error(error, 'Volume deletion failed')
-  deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.failed(message))
+  if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.failed(message))
   return { kind: 'retry', cause: error }
 }
 
