@@ -14,10 +14,12 @@ import {
   type App,
   type AppControllers,
   type AppParts,
+  bothAddresses,
   type GateTable,
   RELEASE_ON_EXIT,
   StartError,
 } from '@csi-sidecars/sidecar'
+import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { contentController } from './content/controller.ts'
 import { GROUP, SNAPSHOT } from './content/kinds.ts'
 import { SNAPSHOTTER_FLAGS } from './flags.ts'
@@ -53,7 +55,7 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
   lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${driverName}` },
   start: {
     gatesFailed: { ...sentence('Error while parsing feature gates'), exitCode: FATAL },
-    bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+    bothAddresses: undefined,
     configFailed: { sentence: (cause) => cause },
     clientFailed: { sentence: (cause) => cause },
     endpointFailed: {
@@ -64,14 +66,18 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
     gatesFirst: true,
     endpointFirst: true,
   },
-  configure: ({ values }, env) => ({
+  configure: ({ values }, { NODE_NAME = '' }) => ({
     errors: {
       apiConfig:
         values['node-deployment'] && values['leader-election']
           ? new StartError('Leader election cannot happen when node-deployment is set to true')
           : undefined,
       apiClient:
-        values['node-deployment'] && !env['NODE_NAME'] ? new StartError(NO_NODE, { exitCode: FATAL }) : undefined,
+        values['node-deployment'] && NODE_NAME === ''
+          ? new StartError(NO_NODE, { exitCode: FATAL })
+          : bothAddresses(values)
+            ? new StartError('only one of `--metrics-address` and `--http-endpoint` can be set.')
+            : undefined,
     },
     onEachNode: values['node-deployment'],
     handshake: handshakeOf(values),
@@ -148,18 +154,18 @@ async function supportsGroups({ gates, client, driver, flags, clock, log, signal
     signal.throwIfAborted()
     const advice = 'Install the VolumeGroupSnapshot CRDs to use this feature'
     const what = 'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run'
-    log.warn(`${what}. ${advice}: ${messageOf(error)}`)
+    log.warn(`${what}. ${advice}: ${messageOf(error)}`, UNQUOTED)
     return false
   }
   try {
     const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs, signal })
     if (capabilities.has(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)) return true
     const when = 'when the --feature-gates=CSIVolumeGroupSnapshot=true flag is set'
-    log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`)
+    log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`, UNQUOTED)
   } catch (error) {
     signal.throwIfAborted()
     const what = 'error determining if driver supports create/delete group snapshot operations'
-    log.error(undefined, `${what}: ${messageOf(error)}`)
+    log.error(undefined, `${what}: ${messageOf(error)}`, UNQUOTED)
   }
   return true
 }

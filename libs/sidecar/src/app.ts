@@ -87,7 +87,8 @@ export interface StartTable {
   readonly flagSyntax: 'flag' | 'pflag'
   /** The message of the log line that ends a failed start, for each step. */
   readonly gatesFailed: string | SentenceFailure
-  readonly bothAddresses: string
+  /** Undefined: the app itself checks the addresses, after it has read the kubeconfig. */
+  readonly bothAddresses: string | undefined
   readonly configFailed: string | SentenceFailure
   readonly clientFailed: string | SentenceFailure
   readonly endpointFailed: string | SentenceFailure

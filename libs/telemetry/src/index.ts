@@ -1,5 +1,5 @@
 export { goFloat, goQuote } from './go-text.ts'
-export { LoggedRef, objectRef, type Pairs } from './line.ts'
+export { LoggedRef, objectRef, type Pairs, UNQUOTED } from './line.ts'
 export { createLogSink, type LogSink, type LogSinkOptions, type LogStream, openLog } from './log-sink.ts'
 export { createLogger, type Logger, type LoggerOptions, silentLogger, type Verbose } from './logger.ts'
 export * from './metric-names.ts'

@@ -5,6 +5,12 @@ import type { CallSite } from './caller.ts'
 export type Pairs = Readonly<Record<string, unknown>>
 
 /**
+ * Instead of pairs: the text format does not quote the message, like the unstructured functions of klog. For lines that
+ * a Go original logs in this way, because a quoted message has a backslash before each of its quotes.
+ */
+export const UNQUOTED: Pairs = {}
+
+/**
  * Returns the pairs of both, `first` before `second`. If a key has two values, the value and the place in `second` win.
  * If the values are equal, the first place stays, so that context pairs come first in every line.
  */

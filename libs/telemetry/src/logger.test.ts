@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
-import { LoggedRef } from './line.ts'
+import { LoggedRef, UNQUOTED } from './line.ts'
 import { createLogger, type Logger, type LoggerOptions, silentLogger } from './logger.ts'
 
 /** 21 November 2026, 01:09:16.289 in the zone of the test run. */
@@ -52,6 +52,12 @@ describe('text', () => {
     expect(unnumbered(records)).toBe(
       `F1121 01:09:16.289000 ${PID} logger.test.ts:N] CSI driver does not support resize nor modify\n`,
     )
+  })
+
+  test('an unquoted message keeps its quotes, stays on one line and is followed by the context', () => {
+    const { log, records } = capture()
+    log.with({ driver: 'd' }).warn('"a" is\r\nold', UNQUOTED)
+    expect(unnumbered(records)).toMatch(/\] "a" is\\r\\nold driver="d"\n$/)
   })
 
   test.each<[string, unknown, string]>([

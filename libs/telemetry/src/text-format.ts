@@ -3,14 +3,15 @@ import { type Clock, isError, messageOf } from '@csi-sidecars/base'
 import type { CallSite } from './caller.ts'
 import { goQuote, goQuoteBytes } from './go-text.ts'
 import { jsonValue } from './json-format.ts'
-import { type Format, LoggedRef, type LogLine, mergePairs, type Pairs, preciseTime } from './line.ts'
+import { type Format, LoggedRef, type LogLine, mergePairs, type Pairs, preciseTime, UNQUOTED } from './line.ts'
 
 /** Formats lines as klog does: `I1121 01:09:16.289925   28158 main.go:153] "Message" key="value" count=3`. */
 export function textFormat(clock: Clock): Format {
   const header = headerFormat(clock)
-  const record = (letter: string, { caller, message, traceId }: LogLine, pairs: Pairs): string => {
+  const record = (letter: string, { caller, message, traceId, ...line }: LogLine, pairs: Pairs): string => {
     const end = traceId === undefined ? '' : ` traceID="${traceId}"`
-    return `${header(letter, caller)}${goQuote(message)}${pairsText(pairs)}${end}\n`
+    const shown = line.pairs === UNQUOTED ? onOneLine(message) : goQuote(message)
+    return `${header(letter, caller)}${shown}${pairsText(pairs)}${end}\n`
   }
   return {
     info: (_level, line) => record('I', line, mergePairs(line.context, line.pairs)),
@@ -21,6 +22,10 @@ export function textFormat(clock: Clock): Format {
       return record('E', line, error === undefined ? pairs : mergePairs({ err: error }, pairs))
     },
   }
+}
+
+function onOneLine(text: string): string {
+  return text.replaceAll('\r', '\\r').replaceAll('\n', '\\n')
 }
 
 /** Returns the start of a line: level, local time, process and caller. Formats date and time once a second. */

@@ -128,11 +128,15 @@ export class CapacityItems {
     const gauges = [
       ['desired_goal', 'that are supposed to be managed automatically', () => this.#items.size],
       ['desired_current', 'that exist and are supposed to be managed automatically', current],
-      ['obsolete', 'that exist and will be deleted automatically', obsolete],
+      ['obsolete', OBSOLETE, obsolete],
     ] as const
     for (const [name, which, read] of gauges) {
-      const help = `Number of CSIStorageCapacity objects ${which}.`
+      const help = `[ALPHA] Number of CSIStorageCapacity objects ${which}.`
       metrics.reading({ name: `csistoragecapacities_${name}`, help, type: 'gauge', read })
     }
   }
 }
+
+const OBSOLETE =
+  'that exist and will be deleted automatically. Objects that exist and may need an update are not considered ' +
+  'obsolete and therefore not included in this value'

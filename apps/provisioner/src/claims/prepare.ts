@@ -6,6 +6,7 @@ import type {
   VolumeContentSource,
 } from '@csi-sidecars/csi-proto'
 import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { claimRef, type ProvisionerClaim, type WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
@@ -46,7 +47,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   if (wanted.hasSelector) throw new ProvisionError('claim Selector is not supported')
   const name = volumeNameOf(claim.uid, settings)
   const { fsType, deprecated } = fsTypeOf(storageClass.parameters, settings.defaultFsType)
-  if (deprecated) log.warn(DEPRECATED)
+  if (deprecated) log.warn(DEPRECATED, UNQUOTED)
   const { singleNodeMultiWriter } = driver
   const capabilities = capabilitiesOf(wanted, storageClass, { fsType, singleNodeMultiWriter })
   const content = source && (await contentOf(run, { claim, class: storageClass, source }))

@@ -1,7 +1,7 @@
 import type { Run } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { claimTarget, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
+import { claimTarget, type ProvisionerClaim } from '../caches/claim.ts'
 import { type ClaimEdit, editClaim } from '../edit.ts'
 import type { ClaimLabels } from '../metrics.ts'
 import type { TermParts } from '../parts.ts'
@@ -34,7 +34,7 @@ export function recordNews(run: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim,
 }
 
 export function labelsOf(claim: ProvisionerClaim): ClaimLabels {
-  return { class: classNameOf(claim), source: claim.wanted?.dataSource?.kind ?? '' }
+  return { class: claim.classField ?? '', source: claim.wanted?.dataSource?.kind ?? '' }
 }
 
 /** Changes the stored claim. Returns false if the claim is gone. */

@@ -3,6 +3,7 @@ import { type Controller, SETTLED, type Source } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { UNQUOTED } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { secretValues } from '../request/secrets.ts'
@@ -106,7 +107,7 @@ export async function deleteCreated(
 ): Promise<void> {
   const secrets = await secretValues(deps.api, secretRef, signal).catch((error: unknown) => {
     signal.throwIfAborted()
-    log.error(undefined, `failed to get credentials for volume ${volumeId}: ${messageOf(error)}`)
+    log.error(undefined, `failed to get credentials for volume ${volumeId}: ${messageOf(error)}`, UNQUOTED)
     return {}
   })
   await deps.driver.delete({ volumeId, secrets }, { migrated, signal })

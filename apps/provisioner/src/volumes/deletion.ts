@@ -3,7 +3,7 @@ import type { Run } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
-import type { Logger } from '@csi-sidecars/telemetry'
+import { type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
 import type { TermParts } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
@@ -39,7 +39,7 @@ export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Prom
   const secrets = await secretValues(deps.api, ref, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     // The Secret may have been deleted before the volume, so the driver is called without it.
-    log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`)
+    log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`, UNQUOTED)
     return {}
   })
   return { volumeId, secrets, migrated }

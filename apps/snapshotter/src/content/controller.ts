@@ -11,7 +11,7 @@ import {
 } from '@csi-sidecars/controller'
 import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
 import { guarded, isConflict } from '@csi-sidecars/kube-client'
-import { goQuote } from '@csi-sidecars/telemetry'
+import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
 import { decide, isDeletionStep } from './decide.ts'
@@ -90,8 +90,8 @@ export function contentController(
 function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
   if (cause instanceof NotReadyError) return
   const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`
-  if (isConflict(cause)) log.v(3)?.info(line)
-  else log.error(undefined, line)
+  if (isConflict(cause)) log.v(3)?.info(line, UNQUOTED)
+  else log.error(undefined, line, UNQUOTED)
 }
 
 /** Returns the table from which reports describe pending contents. */

@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { classify } from '@csi-sidecars/csi'
-import { goQuote } from '@csi-sidecars/telemetry'
+import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import { prepareCreate } from './calls.ts'
 import type { Phase } from './decide.ts'
@@ -32,7 +32,7 @@ export async function createSnapshot(run: ContentRun, content: Content, phase: P
 async function take(run: ContentRun, content: Content): Promise<Taken> {
   const { kind, log, memory } = run.deps
   const { snapshot, content: noun, wrapper, mark } = kind.words
-  log.info(`${wrapper}: Creating ${snapshot} for ${noun} ${run.key} through the plugin ...`)
+  log.info(`${wrapper}: Creating ${snapshot} for ${noun} ${run.key} through the plugin ...`, UNQUOTED)
   const request = await createInputs(run, content)
   const failing = explain(run, `failed to take ${snapshot} of ${kind.sourceText(content)}`, goQuote)
   const create = await prepareCreate(run, content, request).catch(failing)

@@ -1,7 +1,7 @@
 import { isAbort } from '@csi-sidecars/base'
 import type { EventTarget, EventText, Recorder } from '@csi-sidecars/events'
 import { apiVersionOf } from '@csi-sidecars/kube-types'
-import { goQuote, type Logger } from '@csi-sidecars/telemetry'
+import { goQuote, type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { ContentRun } from './run.ts'
 
@@ -28,7 +28,8 @@ export function termRecorder(recorder: Recorder, assertLeading: () => void, log:
         if (isAbort(error)) return
         throw error
       }
-      log.info(`Event(${referenceText(target)}): type: '${text.type}' reason: '${text.reason}' ${text.message}`)
+      const { type, reason, message } = text
+      log.info(`Event(${referenceText(target)}): type: '${type}' reason: '${reason}' ${message}`, UNQUOTED)
       recorder.event(target, text)
     },
   }

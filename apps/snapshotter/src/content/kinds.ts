@@ -100,7 +100,9 @@ export const SNAPSHOT: Kind = {
     const request = { name, sourceVolumeId, parameters, secrets, accessibilityRequirements: undefined }
     const { snapshot } = await calls.createSnapshot(request, options)
     const taken = answered(snapshot, 'CreateSnapshot without a snapshot')
-    return { ...taken, handle: taken.snapshotId }
+    // The group in this answer is ignored, as in the Go original: the content would count as a member of a group, whose
+    // snapshot is deleted only with the group.
+    return { ...taken, handle: taken.snapshotId, groupSnapshotId: '' }
   },
   async check(calls, content, { secrets, ...options }) {
     const snapshotId = content.status?.handle ?? content.given?.handle ?? ''
@@ -209,7 +211,10 @@ function nanosecondsOf(time: Timestamp | undefined): bigint {
   return time === undefined ? 0n : time.seconds * 1_000_000_000n + BigInt(time.nanos)
 }
 
-/** Returns an integer that JSON prints with all digits. Nanoseconds are too large for a JavaScript number. */
+/**
+ * Returns an integer that JSON prints with all digits. Nanoseconds are too large for a JavaScript number. Keeps the
+ * lowest 64 bits, as the Go original does, because the API server refuses longer numbers.
+ */
 function rawNumber(value: bigint): unknown {
-  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(value))
+  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(BigInt.asIntN(64, value)))
 }

@@ -2,6 +2,7 @@ import { causesOf, messageOf } from '@csi-sidecars/base'
 import { AGAIN, DONE, type Outcome } from '@csi-sidecars/controller'
 import { RpcError } from '@csi-sidecars/csi'
 import { rfc3339 } from '@csi-sidecars/kube-types'
+import { UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import { isToBeDeleted, type Phase } from './decide.ts'
 import { warn } from './events.ts'
@@ -62,7 +63,7 @@ export async function recordFailure(
   }
   if (phase === 'create') {
     const { creation, wrapper } = kind.words
-    log.error(undefined, `${creation} [${run.key}]: error occurred in ${wrapper}: ${messageOf(error)}`)
+    log.error(undefined, `${creation} [${run.key}]: error occurred in ${wrapper}: ${messageOf(error)}`, UNQUOTED)
   }
   // The creation has finally failed and no longer blocks the deletion, which follows at once.
   if (isToBeDeleted(newest(run, content))) return { kind: 'superseded', cause: error }

@@ -9,6 +9,8 @@ const TABLE = [
   { name: 'feature-gates', type: 'gates', default: new Map<string, boolean>(), help: '' },
   { name: 'count', type: 'uint', default: 1, help: '' },
   { name: 'leader-election-lease-duration', type: 'duration', default: 15_000, help: '' },
+  { name: 'retry-interval-max', type: 'duration', default: 300_000, help: '' },
+  { name: 'log-json-split-stream', type: 'bool', default: false, help: '' },
   { name: 'v', type: 'level', default: 0, help: '' },
 ] as const satisfies readonly Flag[]
 
@@ -56,6 +58,14 @@ describe('parsePFlags', () => {
     [
       '--leader-election-lease-duration=5',
       'invalid argument "5" for "--leader-election-lease-duration" flag: parse error',
+    ],
+    [
+      '--retry-interval-max=5',
+      'invalid argument "5" for "--retry-interval-max" flag: time: missing unit in duration "5"',
+    ],
+    [
+      '--log-json-split-stream=x',
+      'invalid argument "x" for "--log-json-split-stream" flag: strconv.ParseBool: parsing "x": invalid syntax',
     ],
     ['--leader-election=yes', 'invalid argument "yes" for "--leader-election" flag: parse error'],
     ['--feature-gates=A', 'invalid argument "A" for "--feature-gates" flag: malformed pair, expect string=bool'],

@@ -13,7 +13,9 @@ import {
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
 /** The flags that the Go originals define with the package `flag`, whose errors are shorter. */
-const GO_FLAGS: ReadonlySet<string> = new Set(STANDARD_FLAGS.map(({ name }) => name))
+const GO_FLAGS: ReadonlySet<string> = new Set(
+  STANDARD_FLAGS.map(({ name }) => name).filter((name) => !/^(?:log|retry)-/.test(name)),
+)
 
 /**
  * Reads arguments as `github.com/spf13/pflag` does: `--flag=v`, `--flag v`, booleans only with `=`, `-v5 -v 5 -v=5`.

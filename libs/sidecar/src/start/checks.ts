@@ -64,7 +64,9 @@ export function checkCommandLine(
   const replaces = [...sidecars, ...driverApps].map(({ app }) => app.replaces).join(', ')
   log.info('Version', { version, replaces })
   warnOfLittleMemory({ limit: host.memoryLimit, sidecars: sidecars.length }, log)
-  if (sidecars.length > 0 && bothAddresses(values)) throw new StartError(table.bothAddresses)
+  if (sidecars.length > 0 && table.bothAddresses !== undefined && bothAddresses(values)) {
+    throw new StartError(table.bothAddresses)
+  }
   return early ?? setGates()
 }
 

@@ -200,6 +200,11 @@ test('a deleted object and an object that loses its label are created again at o
     return names.map((name) => metrics.value(`csistoragecapacities_${name}`, {})).join()
   }
   await eventually('the metrics 2, 2, 0', async () => (await numbers()) === '2,2,0')
+  const { families } = await sidecar.metrics()
+  equal(
+    families.get('csistoragecapacities_obsolete')?.help,
+    '[ALPHA] Number of CSIStorageCapacity objects that exist and will be deleted automatically. Objects that exist and may need an update are not considered obsolete and therefore not included in this value.',
+  )
 })
 
 test('objects of earlier processes are used or deleted, and objects of other managers stay', async (t) => {

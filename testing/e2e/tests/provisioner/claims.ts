@@ -76,7 +76,7 @@ test('a claim with late binding is provisioned when a node is selected', async (
 })
 
 test('the beta annotations name provisioner and class', async (t) => {
-  await scene(t)
+  const { sidecar } = await scene(t)
   const annotations = {
     'volume.kubernetes.io/storage-provisioner': undefined,
     'volume.beta.kubernetes.io/storage-provisioner': t.driverName,
@@ -84,6 +84,9 @@ test('the beta annotations name provisioner and class', async (t) => {
   }
   const pv = await provision(t, { annotations, spec: { storageClassName: undefined } })
   equal(pv.spec?.storageClassName, t.name('class'))
+  // The metrics name the class in the field only.
+  const { value } = await sidecar.metrics()
+  equal(value('controller_persistentvolumeclaim_provision_total', { class: '', source: '' }), 1)
 })
 
 test('an infeasible claim is retried at once when its class is recreated', async (t) => {

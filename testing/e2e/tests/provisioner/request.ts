@@ -294,7 +294,8 @@ test('the file system comes from the class, also by the deprecated key, or from 
     ['xfs', { FSType: 'xfs' }],
     ['ext4', undefined],
   ])
-  const line = 'is deprecated and will be removed in a future release, please use'
+  const line =
+    '] "fstype" is deprecated and will be removed in a future release, please use "csi.storage.k8s.io/fstype" instead'
   equal(sidecar.linesWith(line).length, 1)
 })
 

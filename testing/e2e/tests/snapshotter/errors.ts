@@ -476,7 +476,8 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
       if (secret) await t.api.merge(resource, { name }, withSecret(group ? GROUP : SNAPSHOT, 'none')())
       fault?.(at, group)
       await remove(t, name, resource)
-      if (calls === 0) await at.snapshotter.line('could not sync', {})
+      if (calls === 0)
+        await at.snapshotter.line(`] could not sync ${group ? 'group snapshot ' : ''}content "${name}": `, {})
       else await gone(t, name, resource)
       const event = `${group}SnapshotDeleteError: ${message(snapshot)}`
       await deletionFailed(t, event, calls)

@@ -185,6 +185,19 @@ const STORED: Readonly<Record<string, Stored>> = {
     answers: [snapshot({ snapshotId: '' })],
     status: { snapshotHandle: '', readyToUse: true, restoreSize: 1024 },
   },
+  'a snapshot without the handle of its group, which only a check returns': {
+    answers: [snapshot({ groupSnapshotId: 'group-1' })],
+    status: { snapshotHandle: 'snap-1', readyToUse: true, restoreSize: 1024 },
+  },
+  'a time whose nanoseconds exceed 64 bits as their lowest 64 bits': {
+    answers: [snapshot({ creationTime: { seconds: 253_402_300_799n, nanos: 0 } })],
+    status: {
+      snapshotHandle: 'snap-1',
+      readyToUse: true,
+      restoreSize: 1024,
+      creationTime: Number(BigInt.asIntN(64, 253_402_300_799n * 1_000_000_000n)),
+    },
+  },
   'the first handle and time, and a size that comes later': {
     answers: [
       snapshot({ readyToUse: false, sizeBytes: 0n }),

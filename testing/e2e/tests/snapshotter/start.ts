@@ -47,6 +47,12 @@ const refusals: readonly (readonly [what: string, args: readonly string[], code:
     'Error while parsing feature gates: unrecognized feature gate: X',
   ],
   ['both addresses', ['--metrics-address=:0'], 1, 'only one of `--metrics-address` and `--http-endpoint` can be set.'],
+  [
+    'a kubeconfig that does not exist before both addresses',
+    ['--metrics-address=:0', '--kubeconfig=/none'],
+    1,
+    'stat /none: no such file or directory',
+  ],
   ['an empty prefix', ['--snapshot-name-prefix='], 1, 'Snapshot name prefix cannot be of length 0'],
   ['an unknown log format', ['--logging-format=x'], 1, 'LoggingConfiguration is invalid'],
   ['an unknown gate before --version', ['--feature-gates=X=true', '--version'], 255, 'unrecognized feature gate: X'],
