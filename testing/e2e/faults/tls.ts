@@ -2,7 +2,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { between as numberBetween } from '@csi-sidecars/disturb'
 import { APPS } from '@csi-sidecars/sidecars'
-import { selfSigned } from '../harness/api/certificate.ts'
+import { selfSigned } from '../harness/api/cluster.ts'
 import { listen } from '../harness/listen.ts'
 import { type FaultCase, survives } from './case.ts'
 

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { basename, delimiter, join } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { temporaryFolder } from '../harness/process/processes.ts'
 import { type App, type Binaries, bySubject, type Executables, SUBJECTS } from '../harness/subject.ts'
 
 /** Builds the real control plane and the originals once, from the Go modules of testing/e2e, into an ignored folder. */
@@ -204,4 +205,17 @@ export function build(root: string, name: string): string {
     stdio: 'inherit',
   })
   return file
+}
+
+/** Returns copies of the built executables, so that a concurrent build does not disturb the run. */
+export function copied(root: string, binaries: Binaries = 'ours'): Executables {
+  const folder = temporaryFolder('executables')
+  const built = executablesOf(root, binaries)
+  const copy = (from: string): string => {
+    if (!existsSync(from)) throw new Error(`${from} is missing: npm run build`)
+    const to = join(folder, basename(from))
+    copyFileSync(from, to)
+    return to
+  }
+  return { ...bySubject((app) => copy(built[app])), both: copy(built.both) }
 }

@@ -4,7 +4,7 @@ import { partOf } from '../../harness/api/gate.ts'
 import { attachment } from '../../harness/api/objects.ts'
 import type { Fault } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
-import { assertContains } from '../../harness/process/log-lines.ts'
+import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {

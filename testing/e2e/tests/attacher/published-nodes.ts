@@ -3,7 +3,7 @@ import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Answer, Call, Driver } from '../../harness/driver/driver.ts'
-import { assertContains } from '../../harness/process/log-lines.ts'
+import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {

@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, match } from 'node:assert'
 import { LEASES } from '@csi-sidecars/kube-types'
-import { LONG } from '../../harness/long.ts'
+import { LONG } from '../../harness/test.ts'
 import { provision } from '../provisioner/scene.ts'
 import { createClass, createContent, installCrds, ready, snapshot } from '../snapshotter/scene.ts'
 import {

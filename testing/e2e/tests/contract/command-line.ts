@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { ORIGINAL_FLAGS } from '../../../../tools/docs/rollback-table.ts'
-import { assertContains } from '../../harness/process/log-lines.ts'
+import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 
 const REGEXP = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -4,7 +4,7 @@ import { EVENTS, type Event, LEASES, type Lease } from '@csi-sidecars/kube-types
 import { lease } from '../../harness/api/objects.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import { assertContains } from '../../harness/process/log-lines.ts'
+import { assertContains } from '../../harness/process/sidecar.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'

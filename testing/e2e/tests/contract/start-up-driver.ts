@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TestContext } from '../../harness/context.ts'
 import type { Answer, DriverOptions, Script } from '../../harness/driver/driver.ts'
 import { listen } from '../../harness/listen.ts'
-import { assertContains, lastLogLine } from '../../harness/process/log-lines.ts'
+import { assertContains, lastLogLine } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 
 const BROKEN = { code: 13, message: 'broken' }

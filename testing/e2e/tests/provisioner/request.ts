@@ -1,8 +1,7 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { PERSISTENT_VOLUMES, type PersistentVolumeClaim, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume } from '../../harness/driver/driver.ts'
-import type { Plain } from '../../harness/driver/plain.ts'
+import { createdVolume, type Plain } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import {
   calls,
