@@ -70,13 +70,6 @@ test('a modification patches the claim, calls the driver, patches volume and cla
   await never('a second call', () => modifies(at).length > 1, 700)
 })
 
-test('a claim changes from one class to another, and back', async (t) => {
-  const at = await modifying(t)
-  const tiers = ['gold', 'silver', 'gold']
-  for (const tier of tiers) await modify(t, tier)
-  equal(tiersOf(at), tiers)
-})
-
 test('--extra-modify-metadata adds the names of claim and volume to the request', async (t) => {
   const at = await modifying(t, { args: ['--extra-modify-metadata'] })
   await modify(t, 'gold')

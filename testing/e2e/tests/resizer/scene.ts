@@ -10,7 +10,7 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import type { Ref } from '../../harness/api/api.ts'
-import { attributesClass, claim, pod, type VolumeParts, volume } from '../../harness/api/objects.ts'
+import { attributesClass, claim, pod, referenceTo, type VolumeParts, volume } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import { type Call, type Capabilities, type Driver, requiredBytes } from '../../harness/driver/driver.ts'
@@ -78,13 +78,7 @@ export async function bound(t: TestContext, parts: BoundParts = {}): Promise<Bou
     volume(names.pv, t.driverName, {
       capacity: { storage: volumeSize },
       storageClassName,
-      claimRef: {
-        apiVersion: 'v1',
-        kind: 'PersistentVolumeClaim',
-        namespace,
-        name: names.pvc,
-        uid: made.metadata?.uid,
-      },
+      claimRef: referenceTo(made),
       ...parts.pv,
     }),
   )
