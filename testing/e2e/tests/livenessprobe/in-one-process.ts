@@ -8,9 +8,9 @@ import { residentMiB } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { allAttached, attach, attachAndWait, suffixes } from '../attacher/scene.ts'
-import { ELECTION, scene } from '../resilience/one-process.ts'
+import { scene } from '../resilience/one-process.ts'
 import { grown } from '../resizer/scene.ts'
-import { WATCHED, type WorkScene } from '../work.ts'
+import { ELECTION, WATCHED, type WorkScene } from '../work.ts'
 import { type Answer, get, listening, livenessprobe } from './cases.ts'
 
 const test = testsOf('both', 'livenessprobe')

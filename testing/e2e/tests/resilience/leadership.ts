@@ -8,16 +8,8 @@ import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import { detachAndWait } from '../attacher/scene.ts'
-import { begin, done, surroundings } from '../work.ts'
+import { begin, done, ELECTION, surroundings } from '../work.ts'
 
-const ELECTION = [
-  '--leader-election',
-  '--leader-election-lease-duration=6s',
-  '--leader-election-renew-deadline=4s',
-  '--leader-election-retry-period=1s',
-  '--retry-interval-start=200ms',
-  '--retry-interval-max=1s',
-]
 interface Replica {
   readonly driver: Driver
   readonly sidecar: RunningSidecar
