@@ -64,70 +64,40 @@ function controlPlane(): Readonly<Record<string, Build>> {
   }
 }
 
-const ORIGINALS: Readonly<Record<string, Build>> = Object.fromEntries(
-  SUBJECTS.map(({ app, value }) => {
-    const ldflags = `-X main.version=${value.replaces.split(' ')[1]}`
-    return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
-  }),
-)
+const SNAPSHOTTER = { module: 'originals/snapshotter', ldflags: '-X main.version=v8.7.0' }
+const EXTERNAL_SNAPSHOTTER = 'github.com/kubernetes-csi/external-snapshotter/v8/cmd'
 
-/**
- * Originals whose libraries conflict with the libraries of the attacher and the resizer. Each release has a module
- * folder.
- */
-const OTHER_ORIGINALS: Readonly<Record<string, Build>> = {
+/** The programs that do not depend on the version of Kubernetes. */
+const OTHERS: Readonly<Record<string, Build>> = {
+  ...Object.fromEntries(
+    SUBJECTS.map(({ app, value }) => {
+      const ldflags = `-X main.version=${value.replaces.split(' ')[1]}`
+      return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
+    }),
+  ),
+  // Originals whose libraries conflict with those of the attacher and the resizer. Each release has a module folder.
   'csi-provisioner': {
     module: 'originals/provisioner',
     package: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
     ldflags: '-X main.version=v6.4.0',
   },
-  'csi-snapshotter': {
-    module: 'originals/snapshotter',
-    package: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter',
-    ldflags: '-X main.version=v8.7.0',
-  },
-  'snapshot-controller': {
-    module: 'originals/snapshotter',
-    package: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller',
-    ldflags: '-X main.version=v8.7.0',
-  },
-}
-
-/** The module requires livenessprobe by commit, because its tags are no Go versions. Its libraries conflict too. */
-const LIVENESSPROBE: Readonly<Record<string, Build>> = {
+  'csi-snapshotter': { ...SNAPSHOTTER, package: `${EXTERNAL_SNAPSHOTTER}/csi-snapshotter` },
+  'snapshot-controller': { ...SNAPSHOTTER, package: `${EXTERNAL_SNAPSHOTTER}/snapshot-controller` },
+  // The module requires livenessprobe by commit, because its tags are no Go versions. Its libraries conflict too.
   livenessprobe: {
     module: 'livenessprobe',
     package: 'github.com/kubernetes-csi/livenessprobe/cmd/livenessprobe',
     ldflags: '',
   },
-}
-
-const SANITY: Readonly<Record<string, Build>> = {
   'csi-sanity': { module: 'sanity', package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity', ldflags: '' },
-}
-
-const COLLECTOR: Readonly<Record<string, Build>> = {
   'otel-collector': { module: 'collector', package: '.', ldflags: '-s -w' },
-}
-
-/** Public CSI drivers that are Go modules. Each has a module folder, because their libraries conflict. */
-const MOCK_DRIVERS: Readonly<Record<string, Build>> = {
+  // Public CSI drivers that are Go modules. Each has a module folder, because their libraries conflict.
   'mock-csi-test': {
     module: 'public-drivers/csi-test',
     package: 'github.com/kubernetes-csi/csi-test/v4/cmd/mock-driver',
     ldflags: '-s -w',
   },
   'mock-gocsi': { module: 'public-drivers/gocsi', package: 'github.com/dell/gocsi/mock', ldflags: '-s -w' },
-}
-
-/** The programs that do not depend on the version of Kubernetes. `OTHER_ORIGINALS` override `ORIGINALS`. */
-const OTHERS: Readonly<Record<string, Build>> = {
-  ...ORIGINALS,
-  ...OTHER_ORIGINALS,
-  ...LIVENESSPROBE,
-  ...SANITY,
-  ...COLLECTOR,
-  ...MOCK_DRIVERS,
 }
 
 const REMEDY =
@@ -174,9 +144,7 @@ export function controlPlaneBinaries(root: string): { folder: string } | { remed
   }
   if (kubernetes() === undefined) {
     const known = Object.keys(KUBERNETES).join(', ')
-    return {
-      remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known`,
-    }
+    return { remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known` }
   }
   const folder = controlPlaneFolder(root)
   const missing = Object.keys(controlPlane()).filter((name) => !existsSync(join(folder, name)))
