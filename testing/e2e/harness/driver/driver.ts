@@ -19,6 +19,7 @@ import {
   ServerCredentials,
   type ServerUnaryCall,
   type sendUnaryData,
+  status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
 import { start, stop } from '../process/processes.ts'
@@ -93,6 +94,12 @@ export function requiredBytes(request: Plain): bigint {
 }
 
 const SERVICES = [IdentityService, ControllerService, NodeService, GroupControllerService]
+
+/** Returns the name of a gRPC error as gRPC for Go writes it: `ResourceExhausted` for 8. */
+export function codeName(code: number): string {
+  if (code === status.CANCELLED) return 'Canceled'
+  return (status[code] ?? '').toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
 
 /** A CSI driver for tests. It answers calls as a test scripts them, and records all calls. */
 export class Driver {

@@ -5,7 +5,7 @@ import type { VolumeParts } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Call } from '../../harness/driver/driver.ts'
+import { type Call, codeName } from '../../harness/driver/driver.ts'
 import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
@@ -139,35 +139,19 @@ test('the publish is repeated after the backoff without an attachError if the st
   ok(at.attacher.stderr.includes('failed to mark as attached: etcd is tired'), 'the reason is logged')
 })
 
-const CODES: readonly (readonly [code: number, name: string])[] = [
-  [1, 'Canceled'],
-  [2, 'Unknown'],
-  [3, 'InvalidArgument'],
-  [4, 'DeadlineExceeded'],
-  [5, 'NotFound'],
-  [6, 'AlreadyExists'],
-  [7, 'PermissionDenied'],
-  [8, 'ResourceExhausted'],
-  [9, 'FailedPrecondition'],
-  [10, 'Aborted'],
-  [11, 'OutOfRange'],
-  [12, 'Unimplemented'],
-  [13, 'Internal'],
-  [14, 'Unavailable'],
-  [15, 'DataLoss'],
-  [16, 'Unauthenticated'],
-]
+const CODES = Array.from({ length: 16 }, (_, index) => index + 1)
 
 test('each gRPC error is stored with message and errorCode, keeps the finalizer, and is retried', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   const handleOf = (code: number): string => `${t.name(`pv-${code}`)}-handle`
   at.driver.on('ControllerPublishVolume', ({ request }) => {
-    const [code = 13] = CODES.find(([each]) => request['volume_id'] === handleOf(each)) ?? []
+    const code = CODES.find((each) => request['volume_id'] === handleOf(each)) ?? 13
     return { code, message: `why ${code}` }
   })
-  for (const [code] of CODES) await attach(t, at, { suffix: `-${code}` })
-  for (const [code, name] of CODES) {
+  for (const code of CODES) await attach(t, at, { suffix: `-${code}` })
+  for (const code of CODES) {
+    const name = codeName(code)
     const { status, metadata } = await attachFailed(t, '', t.name(`va-${code}`))
     equal(status?.attachError?.message, `rpc error: code = ${name} desc = why ${code}`)
     equal(status?.attachError?.errorCode, code)

@@ -1,8 +1,7 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { inParallel } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never } from '../../harness/waiting.ts'
 import { attachAndWait, attached, suffixes } from '../attacher/scene.ts'
@@ -15,18 +14,12 @@ import {
   ready,
   snapshot,
 } from '../snapshotter/scene.ts'
-import { surroundings, WATCHED } from '../work.ts'
+import { surroundings, WATCHED, type WorkScene } from '../work.ts'
 
 const test = testsOf('both', 'whole pod', { only: 'ours' })
 
-interface Pod {
-  readonly driver: Driver
-  readonly sidecar: RunningSidecar
-  readonly node: string
-}
-
 /** Starts all four controllers in one process, and waits for their watches. */
-async function pod(t: TestContext, args: readonly string[] = []): Promise<Pod> {
+async function pod(t: TestContext, args: readonly string[] = []): Promise<WorkScene> {
   await installCrds(t)
   const driver = await t.driver({
     controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],

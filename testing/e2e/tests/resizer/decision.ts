@@ -21,12 +21,12 @@ import {
   PRE_RESIZE,
   patchStatus,
   type ResizerScene,
-  raised,
   scene,
   sizesOf,
   statusWord,
   untilClaim,
   untilVolume,
+  waitingForKubelet,
 } from './scene.ts'
 
 const test = testsOf('resizer', 'decision')
@@ -188,10 +188,7 @@ test('pre-resize-capacity stays with AnnotateFsResize=false', { alone: true }, a
 })
 
 test('a larger request is expanded after the kubelet has finished the earlier size', async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await raised(t)
-  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  const at = await waitingForKubelet(t)
   await ask(t, '3Gi')
   await never('a second call while the node works', () => expands(at).length > 1, 700)
   await kubeletFinishes(t, '2Gi')

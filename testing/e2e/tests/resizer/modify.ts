@@ -23,6 +23,7 @@ import {
   resized,
   scene,
   stateOf,
+  THREE_WRITES,
   tierOf,
   tiersOf,
   untilClaim,
@@ -40,11 +41,7 @@ test('a modification patches the claim, calls the driver, patches volume and cla
   const claim = await modify(t, 'gold')
   await untilEvent(t, 'VolumeModifySuccessful')
   const writes = await at.resizer.gate.settledWrites()
-  equal(outline(t, writes), [
-    'PATCH persistentvolumeclaims/status 200',
-    'PATCH persistentvolumes 200',
-    'PATCH persistentvolumeclaims/status 200',
-  ])
+  equal(outline(t, writes), THREE_WRITES)
   for (const { contentType } of writes) equal(contentType, 'application/strategic-merge-patch+json')
   const [mark, volume, finish] = writes
   ok(typeof partOf(mark, 'metadata', 'resourceVersion') === 'string')

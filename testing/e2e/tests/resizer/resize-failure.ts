@@ -1,10 +1,11 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { status } from '@grpc/grpc-js'
 import { partOf, refusal } from '../../harness/api/gate.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { type Answer, requiredBytes } from '../../harness/driver/driver.ts'
+import { type Answer, codeName, requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -36,46 +37,43 @@ const test = testsOf('resizer', 'resize fails')
 const failedText = (t: TestContext, why: string): string =>
   `resize volume "${t.name('pv')}" by resizer "${t.driverName}" failed: ${why}`
 
-const FINAL: readonly (readonly [code: number, name: string])[] = [
-  [2, 'Unknown'],
-  [6, 'AlreadyExists'],
-  [7, 'PermissionDenied'],
-  [9, 'FailedPrecondition'],
-  [12, 'Unimplemented'],
-  [13, 'Internal'],
-  [15, 'DataLoss'],
-  [16, 'Unauthenticated'],
+const FINAL = [
+  status.UNKNOWN,
+  status.ALREADY_EXISTS,
+  status.PERMISSION_DENIED,
+  status.FAILED_PRECONDITION,
+  status.UNIMPLEMENTED,
+  status.INTERNAL,
+  status.DATA_LOSS,
+  status.UNAUTHENTICATED,
 ]
-const INFEASIBLE: readonly (readonly [code: number, name: string])[] = [
-  [3, 'InvalidArgument'],
-  [5, 'NotFound'],
-  [11, 'OutOfRange'],
-]
-const NOT_FINAL: readonly (readonly [code: number, name: string])[] = [
-  [1, 'Canceled'],
-  [4, 'DeadlineExceeded'],
-  [8, 'ResourceExhausted'],
-  [10, 'Aborted'],
-  [14, 'Unavailable'],
+const INFEASIBLE = [status.INVALID_ARGUMENT, status.NOT_FOUND, status.OUT_OF_RANGE]
+const NOT_FINAL = [
+  status.CANCELLED,
+  status.DEADLINE_EXCEEDED,
+  status.RESOURCE_EXHAUSTED,
+  status.ABORTED,
+  status.UNAVAILABLE,
 ]
 
 /** Creates one claim for each code. The driver refuses its expansion with that code. */
-async function refusedBy(t: TestContext, codes: typeof FINAL): Promise<ResizerScene> {
+async function refusedBy(t: TestContext, codes: readonly number[]): Promise<ResizerScene> {
   const at = await scene(t, { args: ['--retry-interval-start=60s', '--kube-api-qps=200', '--kube-api-burst=200'] })
   at.driver.on('ControllerExpandVolume', ({ request }) => {
-    const [code = 0] = codes.find(([each]) => request['volume_id'] === `${t.name(`pv-${each}`)}-handle`) ?? []
+    const code = codes.find((each) => request['volume_id'] === `${t.name(`pv-${each}`)}-handle`) ?? 0
     return { code, message: `why ${code}` }
   })
-  for (const [code] of codes) await bound(t, { suffix: `-${code}` })
-  for (const [code] of codes) await ask(t, '2Gi', t.name(`pvc-${code}`))
-  for (const [code] of codes) await untilEvent(t, 'VolumeResizeFailed', t.name(`pvc-${code}`))
+  for (const code of codes) await bound(t, { suffix: `-${code}` })
+  for (const code of codes) await ask(t, '2Gi', t.name(`pvc-${code}`))
+  for (const code of codes) await untilEvent(t, 'VolumeResizeFailed', t.name(`pvc-${code}`))
   await pause(500)
   return at
 }
 
 test('a final error sets ControllerResizeError, and the status stays in progress', async (t) => {
   const at = await refusedBy(t, FINAL)
-  for (const [code, name] of FINAL) {
+  for (const code of FINAL) {
+    const name = codeName(code)
     const claim = await getClaim(t, t.name(`pvc-${code}`))
     equal(statusWord(claim), 'ControllerResizeInProgress')
     equal(conditionsOf(claim), ['Resizing=True', 'ControllerResizeError=True'])
@@ -94,7 +92,8 @@ test('a final error sets ControllerResizeError, and the status stays in progress
 
 test('an infeasible error sets ControllerResizeError and the status ControllerResizeInfeasible', async (t) => {
   const at = await refusedBy(t, INFEASIBLE)
-  for (const [code, name] of INFEASIBLE) {
+  for (const code of INFEASIBLE) {
+    const name = codeName(code)
     const claim = await getClaim(t, t.name(`pvc-${code}`))
     equal(statusWord(claim), 'ControllerResizeInfeasible')
     equal(conditionsOf(claim), ['Resizing=True', 'ControllerResizeError=True'])
@@ -108,7 +107,8 @@ test('an infeasible error sets ControllerResizeError and the status ControllerRe
 
 test('an error that is not final sets no condition, and the recorded size stays', async (t) => {
   await refusedBy(t, NOT_FINAL)
-  for (const [code, name] of NOT_FINAL) {
+  for (const code of NOT_FINAL) {
+    const name = codeName(code)
     const claim = await getClaim(t, t.name(`pvc-${code}`))
     equal(statusWord(claim), 'ControllerResizeInProgress')
     equal(conditionsOf(claim), ['Resizing=True'])

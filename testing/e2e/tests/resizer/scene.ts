@@ -153,6 +153,24 @@ export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Prom
   return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
 }
 
+/** Starts a resizer and raises a claim whose expansion the kubelet must finish. Waits until the kubelet's turn comes. */
+export async function waitingForKubelet(
+  t: TestContext,
+  { args = [], ...parts }: RaisedParts & { readonly args?: readonly string[] } = {},
+): Promise<ResizerScene & Bound & { readonly claim: PersistentVolumeClaim }> {
+  const at = await scene(t, { args })
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
+  const names = await raised(t, parts)
+  return { ...at, ...names, claim: await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending') }
+}
+
+/** The writes of an expansion or a modification, as `outline` returns them. */
+export const THREE_WRITES = [
+  'PATCH persistentvolumeclaims/status 200',
+  'PATCH persistentvolumes 200',
+  'PATCH persistentvolumeclaims/status 200',
+]
+
 /** Returns the metadata in a patch: our patches contain the UID of the object, those of the Go originals do not. */
 export function aimed(
   t: TestContext,
