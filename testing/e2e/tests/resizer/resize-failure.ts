@@ -70,52 +70,33 @@ async function refusedBy(t: TestContext, codes: readonly number[]): Promise<Resi
   return at
 }
 
-test('a final error sets ControllerResizeError, and the status stays in progress', async (t) => {
-  const at = await refusedBy(t, FINAL)
-  for (const code of FINAL) {
-    const name = codeName(code)
-    const claim = await getClaim(t, t.name(`pvc-${code}`))
-    equal(statusWord(claim), 'ControllerResizeInProgress')
-    equal(conditionsOf(claim), ['Resizing=True', 'ControllerResizeError=True'])
-    const condition = claim.status?.conditions?.[1]
-    equal(condition?.message, `failed to expand pvc with rpc error: code = ${name} desc = why ${code}`)
-    equal([condition?.reason, condition?.lastProbeTime], [undefined, null])
-    const events = await eventsOf(t, t.name(`pvc-${code}`))
-    const why = `rpc error: code = ${name} desc = why ${code}`
-    equal(events[1], `Warning VolumeResizeFailed ${failedText(t, why).replace(t.name('pv'), t.name(`pv-${code}`))}`)
-    equal((await getVolume(t, t.name(`pv-${code}`))).spec?.capacity, { storage: '1Gi' })
-  }
-  const [, mark] = (await at.resizer.gate.settledWrites()).filter(({ name }) => name === t.name('pvc-13'))
-  equal(mark?.contentType, 'application/strategic-merge-patch+json')
-  equal(partOf(mark, 'metadata') ?? {}, aimed(t, await getClaim(t, t.name('pvc-13'))))
-})
-
-test('an infeasible error sets ControllerResizeError and the status ControllerResizeInfeasible', async (t) => {
-  const at = await refusedBy(t, INFEASIBLE)
-  for (const code of INFEASIBLE) {
-    const name = codeName(code)
-    const claim = await getClaim(t, t.name(`pvc-${code}`))
-    equal(statusWord(claim), 'ControllerResizeInfeasible')
-    equal(conditionsOf(claim), ['Resizing=True', 'ControllerResizeError=True'])
-    const message = `failed to expand pvc with rpc error: code = ${name} desc = why ${code}`
-    equal(claim.status?.conditions?.[1]?.message, message)
-  }
-  const [, mark] = (await at.resizer.gate.settledWrites()).filter(({ name }) => name === t.name('pvc-3'))
-  equal(partOf(mark, 'metadata') ?? {}, aimed(t, await getClaim(t, t.name('pvc-3'))))
-  equal(partOf(mark, 'status', 'allocatedResourceStatuses'), { storage: 'ControllerResizeInfeasible' })
-})
-
-test('an error that is not final sets no condition, and the recorded size stays', async (t) => {
-  await refusedBy(t, NOT_FINAL)
-  for (const code of NOT_FINAL) {
-    const name = codeName(code)
-    const claim = await getClaim(t, t.name(`pvc-${code}`))
-    equal(statusWord(claim), 'ControllerResizeInProgress')
-    equal(conditionsOf(claim), ['Resizing=True'])
-    const events = await eventsOf(t, t.name(`pvc-${code}`))
-    ok(events[1]?.endsWith(`failed: rpc error: code = ${name} desc = why ${code}`), events[1] ?? 'no event')
-  }
-})
+for (const [what, codes, word] of [
+  ['a final error sets ControllerResizeError, and the status stays in progress', FINAL, 'ControllerResizeInProgress'],
+  ['an infeasible error sets ControllerResizeError and its status', INFEASIBLE, 'ControllerResizeInfeasible'],
+  ['an error that is not final sets no condition, and the status stays', NOT_FINAL, 'ControllerResizeInProgress'],
+] as const) {
+  test(what, async (t) => {
+    const at = await refusedBy(t, codes)
+    for (const code of codes) {
+      const pvc = t.name(`pvc-${code}`)
+      const why = `rpc error: code = ${codeName(code)} desc = why ${code}`
+      const claim = await getClaim(t, pvc)
+      equal(statusWord(claim), word)
+      const event = `Warning VolumeResizeFailed ${failedText(t, why).replace(t.name('pv'), t.name(`pv-${code}`))}`
+      equal((await eventsOf(t, pvc))[1], event)
+      equal((await getVolume(t, t.name(`pv-${code}`))).spec?.capacity, { storage: '1Gi' })
+      const failed = codes === NOT_FINAL ? [] : ['ControllerResizeError=True']
+      equal(conditionsOf(claim), ['Resizing=True', ...failed])
+      if (codes === NOT_FINAL) continue
+      const { message, reason, lastProbeTime } = claim.status?.conditions?.[1] ?? {}
+      equal([message, reason, lastProbeTime], [`failed to expand pvc with ${why}`, undefined, null])
+      const [, mark] = (await at.resizer.gate.settledWrites()).filter(({ name }) => name === pvc)
+      equal(mark?.contentType, 'application/strategic-merge-patch+json')
+      equal(partOf(mark, 'metadata') ?? {}, aimed(t, claim))
+      if (codes === INFEASIBLE) equal(partOf(mark, 'status', 'allocatedResourceStatuses'), { storage: word })
+    }
+  })
+}
 
 const TEXTS: readonly (readonly [what: string, pv: (t: TestContext) => object, why: (t: TestContext) => string])[] = [
   [
