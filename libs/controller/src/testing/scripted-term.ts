@@ -42,7 +42,7 @@ export class Term {
   readonly driver = new ScriptedDriver()
   readonly stop = new AbortController()
   readonly cut = new AbortController()
-  /** Every run as `key@time`, in order. */
+  /** Each run of `reconcile` as `key@time`, in order. */
   readonly runs: string[] = []
   readonly failures: { key: string; cause: unknown }[] = []
   readonly ended: Promise<void>
