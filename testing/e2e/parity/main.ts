@@ -29,8 +29,6 @@ const all: readonly NumberedScenario[] = [bindScenarios, provisionScenarios, rec
   .flat()
   .map((scenario, index) => ({ id: `p${String(index + 1).padStart(2, '0')}`, scenario }))
 
-process.exitCode = await main()
-
 async function main(): Promise<number> {
   const wanted = all
     .filter(({ scenario }) => values.long || !scenario.long)
@@ -223,3 +221,5 @@ function union(a: Iterable<string>, b: Iterable<string>): readonly string[] {
 function show(value: string | undefined): string {
   return value ?? '-'
 }
+
+process.exitCode = await main()
