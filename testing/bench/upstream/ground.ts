@@ -4,13 +4,12 @@ import { inParallel } from '@csi-sidecars/base'
 import { type KubeObject, NAMESPACES, type Resource } from '@csi-sidecars/kube-types'
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../e2e/harness/api/control-plane.ts'
-import { grant } from '../../e2e/harness/api/roles.ts'
+import { grant } from '../../e2e/harness/api/user.ts'
 import { type Capabilities, Driver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
 import { apiServer } from '../../e2e/tools/binaries.ts'
-import { mustHold, registryOf } from './copies.ts'
-import { askEtcd, base64 } from './etcd.ts'
-import type { Executables } from './figures.ts'
+import { askEtcd, base64, mustHold, registryOf } from './copies.ts'
+import { type Executables, type Figures, SIDES, type Side } from './figures.ts'
 import { Observer } from './observer.ts'
 import { AUDIT_POLICY, Subject, type SubjectOptions } from './subject.ts'
 
@@ -127,5 +126,38 @@ export class Ground implements AsyncDisposable {
     await Promise.all(this.#subjects.map((subject) => subject.kill()))
     for (const driver of this.#drivers) driver.kill()
     await this.cluster.stop()
+  }
+}
+
+/** The settings and the helpers that each bench scene receives. */
+export interface Bench {
+  readonly rounds: number
+  readonly figures: Figures
+  readonly printLine: (line: string) => void
+  /** Returns the number of objects multiplied by `--scale`, but at least 2. */
+  sized(count: number): number
+  /** Starts an empty API server for the scene. The caller disposes of it. */
+  ground(): Promise<Ground>
+}
+
+export interface BenchScene {
+  /** The name of the scene for `--only`. */
+  readonly name: string
+  readonly title: string
+  /** The facts that a reader needs to interpret the figures. */
+  readonly conditions: string
+  run(bench: Bench): Promise<void>
+}
+
+/** Measures our sidecar and the original in turn. The first side alternates, because the second has a warm machine. */
+export async function interleaved(
+  { rounds, printLine }: Pick<Bench, 'rounds' | 'printLine'>,
+  measure: (side: Side, round: number) => Promise<void>,
+): Promise<void> {
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const side of round % 2 === 1 ? SIDES : SIDES.toReversed()) {
+      printLine(`  round ${round}, ${side === 'ours' ? 'ours' : 'the original'}`)
+      await measure(side, round)
+    }
   }
 }

@@ -5,7 +5,7 @@ import {
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { attachment, claim, csiNode, storageClass, volume } from '../../e2e/harness/api/objects.ts'
+import { attachment, claim, csiNode, referenceTo, storageClass, volume } from '../../e2e/harness/api/objects.ts'
 import { makeCopies, mustHold, type Original } from './copies.ts'
 import type { Ground } from './ground.ts'
 
@@ -94,9 +94,7 @@ export async function bound(ground: Ground, driver: string, { name, pv = {} }: {
     PERSISTENT_VOLUME_CLAIMS,
     claim('default', name, { storageClassName, volumeName: name }),
   )
-  const uid = made.metadata?.uid
-  const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name, uid }
-  await api.create(PERSISTENT_VOLUMES, volume(name, driver, { storageClassName, claimRef, ...pv }))
+  await api.create(PERSISTENT_VOLUMES, volume(name, driver, { storageClassName, claimRef: referenceTo(made), ...pv }))
   const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }
   await api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name, subresource: 'status' }, { status })
 }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import type { App } from '../../e2e/harness/subject.ts'
 import { markdown, type Row, type Side } from './figures.ts'
-import type { BenchScene } from './scene.ts'
+import type { BenchScene } from './ground.ts'
 
 /** The machine and the versions of all executables, for the reader of the results. */
 interface Conditions {

@@ -202,6 +202,15 @@ export class Subject {
   }
 }
 
+export async function stopAll(subjects: readonly Subject[]): Promise<void> {
+  await Promise.all(subjects.map((subject) => subject.stop()))
+}
+
+/** Returns the cost of several processes together. */
+export function totalOf(subjects: readonly Subject[], what: keyof Cost): number {
+  return subjects.reduce((total, subject) => total + subject.cost()[what], 0)
+}
+
 function program({ executable, profiles }: Surroundings): { binary: string; first: readonly string[] } {
   if (profiles === undefined) return { binary: executable, first: [] }
   // The bundle runs with the Node options that its executable has built in.

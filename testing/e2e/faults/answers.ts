@@ -1,6 +1,6 @@
 import { between, pick, type Random } from '@csi-sidecars/disturb'
 import { APPS } from '@csi-sidecars/sidecars'
-import { refusal, retryAfter } from '../harness/api/gate.ts'
+import { raw, refusal, retryAfter } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import type { App } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
@@ -33,12 +33,6 @@ interface AnswerFault {
   readonly once?: boolean
 }
 
-const raw = (code: number, bytes: string, headers?: Record<string, string>): Fault => ({
-  kind: 'raw',
-  code,
-  bytes,
-  ...(headers && { headers }),
-})
 const status = (code: number, reason: string, ends = false): AnswerFault => ({
   what: `${code} ${reason}`,
   fault: () => refusal(code, reason, 'a fault of the test'),

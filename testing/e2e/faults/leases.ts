@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { between } from '@csi-sidecars/disturb'
 import { LEASES, type Lease } from '@csi-sidecars/kube-types'
 import { APPS } from '@csi-sidecars/sidecars'
-import { type Gate, refusal, retryAfter } from '../harness/api/gate.ts'
+import { type Gate, raw, refusal, retryAfter } from '../harness/api/gate.ts'
 import { lease } from '../harness/api/objects.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import type { TestContext } from '../harness/context.ts'
@@ -31,8 +31,6 @@ const LEFT: Readonly<Record<string, Lease['spec']>> = {
 function spec(change: NonNullable<Lease['spec']>): Lease['spec'] {
   return { holderIdentity: 'other', leaseDurationSeconds: 1, renewTime: '2001-01-01T00:00:00.000000Z', ...change }
 }
-
-const raw = (code: number, bytes: string): Fault => ({ kind: 'raw', code, bytes })
 
 /** Faults that are injected into requests for the Lease, by name. */
 const ANSWERS: Readonly<Record<string, () => Fault>> = {

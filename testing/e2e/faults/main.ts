@@ -1,15 +1,13 @@
 // Runs the built executables under injected faults. The seed determines how often a fault occurs, and the order of the
 // cases.
-import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { COUNT, NUMBER, Progress, readArguments } from '@csi-sidecars/command'
 import { seeded } from '@csi-sidecars/disturb'
-import { startEmulated } from '../harness/api/emulated.ts'
-import { grant } from '../harness/api/roles.ts'
 import { run } from '../harness/runner.ts'
 import type { EndToEndTest } from '../harness/test.ts'
-import { copied } from '../tools/copied.ts'
+import { copied } from '../tools/binaries.ts'
+import { openCluster } from '../tools/open-cluster.ts'
 import { answerCases, frameCases } from './answers.ts'
 import type { FaultCase } from './case.ts'
 import { driverCases } from './drivers.ts'
@@ -50,20 +48,14 @@ async function main(seed: number): Promise<number> {
   }
   const executables = copied(root)
   const reports = join(root, '.cache', 'e2e', `faults-${seed}`)
-  mkdirSync(reports, { recursive: true })
-  const cluster = await startEmulated()
-  try {
-    await grant(cluster.api)
-    const common = { checks: [], target: 'emulator', binaries: 'ours', executables, originals: executables } as const
-    const concurrency = Number(values.concurrency)
-    const progress = new Progress(tests.length, process.stdout, systemClock)
-    const { passed, failed } = await run({ ...common, tests, cluster, concurrency, reports, progress })
-    progress.stop()
-    printLine(`${passed} passed, ${failed} failed; repeat with --seed ${seed}`)
-    return failed === 0 && passed > 0 ? 0 : 1
-  } finally {
-    await cluster.stop()
-  }
+  await using lane = await openCluster(root, 'emulator', reports)
+  const common = { checks: [], target: 'emulator', binaries: 'ours', executables, originals: executables } as const
+  const concurrency = Number(values.concurrency)
+  const progress = new Progress(tests.length, process.stdout, systemClock)
+  const { passed, failed } = await run({ ...common, tests, cluster: lane.cluster, concurrency, reports, progress })
+  progress.stop()
+  printLine(`${passed} passed, ${failed} failed; repeat with --seed ${seed}`)
+  return failed === 0 && passed > 0 ? 0 : 1
 }
 
 function testOf({ app, kind, what, run }: FaultCase, seed: number): EndToEndTest {

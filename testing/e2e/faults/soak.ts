@@ -5,16 +5,15 @@ import { join, resolve } from 'node:path'
 import { NUMBER, readArguments } from '@csi-sidecars/command'
 import { between, pick, seeded } from '@csi-sidecars/disturb'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import { startEmulated } from '../harness/api/emulated.ts'
 import { refusal, retryAfter } from '../harness/api/gate.ts'
-import { grant } from '../harness/api/roles.ts'
 import { TestContext } from '../harness/context.ts'
 import { median } from '../harness/median.ts'
 import { anonymousMiB } from '../harness/process/memory.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { type AttacherScene, attach, attached, detachAndWait, scene } from '../tests/attacher/scene.ts'
-import { copied } from '../tools/copied.ts'
+import { copied } from '../tools/binaries.ts'
+import { openCluster } from '../tools/open-cluster.ts'
 
 const { values } = readArguments(
   'npm run soak -- [--hours N] [--seed N]',
@@ -39,8 +38,9 @@ interface Sample {
 
 const root = resolve(import.meta.dirname, '../../..')
 const executables = copied(root)
-const cluster = await startEmulated()
-await grant(cluster.api)
+const reports = join(root, '.cache', 'e2e', 'soak')
+await using lane = await openCluster(root, 'emulator', reports)
+const { cluster } = lane
 const context = new TestContext({
   id: 'soak',
   app: 'attacher',
@@ -54,9 +54,8 @@ const context = new TestContext({
 try {
   process.exitCode = await soak(Number(values.hours) * 3_600_000)
 } finally {
-  context.report(join(root, '.cache', 'e2e', 'soak'), undefined)
+  context.report(reports, undefined)
   await context.close()
-  await cluster.stop()
 }
 
 async function soak(ms: number): Promise<number> {

@@ -2,7 +2,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { between as numberBetween } from '@csi-sidecars/disturb'
 import { APPS } from '@csi-sidecars/sidecars'
-import { selfSigned } from '../harness/api/certificate.ts'
+import { selfSigned } from '../harness/api/cluster.ts'
 import { listen } from '../harness/listen.ts'
 import { type FaultCase, survives } from './case.ts'
 
@@ -19,6 +19,18 @@ const through = (socket: Socket, upstream: number): Socket => {
   socket.on('error', () => far.destroy())
   return far
 }
+/** Forwards the bytes of the sidecar. `meddle` gets each chunk of the answer with its position. */
+const meddlingWithAnswers =
+  (meddle: (socket: Socket, chunk: Buffer, position: number) => void): Meddler =>
+  (socket, upstream) => {
+    const far = through(socket, upstream)
+    socket.pipe(far)
+    let passed = 0
+    far.on('data', (chunk: Buffer) => {
+      meddle(socket, chunk, passed)
+      passed += chunk.length
+    })
+  }
 const stranger = createTlsServer({ ...selfSigned() })
 stranger.on('tlsClientError', () => undefined)
 
@@ -30,40 +42,22 @@ const MEDDLERS: Readonly<Record<string, Meddler>> = {
   'answers with an alert': answer(Buffer.from('15030300020228', 'hex')),
   'answers with a record that is too long': answer(Buffer.from('160303ffff', 'hex')),
   'shows another certificate': (socket) => stranger.emit('connection', socket),
-  'cuts in the handshake': (socket, upstream) => {
-    const far = through(socket, upstream)
-    socket.pipe(far)
-    far.once('data', (chunk: Buffer) => socket.end(chunk.subarray(0, 40)))
-  },
-  'cuts after some bytes': (socket, upstream) => {
-    const far = through(socket, upstream)
-    socket.pipe(far)
-    let passed = 0
-    far.on('data', (chunk: Buffer) => {
-      passed += chunk.length
-      if (passed > 3000) socket.destroy()
-      else socket.write(chunk)
-    })
-  },
-  'changes a byte': (socket, upstream) => {
-    const far = through(socket, upstream)
-    socket.pipe(far)
-    let passed = 0
-    far.on('data', (chunk: Buffer) => {
-      const at = 2500 - passed
-      passed += chunk.length
-      if (at >= 0 && at < chunk.length) chunk.writeUInt8(chunk.readUInt8(at) ^ 1, at)
-      socket.write(chunk)
-    })
-  },
-  'gives a byte at a time': (socket, upstream) => {
-    const far = through(socket, upstream)
-    socket.pipe(far)
-    far.on('data', (chunk: Buffer) => {
-      for (const byte of chunk.subarray(0, 200)) socket.write(Buffer.of(byte))
-      socket.write(chunk.subarray(200))
-    })
-  },
+  'cuts in the handshake': meddlingWithAnswers((socket, chunk, position) => {
+    if (position === 0) socket.end(chunk.subarray(0, 40))
+  }),
+  'cuts after some bytes': meddlingWithAnswers((socket, chunk, position) => {
+    if (position + chunk.length > 3000) socket.destroy()
+    else socket.write(chunk)
+  }),
+  'changes a byte': meddlingWithAnswers((socket, chunk, position) => {
+    const at = 2500 - position
+    if (at >= 0 && at < chunk.length) chunk.writeUInt8(chunk.readUInt8(at) ^ 1, at)
+    socket.write(chunk)
+  }),
+  'gives a byte at a time': meddlingWithAnswers((socket, chunk) => {
+    for (const byte of chunk.subarray(0, 200)) socket.write(Buffer.of(byte))
+    socket.write(chunk.subarray(200))
+  }),
 }
 
 export const tlsCases: readonly FaultCase[] = APPS.flatMap((app) =>

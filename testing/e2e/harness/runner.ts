@@ -4,11 +4,10 @@ import { inParallel } from '@csi-sidecars/base'
 import type { Progress } from '@csi-sidecars/command'
 import type { Cluster } from './api/cluster.ts'
 import { errorText, TestContext } from './context.ts'
-import { LONG } from './long.ts'
 import { temporaryFolder } from './process/processes.ts'
-import { NotInThisRelease } from './release.ts'
 import type { App, Binaries, Executables, Target } from './subject.ts'
-import type { Check, EndToEndTest, Ground } from './test.ts'
+import { type Check, type EndToEndTest, type Ground, LONG } from './test.ts'
+import { NotInThisRelease } from './test-objects.ts'
 
 export interface RunOptions {
   readonly tests: readonly EndToEndTest[]

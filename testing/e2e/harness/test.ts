@@ -1,7 +1,12 @@
 import type { Cluster } from './api/cluster.ts'
 import type { TestContext } from './context.ts'
-import { LONG } from './long.ts'
 import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
+
+/**
+ * True if the long tests also run: tests that take minutes, need a tool that takes minutes to build, look for random
+ * failures, or measure. The check of a pull request omits them.
+ */
+export const LONG = process.env['E2E_LONG'] === 'true'
 
 export interface TestOptions {
   /** Runs only against these binaries (`ours` includes the combined process). A comment at the test gives the reason. */

@@ -3,13 +3,14 @@
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/command'
+import { pause } from '../harness/waiting.ts'
 import { controlPlaneBinaries } from '../tools/binaries.ts'
-import { type NumberedScenario, play, type Verdict } from './play.ts'
+import type { Scenario, ScenarioSide } from './scenario.ts'
 import { attachScenarios } from './scenarios/attach.ts'
 import { bindScenarios } from './scenarios/bind.ts'
-import { provisionScenarios } from './scenarios/provision.ts'
-import { reclaimScenarios } from './scenarios/reclaim.ts'
-import { startSide } from './side.ts'
+import { provisionScenarios, reclaimScenarios } from './scenarios/provision.ts'
+import { RESYNC_MS, type Side, startSide } from './side.ts'
+import { type View, viewOf } from './view.ts'
 
 const { values } = readArguments('npm run parity -- [--grep TEXT] [--kubernetes 1.37] [--long] [--list]', {
   options: {
@@ -27,8 +28,6 @@ const printLine = (line: string): void => {
 const all: readonly NumberedScenario[] = [bindScenarios, provisionScenarios, reclaimScenarios, attachScenarios]
   .flat()
   .map((scenario, index) => ({ id: `p${String(index + 1).padStart(2, '0')}`, scenario }))
-
-process.exitCode = await main()
 
 async function main(): Promise<number> {
   const wanted = all
@@ -81,3 +80,146 @@ function print({ scenario, lines }: Verdict): void {
   printLine(`${lines.length === 0 ? 'equal ' : 'DIFFER'}  ${scenario.name}`)
   for (const line of lines) printLine(`          ${line}`)
 }
+
+/** The time without changes after which a step has settled. Each PersistentVolume controller resynchronises in it. */
+const QUIET_MS = RESYNC_MS + 1500
+const LOOK_MS = 300
+const TIME_LIMIT_MS = 60_000
+
+/** The result of a scenario: the differences between the two sides, and the failed actions. */
+export interface Verdict {
+  readonly scenario: Scenario
+  /** One line per difference or failed action. Empty if both sides are equal after each step. */
+  readonly lines: readonly string[]
+}
+
+interface Running {
+  readonly id: string
+  readonly scenario: Scenario
+  readonly scenes: ReadonlyMap<Side, ScenarioSide>
+  readonly lines: string[]
+  /** The number of compared objects and events. */
+  compared: number
+}
+
+export interface NumberedScenario {
+  readonly id: string
+  readonly scenario: Scenario
+}
+
+/**
+ * Runs scenarios in parallel on both sides, step by step. After each step it waits until the objects settle, and
+ * compares them.
+ */
+export async function play(
+  some: readonly NumberedScenario[],
+  sides: readonly [Side, Side],
+): Promise<readonly Verdict[]> {
+  const running = await Promise.all(some.map((each) => begin(each, sides)))
+  const most = Math.max(0, ...some.map(({ scenario }) => scenario.steps.length))
+  for (let at = 0; at < most; at += 1) {
+    const active = running.filter(({ scenario }) => at < scenario.steps.length)
+    await Promise.all(active.flatMap((each) => sides.map((side) => act(each, side, at))))
+    const views = await settle(active, sides, at)
+    for (const each of active) note(each, at, views)
+  }
+  return running.map(({ scenario, lines, compared }) => ({
+    scenario,
+    lines: compared === 0 ? [...lines, 'there was nothing to compare'] : lines,
+  }))
+}
+
+async function begin({ id, scenario }: NumberedScenario, sides: readonly Side[]): Promise<Running> {
+  const scenes = await Promise.all(
+    sides.map(async (side): Promise<[Side, ScenarioSide]> => [side, await side.sceneOf(id)]),
+  )
+  return { id, scenario, scenes: new Map(scenes), lines: [], compared: 0 }
+}
+
+/** Runs the actions of a step in order. A refused action becomes a line of the report, for either side. */
+async function act({ scenario, scenes, lines }: Running, side: Side, at: number): Promise<void> {
+  const scene = scenes.get(side)
+  if (scene === undefined) return
+  for (const action of scenario.steps[at]?.actions ?? []) {
+    try {
+      await action(scene)
+    } catch (error) {
+      lines.push(`step ${at + 1}, ${side.name}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+}
+
+type Views = ReadonlyMap<string, readonly [real: View, ours: View]>
+
+/** Waits until neither side has changed for a while and every expected condition holds. */
+async function settle(active: readonly Running[], sides: readonly [Side, Side], at: number): Promise<Views> {
+  const limits = active.map(({ scenario }) => scenario.steps[at]?.timeLimitMs ?? TIME_LIMIT_MS)
+  const end = performance.now() + Math.max(...limits)
+  let last = ''
+  let since = performance.now()
+  for (;;) {
+    const views = await viewsOf(active, sides)
+    const now = performance.now()
+    const text = JSON.stringify([...views.values()].flat().map(({ objects, events }) => [plain(objects), [...events]]))
+    if (text !== last) since = now
+    last = text
+    const waits = active.some(({ id, scenario }) => !isThere(views.get(id), scenario, at))
+    if ((now - since > QUIET_MS && !waits) || now > end) return views
+    await pause(LOOK_MS)
+  }
+}
+
+function plain(objects: View['objects']): unknown {
+  return [...objects].map(([name, fields]) => [name, [...fields]])
+}
+
+async function viewsOf(active: readonly Running[], [real, ours]: readonly [Side, Side]): Promise<Views> {
+  const [there, here] = await Promise.all([real.objects(), ours.objects()])
+  return new Map(active.map(({ id }) => [id, [viewOf(id, there), viewOf(id, here)] as const]))
+}
+
+function isThere(views: readonly [View, View] | undefined, { steps }: Scenario, at: number): boolean {
+  const until = steps[at]?.until
+  return until === undefined || views?.every(until) === true
+}
+
+function note(running: Running, at: number, views: Views): void {
+  const { id, scenario, lines } = running
+  const [real, ours] = views.get(id) ?? []
+  if (real === undefined || ours === undefined) return
+  running.compared += real.objects.size + real.events.size
+  for (const line of differences(real, ours)) lines.push(`step ${at + 1}, ${line}`)
+  const until = scenario.steps[at]?.until
+  if (until?.(real) === false) lines.push(`step ${at + 1}, real: what was waited for did not come`)
+  if (until?.(ours) === false) lines.push(`step ${at + 1}, ours: what was waited for did not come`)
+}
+
+/** Returns the differences of one scenario, one line per field with both values. */
+function differences(real: View, ours: View): readonly string[] {
+  const lines: string[] = []
+  for (const name of union(real.objects.keys(), ours.objects.keys())) {
+    const there = real.objects.get(name)
+    const here = ours.objects.get(name)
+    if (there === undefined || here === undefined) {
+      lines.push(`${name}: ${there === undefined ? 'only ours has it' : 'only the real one has it'}`)
+      continue
+    }
+    for (const field of union(there.keys(), here.keys())) {
+      const [expected, actual] = [there.get(field), here.get(field)]
+      if (expected !== actual) lines.push(`${name}, ${field}: real ${show(expected)}, ours ${show(actual)}`)
+    }
+  }
+  for (const event of real.events.difference(ours.events)) lines.push(`event, only real: ${event}`)
+  for (const event of ours.events.difference(real.events)) lines.push(`event, only ours: ${event}`)
+  return lines
+}
+
+function union(a: Iterable<string>, b: Iterable<string>): readonly string[] {
+  return [...new Set([...a, ...b])].sort()
+}
+
+function show(value: string | undefined): string {
+  return value ?? '-'
+}
+
+process.exitCode = await main()

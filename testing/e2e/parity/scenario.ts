@@ -49,9 +49,20 @@ export interface Scenario {
   readonly long?: boolean
 }
 
+export type Steps = readonly (readonly Action[] | Step)[]
+
 /** Builds a scenario from its name and the actions of its steps. */
-export function scenario(name: string, ...steps: readonly (readonly Action[] | Step)[]): Scenario {
+export function scenario(name: string, ...steps: Steps): Scenario {
   return { name, steps: steps.map((step) => ('actions' in step ? step : { actions: step })) }
+}
+
+/** Builds a scenario that starts with the claim `data`, bound to the volume `pv` with these options. */
+export function boundTo(options: VolumeOptions, name: string, ...steps: Steps): Scenario {
+  return scenario(name, [volume('pv', options), claim('data')], ...steps)
+}
+
+export function bound(name: string, ...steps: Steps): Scenario {
+  return boundTo({}, name, ...steps)
 }
 
 /** Returns a condition that holds when no object of a kind exists. */

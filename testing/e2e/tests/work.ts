@@ -21,6 +21,17 @@ export const WATCHED: Readonly<Record<Subject, readonly string[]>> = {
   both: [...OF_ATTACHER, 'persistentvolumes', 'persistentvolumeclaims'],
 }
 
+/** Flags for short back-offs. */
+export const QUICK = ['--retry-interval-start=200ms', '--retry-interval-max=1s']
+/** Flags for Leases of a few seconds and for short back-offs. */
+export const ELECTION = [
+  '--leader-election',
+  '--leader-election-lease-duration=6s',
+  '--leader-election-renew-deadline=4s',
+  '--leader-election-retry-period=1s',
+  ...QUICK,
+]
+
 export interface WorkScene {
   readonly driver: Driver
   readonly sidecar: RunningSidecar

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { basename, delimiter, join } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { temporaryFolder } from '../harness/process/processes.ts'
 import { type App, type Binaries, bySubject, type Executables, SUBJECTS } from '../harness/subject.ts'
 
 /** Builds the real control plane and the originals once, from the Go modules of testing/e2e, into an ignored folder. */
@@ -63,70 +64,40 @@ function controlPlane(): Readonly<Record<string, Build>> {
   }
 }
 
-const ORIGINALS: Readonly<Record<string, Build>> = Object.fromEntries(
-  SUBJECTS.map(({ app, value }) => {
-    const ldflags = `-X main.version=${value.replaces.split(' ')[1]}`
-    return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
-  }),
-)
+const SNAPSHOTTER = { module: 'originals/snapshotter', ldflags: '-X main.version=v8.7.0' }
+const EXTERNAL_SNAPSHOTTER = 'github.com/kubernetes-csi/external-snapshotter/v8/cmd'
 
-/**
- * Originals whose libraries conflict with the libraries of the attacher and the resizer. Each release has a module
- * folder.
- */
-const OTHER_ORIGINALS: Readonly<Record<string, Build>> = {
+/** The programs that do not depend on the version of Kubernetes. */
+const OTHERS: Readonly<Record<string, Build>> = {
+  ...Object.fromEntries(
+    SUBJECTS.map(({ app, value }) => {
+      const ldflags = `-X main.version=${value.replaces.split(' ')[1]}`
+      return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
+    }),
+  ),
+  // Originals whose libraries conflict with those of the attacher and the resizer. Each release has a module folder.
   'csi-provisioner': {
     module: 'originals/provisioner',
     package: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
     ldflags: '-X main.version=v6.4.0',
   },
-  'csi-snapshotter': {
-    module: 'originals/snapshotter',
-    package: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter',
-    ldflags: '-X main.version=v8.7.0',
-  },
-  'snapshot-controller': {
-    module: 'originals/snapshotter',
-    package: 'github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller',
-    ldflags: '-X main.version=v8.7.0',
-  },
-}
-
-/** The module requires livenessprobe by commit, because its tags are no Go versions. Its libraries conflict too. */
-const LIVENESSPROBE: Readonly<Record<string, Build>> = {
+  'csi-snapshotter': { ...SNAPSHOTTER, package: `${EXTERNAL_SNAPSHOTTER}/csi-snapshotter` },
+  'snapshot-controller': { ...SNAPSHOTTER, package: `${EXTERNAL_SNAPSHOTTER}/snapshot-controller` },
+  // The module requires livenessprobe by commit, because its tags are no Go versions. Its libraries conflict too.
   livenessprobe: {
     module: 'livenessprobe',
     package: 'github.com/kubernetes-csi/livenessprobe/cmd/livenessprobe',
     ldflags: '',
   },
-}
-
-const SANITY: Readonly<Record<string, Build>> = {
   'csi-sanity': { module: 'sanity', package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity', ldflags: '' },
-}
-
-const COLLECTOR: Readonly<Record<string, Build>> = {
   'otel-collector': { module: 'collector', package: '.', ldflags: '-s -w' },
-}
-
-/** Public CSI drivers that are Go modules. Each has a module folder, because their libraries conflict. */
-const MOCK_DRIVERS: Readonly<Record<string, Build>> = {
+  // Public CSI drivers that are Go modules. Each has a module folder, because their libraries conflict.
   'mock-csi-test': {
     module: 'public-drivers/csi-test',
     package: 'github.com/kubernetes-csi/csi-test/v4/cmd/mock-driver',
     ldflags: '-s -w',
   },
   'mock-gocsi': { module: 'public-drivers/gocsi', package: 'github.com/dell/gocsi/mock', ldflags: '-s -w' },
-}
-
-/** The programs that do not depend on the version of Kubernetes. `OTHER_ORIGINALS` override `ORIGINALS`. */
-const OTHERS: Readonly<Record<string, Build>> = {
-  ...ORIGINALS,
-  ...OTHER_ORIGINALS,
-  ...LIVENESSPROBE,
-  ...SANITY,
-  ...COLLECTOR,
-  ...MOCK_DRIVERS,
 }
 
 const REMEDY =
@@ -173,9 +144,7 @@ export function controlPlaneBinaries(root: string): { folder: string } | { remed
   }
   if (kubernetes() === undefined) {
     const known = Object.keys(KUBERNETES).join(', ')
-    return {
-      remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known`,
-    }
+    return { remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known` }
   }
   const folder = controlPlaneFolder(root)
   const missing = Object.keys(controlPlane()).filter((name) => !existsSync(join(folder, name)))
@@ -204,4 +173,17 @@ export function build(root: string, name: string): string {
     stdio: 'inherit',
   })
   return file
+}
+
+/** Returns copies of the built executables, so that a concurrent build does not disturb the run. */
+export function copied(root: string, binaries: Binaries = 'ours'): Executables {
+  const folder = temporaryFolder('executables')
+  const built = executablesOf(root, binaries)
+  const copy = (from: string): string => {
+    if (!existsSync(from)) throw new Error(`${from} is missing: npm run build`)
+    const to = join(folder, basename(from))
+    copyFileSync(from, to)
+    return to
+  }
+  return { ...bySubject((app) => copy(built[app])), both: copy(built.both) }
 }

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import type { Cluster } from '../harness/api/cluster.ts'
 import { startControlPlane } from '../harness/api/control-plane.ts'
 import { startEmulated } from '../harness/api/emulated.ts'
-import { grant } from '../harness/api/roles.ts'
+import { grant } from '../harness/api/user.ts'
 import type { Target } from '../harness/subject.ts'
 import { apiServer, controlPlaneBinaries } from './binaries.ts'
 

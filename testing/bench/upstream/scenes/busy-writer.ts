@@ -1,6 +1,6 @@
 /** Writes objects into etcd at a steady rate. As a separate process it does not delay the measuring process. */
 import process from 'node:process'
-import { type Put, putAll } from '../etcd.ts'
+import { type Put, putAll } from '../copies.ts'
 
 /** The message of the parent process: the objects to write to etcd in a loop, and the rate. */
 export interface Beats {

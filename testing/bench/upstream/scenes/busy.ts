@@ -1,14 +1,13 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { pause } from '../../../e2e/harness/waiting.ts'
-import { Child } from '../../child.ts'
-import { makeCopies, type Original, stored } from '../copies.ts'
-import type { Put } from '../etcd.ts'
-import type { Ground } from '../ground.ts'
+import { makeCopies, type Original, type Put, stored } from '../copies.ts'
+import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import { attached, bound, finalizerOf, growing, moreVolumes, nodeOf, nodes, volumes } from '../objects.ts'
-import { type Bench, type BenchScene, interleaved } from '../scene.ts'
-import type { Subject } from '../subject.ts'
+import { stopAll } from '../subject.ts'
+import { attachTimes, BETWEEN_ATTACHES_MS, percentile } from '../work.ts'
 import { BEAT, type Beats, type Written } from './busy-writer.ts'
-import { attachTimes, BETWEEN_ATTACHES_MS, percentile } from './latency.ts'
 import { type Layout, startLayout } from './loaded.ts'
 
 const OWN = 'busy.example.com'
@@ -54,7 +53,7 @@ export const busy: BenchScene = {
 interface Measured {
   readonly layout: Layout
   readonly round: number
-  readonly writer: Child<Written>
+  readonly writer: Writer
 }
 
 async function measure(bench: Bench, ground: Ground, { layout, round, writer }: Measured): Promise<void> {
@@ -66,10 +65,10 @@ async function measure(bench: Bench, ground: Ground, { layout, round, writer }: 
   await moreVolumes(ground, { count, prefix: name })
   const subjects = await startLayout(ground, layout, { driver: OWN, leaseNamespace: name, args: LIMITS })
   await pause(QUIET_MS)
-  const [before, writtenBefore] = [subjects.map((subject) => subject.cost()), await writtenBy(writer)]
+  const [before, writtenBefore] = [subjects.map((subject) => subject.cost()), await writer.written()]
   const from = performance.now()
   await pause(bench.sized(COUNTED_MS))
-  const [after, writtenAfter] = [subjects.map((subject) => subject.cost()), await writtenBy(writer)]
+  const [after, writtenAfter] = [subjects.map((subject) => subject.cost()), await writer.written()]
   const seconds = (performance.now() - from) / 1000
   // Each sidecar watches two of the three written kinds.
   const seen = ((writtenAfter - writtenBefore) * 2) / KINDS
@@ -95,10 +94,6 @@ async function measure(bench: Bench, ground: Ground, { layout, round, writer }: 
     [`attach beside them, p95 (ms)${suffix}`]: percentile(times, 0.95),
   })
   await stopAll(subjects)
-}
-
-async function stopAll(subjects: readonly Subject[]): Promise<void> {
-  for (const subject of subjects) await subject.stop()
 }
 
 function sum(figures: readonly number[]): number {
@@ -149,13 +144,29 @@ function nameOf(text: string, first: string, index: number): string {
   return text.replaceAll(first, `set-${index}.${first.replace('first.', '')}`)
 }
 
-function startWriter(beats: Beats): Child<Written> {
-  const child = new Child<Written>(new URL('./busy-writer.ts', import.meta.url))
-  child.send(beats)
-  return child
+interface Writer extends AsyncDisposable {
+  /** Returns the number of objects written so far. */
+  written(): Promise<Written>
 }
 
-/** Returns the number of objects that the writer process has written so far. */
-function writtenBy(writer: Child<Written>): Promise<Written> {
-  return writer.next('written?')
+/** Starts the writer process. It ends when this process ends. */
+function startWriter(beats: Beats): Writer {
+  const child = fork(new URL('./busy-writer.ts', import.meta.url))
+  const exited = once(child, 'exit')
+  child.send(beats)
+  return {
+    async written() {
+      const gone = exited.then((): never => {
+        throw new Error(`the writer has ended with ${child.exitCode}`)
+      })
+      const answer = once(child, 'message')
+      child.send('written?')
+      const [written] = (await Promise.race([answer, gone])) as [Written]
+      return written
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.connected) child.disconnect()
+      await exited
+    },
+  }
 }

@@ -1,12 +1,11 @@
 import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { grantTo } from '../../../e2e/harness/api/roles.ts'
+import { grantTo } from '../../../e2e/harness/api/user.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
-import type { Ground } from '../ground.ts'
+import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import { attach, attached, copiesOfFirst, nodeOf, nodes, volumes } from '../objects.ts'
-import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { isWrite, type Subject } from '../subject.ts'
-import { ATTACHED, ATTACHES, attachTimes, BETWEEN_ATTACHES_MS, percentile, volumeOf } from './latency.ts'
+import { ATTACHED, ATTACHES, attachTimes, BETWEEN_ATTACHES_MS, percentile, volumeOf } from '../work.ts'
 
 const HANG_MS = 15_000
 const ATTACH_MS = 100

@@ -1,8 +1,7 @@
 import type { App } from '../../../e2e/harness/subject.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { APPS, SIDES, type Side } from '../figures.ts'
-import type { Ground } from '../ground.ts'
-import { type Bench, type BenchScene, interleaved } from '../scene.ts'
+import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import type { NotedRequest, Subject } from '../subject.ts'
 
 const START_MS = 3000

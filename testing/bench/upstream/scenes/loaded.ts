@@ -11,10 +11,9 @@ import type { App } from '../../../e2e/harness/subject.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies, mustHold } from '../copies.ts'
 import { APPS, type Side } from '../figures.ts'
-import type { Ground } from '../ground.ts'
+import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
-import { type Bench, type BenchScene, interleaved } from '../scene.ts'
-import type { Subject } from '../subject.ts'
+import { type Subject, stopAll, totalOf } from '../subject.ts'
 import { giveWork, workCalls } from '../work.ts'
 
 export const DRIVER = 'loaded.example.com'
@@ -155,9 +154,9 @@ async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memor
       await ground.namespace(leaseNamespace)
       const subjects = await startLayout(ground, layout, { driver, leaseNamespace })
       await pause(settledMs)
-      const sum = subjects.reduce((total, subject) => total + subject.cost().rss, 0)
-      bench.figures.note('both', side, { [`${label}${layout === 'two' ? ', two processes' : ''}`]: sum })
-      for (const subject of subjects) await subject.stop()
+      const rss = totalOf(subjects, 'rss')
+      bench.figures.note('both', side, { [`${label}${layout === 'two' ? ', two processes' : ''}`]: rss })
+      await stopAll(subjects)
     }
   })
 }

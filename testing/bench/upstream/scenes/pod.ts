@@ -10,19 +10,18 @@ import {
   VOLUME_SNAPSHOT_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
 } from '@csi-sidecars/kube-types'
+import { installSnapshotCrds } from '../../../e2e/harness/api/kubectl.ts'
 import { claim } from '../../../e2e/harness/api/objects.ts'
-import { installSnapshotCrds } from '../../../e2e/harness/api/snapshot-crds.ts'
 import { kubeconfigOf } from '../../../e2e/harness/context.ts'
 import type { Call, Driver } from '../../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../../e2e/harness/process/processes.ts'
 import { type App, SUBJECTS } from '../../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
-import type { Ground } from '../ground.ts'
+import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import { attach, classOf, copiesOfFirst, growing, nodeOf, nodes, raise } from '../objects.ts'
 import type { Observer } from '../observer.ts'
-import { type Bench, type BenchScene, interleaved } from '../scene.ts'
-import type { Subject } from '../subject.ts'
+import { type Subject, stopAll, totalOf } from '../subject.ts'
 import { DRIVER, populate } from './loaded.ts'
 
 const QUIET_MS = 10_000
@@ -80,14 +79,6 @@ async function start(
   )
 }
 
-function sum(subjects: readonly Subject[], what: 'rss' | 'anonymous' | 'peak' | 'cpuSeconds'): number {
-  return subjects.reduce((total, subject) => total + subject.cost()[what], 0)
-}
-
-async function stopAll(subjects: readonly Subject[]): Promise<void> {
-  await Promise.all(subjects.map((subject) => subject.stop()))
-}
-
 /** Starts an API server with the CustomResourceDefinitions of snapshots. */
 async function snapshotGround(bench: Bench): Promise<Ground> {
   const ground = await bench.ground()
@@ -126,18 +117,20 @@ async function atRest(bench: Bench): Promise<void> {
     const started = Math.min(...subjects.map(({ sidecar }) => sidecar.started))
     const led = await leading(ground, subjects, leaseNamespace)
     await pause(QUIET_MS)
-    const before = sum(subjects, 'cpuSeconds')
+    const before = totalOf(subjects, 'cpuSeconds')
     const from = Date.now()
     await pause(MINUTE_MS)
     const to = Date.now()
-    const [rss, anonymous, cpu] = (['rss', 'anonymous', 'cpuSeconds'] as const).map((what) => sum(subjects, what))
+    const memory = {
+      'idle: RSS (MiB)': totalOf(subjects, 'rss'),
+      'idle: of it anonymous (MiB)': totalOf(subjects, 'anonymous'),
+      'idle: CPU per minute (s)': totalOf(subjects, 'cpuSeconds') - before,
+    }
     await stopAll(subjects)
     const requests = (await Promise.all(subjects.map((subject) => subject.requests()))).flat()
     bench.figures.note('pod', side, {
       'exec to all Leases (s)': (led - started) / 1000,
-      'idle: RSS (MiB)': rss ?? Number.NaN,
-      'idle: of it anonymous (MiB)': anonymous ?? Number.NaN,
-      'idle: CPU per minute (s)': (cpu ?? Number.NaN) - before,
+      ...memory,
       'idle: requests per minute': requests.filter(({ time }) => time >= from && time < to).length,
       watches: requests.filter(({ verb, time }) => verb === 'watch' && time < from).length,
     })
@@ -161,9 +154,9 @@ async function withManyObjects(bench: Bench): Promise<void> {
     const subjects = await start(ground, side, { driver: await ground.driver(DRIVER), leaseNamespace })
     await pause(SETTLED_MS)
     bench.figures.note('pod', side, {
-      '20,000 objects of each kind: RSS (MiB)': sum(subjects, 'rss'),
-      '20,000 objects of each kind: RSS at its peak (MiB)': sum(subjects, 'peak'),
-      '20,000 objects of each kind: CPU of start and fill (s)': sum(subjects, 'cpuSeconds'),
+      '20,000 objects of each kind: RSS (MiB)': totalOf(subjects, 'rss'),
+      '20,000 objects of each kind: RSS at its peak (MiB)': totalOf(subjects, 'peak'),
+      '20,000 objects of each kind: CPU of start and fill (s)': totalOf(subjects, 'cpuSeconds'),
     })
     await stopAll(subjects)
   })
@@ -227,10 +220,10 @@ async function life(bench: Bench, limits: 'default flags' | 'raised limits'): Pr
     const subjects = await start(ground, side, { driver, leaseNamespace, raised: limits === 'raised limits' })
     await leading(ground, subjects, leaseNamespace)
     const from = Date.now()
-    const cpuBefore = sum(subjects, 'cpuSeconds')
+    const cpuBefore = totalOf(subjects, 'cpuSeconds')
     const times = await phases({ ground, driver: name, prefix: `${side}-${round}`, count, subjects })
-    const cpu = sum(subjects, 'cpuSeconds') - cpuBefore
-    const peak = sum(subjects, 'peak')
+    const cpu = totalOf(subjects, 'cpuSeconds') - cpuBefore
+    const peak = totalOf(subjects, 'peak')
     await stopAll(subjects)
     const requests = (await Promise.all(subjects.map((subject) => subject.requests()))).flat()
     const whole = Object.values(times).reduce((total, seconds) => total + seconds, 0)

@@ -1,8 +1,7 @@
 import type { App } from '../../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import { APPS, type Side } from '../figures.ts'
-import type { Ground } from '../ground.ts'
-import { type Bench, type BenchScene, interleaved } from '../scene.ts'
+import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import type { Subject } from '../subject.ts'
 import { giveWork, prepareWork, warmUp, workCalls } from '../work.ts'
 

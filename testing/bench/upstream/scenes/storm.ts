@@ -8,12 +8,10 @@ import {
 } from '@csi-sidecars/kube-types'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
-import type { Ground } from '../ground.ts'
+import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import { attach, bound, growing, moreBound, moreVolumes, nodeOf, nodes, raise, volumes } from '../objects.ts'
-import { type Bench, type BenchScene, interleaved } from '../scene.ts'
 import { type Cost, isWork, isWrite, type NotedRequest, type Subject } from '../subject.ts'
-import { warmUp, workCalls } from '../work.ts'
-import { percentile, timesToCall } from './latency.ts'
+import { percentile, timesToCall, warmUp, workCalls } from '../work.ts'
 
 /** Flags that raise the limits. The two sidecars name the number of workers differently. */
 const OPENED = {
@@ -51,6 +49,17 @@ export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise
 
 /** The number of waves. The first compiles code and fills the heap; the third shows the lasting cost. */
 export const WAVES = 3
+
+/** Runs a storm of 1,000 objects with these flags, three waves for each side. */
+async function threeWaves(
+  bench: Bench,
+  storm: (bench: Bench, ground: Ground, how: Storm) => Promise<void>,
+  args: readonly string[],
+): Promise<void> {
+  await using ground = await bench.ground()
+  const count = bench.sized(1000)
+  await interleaved(bench, (side, round) => storm(bench, ground, { side, round, count, args, waves: WAVES }))
+}
 
 export interface Wave {
   readonly subject: Subject
@@ -125,13 +134,7 @@ export const attachStorm: BenchScene = {
   conditions:
     `${OPENED.attacher.join(' ')}; a driver that answers at once; ${NODES} nodes. Three waves in one process, each with ` +
     'other volumes: 1,000 attaches and, when all is done, their detaches. The first wave compiles.',
-  async run(bench) {
-    await using ground = await bench.ground()
-    const count = bench.sized(1000)
-    await interleaved(bench, (side, round) =>
-      attaches(bench, ground, { side, round, count, args: OPENED.attacher, waves: WAVES }),
-    )
-  },
+  run: (bench) => threeWaves(bench, attaches, OPENED.attacher),
 }
 
 export const attachStormDefaults: BenchScene = {
@@ -204,13 +207,7 @@ export const resizeStorm: BenchScene = {
   conditions:
     `${OPENED.resizer.join(' ')}; a driver that answers at once and needs nothing of the node. Three waves in one ` +
     'process, each of 1,000 other claims. The first wave compiles.',
-  async run(bench) {
-    await using ground = await bench.ground()
-    const count = bench.sized(1000)
-    await interleaved(bench, (side, round) =>
-      resizes(bench, ground, { side, round, count, args: OPENED.resizer, waves: WAVES }),
-    )
-  },
+  run: (bench) => threeWaves(bench, resizes, OPENED.resizer),
 }
 
 export const resizeStormDefaults: BenchScene = {

@@ -1,8 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { APPS } from '@csi-sidecars/sidecars'
 import { SUBJECTS, type Subject } from '../subject.ts'
 import type { Api } from './api.ts'
-import type { Certificate } from './certificate.ts'
 
 /** The group of a user. RBAC grants rights to groups, so that each test has a separate user and audit trail. */
 export type Role = Subject | 'pod' | 'none'
@@ -72,4 +72,26 @@ export class Users {
     if (user === undefined) throw new Error(`no ${role} user is left`)
     return user
   }
+}
+
+export interface Certificate {
+  readonly cert: string
+  readonly key: string
+}
+
+/** Creates a self-signed certificate for 127.0.0.1. */
+export function selfSigned(): Certificate {
+  const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+  const names = ['-subj', '/CN=e2e', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost']
+  const text = execFileSync('openssl', [...args, ...names, '-keyout', '-'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  return { cert: block(text, 'CERTIFICATE'), key: block(text, 'PRIVATE KEY') }
+}
+
+function block(text: string, what: string): string {
+  const found = new RegExp(`-----BEGIN ${what}-----[^]*-----END ${what}-----\\n`).exec(text)?.[0]
+  if (found === undefined) throw new Error(`openssl wrote no ${what}`)
+  return found
 }

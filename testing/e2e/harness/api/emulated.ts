@@ -1,7 +1,6 @@
 import { startApiServer } from '@csi-sidecars/emulator'
 import { Api } from './api.ts'
-import { selfSigned } from './certificate.ts'
-import { type Cluster, Users } from './cluster.ts'
+import { type Cluster, selfSigned, Users } from './cluster.ts'
 
 /** The minor version of Kubernetes that the emulator reports. */
 const MINOR = 36

@@ -288,6 +288,11 @@ export async function openGate(
   return gate
 }
 
+/** Returns an answer with these bytes as its body. */
+export function raw(code: number, bytes: string, headers?: Record<string, string>): Fault {
+  return { kind: 'raw', code, bytes, ...(headers && { headers }) }
+}
+
 /** Returns an error answer with a Status object, as the API server sends it. */
 export function refusal(code: number, reason: string, message: string): AnswerFault {
   const body = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
@@ -14,4 +14,17 @@ export async function kubectl(kubeconfig: string, ...args: readonly string[]): P
     ...args,
   ])
   return stdout
+}
+
+/** The Go module with the CRDs of external-snapshotter. */
+const CLIENT = 'github.com/kubernetes-csi/external-snapshotter/client/v8@v8.6.0'
+
+/** Installs the CRDs of snapshots on a real API server, and waits until they are established. */
+export async function installSnapshotCrds(kubeconfig: string): Promise<void> {
+  const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', CLIENT])
+  const { Dir } = JSON.parse(stdout) as { readonly Dir: string }
+  const folder = join(Dir, 'config', 'crd')
+  const files = globSync('*.storage.k8s.io_*.yaml', { cwd: folder }).flatMap((file) => ['-f', join(folder, file)])
+  await kubectl(kubeconfig, 'apply', '--server-side', ...files)
+  await kubectl(kubeconfig, 'wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all')
 }

@@ -94,6 +94,11 @@ export function claim(
   }
 }
 
+/** Returns the reference by which a volume is bound to a claim. */
+export function referenceTo({ metadata: { namespace, name, uid } = {} }: PersistentVolumeClaim): object {
+  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid }
+}
+
 export function attributesClass(
   name: string,
   driverName: string,

@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   ControllerService,
+  type Field,
   GroupControllerService,
   GroupControllerServiceCapability_RPC_Type as GroupRpc,
   IdentityService,
@@ -16,10 +19,11 @@ import {
   ServerCredentials,
   type ServerUnaryCall,
   type sendUnaryData,
+  status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
+import { start, stop } from '../process/processes.ts'
 import { pause } from '../waiting.ts'
-import { type Plain, plain } from './plain.ts'
 
 /** One call that the driver received. Times are wall times in milliseconds. */
 export interface Call {
@@ -90,6 +94,12 @@ export function requiredBytes(request: Plain): bigint {
 }
 
 const SERVICES = [IdentityService, ControllerService, NodeService, GroupControllerService]
+
+/** Returns the name of a gRPC error as gRPC for Go writes it: `ResourceExhausted` for 8. */
+export function codeName(code: number): string {
+  if (code === status.CANCELLED) return 'Canceled'
+  return (status[code] ?? '').toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
 
 /** A CSI driver for tests. It answers calls as a test scripts them, and records all calls. */
 export class Driver {
@@ -274,4 +284,72 @@ function detailsOf({
   const status = Buffer.concat([Buffer.from([0x08, code]), field(2, Buffer.from(message)), field(3, any)])
   metadata.set('grpc-status-details-bin', status)
   return metadata
+}
+
+/** A protobuf message as JSON: set fields only, proto names, enum values by name, 64-bit numbers as text. */
+export type Plain = Readonly<Record<string, unknown>>
+
+export function plain(message: unknown, shape: Shape): Plain {
+  const out: Record<string, unknown> = {}
+  for (const field of shape) {
+    const value = plainField(field, propertyOf(message, field))
+    if (value !== undefined) out[field.name] = value
+  }
+  return out
+}
+
+function propertyOf(message: unknown, { property, oneof }: Field): unknown {
+  const held = oneof === undefined ? message : valueAt(message, oneof)
+  if (oneof === undefined) return valueAt(held, property)
+  return valueAt(held, '$case') === property ? valueAt(held, 'value') : undefined
+}
+
+function valueAt(object: unknown, key: string): unknown {
+  return typeof object === 'object' && object !== null
+    ? Object.entries(object).find(([name]) => name === key)?.[1]
+    : undefined
+}
+
+function plainField(field: Field, value: unknown): unknown {
+  if (value === undefined || value === null) return undefined
+  if (field.many === 'map') return Object.keys(value).length === 0 ? undefined : { ...(value as object) }
+  if (field.many === 'list') {
+    return Array.isArray(value) && value.length > 0 ? value.map((item) => plainValue(field, item)) : undefined
+  }
+  const one = plainValue(field, value)
+  const unset = field.type.kind === 'scalar' && (one === '' || one === 0 || one === false || one === '0')
+  return unset ? undefined : one
+}
+
+function plainValue({ type }: Field, value: unknown): unknown {
+  switch (type.kind) {
+    case 'message':
+      return plain(value, type.shape())
+    case 'enum':
+      return Object.entries(type.values).find(([, number]) => number === value)?.[0] ?? value
+    case 'scalar':
+    case 'wrapper':
+    case 'timestamp':
+      return typeof value === 'bigint' ? String(value) : value
+  }
+}
+
+/** A CSI driver in a child process, which signals can stop and continue. */
+export interface DriverProcess extends AsyncDisposable {
+  signal(signal: NodeJS.Signals): void
+}
+
+/** Starts a driver process, and resolves when it listens on its socket. */
+export async function driverProcess(socket: string, name: string): Promise<DriverProcess> {
+  const child = start(process.execPath, [fileURLToPath(import.meta.url), socket, name], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (child.stdout !== null) await once(child.stdout, 'data')
+  return { signal: (signal) => void child.kill(signal), [Symbol.asyncDispose]: () => stop(child) }
+}
+
+if (import.meta.main) {
+  const [socket = '', name = ''] = process.argv.slice(2)
+  await new Driver({ socket, name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] }).start()
+  process.stdout.write('listening\n')
 }

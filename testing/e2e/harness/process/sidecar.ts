@@ -1,3 +1,4 @@
+import { AssertionError } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
 import { eventually, type WaitOptions } from '../waiting.ts'
 import { type Exit, exitOf, start, textOf } from './processes.ts'
@@ -149,4 +150,17 @@ export function parseMetrics(text: string): Metrics {
 function parseLabels(text: string): Record<string, string> {
   const pairs = text.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)
   return Object.fromEntries([...pairs].map(([, key = '', value = '']) => [key, value.replace(/\\(.)/g, '$1')]))
+}
+
+/** Asserts that the line exists and contains each of these texts. */
+export function assertContains(line: string | undefined, ...texts: readonly string[]): void {
+  const missing = texts.find((text) => line?.includes(text) !== true)
+  if (missing === undefined) return
+  throw new AssertionError({ message: `the line does not contain the expected text`, actual: line, expected: missing })
+}
+
+/** Returns the last log line of a process: severity, message and pairs, without time and source location. */
+export function lastLogLine({ lines }: { readonly lines: readonly string[] }): string {
+  const line = lines.at(-1) ?? ''
+  return `${line.slice(0, 1)} ${line.slice(line.indexOf(']') + 2)}`
 }

@@ -1,6 +1,5 @@
 import { CSI_DRIVERS, NODES, PODS } from '@csi-sidecars/kube-types'
 import {
-  type Action,
   attachmentsDeleted,
   changed,
   claim,
@@ -16,7 +15,7 @@ import {
   readiness,
   reported,
   type Scenario,
-  type Step,
+  type Steps,
   scenario,
   type VolumeOptions,
   volume,
@@ -25,11 +24,13 @@ import {
 const OUT_OF_SERVICE = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }
 const app = (what = 'app', on = 'n1') => pod(what, { node: on, claims: ['data'] })
 
-/** Builds a scenario that starts with two nodes and a bound claim. */
-function attach(name: string, options: VolumeOptions, ...steps: readonly (readonly Action[] | Step)[]): Scenario {
+/** Builds a scenario that starts with two nodes and a claim that is bound to a volume with these options. */
+function attachOf(options: VolumeOptions, name: string, ...steps: Steps): Scenario {
   const modes = options.modes === undefined ? {} : { modes: options.modes }
   return scenario(`attach: ${name}`, [node('n1'), node('n2'), volume('pv', options), claim('data', modes)], ...steps)
 }
+
+const attach = (name: string, ...steps: Steps): Scenario => attachOf({}, name, ...steps)
 
 /** The time limit of slow conditions. The real controller resynchronises every 3 minutes; attaches time out after 2. */
 const MINUTES = 240_000
@@ -40,71 +41,55 @@ function long(one: Scenario): Scenario {
 
 /** Scenarios for the attach/detach controller: pods, nodes and attachments. */
 export const attachScenarios: readonly Scenario[] = [
-  attach('a pod is created and deleted', {}, [app()], [deleted(PODS, 'app')]),
+  attach('a pod is created and deleted', [app()], [deleted(PODS, 'app')]),
   attach(
     'detached only when the kubelet is through',
-    {},
     [app()],
     [inUse('n1', 'pv')],
     [deleted(PODS, 'app')],
     [inUse('n1')],
   ),
   scenario('attach: the pod comes before its volume is bound', [node('n1'), volume('pv')], [app()], [claim('data')]),
-  attach(
-    'two pods on a node share it',
-    {},
-    [app()],
-    [app('second')],
-    [deleted(PODS, 'app')],
-    [deleted(PODS, 'second')],
-  ),
-  attach(
-    'another node has it',
-    {},
-    [app(), inUse('n1', 'pv')],
-    [app('second', 'n2')],
-    [deleted(PODS, 'app'), inUse('n1')],
-  ),
-  attach('the pod has moved', {}, [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
+  attach('two pods on a node share it', [app()], [app('second')], [deleted(PODS, 'app')], [deleted(PODS, 'second')]),
+  attach('another node has it', [app(), inUse('n1', 'pv')], [app('second', 'n2')], [deleted(PODS, 'app'), inUse('n1')]),
+  attach('the pod has moved', [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
   attach(
     'the pod has moved, the old node still uses it',
-    {},
     [app(), inUse('n1', 'pv')],
     [deleted(PODS, 'app'), app('second', 'n2')],
     [inUse('n1')],
   ),
-  attach('many nodes may have it', { modes: ['ReadWriteMany'] }, [app(), app('second', 'n2')], [deleted(PODS, 'app')]),
-  attach('the driver refuses', { handle: 'refused' }, [app()]),
-  attach('an attach that does not end', { handle: 'slow' }, [app()]),
-  long(
-    attach(
-      'an attach that has not ended after two minutes',
-      { handle: 'slow' },
-      {
-        actions: [app()],
-        until: ({ events }) => [...events].some((text) => text.includes('timed out waiting for external-attacher')),
-        timeLimitMs: MINUTES,
-      },
-    ),
+  attachOf(
+    { modes: ['ReadWriteMany'] },
+    'many nodes may have it',
+    [app(), app('second', 'n2')],
+    [deleted(PODS, 'app')],
   ),
-  attach('the driver refuses, and the pod is deleted', { handle: 'refused' }, [app()], {
+  attachOf({ handle: 'refused' }, 'the driver refuses', [app()]),
+  attachOf({ handle: 'slow' }, 'an attach that does not end', [app()]),
+  long(
+    attachOf({ handle: 'slow' }, 'an attach that has not ended after two minutes', {
+      actions: [app()],
+      until: ({ events }) => [...events].some((text) => text.includes('timed out waiting for external-attacher')),
+      timeLimitMs: MINUTES,
+    }),
+  ),
+  attachOf({ handle: 'refused' }, 'the driver refuses, and the pod is deleted', [app()], {
     // The controller treats a volume that was never attached as mounted until the kubelet reports.
     actions: [deleted(PODS, 'app'), changed(NODES, 'n1', { metadata: { annotations: { heard: 'yes' } } })],
     until: gone('VolumeAttachment'),
   }),
-  attach('a detach that does not end', { handle: 'stuck' }, [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
-  attach('a pod that has succeeded', {}, [app()], [phase('app', 'Succeeded', ENDED)]),
-  attach('a pod that has failed', {}, [app()], [phase('app', 'Failed', ENDED)]),
+  attachOf({ handle: 'stuck' }, 'a detach that does not end', [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
+  attach('a pod that has succeeded', [app()], [phase('app', 'Succeeded', ENDED)]),
+  attach('a pod that has failed', [app()], [phase('app', 'Failed', ENDED)]),
   attach(
     'a pod that is being deleted and runs on',
-    {},
     [pod('app', { node: 'n1', claims: ['data'], held: true }), phase('app', 'Running', RUNNING)],
     [deleted(PODS, 'app')],
     [phase('app', 'Running', ENDED)],
   ),
   attach(
     'a node that keeps the volumes of pods that have ended',
-    {},
     [
       changed(NODES, 'n1', {
         metadata: { annotations: { 'volumes.kubernetes.io/keep-terminated-pod-volumes': 'true' } },
@@ -113,34 +98,30 @@ export const attachScenarios: readonly Scenario[] = [
     ],
     [phase('app', 'Succeeded', ENDED)],
   ),
-  attach('a pod that is not scheduled', {}, [pod('app', { claims: ['data'] })]),
+  attach('a pod that is not scheduled', [pod('app', { claims: ['data'] })]),
   attach(
     'the node is out of service',
-    {},
     [app(), inUse('n1', 'pv')],
     [reported(NODES, 'n1', readiness(false)), deleted(PODS, 'app')],
     [changed(NODES, 'n1', { spec: { taints: [OUT_OF_SERVICE] } })],
   ),
   attach(
     'the node is out of service, the pod is still there',
-    {},
     [app(), inUse('n1', 'pv')],
     [changed(NODES, 'n1', { spec: { taints: [OUT_OF_SERVICE] } })],
   ),
   attach(
     'the node does not answer and says that it uses it',
-    {},
     [app(), inUse('n1', 'pv')],
     [reported(NODES, 'n1', readiness(false)), deleted(PODS, 'app'), app('second', 'n2')],
   ),
-  attach('the node is deleted', {}, [app()], [deleted(NODES, 'n1')], [deleted(PODS, 'app')]),
+  attach('the node is deleted', [app()], [deleted(NODES, 'n1')], [deleted(PODS, 'app')]),
   attach(
     'the node is deleted while it uses the volume',
-    {},
     [app(), inUse('n1', 'pv')],
     [deleted(NODES, 'n1'), deleted(PODS, 'app')],
   ),
-  attach('the node is recreated', {}, [app(), inUse('n1', 'pv')], [deleted(NODES, 'n1')], [node('n1')]),
+  attach('the node is recreated', [app(), inUse('n1', 'pv')], [deleted(NODES, 'n1')], [node('n1')]),
   scenario(
     'attach: a node that does it by itself',
     [node('n1', { annotations: {} }), volume('pv'), claim('data')],
@@ -162,20 +143,14 @@ export const attachScenarios: readonly Scenario[] = [
       },
     ),
   ),
-  attach('another client deletes the attachment of a pod that exists', {}, [app()], [attachmentsDeleted('pv')]),
+  attach('another client deletes the attachment of a pod that exists', [app()], [attachmentsDeleted('pv')]),
   attach(
     'another client deletes the attachment of a pod that is deleted',
-    {},
     [app(), inUse('n1', 'pv')],
     [deleted(PODS, 'app')],
     [attachmentsDeleted('pv')],
   ),
-  attach(
-    'another client empties the status of the node',
-    {},
-    [app()],
-    [reported(NODES, 'n1', { volumesAttached: null })],
-  ),
+  attach('another client empties the status of the node', [app()], [reported(NODES, 'n1', { volumesAttached: null })]),
   scenario(
     'attach: a driver that needs none',
     [node('n1'), csiDriver('driver', { attachRequired: false }), volume('pv', { driver: 'driver' }), claim('data')],
@@ -199,7 +174,7 @@ export const attachScenarios: readonly Scenario[] = [
       [deleted(PODS, 'app')],
     ),
   ),
-  attach('a volume without CSI', { csi: null, nfs: { server: 'nfs.example.com', path: '/' } }, [app()]),
+  attachOf({ csi: null, nfs: { server: 'nfs.example.com', path: '/' } }, 'a volume without CSI', [app()]),
   scenario('attach: a CSI volume of the pod alone', [
     node('n1'),
     (scene) => pod('app', { node: 'n1', volumes: [{ name: 'own', csi: { driver: scene.driver } }] })(scene),

@@ -5,6 +5,7 @@ import {
   PERSISTENT_VOLUMES as VOLUMES,
 } from '@csi-sidecars/kube-types'
 import {
+  bound,
   changed,
   claim,
   deleted,
@@ -101,48 +102,30 @@ export const bindScenarios: readonly Scenario[] = [
     [volume('other'), claim('data', { volume: 'other' })],
     [volume('pv', { claim: 'data' })],
   ),
-  scenario(
-    'lost: the volume is deleted and recreated without a claim',
-    [volume('pv'), claim('data')],
-    [forced(VOLUMES, 'pv')],
-    [volume('pv')],
-  ),
-  scenario(
+  bound('lost: the volume is deleted and recreated without a claim', [forced(VOLUMES, 'pv')], [volume('pv')]),
+  bound(
     'lost: the volume is deleted and recreated for another claim',
-    [volume('pv'), claim('data')],
     [forced(VOLUMES, 'pv')],
     [volume('pv', { claim: 'other' })],
   ),
-  scenario(
-    'lost: two claims with one volume',
-    [volume('pv'), claim('data')],
-    [
-      changed(VOLUMES, 'pv', {
-        spec: { claimRef: { name: 'other', uid: '11111111-2222-3333-4444-555555555555' } },
-      }),
-    ],
-  ),
+  bound('lost: two claims with one volume', [
+    changed(VOLUMES, 'pv', {
+      spec: { claimRef: { name: 'other', uid: '11111111-2222-3333-4444-555555555555' } },
+    }),
+  ]),
   scenario(
     'lost: the claim was never given a volume',
     [claim('data', { class: '', metadata: { annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } } })],
     [volume('pv', { class: '' })],
   ),
-  scenario('bound: the reference is removed from the volume', [volume('pv'), claim('data')], [released('pv')]),
-  scenario(
-    'bound: the mark of the binding is removed from the claim',
-    [volume('pv'), claim('data')],
-    [changed(CLAIMS, 'data', { metadata: { annotations: { 'pv.kubernetes.io/bind-completed': null } } })],
-  ),
-  scenario(
-    'bound: the volume gets other access modes',
-    [volume('pv'), claim('data')],
-    [changed(VOLUMES, 'pv', { spec: { accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] } })],
-  ),
-  scenario(
-    'bound: the volume grows',
-    [volume('pv'), claim('data')],
-    [changed(VOLUMES, 'pv', { spec: { capacity: { storage: '2Gi' } } })],
-  ),
+  bound('bound: the reference is removed from the volume', [released('pv')]),
+  bound('bound: the mark of the binding is removed from the claim', [
+    changed(CLAIMS, 'data', { metadata: { annotations: { 'pv.kubernetes.io/bind-completed': null } } }),
+  ]),
+  bound('bound: the volume gets other access modes', [
+    changed(VOLUMES, 'pv', { spec: { accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] } }),
+  ]),
+  bound('bound: the volume grows', [changed(VOLUMES, 'pv', { spec: { capacity: { storage: '2Gi' } } })]),
   scenario('bound: the claim has an attributes class', [
     volume('pv', { volumeAttributesClassName: 'gold' }),
     claim('data', { volumeAttributesClassName: 'gold' }),
@@ -158,12 +141,7 @@ export const bindScenarios: readonly Scenario[] = [
     [volume('pv'), claim('data'), pod('app', { claims: ['data'] })],
     [deleted(CLAIMS, 'data')],
   ),
-  scenario(
-    'delete: a volume stays until its claim is deleted',
-    [volume('pv'), claim('data')],
-    [deleted(VOLUMES, 'pv')],
-    [deleted(CLAIMS, 'data')],
-  ),
+  bound('delete: a volume stays until its claim is deleted', [deleted(VOLUMES, 'pv')], [deleted(CLAIMS, 'data')]),
   scenario('delete: a claim that waits', [claim('data', { class: '' })], [deleted(CLAIMS, 'data')]),
   scenario('wait for a consumer: no pod uses the claim', [lateClass('class'), volume('pv'), claim('data')]),
   scenario(

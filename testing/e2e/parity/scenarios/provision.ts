@@ -1,5 +1,7 @@
-import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
 import {
+  bound,
+  boundTo,
   changed,
   claim,
   deleted,
@@ -114,4 +116,45 @@ export const provisionScenarios: readonly Scenario[] = [
     [deleted(CLAIMS, 'app-data')],
   ),
   scenario('ephemeral: a pod with two', [pod('app', { volumes: [ephemeral('a', NONE), ephemeral('b', NONE)] })]),
+]
+
+const released = changed(VOLUMES, 'pv', { spec: { claimRef: null } })
+const gone = deleted(CLAIMS, 'data')
+
+/** Scenarios for a volume whose claim is deleted. */
+export const reclaimScenarios: readonly Scenario[] = [
+  bound('retain: released', [gone]),
+  bound('retain: the claim is recreated', [gone], [claim('data')]),
+  bound('retain: an administrator frees it', [gone], [released], [claim('other')]),
+  bound(
+    'retain: an administrator clears the uid only',
+    [gone],
+    [changed(VOLUMES, 'pv', { spec: { claimRef: { uid: null } } })],
+  ),
+  bound(
+    'retain: then to be deleted',
+    [gone],
+    [changed(VOLUMES, 'pv', { spec: { persistentVolumeReclaimPolicy: 'Delete' } })],
+  ),
+  bound('retain: deleted by an administrator', [gone], [deleted(VOLUMES, 'pv')]),
+  boundTo({ policy: 'Delete' }, 'delete: a CSI volume that was not provisioned', [gone]),
+  boundTo(
+    {
+      policy: 'Delete',
+      metadata: { annotations: { 'pv.kubernetes.io/provisioned-by': 'missing.example.com' } },
+    },
+    'delete: by an unknown provisioner',
+    [gone],
+  ),
+  boundTo({ policy: 'Recycle' }, 'recycle: a CSI volume', [gone]),
+  scenario(
+    'elsewhere: a volume of the controller’s choice becomes free',
+    [volume('pv'), volume('other'), claim('data', { volume: 'other' })],
+    [
+      changed(VOLUMES, 'pv', (scene) => ({
+        metadata: { annotations: { 'pv.kubernetes.io/bound-by-controller': 'yes' } },
+        spec: { claimRef: { namespace: scene.id, name: 'data', uid: 'unknown' } },
+      })),
+    ],
+  ),
 ]

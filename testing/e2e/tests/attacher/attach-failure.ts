@@ -5,8 +5,8 @@ import type { VolumeParts } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Call } from '../../harness/driver/driver.ts'
-import { assertContains } from '../../harness/process/log-lines.ts'
+import { type Call, codeName } from '../../harness/driver/driver.ts'
+import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -139,35 +139,19 @@ test('the publish is repeated after the backoff without an attachError if the st
   ok(at.attacher.stderr.includes('failed to mark as attached: etcd is tired'), 'the reason is logged')
 })
 
-const CODES: readonly (readonly [code: number, name: string])[] = [
-  [1, 'Canceled'],
-  [2, 'Unknown'],
-  [3, 'InvalidArgument'],
-  [4, 'DeadlineExceeded'],
-  [5, 'NotFound'],
-  [6, 'AlreadyExists'],
-  [7, 'PermissionDenied'],
-  [8, 'ResourceExhausted'],
-  [9, 'FailedPrecondition'],
-  [10, 'Aborted'],
-  [11, 'OutOfRange'],
-  [12, 'Unimplemented'],
-  [13, 'Internal'],
-  [14, 'Unavailable'],
-  [15, 'DataLoss'],
-  [16, 'Unauthenticated'],
-]
+const CODES = Array.from({ length: 16 }, (_, index) => index + 1)
 
 test('each gRPC error is stored with message and errorCode, keeps the finalizer, and is retried', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   const handleOf = (code: number): string => `${t.name(`pv-${code}`)}-handle`
   at.driver.on('ControllerPublishVolume', ({ request }) => {
-    const [code = 13] = CODES.find(([each]) => request['volume_id'] === handleOf(each)) ?? []
+    const code = CODES.find((each) => request['volume_id'] === handleOf(each)) ?? 13
     return { code, message: `why ${code}` }
   })
-  for (const [code] of CODES) await attach(t, at, { suffix: `-${code}` })
-  for (const [code, name] of CODES) {
+  for (const code of CODES) await attach(t, at, { suffix: `-${code}` })
+  for (const code of CODES) {
+    const name = codeName(code)
     const { status, metadata } = await attachFailed(t, '', t.name(`va-${code}`))
     equal(status?.attachError?.message, `rpc error: code = ${name} desc = why ${code}`)
     equal(status?.attachError?.errorCode, code)
@@ -186,6 +170,8 @@ test('a call to a hanging driver ends at its deadline, with the message of gRPC 
   const { status } = await attachFailed(t)
   equal(status?.attachError?.message, 'rpc error: code = DeadlineExceeded desc = context deadline exceeded')
   equal(status?.attachError?.errorCode, 4)
+  const { timeoutMs = 0 } = volumeCalls(at.driver)[0] ?? {}
+  ok(timeoutMs > 500 && timeoutMs <= 1050, `the driver was given ${timeoutMs} ms`)
 })
 
 test('no errorCode is stored with MutableCSINodeAllocatableCount=false', async (t) => {
@@ -222,9 +208,8 @@ test('a repeated failure writes only the new time', async (t) => {
 
 test('an error longer than 1024 bytes does not stop the retries', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
-  at.driver.on('ControllerPublishVolume', (_, nth) =>
-    nth < 3 ? { code: 13, message: 'é'.repeat(1200) } : { reply: {} },
-  )
+  const refusal = { code: 13, message: 'é'.repeat(1200) }
+  at.driver.on('ControllerPublishVolume', (_, nth) => (nth < 3 ? refusal : { reply: {} }))
   const { va } = await attach(t, at)
   if (t.ours) {
     const { status } = await attachFailed(t)
@@ -301,21 +286,8 @@ again('the backoff starts again after a success', async (t) => {
   await eventually('three more tries', () => volumeCalls(at.driver).length >= before + 3, { within: 4000 })
 })
 
-again('a failing attach does not delay other attaches', async (t) => {
-  const at = await scene(t)
-  const bad = `${t.name('pv-bad')}-handle`
-  at.driver.on('ControllerPublishVolume', ({ request }) =>
-    request['volume_id'] === bad ? { code: 13, message: 'no' } : { reply: {} },
-  )
-  await attach(t, at, { suffix: '-bad' })
-  await attachFailed(t, '', t.name('va-bad'))
-  await attachAndWait(t, at, { suffix: '-good' })
-})
-
-const SLOW_RETRY = { args: ['--retry-interval-start=60s'] }
-
-async function failedOnce(t: TestContext): Promise<AttacherScene> {
-  const at = await scene(t, SLOW_RETRY)
+async function failedOnce(t: TestContext, ...args: readonly string[]): Promise<AttacherScene> {
+  const at = await scene(t, { args: ['--retry-interval-start=60s', ...args] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)
@@ -331,25 +303,18 @@ again('a change of labels during the backoff causes a retry at once', async (t) 
   await eventually('another try', () => volumeCalls(driver).length > before, { within: 3000 })
 })
 
-again('another client that edits attachError causes no retry', async (t) => {
+again('another client that edits or removes attachError causes no retry', async (t) => {
   const { driver, attacher } = await failedOnce(t)
   const before = volumeCalls(driver).length
-  await editStatus(t, { attachError: { message: 'edited', time: '2020-01-01T00:00:00Z' } })
-  await never('another try', () => volumeCalls(driver).length > before, 1500)
+  for (const attachError of [{ message: 'edited', time: '2020-01-01T00:00:00Z' }, null]) {
+    await editStatus(t, { attachError })
+    await never('another try', () => volumeCalls(driver).length > before, 1500)
+  }
   ok(attacher.linesWith('"Ignoring VolumeAttachment change"').length > 0)
 })
 
-again('another client that removes attachError causes no retry', async (t) => {
-  const { driver } = await failedOnce(t)
-  const before = volumeCalls(driver).length
-  await editStatus(t, { attachError: null })
-  await never('another try', () => volumeCalls(driver).length > before, 1500)
-})
-
 again('--resync causes a retry before the backoff ends', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=2s'] })
-  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  await attach(t, at)
+  const at = await failedOnce(t, '--resync=2s')
   await eventually('several tries', () => volumeCalls(at.driver).length >= 4, { within: 20_000 })
 })
 
@@ -364,11 +329,7 @@ again('RetryInfo in the error of the driver sets the time of the next retry', { 
 })
 
 again('--resync=0 causes no retry before the backoff ends', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=60s', '--resync=0'] })
-  at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
-  await attach(t, at)
-  await attachFailed(t)
-  await pause(700)
+  const at = await failedOnce(t, '--resync=0')
   const before = volumeCalls(at.driver).length
   await never('another try', () => volumeCalls(at.driver).length > before, 2500)
 })

@@ -41,15 +41,6 @@ test('at most ten volumes are attached at the same time by default', async (t) =
   equal(mostAtOnce(volumeCalls(at.driver)), 10)
 })
 
-test('a hanging call does not block other attachments', async (t) => {
-  const at = await scene(t)
-  const slow = `${t.name('pv-slow')}-handle`
-  at.driver.on('ControllerPublishVolume', ({ request }) => (request['volume_id'] === slow ? 'hang' : { reply: {} }))
-  await attach(t, at, { suffix: '-slow' })
-  await eventually('the slow call', () => volumeCalls(at.driver).length > 0)
-  await attachAndWait(t, at, { suffix: '-b' })
-})
-
 test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 }, async (t) => {
   const args = ['--timeout=3s', '--retry-interval-start=100ms', '--retry-interval-max=1s']
   const at = await scene(t, { args })

@@ -4,7 +4,8 @@ import { partOf } from '../../harness/api/gate.ts'
 import { attachment } from '../../harness/api/objects.ts'
 import type { Fault } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
-import { assertContains } from '../../harness/process/log-lines.ts'
+import type { TestContext } from '../../harness/context.ts'
+import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -24,11 +25,16 @@ import {
   outline,
   scene,
   unpublishes,
+  untilAttachment,
   volumeCalls,
   writesTimeAlone,
 } from './scene.ts'
 
 const test = testsOf('attacher', 'detach')
+
+/** A VolumeAttachment that stays after its detach, because another finalizer is on it. */
+const HELD = { va: { metadata: { finalizers: ['example.com/a'] } } }
+const untilDetached = (t: TestContext) => untilAttachment(t, ({ status }) => status?.attached === false)
 
 test('a detach unpublishes, then removes the finalizer, and the VA is deleted', async (t) => {
   const at = await attachedScene(t)
@@ -47,20 +53,24 @@ test('a detach unpublishes, then removes the finalizer, and the VA is deleted', 
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: at.pv })).metadata?.finalizers, [at.finalizer])
 })
 
-test('a VA with a foreign finalizer loses our finalizer, and its status shows the detach', async (t) => {
-  const at = await attachedScene(t, { va: { metadata: { finalizers: ['example.com/a'] } } })
+test('a VA with a foreign finalizer loses our finalizer and its metadata, and shows the detach', async (t) => {
+  const at = await attachedScene(t, {
+    ...HELD,
+    prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } } }),
+  })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  const va = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
+  const va = await untilDetached(t)
   equal(va.metadata?.finalizers, ['example.com/a'])
   const writes = (await at.attacher.gate.settledWrites()).slice(at.mark)
   equal(outline(t, writes), ['PATCH volumeattachments 200', 'PATCH volumeattachments/status 200'])
   equal(changeOf(t, writes[0]), finalizerRemoved(t, at, { place: 1, others: ['example.com/a'] }))
-  equal(changeOf(t, writes[1]), { status: { attached: false } })
+  equal(changeOf(t, writes[1]), { status: { attached: false, attachmentMetadata: null } })
+  equal(va.status, { attached: false })
   await never('a second unpublish', () => unpublishes(at).length > 1, 700)
 })
 
 test('a foreign finalizer that is removed during the unpublish is not restored', { only: 'ours' }, async (t) => {
-  const at = await attachedScene(t, { va: { metadata: { finalizers: ['example.com/a'] } } })
+  const at = await attachedScene(t, HELD)
   at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1000 })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   await eventually('the unpublish', () => unpublishes(at).length > 0)
@@ -69,17 +79,6 @@ test('a foreign finalizer that is removed during the unpublish is not restored',
   const writes = (await at.attacher.gate.settledWrites()).slice(at.mark)
   equal(outline(t, writes), ['PATCH volumeattachments 200'])
   equal(unpublishes(at).length, 1)
-})
-
-test('the metadata of the attachment is cleared with the status', async (t) => {
-  const at = await attachedScene(t, {
-    va: { metadata: { finalizers: ['example.com/a'] } },
-    prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } } }),
-  })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  const va = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
-  equal(va.status, { attached: false })
-  equal(changeOf(t, at.attacher.gate.writes().at(-1)), { status: { attached: false, attachmentMetadata: null } })
 })
 
 test('the unpublish request contains the secret', async (t) => {
@@ -109,13 +108,6 @@ test('the node ID in the CSINode takes precedence over the annotation', async (t
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
-test('a volume whose PV is being deleted is detached', async (t) => {
-  const at = await attachedScene(t)
-  await t.api.delete(PERSISTENT_VOLUMES, { name: at.pv })
-  await detachAndWait(t, at.va)
-  await t.api.untilGone(PERSISTENT_VOLUMES, { name: at.pv })
-})
-
 test('a deleted VA is unpublished if its attach failed after our finalizer was added', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
@@ -135,7 +127,7 @@ test('a deleted VA is not unpublished if its attach failed before our finalizer 
 })
 
 test('a VA without our finalizer counts as detached, whatever its status shows', async (t) => {
-  const at = await attachedScene(t, { va: { metadata: { finalizers: ['example.com/a'] } } })
+  const at = await attachedScene(t, HELD)
   // The running attacher would restore the finalizer, so it is killed first.
   await at.attacher.endBy('SIGKILL')
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: ['example.com/a'] } })
@@ -176,15 +168,6 @@ test('a new VA of the same volume and node is published after the detach', async
   await t.createAttachment('va', at)
   await attached(t)
   ok(at.driver.callsOf('ControllerPublishVolume').length > before)
-})
-
-test('an inline volume is unpublished without a read of any PV', async (t) => {
-  const at = await scene(t)
-  const inlineVolumeSpec = { accessModes: ['ReadWriteOnce'], csi: { driver: t.driverName, volumeHandle: 'inline-2' } }
-  await t.createAttachment('va', { node: at.node, source: { inlineVolumeSpec } })
-  await attached(t)
-  await detachAndWait(t)
-  equal(unpublishes(at)[0]?.request, { volume_id: 'inline-2', node_id: `${at.node}-id` })
 })
 
 test('a VA without CSINode and annotation gets a detachError and stays', async (t) => {
@@ -231,14 +214,11 @@ for (const [code, name] of [
 }
 
 test('a successful retry clears detachError', async (t) => {
-  const at = await attachedScene(t, {
-    args: ['--retry-interval-start=300ms'],
-    va: { metadata: { finalizers: ['example.com/a'] } },
-  })
+  const at = await attachedScene(t, { args: ['--retry-interval-start=300ms'], ...HELD })
   at.driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 1 ? { code: 13, message: 'no' } : { reply: {} }))
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   await detachFailed(t)
-  const va = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
+  const va = await untilDetached(t)
   equal(va.status, { attached: false })
 })
 
@@ -263,15 +243,12 @@ test('a detach error stays in the status while the retries continue, and only it
 testsOf('attacher', 'writes that fail')(
   'a refused status of a detached VA with a foreign finalizer is saved by a retry without a second unpublish',
   async (t) => {
-    const at = await attachedScene(t, {
-      args: ['--retry-interval-start=200ms'],
-      va: { metadata: { finalizers: ['example.com/a'] } },
-    })
+    const at = await attachedScene(t, { args: ['--retry-interval-start=200ms'], ...HELD })
     at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1 })
     await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
     await detachFailed(t, 'could not mark as detached: etcd is tired')
     if (t.ours) {
-      const held = await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ status }) => status?.attached === false)
+      const held = await untilDetached(t)
       equal([held.status, held.metadata?.finalizers], [{ attached: false }, ['example.com/a']])
     }
     await never('a second unpublish', () => unpublishes(at).length > 1, 700)

@@ -6,7 +6,7 @@ import {
   PERSISTENT_VOLUMES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { claim } from '../../harness/api/objects.ts'
+import { claim, referenceTo } from '../../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
@@ -68,10 +68,10 @@ async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claim
   // The RBAC roles in the charts of drivers do not allow events for attachers.
   const at = await scene(t, { role: 'both', ...setup })
   const unbound = claim(t.namespace, t.name('claim'), { volumeName: t.name('pv'), storageClassName: '' })
-  const { namespace, name, uid } = (await t.create(PERSISTENT_VOLUME_CLAIMS, unbound)).metadata ?? {}
-  const names = await attach(t, at, { pv: { claimRef: { namespace, name, uid } } })
+  const made = await t.create(PERSISTENT_VOLUME_CLAIMS, unbound)
+  const names = await attach(t, at, { pv: { claimRef: referenceTo(made) } })
   const { metadata } = await getAttachment(t)
-  return { ...at, ...names, attachment: metadata?.uid ?? '', claim: uid ?? '' }
+  return { ...at, ...names, attachment: metadata?.uid ?? '', claim: made.metadata?.uid ?? '' }
 }
 
 test(

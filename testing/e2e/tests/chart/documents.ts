@@ -1,6 +1,6 @@
 import { deepStrictEqual as equal, match, rejects } from 'node:assert'
 import { LEASES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { LONG } from '../../harness/long.ts'
+import { LONG } from '../../harness/test.ts'
 import { attachAndWait } from '../attacher/scene.ts'
 import { provision } from '../provisioner/scene.ts'
 import { bound } from '../resizer/scene.ts'

@@ -1,76 +1,58 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { ORIGINAL_FLAGS } from '../../../../tools/docs/rollback-table.ts'
-import { assertContains } from '../../harness/process/log-lines.ts'
+import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 
 const REGEXP = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
+type Refused = readonly [args: readonly string[], line: string]
+
+/** Returns an invalid value of a flag, and the first line of the output. */
+const invalid = (flag: string, value: string, reason = 'parse error'): Refused => [
+  [`--${flag}=${value}`],
+  `invalid value "${value}" for flag -${flag}: ${reason}`,
+]
+const notBoolean = (flag: string, value: string, reason = 'parse error'): Refused => [
+  [`--${flag}=${value}`],
+  `invalid boolean value "${value}" for -${flag}: ${reason}`,
+]
+const unknown = (argument: string): Refused => [
+  [argument],
+  `flag provided but not defined: -${argument.replace(/^-+|=.*/g, '')}`,
+]
+const notUint = (value: string, reason = 'invalid syntax'): string => `strconv.ParseUint: parsing "${value}": ${reason}`
+const notBool = (value: string): string => `strconv.ParseBool: parsing "${value}": invalid syntax`
+const badLabel = (value: string): Refused =>
+  invalid('leader-election-labels', value, `malformed item in list of labels: ${value}`)
+
 /** Invalid arguments, and the first line of the output. */
-const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
-  [['--nope'], 'flag provided but not defined: -nope'],
-  [['-nope'], 'flag provided but not defined: -nope'],
-  [['--nope=1'], 'flag provided but not defined: -nope'],
-  [['-v5'], 'flag provided but not defined: -v5'],
-  [['--csi-addr=x'], 'flag provided but not defined: -csi-addr'],
+const REFUSED: readonly Refused[] = [
+  ...['--nope', '-nope', '--nope=1', '-v5', '--csi-addr=x'].map(unknown),
   [['---x'], 'bad flag syntax: ---x'],
   [['-=x'], 'bad flag syntax: -=x'],
   [['--=x'], 'bad flag syntax: --=x'],
   [['--csi-address'], 'flag needs an argument: -csi-address'],
   [['-v'], 'flag needs an argument: -v'],
-  [['--kube-api-burst=a'], 'invalid value "a" for flag -kube-api-burst: parse error'],
-  [['--kube-api-burst='], 'invalid value "" for flag -kube-api-burst: parse error'],
-  [['--kube-api-burst=1.5'], 'invalid value "1.5" for flag -kube-api-burst: parse error'],
-  [['--kube-api-burst=08'], 'invalid value "08" for flag -kube-api-burst: parse error'],
-  [
-    ['--kube-api-burst=99999999999999999999'],
-    'invalid value "99999999999999999999" for flag -kube-api-burst: value out of range',
-  ],
-  [['--kube-api-qps=x'], 'invalid value "x" for flag -kube-api-qps: parse error'],
-  [['--kube-api-qps=1e500'], 'invalid value "1e500" for flag -kube-api-qps: value out of range'],
-  [['--timeout=60'], 'invalid value "60" for flag -timeout: parse error'],
-  [['--timeout=1d'], 'invalid value "1d" for flag -timeout: parse error'],
-  [['--timeout=1M'], 'invalid value "1M" for flag -timeout: parse error'],
-  [['--timeout=1m 30s'], 'invalid value "1m 30s" for flag -timeout: parse error'],
-  [['--timeout='], 'invalid value "" for flag -timeout: parse error'],
-  [['--timeout=9999999999h'], 'invalid value "9999999999h" for flag -timeout: parse error'],
-  [['--leader-election=yes'], 'invalid boolean value "yes" for -leader-election: parse error'],
-  [['--version='], 'invalid boolean value "" for -version: parse error'],
-  [['--automaxprocs=x'], 'invalid boolean value "x" for -automaxprocs: strconv.ParseBool: parsing "x": invalid syntax'],
-  [['-v=-1'], 'invalid value "-1" for flag -v: strconv.ParseUint: parsing "-1": invalid syntax'],
-  [['-v=x'], 'invalid value "x" for flag -v: strconv.ParseUint: parsing "x": invalid syntax'],
-  [['--v', '0x5'], 'invalid value "0x5" for flag -v: strconv.ParseUint: parsing "0x5": invalid syntax'],
-  [
-    ['-v=2147483648'],
-    'invalid value "2147483648" for flag -v: strconv.ParseUint: parsing "2147483648": value out of range',
-  ],
-  [['--feature-gates=A'], 'invalid value "A" for flag -feature-gates: malformed pair, expect string=bool'],
-  [
-    ['--feature-gates=K=maybe'],
-    'invalid value "K=maybe" for flag -feature-gates: invalid value of K: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
-  ],
-  [
-    ['--leader-election-labels=a=b'],
-    'invalid value "a=b" for flag -leader-election-labels: malformed item in list of labels: a=b',
-  ],
-  [
-    ['--leader-election-labels='],
-    'invalid value "" for flag -leader-election-labels: malformed item in list of labels: ',
-  ],
-  [
-    ['--leader-election-labels=a:b:c'],
-    'invalid value "a:b:c" for flag -leader-election-labels: malformed item in list of labels: a:b:c',
-  ],
-  [['--vmodule=foo'], 'invalid value "foo" for flag -vmodule: "foo" does not have the pattern=N format'],
-  [
-    ['--vmodule=foo=x'],
-    'invalid value "foo=x" for flag -vmodule: parsing verbosity in "foo=x": strconv.ParseUint: parsing "x": invalid syntax',
-  ],
-  [
-    ['--log-json-info-buffer-size=x'],
-    `invalid value "x" for flag -log-json-info-buffer-size: quantities must match the regular expression ${REGEXP}`,
-  ],
-  [['--log-text-split-stream=x'], 'invalid boolean value "x" for -log-text-split-stream: parse error'],
-  [['--log-flush-frequency=x'], 'invalid value "x" for flag -log-flush-frequency: parse error'],
+  ...['a', '', '1.5', '08'].map((value) => invalid('kube-api-burst', value)),
+  invalid('kube-api-burst', '99999999999999999999', 'value out of range'),
+  invalid('kube-api-qps', 'x'),
+  invalid('kube-api-qps', '1e500', 'value out of range'),
+  ...['60', '1d', '1M', '1m 30s', '', '9999999999h'].map((value) => invalid('timeout', value)),
+  notBoolean('leader-election', 'yes'),
+  notBoolean('version', ''),
+  notBoolean('automaxprocs', 'x', notBool('x')),
+  [['-v=-1'], `invalid value "-1" for flag -v: ${notUint('-1')}`],
+  invalid('v', 'x', notUint('x')),
+  [['--v', '0x5'], `invalid value "0x5" for flag -v: ${notUint('0x5')}`],
+  invalid('v', '2147483648', notUint('2147483648', 'value out of range')),
+  invalid('feature-gates', 'A', 'malformed pair, expect string=bool'),
+  invalid('feature-gates', 'K=maybe', `invalid value of K: maybe, err: ${notBool('maybe')}`),
+  ...['a=b', '', 'a:b:c'].map(badLabel),
+  invalid('vmodule', 'foo', '"foo" does not have the pattern=N format'),
+  invalid('vmodule', 'foo=x', `parsing verbosity in "foo=x": ${notUint('x')}`),
+  invalid('log-json-info-buffer-size', 'x', `quantities must match the regular expression ${REGEXP}`),
+  notBoolean('log-text-split-stream', 'x'),
+  invalid('log-flush-frequency', 'x'),
   ...[
     'logtostderr',
     'alsologtostderr',
@@ -83,22 +65,22 @@ const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
     'skip_log_headers',
     'add_dir_header',
     'log_backtrace_at',
-  ].map((flag) => [[`--${flag}=true`], `flag provided but not defined: -${flag}`] as const),
+  ].map((flag) => unknown(`--${flag}=true`)),
 ]
 
-const REFUSED_BY: Readonly<Record<'attacher' | 'resizer', typeof REFUSED>> = {
+const REFUSED_BY: Readonly<Record<'attacher' | 'resizer', readonly Refused[]>> = {
   attacher: [
-    [['--worker-threads=-1'], 'invalid value "-1" for flag -worker-threads: parse error'],
-    [['--worker-threads=+1'], 'invalid value "+1" for flag -worker-threads: parse error'],
-    [['--max-entries=x'], 'invalid value "x" for flag -max-entries: parse error'],
-    [['--extra-modify-metadata'], 'flag provided but not defined: -extra-modify-metadata'],
-    [['--handle-volume-inuse-error=false'], 'flag provided but not defined: -handle-volume-inuse-error'],
+    invalid('worker-threads', '-1'),
+    invalid('worker-threads', '+1'),
+    invalid('max-entries', 'x'),
+    unknown('--extra-modify-metadata'),
+    unknown('--handle-volume-inuse-error=false'),
   ],
   resizer: [
-    [['--workers=x'], 'invalid value "x" for flag -workers: parse error'],
-    [['--resize-timeout=5'], 'invalid value "5" for flag -resize-timeout: parse error'],
-    [['--reconcile-sync=1m'], 'flag provided but not defined: -reconcile-sync'],
-    [['--default-fstype=ext4'], 'flag provided but not defined: -default-fstype'],
+    invalid('workers', 'x'),
+    invalid('resize-timeout', '5'),
+    unknown('--reconcile-sync=1m'),
+    unknown('--default-fstype=ext4'),
   ],
 }
 

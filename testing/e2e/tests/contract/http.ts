@@ -26,7 +26,7 @@ const NOT_FOUND = '404 page not found\n'
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'HTTP', WITHOUT_API)
 
-  test('the metrics have the text format and its headers', async (t) => {
+  test('the metrics have the text format, are zipped on request, and any other path returns 404', async (t) => {
     const sidecar = await serving(t)
     const { code, headers, text } = await sidecar.http('/metrics', { 'accept-encoding': 'identity' })
     equal(code, 200)
@@ -35,30 +35,18 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(Math.abs(start - Date.now() / 1000) < 60, `${start}`)
     equal(headers.get('content-encoding'), null)
     ok(text.startsWith('# HELP'))
-  })
-
-  test('the metrics are zipped on request, and a request for OpenMetrics gets the text format', async (t) => {
-    const sidecar = await serving(t)
     const zipped = await sidecar.http('/metrics', { 'accept-encoding': 'gzip' })
     equal(zipped.headers.get('content-encoding'), 'gzip')
     const open = await sidecar.http('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' })
     match(open.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
-  })
-
-  test('a POST of the metrics is answered like a GET', async (t) => {
-    const sidecar = await serving(t)
     const answer = await fetch(`http://127.0.0.1:${sidecar.port}/metrics`, { method: 'POST', body: 'x' })
     equal(answer.status, 200)
     ok((await answer.text()).includes('process_open_fds'))
-  })
-
-  test('every other path returns 404', async (t) => {
-    const sidecar = await serving(t)
     const paths = ['/', '/healthz', '/metrics/', '/metrics/x', '/debug/pprof/', '/healthz/leader-election']
     for (const path of paths) {
-      const { code, text, headers } = await sidecar.http(path)
-      equal({ path, code, text }, { path, code: 404, text: NOT_FOUND })
-      match(headers.get('content-type') ?? '', /^text\/plain; charset=utf-8/)
+      const other = await sidecar.http(path)
+      equal({ path, code: other.code, text: other.text }, { path, code: 404, text: NOT_FOUND })
+      match(other.headers.get('content-type') ?? '', /^text\/plain; charset=utf-8/)
     }
   })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TestContext } from '../../harness/context.ts'
 import type { Answer, DriverOptions, Script } from '../../harness/driver/driver.ts'
 import { listen } from '../../harness/listen.ts'
-import { assertContains, lastLogLine } from '../../harness/process/log-lines.ts'
+import { assertContains, lastLogLine } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 
 const BROKEN = { code: 13, message: 'broken' }
@@ -14,60 +14,44 @@ const NO_CLIENT = '"Failed to create CSI client" err='
 const NO_RESIZER = '"Failed to create CSI resizer" err='
 const UNKNOWN = `error getting controller capabilities: ${BROKEN_TEXT}`
 
-/** Answers of the driver that end the start of the sidecar, and a part of the last log line. */
-const FAILURES: Readonly<
-  Record<'attacher' | 'resizer', readonly (readonly [what: string, method: string, Answer, line: string])[]>
-> = {
-  attacher: [
-    [
-      'Probe fails with Internal',
-      'Probe',
-      BROKEN,
-      `"Failed to probe the CSI driver" err="CSI driver probe failed: ${BROKEN_TEXT}"`,
-    ],
-    ['GetPluginInfo fails', 'GetPluginInfo', BROKEN, `"Failed to get the CSI driver name" err="${BROKEN_TEXT}"`],
-    [
-      'GetPluginInfo returns no name',
-      'GetPluginInfo',
-      NAMELESS,
-      '"Failed to get the CSI driver name" err="driver name is empty"',
-    ],
-    [
-      'GetPluginCapabilities fails',
-      'GetPluginCapabilities',
-      BROKEN,
-      `"Failed to check if the CSI Driver supports the CONTROLLER_SERVICE" err="${BROKEN_TEXT}" driver="DRIVER"`,
-    ],
-    [
-      'ControllerGetCapabilities fails',
-      'ControllerGetCapabilities',
-      BROKEN,
-      `"Failed to controller capability check" err="${BROKEN_TEXT}" driver="DRIVER"`,
-    ],
-  ],
-  resizer: [
-    [
-      'Probe fails with Internal',
-      'Probe',
-      BROKEN,
-      `${NO_CLIENT}"failed probing CSI driver: CSI driver probe failed: ${BROKEN_TEXT}"`,
-    ],
-    ['GetPluginInfo fails', 'GetPluginInfo', BROKEN, `"Get driver name failed" err="${BROKEN_TEXT}"`],
-    ['GetPluginInfo returns no name', 'GetPluginInfo', NAMELESS, '"Get driver name failed" err="driver name is empty"'],
-    [
-      'GetPluginCapabilities fails',
-      'GetPluginCapabilities',
-      BROKEN,
-      `${NO_RESIZER}"failed to check if plugin supports controller service: ${UNKNOWN}"`,
-    ],
-    [
-      'ControllerGetCapabilities fails',
-      'ControllerGetCapabilities',
-      BROKEN,
-      `${NO_RESIZER}"failed to check if plugin supports controller resize: ${UNKNOWN}"`,
-    ],
-  ],
-}
+/** Answers of the driver that end the start of the sidecar, and a part of the last log line of each sidecar. */
+const FAILURES = [
+  {
+    what: 'Probe fails with Internal',
+    method: 'Probe',
+    answer: BROKEN,
+    attacher: `"Failed to probe the CSI driver" err="CSI driver probe failed: ${BROKEN_TEXT}"`,
+    resizer: `${NO_CLIENT}"failed probing CSI driver: CSI driver probe failed: ${BROKEN_TEXT}"`,
+  },
+  {
+    what: 'GetPluginInfo fails',
+    method: 'GetPluginInfo',
+    answer: BROKEN,
+    attacher: `"Failed to get the CSI driver name" err="${BROKEN_TEXT}"`,
+    resizer: `"Get driver name failed" err="${BROKEN_TEXT}"`,
+  },
+  {
+    what: 'GetPluginInfo returns no name',
+    method: 'GetPluginInfo',
+    answer: NAMELESS,
+    attacher: '"Failed to get the CSI driver name" err="driver name is empty"',
+    resizer: '"Get driver name failed" err="driver name is empty"',
+  },
+  {
+    what: 'GetPluginCapabilities fails',
+    method: 'GetPluginCapabilities',
+    answer: BROKEN,
+    attacher: `"Failed to check if the CSI Driver supports the CONTROLLER_SERVICE" err="${BROKEN_TEXT}" driver="DRIVER"`,
+    resizer: `${NO_RESIZER}"failed to check if plugin supports controller service: ${UNKNOWN}"`,
+  },
+  {
+    what: 'ControllerGetCapabilities fails',
+    method: 'ControllerGetCapabilities',
+    answer: BROKEN,
+    attacher: `"Failed to controller capability check" err="${BROKEN_TEXT}" driver="DRIVER"`,
+    resizer: `${NO_RESIZER}"failed to check if plugin supports controller resize: ${UNKNOWN}"`,
+  },
+]
 
 /** Starts a sidecar whose driver answers like this, expects exit code 1, and returns the last log line. */
 async function lastLineOf(
@@ -152,7 +136,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((first?.timeoutMs ?? 0) > 700 && (first?.timeoutMs ?? 0) <= 1050, `${first?.timeoutMs}`)
   })
 
-  for (const [what, method, answer, expected] of FAILURES[app]) {
+  for (const { what, method, answer, [app]: expected } of FAILURES) {
     test(`the sidecar exits with 1 if ${what}`, async (t) => {
       assertContains(await lastLineOf(t, { method, answer }), expected.replace('DRIVER', t.driverName))
     })

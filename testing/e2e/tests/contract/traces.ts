@@ -7,9 +7,8 @@ import { OtlpReceiver, type ReceivedSpan } from '@csi-sidecars/telemetry/testing
 import { codeBlocks } from '../../../../tools/docs/documents.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { LONG } from '../../harness/long.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
-import { testsOf } from '../../harness/test.ts'
+import { LONG, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { cacheFolder } from '../../tools/binaries.ts'
 import { attach, attachAll, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
@@ -22,18 +21,16 @@ export function exportTo(endpoint: string, more: NodeJS.ProcessEnv = {}): NodeJS
   return { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '50', ...more }
 }
 
-/** Runs a test with a collector of traces. The test fails if the collector refuses anything. */
-export async function withCollector(
-  run: (collector: OtlpReceiver) => Promise<void>,
+/** Opens a collector of traces. The test fails at its end if the collector has refused anything. */
+export async function collecting(
   collector = new OtlpReceiver(),
-): Promise<void> {
+): Promise<{ readonly collector: OtlpReceiver } & AsyncDisposable> {
   await collector.open()
-  try {
-    await run(collector)
-    equal(collector.refusals, [])
-  } finally {
+  const end = async (): Promise<void> => {
     await collector.close()
+    equal(collector.refusals, [])
   }
+  return { collector, [Symbol.asyncDispose]: end }
 }
 
 /** The spans of one run, which is one attempt to process one object. */
@@ -85,131 +82,130 @@ const test = testsOf('attacher', 'traces')
 const OURS = { only: 'ours' } as const
 const PUBLISH = 'csi.v1.Controller/ControllerPublishVolume'
 
-test('an attach is one trace, which continues in the API server and in the driver', OURS, (t) =>
-  withCollector(async (collector) => {
-    const secretRef = await t.createSecret({ password: 'canary-password' })
-    const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20canary-token' })
-    const at = await scene(t, { args: [TRACING], env })
-    await attachAndWait(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
-    const { root, parts } = await traceOf(collector, 'attach')
-    equal(namesOf(parts), [
-      'wait in queue',
-      'PATCH persistentvolumes',
-      'GET secrets',
-      'PATCH volumeattachments',
-      PUBLISH,
-      'PATCH volumeattachments/status',
-    ])
-    ok(parts.every(({ traceId }) => traceId === root.traceId))
-    const names = { 'k8s.volumeattachment.name': t.name('va'), 'k8s.node.name': at.node }
-    equal(root.attributes, {
-      'csi.driver.name': t.driverName,
-      'k8s.persistentvolume.name': t.name('pv'),
-      ...names,
-      'csi.sidecar.outcome': 'settled',
-    })
-    const [call] = at.driver.callsOf('ControllerPublishVolume')
-    equal(call?.metadata['traceparent'], parts.filter(({ name }) => name === PUBLISH).map(traceparentOf)[0])
-    const patches = parts.filter(({ name }) => name.startsWith('PATCH'))
-    equal(traceparentsOf(at.attacher.gate.requests, 'PATCH'), patches.map(traceparentOf))
-    equal(root.resource['service.name'], basename(t.executable()))
-    equal(collector.requests[0]?.authorization, 'Bearer canary-token')
-    const all = JSON.stringify(collector.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value))
-    ok(!/canary/.test(all), 'no secret value in a span')
-    ok(!/canary/.test(at.attacher.stderr), 'nor in a line')
-  }),
-)
+test('an attach is one trace, which continues in the API server and in the driver', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const secretRef = await t.createSecret({ password: 'canary-password' })
+  const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20canary-token' })
+  const at = await scene(t, { args: [TRACING], env })
+  await attachAndWait(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
+  const { root, parts } = await traceOf(collector, 'attach')
+  equal(namesOf(parts), [
+    'wait in queue',
+    'PATCH persistentvolumes',
+    'GET secrets',
+    'PATCH volumeattachments',
+    PUBLISH,
+    'PATCH volumeattachments/status',
+  ])
+  ok(parts.every(({ traceId }) => traceId === root.traceId))
+  const names = { 'k8s.volumeattachment.name': t.name('va'), 'k8s.node.name': at.node }
+  equal(root.attributes, {
+    'csi.driver.name': t.driverName,
+    'k8s.persistentvolume.name': t.name('pv'),
+    ...names,
+    'csi.sidecar.outcome': 'settled',
+  })
+  const [call] = at.driver.callsOf('ControllerPublishVolume')
+  equal(call?.metadata['traceparent'], parts.filter(({ name }) => name === PUBLISH).map(traceparentOf)[0])
+  const patches = parts.filter(({ name }) => name.startsWith('PATCH'))
+  equal(traceparentsOf(at.attacher.gate.requests, 'PATCH'), patches.map(traceparentOf))
+  equal(root.resource['service.name'], basename(t.executable()))
+  equal(collector.requests[0]?.authorization, 'Bearer canary-token')
+  const all = JSON.stringify(collector.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+  ok(!/canary/.test(all), 'no secret value in a span')
+  ok(!/canary/.test(at.attacher.stderr), 'nor in a line')
+})
 
-test('docs/reference.md shows the real spans of an attach', OURS, (t) =>
-  withCollector(async (collector) => {
-    const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
-    at.driver.on('ControllerPublishVolume', { reply: { publishContext: {} }, after: 40 })
-    await attachAndWait(t, at)
-    const picture = drawn(await traceOf(collector, 'attach'))
-    writeFileSync(join(t.folder, 'trace.txt'), picture)
-    const page = readFileSync(resolve(import.meta.dirname, '../../../../docs/reference.md'), 'utf8')
-    const shown = codeBlocks(page).find(({ text }) => text.startsWith('attach  '))?.text ?? ''
-    const names = (text: string): string[] =>
-      text
-        .trimEnd()
-        .split('\n')
-        .map((line) => line.slice(0, 46).trimEnd())
-    equal(names(shown), names(picture), picture)
-  }),
-)
+test('docs/reference.md shows the real spans of an attach', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
+  at.driver.on('ControllerPublishVolume', { reply: { publishContext: {} }, after: 40 })
+  await attachAndWait(t, at)
+  const picture = drawn(await traceOf(collector, 'attach'))
+  writeFileSync(join(t.folder, 'trace.txt'), picture)
+  const page = readFileSync(resolve(import.meta.dirname, '../../../../docs/reference.md'), 'utf8')
+  const shown = codeBlocks(page).find(({ text }) => text.startsWith('attach  '))?.text ?? ''
+  const names = (text: string): string[] =>
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.slice(0, 46).trimEnd())
+  equal(names(shown), names(picture), picture)
+})
 
-test('every log line of an attach contains the ID of its trace', OURS, (t) =>
-  withCollector(async (collector) => {
-    const at = await scene(t, { args: [TRACING, '-v=5'], env: exportTo(collector.url) })
-    await attachAndWait(t, at)
-    const { root } = await traceOf(collector, 'attach')
-    const messages = at.attacher.linesWith(`traceID="${root.traceId}"`).map((line) => /\] "([^"]*)"/.exec(line)?.[1])
-    const steps = ['Attaching', 'GRPC call', 'GRPC response', 'Attached', 'Fully attached']
-    equal(
-      messages.filter((message) => steps.includes(message ?? '')),
-      steps,
-    )
-    const others = at.attacher
-      .linesWith(`VolumeAttachment="${t.name('va')}"`)
-      .filter((line) => !line.includes('Ignoring'))
-    for (const line of others) match(line, / traceID="[0-9a-f]{32}"$/)
-  }),
-)
+test('every log line of an attach contains the ID of its trace', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const at = await scene(t, { args: [TRACING, '-v=5'], env: exportTo(collector.url) })
+  await attachAndWait(t, at)
+  const { root } = await traceOf(collector, 'attach')
+  const messages = at.attacher.linesWith(`traceID="${root.traceId}"`).map((line) => /\] "([^"]*)"/.exec(line)?.[1])
+  const steps = ['Attaching', 'GRPC call', 'GRPC response', 'Attached', 'Fully attached']
+  equal(
+    messages.filter((message) => steps.includes(message ?? '')),
+    steps,
+  )
+  const others = at.attacher
+    .linesWith(`VolumeAttachment="${t.name('va')}"`)
+    .filter((line) => !line.includes('Ignoring'))
+  for (const line of others) match(line, / traceID="[0-9a-f]{32}"$/)
+})
 
-test('a failed attach records the reason in its trace, and its retry is another trace', OURS, (t) =>
-  withCollector(async (collector) => {
-    const at = await scene(t, { args: [TRACING, '--retry-interval-start=50ms'], env: exportTo(collector.url) })
-    at.driver.on('ControllerPublishVolume', (_, nth) =>
-      nth === 0 ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
-    )
-    await attachAndWait(t, at)
-    const runs = await eventually('two runs', () => {
-      const found = collector.spans.filter(({ name }) => name === 'attach')
-      return found.length === 2 ? found : undefined
-    })
-    const [failed, succeeded] = runs
-    equal([failed?.statusCode, succeeded?.statusCode], [2, 0])
-    match(failed?.statusMessage ?? '', /no such array/)
-    ok(failed?.traceId !== succeeded?.traceId)
-    const [first] = collector.spans.filter(({ name }) => name === PUBLISH)
-    equal([first?.attributes['rpc.grpc.status_code'], first?.statusCode], [13, 2])
-  }),
-)
+test('a failed attach records the reason in its trace, and its retry is another trace', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const at = await scene(t, { args: [TRACING, '--retry-interval-start=50ms'], env: exportTo(collector.url) })
+  at.driver.on('ControllerPublishVolume', (_, nth) =>
+    nth === 0 ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
+  )
+  await attachAndWait(t, at)
+  const runs = await eventually('two runs', () => {
+    const found = collector.spans.filter(({ name }) => name === 'attach')
+    return found.length === 2 ? found : undefined
+  })
+  const [failed, succeeded] = runs
+  equal([failed?.statusCode, succeeded?.statusCode], [2, 0])
+  match(failed?.statusMessage ?? '', /no such array/)
+  ok(failed?.traceId !== succeeded?.traceId)
+  const [first] = collector.spans.filter(({ name }) => name === PUBLISH)
+  equal([first?.attributes['rpc.grpc.status_code'], first?.statusCode], [13, 2])
+})
 
-test('the annotation traceparent of an attachment is the parent of all its runs', OURS, (t) =>
-  withCollector(async (collector) => {
-    const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
-    const annotations = { traceparent: `00-${parent.traceId}-${parent.spanId}-01` }
-    const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
-    const { va } = await attachAndWait(t, at, { va: { metadata: { annotations } } })
-    await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-    for (const operation of ['attach', 'detach']) {
-      const { root } = await traceOf(collector, operation)
-      equal([root.traceId, root.parentSpanId], [parent.traceId, parent.spanId])
-    }
-  }),
-)
+test('the annotation traceparent of an attachment is the parent of all its runs', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
+  const annotations = { traceparent: `00-${parent.traceId}-${parent.spanId}-01` }
+  const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
+  const { va } = await attachAndWait(t, at, { va: { metadata: { annotations } } })
+  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
+  for (const operation of ['attach', 'detach']) {
+    const { root } = await traceOf(collector, operation)
+    equal([root.traceId, root.parentSpanId], [parent.traceId, parent.spanId])
+  }
+})
 
 test('spans are exported as compressed JSON to a collector with TLS and a separate path', OURS, async (t) => {
   const { cert, key } = t.cluster.certificate
   const ca = join(t.folder, 'ca.crt')
   writeFileSync(ca, cert)
-  const collector = new OtlpReceiver({ path: '/otlp/v1/traces', tls: { cert, key } })
-  await withCollector(async () => {
-    const env = exportTo(`${collector.url}/otlp`, {
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-      OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
-      OTEL_EXPORTER_OTLP_CERTIFICATE: ca,
-      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment=te%20st',
-      OTEL_SERVICE_NAME: 'storage',
-    })
-    const at = await scene(t, { args: [TRACING], env })
-    await attachAndWait(t, at)
-    const { root } = await traceOf(collector, 'attach')
-    equal([root.resource['service.name'], root.resource['deployment.environment']], ['storage', 'te st'])
-    const { 'content-type': type, 'content-encoding': encoding } = collector.requests[0] ?? {}
-    equal([type, encoding], ['application/json', 'gzip'])
-  }, collector)
+  await using traces = await collecting(new OtlpReceiver({ path: '/otlp/v1/traces', tls: { cert, key } }))
+  const { collector } = traces
+  const env = exportTo(`${collector.url}/otlp`, {
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+    OTEL_EXPORTER_OTLP_CERTIFICATE: ca,
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment=te%20st',
+    OTEL_SERVICE_NAME: 'storage',
+  })
+  const at = await scene(t, { args: [TRACING], env })
+  await attachAndWait(t, at)
+  const { root } = await traceOf(collector, 'attach')
+  equal([root.resource['service.name'], root.resource['deployment.environment']], ['storage', 'te st'])
+  const { 'content-type': type, 'content-encoding': encoding } = collector.requests[0] ?? {}
+  equal([type, encoding], ['application/json', 'gzip'])
 })
 
 test('an unreachable collector does not delay attaches, and dropped spans are counted', OURS, async (t) => {
@@ -225,17 +221,17 @@ test('an unreachable collector does not delay attaches, and dropped spans are co
   ok(Date.now() - asked < 2_000, 'the end waits for no collector that is known to fail')
 })
 
-test('buffered spans are exported when the sidecar ends', OURS, (t) =>
-  withCollector(async (collector) => {
-    const env = exportTo(collector.url, { OTEL_BSP_SCHEDULE_DELAY: '600000' })
-    const at = await scene(t, { args: [TRACING], env })
-    await attachAndWait(t, at)
-    await at.attacher.line('finished processing')
-    equal(collector.spans.length, 0)
-    equal((await at.attacher.endBy('SIGTERM')).code, 0)
-    ok(namesOf(collector.spans).includes('attach'), 'the trace has arrived')
-  }),
-)
+test('buffered spans are exported when the sidecar ends', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const env = exportTo(collector.url, { OTEL_BSP_SCHEDULE_DELAY: '600000' })
+  const at = await scene(t, { args: [TRACING], env })
+  await attachAndWait(t, at)
+  await at.attacher.line('finished processing')
+  equal(collector.spans.length, 0)
+  equal((await at.attacher.endBy('SIGTERM')).code, 0)
+  ok(namesOf(collector.spans).includes('attach'), 'the trace has arrived')
+})
 
 test('without tracing, the log lines of a run share an ID that no request contains', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })
@@ -259,59 +255,59 @@ test('without tracing, the log lines of a run share an ID that no request contai
   ok(at.driver.calls.every(({ metadata }) => metadata['traceparent'] === undefined))
 })
 
-test('below level 4, text lines contain no trace ID, like the lines of the original', OURS, (t) =>
-  withCollector(async (collector) => {
-    const at = await scene(t, { args: [TRACING, '-v=2'], env: exportTo(collector.url) })
-    await attachAndWait(t, at)
-    await traceOf(collector, 'attach')
-    ok((await at.attacher.line('"Attached"')).endsWith(`"Attached" VolumeAttachment="${t.name('va')}"`))
-  }),
-)
+test('below level 4, text lines contain no trace ID, like the lines of the original', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const at = await scene(t, { args: [TRACING, '-v=2'], env: exportTo(collector.url) })
+  await attachAndWait(t, at)
+  await traceOf(collector, 'attach')
+  ok((await at.attacher.line('"Attached"')).endsWith(`"Attached" VolumeAttachment="${t.name('va')}"`))
+})
 
 const resizer = testsOf('resizer', 'traces')
 const EXPAND = 'csi.v1.Controller/ControllerExpandVolume'
 const MODIFY = 'csi.v1.Controller/ControllerModifyVolume'
 
-resizer('an expansion is one trace with the parent that the claim names', OURS, (t) =>
-  withCollector(async (collector) => {
-    const { driver } = await resizerScene(t, { args: [TRACING], env: exportTo(collector.url) })
-    await bound(t)
-    const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
-    await t.api.merge(
-      PERSISTENT_VOLUME_CLAIMS,
-      { namespace: 'default', name: t.name('pvc') },
-      { metadata: { annotations: { traceparent: traceparentOf(parent) } } },
-    )
-    await ask(t, '2Gi')
-    await resized(t, '2Gi')
-    const { root, parts } = await traceOf(collector, 'expand', EXPAND)
-    equal([root.traceId, root.parentSpanId], [parent.traceId, parent.spanId])
-    const call = parts.find(({ name }) => name === EXPAND)
-    equal(
-      namesOf(parts).filter((name) => name !== 'POST events'),
-      [
-        'wait in queue',
-        'PATCH persistentvolumeclaims/status',
-        EXPAND,
-        'PATCH persistentvolumes',
-        'PATCH persistentvolumeclaims/status',
-      ],
-    )
-    equal(driver.callsOf('ControllerExpandVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
-  }),
-)
+resizer('an expansion is one trace with the parent that the claim names', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const { driver } = await resizerScene(t, { args: [TRACING], env: exportTo(collector.url) })
+  await bound(t)
+  const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
+  await t.api.merge(
+    PERSISTENT_VOLUME_CLAIMS,
+    { namespace: 'default', name: t.name('pvc') },
+    { metadata: { annotations: { traceparent: traceparentOf(parent) } } },
+  )
+  await ask(t, '2Gi')
+  await resized(t, '2Gi')
+  const { root, parts } = await traceOf(collector, 'expand', EXPAND)
+  equal([root.traceId, root.parentSpanId], [parent.traceId, parent.spanId])
+  const call = parts.find(({ name }) => name === EXPAND)
+  equal(
+    namesOf(parts).filter((name) => name !== 'POST events'),
+    [
+      'wait in queue',
+      'PATCH persistentvolumeclaims/status',
+      EXPAND,
+      'PATCH persistentvolumes',
+      'PATCH persistentvolumeclaims/status',
+    ],
+  )
+  equal(driver.callsOf('ControllerExpandVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
+})
 
-resizer('a modification is one trace', OURS, (t) =>
-  withCollector(async (collector) => {
-    const { driver } = await modifying(t, { args: [TRACING], env: exportTo(collector.url) })
-    await want(t, t.name('gold'))
-    await modified(t, t.name('gold'))
-    const { root, parts } = await traceOf(collector, 'modify', MODIFY)
-    const call = parts.find(({ name }) => name === MODIFY)
-    equal(driver.callsOf('ControllerModifyVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
-    equal(root.attributes['k8s.persistentvolumeclaim.name'], t.name('pvc'))
-  }),
-)
+resizer('a modification is one trace', OURS, async (t) => {
+  await using traces = await collecting()
+  const { collector } = traces
+  const { driver } = await modifying(t, { args: [TRACING], env: exportTo(collector.url) })
+  await want(t, t.name('gold'))
+  await modified(t, t.name('gold'))
+  const { root, parts } = await traceOf(collector, 'modify', MODIFY)
+  const call = parts.find(({ name }) => name === MODIFY)
+  equal(driver.callsOf('ControllerModifyVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
+  equal(root.attributes['k8s.persistentvolumeclaim.name'], t.name('pvc'))
+})
 
 for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
   test(`an OpenTelemetry Collector receives all spans by ${protocol}`, { only: 'ours', target: 'real' }, async (t) => {

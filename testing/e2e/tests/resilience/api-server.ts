@@ -19,24 +19,17 @@ import {
   volumeCalls,
 } from '../attacher/scene.ts'
 import { conditionsOf, expands, raised, resized, scene as resizerScene } from '../resizer/scene.ts'
+import { ELECTION, QUICK } from '../work.ts'
 
 const test = testsOf('attacher', 'API loss')
 const resizer = testsOf('resizer', 'API loss')
-
-const QUICK = ['--retry-interval-start=200ms', '--retry-interval-max=1s']
-const ELECTION = [
-  '--leader-election',
-  '--leader-election-lease-duration=6s',
-  '--leader-election-renew-deadline=4s',
-  '--leader-election-retry-period=1s',
-]
 
 for (const awayMs of [5000, 40_000]) {
   test(`after ${awayMs / 1000} s without the API server, running and new attaches complete without an error`, {
     only: 'ours',
     ...(awayMs > 5000 && { long: 'real' }),
   }, async (t) => {
-    const at = await scene(t, { args: [...QUICK, ...ELECTION] })
+    const at = await scene(t, { args: ELECTION })
     at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after: 1500 })
     await attach(t, at, { suffix: '-a' })
     await eventually('a call', () => volumeCalls(at.driver).length > 0)
@@ -52,16 +45,6 @@ for (const awayMs of [5000, 40_000]) {
     equal(at.attacher.exit, undefined)
   })
 }
-
-test('without leader election, the attacher survives 3 s without the API server', async (t) => {
-  const at = await scene(t, { args: QUICK })
-  await at.attacher.gate.close()
-  await attach(t, at)
-  await pause(3000)
-  await at.attacher.gate.open()
-  await attached(t)
-  equal(at.attacher.exit, undefined)
-})
 
 test('the sidecar waits for an API server that is unreachable at the start', { only: 'ours' }, async (t) => {
   const gate = await t.gate()
@@ -104,7 +87,7 @@ test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t
 })
 
 resizer('an expansion whose call ends without the API server completes later', { only: 'ours' }, async (t) => {
-  const at = await resizerScene(t, { args: [...QUICK, ...ELECTION] })
+  const at = await resizerScene(t, { args: ELECTION })
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
   await raised(t)
   await eventually('a call', () => expands(at).length > 0)
@@ -167,10 +150,7 @@ for (const election of [true, false]) {
   const how = election ? 'with' : 'without'
   faults(
     `${how} leader election, a silent watch is resumed within 55 s without a new list`,
-    {
-      within: 150_000,
-      long: 'real',
-    },
+    { within: 150_000, long: 'real' },
     async (t) => {
       const at = await attachedAtRest(t, election)
       const { gate } = at.attacher
@@ -190,10 +170,7 @@ for (const election of [true, false]) {
 
   faults(
     `${how} leader election, dead connections are noticed within 30 s`,
-    {
-      within: 150_000,
-      long: 'real',
-    },
+    { within: 150_000, long: 'real' },
     async (t) => {
       const at = await attachedAtRest(t, election)
       const { gate } = at.attacher

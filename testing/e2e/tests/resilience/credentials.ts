@@ -10,17 +10,8 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { attach, attached, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
-import {
-  bound,
-  createTier,
-  grown,
-  modified,
-  raised,
-  resized,
-  scene as resizerScene,
-  untilEvent,
-} from '../resizer/scene.ts'
-import { scene, work } from '../work.ts'
+import { bound, createTier, grown, modified, raised, scene as resizerScene, untilEvent } from '../resizer/scene.ts'
+import { begin, done, QUICK, scene, work } from '../work.ts'
 
 const LISTED = {
   attacher: ['persistentvolumes', 'volumeattachments', 'csinodes'],
@@ -64,6 +55,26 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 }
 
+/** The subresource that a sidecar patches, and its name in the missing rule. */
+const STATUS = {
+  attacher: ['volumeattachments/status', 'volumeattachments.storage.k8s.io/status'],
+  resizer: ['persistentvolumeclaims/status', 'persistentvolumeclaims/status'],
+} as const
+
+for (const app of ['attacher', 'resizer'] as const) {
+  const [resource, rule] = STATUS[app]
+  const title = `without permission for ${resource}, the sidecar logs it and recovers later`
+  testsOf(app, 'permissions')(title, async (t) => {
+    const user = await userWith(t, without(t, resource))
+    const { sidecar } = await scene(t, { user, args: QUICK })
+    await begin(t)
+    await logs(sidecar, `User "${user.name}" cannot patch resource "${resource}"`)
+    await reportsRule(t, sidecar, `${rule}: patch`)
+    await permit(t)
+    await done(t)
+  })
+}
+
 /** Grants the user of the test the missing permission. */
 async function permit(t: TestContext): Promise<void> {
   await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: FACTS[t.app].rules })
@@ -102,16 +113,6 @@ attacher('without permission for secrets, the attach error names the missing per
   await reportsRule(t, at.attacher, 'secrets: get')
 })
 
-attacher('without permission for volumeattachments/status, the attacher logs it and recovers later', async (t) => {
-  const user = await userWith(t, without(t, 'volumeattachments/status'))
-  const at = await attacherScene(t, { user, args: ['--retry-interval-start=300ms', '--retry-interval-max=1s'] })
-  await attach(t, at)
-  await logs(at.attacher, `User "${user.name}" cannot patch resource "volumeattachments/status"`)
-  await reportsRule(t, at.attacher, 'volumeattachments.storage.k8s.io/status: patch')
-  await permit(t)
-  await attached(t)
-})
-
 attacher('without permission for leases, the attacher logs it and recovers when it is granted', async (t) => {
   const user = await userWith(t, without(t, 'leases'))
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
@@ -128,15 +129,6 @@ resizer('without permission for events, the resizer logs it and still expands th
   const at = await resizerScene(t, { user })
   await grown(t)
   await logs(at.resizer, `User "${user.name}" cannot create resource "events"`)
-})
-
-resizer('without permission for persistentvolumeclaims/status, the resizer logs it and recovers later', async (t) => {
-  const user = await userWith(t, without(t, 'persistentvolumeclaims/status'))
-  const at = await resizerScene(t, { user, args: ['--retry-interval-start=300ms', '--retry-interval-max=1s'] })
-  await raised(t)
-  await logs(at.resizer, `User "${user.name}" cannot patch resource "persistentvolumeclaims/status"`)
-  await permit(t)
-  await resized(t, '2Gi')
 })
 
 resizer('without permission for secrets, the event names the missing permission', async (t) => {

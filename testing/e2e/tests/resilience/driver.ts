@@ -5,16 +5,13 @@ import { ControllerPublishVolume } from '@csi-sidecars/csi-proto'
 import { LEASES } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Call } from '../../harness/driver/driver.ts'
-import { driverProcess } from '../../harness/driver/driver-process.ts'
+import { type Call, driverProcess } from '../../harness/driver/driver.ts'
 import { RawDriver, refuse, reply } from '../../harness/driver/raw-driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import { attach, attached, LISTS, suffixes } from '../attacher/scene.ts'
-import { begin, done, scene, type WorkScene } from '../work.ts'
-
-const QUICK = ['--retry-interval-start=200ms', '--retry-interval-max=1s']
+import { begin, done, ELECTION, QUICK, scene, type WorkScene } from '../work.ts'
 
 const quick = (t: TestContext, ...args: readonly string[]): Promise<WorkScene> =>
   scene(t, { args: [...QUICK, ...args] })
@@ -69,14 +66,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('after the grace period without its driver, a leader releases the Lease to a standby', async (t) => {
-    const args = [
-      ...QUICK,
-      '--leader-election',
-      '--leader-election-lease-duration=6s',
-      '--leader-election-renew-deadline=4s',
-      '--leader-election-retry-period=1s',
-      '--driver-grace-period=3s',
-    ]
+    const args = [...ELECTION, '--driver-grace-period=3s']
     const { driver, sidecar: first } = await scene(t, { args, hostname: 'first' })
     await first.line('became leader, starting')
     const second = await t.sidecar({ driver: await t.fullDriver(), args, hostname: 'second' })

@@ -2,26 +2,15 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { LEASES } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
-import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Call, Driver } from '../../harness/driver/driver.ts'
+import type { SidecarSetup, TestContext } from '../../harness/context.ts'
+import type { Call } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import { detachAndWait } from '../attacher/scene.ts'
-import { begin, done, surroundings } from '../work.ts'
+import { begin, done, ELECTION, surroundings, type WorkScene } from '../work.ts'
 
-const ELECTION = [
-  '--leader-election',
-  '--leader-election-lease-duration=6s',
-  '--leader-election-renew-deadline=4s',
-  '--leader-election-retry-period=1s',
-  '--retry-interval-start=200ms',
-  '--retry-interval-max=1s',
-]
-interface Replica {
-  readonly driver: Driver
-  readonly sidecar: RunningSidecar
-}
+type Replica = Omit<WorkScene, 'node'>
 
 /** Starts a replica with a separate driver, like a pod. */
 async function replica(t: TestContext, hostname: string, setup: SidecarSetup = {}): Promise<Replica> {

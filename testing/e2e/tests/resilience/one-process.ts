@@ -1,6 +1,5 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { readFileSync } from 'node:fs'
-import { inParallel } from '@csi-sidecars/base'
 import { CLUSTER_ROLES, LEASES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
@@ -12,19 +11,9 @@ import type { Call, Driver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { attach, attachAndWait, attached, suffixes } from '../attacher/scene.ts'
-import { grown, raised, resized, untilEvent } from '../resizer/scene.ts'
-import { surroundings, WATCHED, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
-
-/** Flags for Leases of a few seconds and for short back-offs. */
-export const ELECTION = [
-  '--leader-election',
-  '--leader-election-lease-duration=6s',
-  '--leader-election-renew-deadline=4s',
-  '--leader-election-retry-period=1s',
-  '--retry-interval-start=200ms',
-  '--retry-interval-max=1s',
-]
+import { attach, attachAndWait, attached } from '../attacher/scene.ts'
+import { grown, raised, resized } from '../resizer/scene.ts'
+import { ELECTION, surroundings, WATCHED, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
 
 /** Returns the names of the Leases that the Go originals use for the test's driver. */
 function leasesOf({ driverName }: TestContext): { readonly attacher: string; readonly resizer: string } {
@@ -102,26 +91,6 @@ test('a resizer without permission for claims does not delay attaches, and /read
   ok(!text.includes('csi-attacher'), text)
   await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules })
   await grown(t, { suffix: '-later' })
-})
-
-const BAD = 200
-
-test(`${BAD} claims that fail repeatedly do not delay attaches`, {
-  ...OURS,
-  alone: true,
-  within: 240_000,
-}, async (t) => {
-  const at = await scene(t, {
-    args: ['--resizer-retry-interval-start=50ms', '--resizer-retry-interval-max=1s', '-v=2'],
-  })
-  at.driver.on('ControllerExpandVolume', { code: 3, message: 'never' })
-  await inParallel(12, suffixes(BAD), (suffix) => raised(t, { suffix: `-bad${suffix}` }))
-  await untilEvent(t, 'never', t.name('pvc-bad-0'))
-  const failing = at.driver.callsOf('ControllerExpandVolume').length
-  for (let index = 0; index < 10; index += 1) {
-    await attachAndWait(t, at, { suffix: `-${index}`, within: 3000 })
-  }
-  ok(at.driver.callsOf('ControllerExpandVolume').length > failing, 'claims kept failing meanwhile')
 })
 
 test('a lost Lease stops only the controller that held it', {

@@ -1,13 +1,12 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { inParallel } from '@csi-sidecars/base'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never } from '../../harness/waiting.ts'
 import { attachAndWait, attached, suffixes } from '../attacher/scene.ts'
 import { calls, createClaim, eventOf, provisioned, released } from '../provisioner/scene.ts'
-import { grown } from '../resizer/scene.ts'
+import { grown, raised } from '../resizer/scene.ts'
 import {
   createContent,
   createClass as createSnapshotClass,
@@ -15,18 +14,12 @@ import {
   ready,
   snapshot,
 } from '../snapshotter/scene.ts'
-import { surroundings, WATCHED } from '../work.ts'
+import { surroundings, WATCHED, type WorkScene } from '../work.ts'
 
 const test = testsOf('both', 'whole pod', { only: 'ours' })
 
-interface Pod {
-  readonly driver: Driver
-  readonly sidecar: RunningSidecar
-  readonly node: string
-}
-
 /** Starts all four controllers in one process, and waits for their watches. */
-async function pod(t: TestContext, args: readonly string[] = []): Promise<Pod> {
+async function pod(t: TestContext, args: readonly string[] = []): Promise<WorkScene> {
   await installCrds(t)
   const driver = await t.driver({
     controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
@@ -69,15 +62,21 @@ test('hanging calls of one controller do not occupy workers of another controlle
   await grown(t, { suffix: '-grown' })
 })
 
-test('claims that fail repeatedly do not delay attaches', { alone: true }, async (t) => {
-  const at = await pod(t, ['--provisioner-retry-interval-start=50ms', '--provisioner-retry-interval-max=1s'])
-  at.driver.on('CreateVolume', { code: 3, message: 'never' })
-  await inParallel(12, suffixes(200), (suffix) => createClaim(t, { suffix: `-bad${suffix}` }))
-  await eventOf(t, t.name('pvc-bad-0'), 'never')
-  const failing = at.driver.callsOf('CreateVolume').length
-  for (const suffix of suffixes(10)) await attachAndWait(t, at, { suffix, within: 3000 })
-  ok(at.driver.callsOf('CreateVolume').length > failing, 'claims kept failing meanwhile')
-})
+for (const [app, call, begin] of [
+  ['provisioner', 'CreateVolume', (t, suffix) => createClaim(t, { suffix })],
+  ['resizer', 'ControllerExpandVolume', (t, suffix) => raised(t, { suffix })],
+] satisfies readonly [string, string, (t: TestContext, suffix: string) => Promise<unknown>][]) {
+  const title = `200 claims for which ${call} fails repeatedly do not delay attaches`
+  test(title, { alone: true, within: 240_000 }, async (t) => {
+    const at = await pod(t, [`--${app}-retry-interval-start=50ms`, `--${app}-retry-interval-max=1s`, '-v=2'])
+    at.driver.on(call, { code: 3, message: 'never' })
+    await inParallel(12, suffixes(200), (suffix) => begin(t, `-bad${suffix}`))
+    await eventOf(t, t.name('pvc-bad-0'), 'never')
+    const failing = at.driver.callsOf(call).length
+    for (const suffix of suffixes(10)) await attachAndWait(t, at, { suffix, within: 3000 })
+    ok(at.driver.callsOf(call).length > failing, 'claims kept failing meanwhile')
+  })
+}
 
 test('the end of the last attachment triggers the deletion of its volume', async (t) => {
   const at = await pod(t)

@@ -21,12 +21,12 @@ import {
   PRE_RESIZE,
   patchStatus,
   type ResizerScene,
-  raised,
   scene,
   sizesOf,
   statusWord,
   untilClaim,
   untilVolume,
+  waitingForKubelet,
 } from './scene.ts'
 
 const test = testsOf('resizer', 'decision')
@@ -85,7 +85,7 @@ async function startedOver(t: TestContext): Promise<ResizerScene> {
   return first
 }
 
-test('the resizer makes the expected call for each row of the decision table at its start', async (t) => {
+test('the resizer makes the expected call for each row of the decision table at its start, and warns in row B5', async (t) => {
   const at = await startedOver(t)
   for (const row of ROWS) await found(t, row)
   at.driver.on('ControllerExpandVolume', 'hang')
@@ -107,6 +107,9 @@ test('the resizer makes the expected call for each row of the decision table at 
     const writes = resizer.gate.writes().filter(({ name }) => name === t.name(`pvc-${row}`))
     equal(writes, [])
   }
+  // Row B5.
+  const line = await resizer.line('external-resizer may be running with older version of kubernetes api-server')
+  ok(line.startsWith('W') && line.includes('please upgrade to k8s version 1.32'), line)
 })
 
 test('a node-only driver gets the requested size after the kubelet has refused a larger size', async (t) => {
@@ -118,15 +121,6 @@ test('a node-only driver gets the requested size after the kubelet has refused a
   const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending', t.name('pvc-b2'))
   equal(claim.status?.allocatedResources, { storage: '2Gi' })
   equal((await getVolume(t, t.name('pv-b2'))).spec?.capacity, { storage: '2Gi' })
-})
-
-test('the resizer warns about an old API server in row B5 of the decision table', async (t) => {
-  const at = await startedOver(t)
-  await found(t, { row: 'b5', has: 2, asked: 2 })
-  const resizer = await t.sidecar({ driver: at.driver })
-  const line = await resizer.line('external-resizer may be running with older version of kubernetes api-server')
-  ok(line.startsWith('W'), line)
-  ok(line.includes('please upgrade to k8s version 1.32'), line)
 })
 
 test('the patch before an expansion removes old conditions only if the size is new', async (t) => {
@@ -188,19 +182,13 @@ test('pre-resize-capacity is removed once claim and volume have the same size, a
 })
 
 test('pre-resize-capacity stays with AnnotateFsResize=false', { alone: true }, async (t) => {
-  const first = await startedOver(t)
+  const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
   await bound(t, { pv: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } } } })
-  const args = ['--feature-gates=AnnotateFsResize=false']
-  const resizer = await t.sidecar({ driver: first.driver, args })
-  await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
-  await never('a write', () => resizer.gate.writes().length > 0, 1000)
+  await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
 })
 
 test('a larger request is expanded after the kubelet has finished the earlier size', async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await raised(t)
-  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  const at = await waitingForKubelet(t)
   await ask(t, '3Gi')
   await never('a second call while the node works', () => expands(at).length > 1, 700)
   await kubeletFinishes(t, '2Gi')

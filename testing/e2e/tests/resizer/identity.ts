@@ -22,10 +22,8 @@ import {
   modified,
   modifies,
   modifying,
-  NODE_STEP,
   outline,
   PRE_RESIZE,
-  raised,
   resized,
   scene,
   sizesOf,
@@ -33,6 +31,7 @@ import {
   untilClaim,
   untilVolume,
   usedBy,
+  waitingForKubelet,
   want,
 } from './scene.ts'
 
@@ -94,10 +93,7 @@ test('conditions and annotations that other writers add during a modification st
 // The test runs alone, because the resizer of any other test would remove the annotation too.
 test('annotations of other writers stay when pre-resize-capacity is removed', { alone: true }, async (t) => {
   const blocked = hold()
-  const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await raised(t)
-  await untilClaim(t, (claim) => statusWord(claim) === 'NodeResizePending')
+  const at = await waitingForKubelet(t)
   at.resizer.gate.inject('PATCH persistentvolumes', blocked.fault)
   await kubeletFinishes(t, '2Gi')
   await eventually('the patch', () => at.resizer.gate.writes('persistentvolumes').some(({ code }) => code === 0))

@@ -24,13 +24,6 @@ import {
 
 const test = testsOf('resizer', 'resize')
 
-test('a claim with its requested size causes no call and no write', async (t) => {
-  const at = await scene(t)
-  await bound(t)
-  await never('a write', () => at.resizer.gate.writes().length > 0, 800)
-  equal(expands(at), [])
-})
-
 const NOT_OURS: readonly (readonly [what: string, parts: (t: TestContext) => BoundParts])[] = [
   ['a volume of another driver', () => ({ pv: { csi: { driver: 'other.example.com' } } })],
   ['a volume that is not CSI', () => ({ pv: { csi: null, hostPath: { path: '/x' } } })],
@@ -74,14 +67,6 @@ test('a claim with a missing volume is logged as an error and retried with backo
   const text = `"Error syncing PVC" err="PV \\"${pv}\\" bound to pvc \\"default/${t.name('pvc')}\\" not found"`
   ok((await at.resizer.line(text)).startsWith('E'))
   await eventually('retries', () => at.resizer.linesWith(text).length >= 3)
-})
-
-test('a request that grew while no resizer ran is expanded at the start', async (t) => {
-  const first = await scene(t)
-  await first.resizer.endBy('SIGKILL')
-  await raised(t)
-  await t.sidecar({ driver: first.driver })
-  await resized(t, '2Gi')
 })
 
 test('a larger request during the call is expanded after the first size', async (t) => {

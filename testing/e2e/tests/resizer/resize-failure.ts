@@ -1,10 +1,11 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { status } from '@grpc/grpc-js'
 import { partOf, refusal } from '../../harness/api/gate.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { type Answer, requiredBytes } from '../../harness/driver/driver.ts'
+import { type Answer, codeName, requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -36,86 +37,66 @@ const test = testsOf('resizer', 'resize fails')
 const failedText = (t: TestContext, why: string): string =>
   `resize volume "${t.name('pv')}" by resizer "${t.driverName}" failed: ${why}`
 
-const FINAL: readonly (readonly [code: number, name: string])[] = [
-  [2, 'Unknown'],
-  [6, 'AlreadyExists'],
-  [7, 'PermissionDenied'],
-  [9, 'FailedPrecondition'],
-  [12, 'Unimplemented'],
-  [13, 'Internal'],
-  [15, 'DataLoss'],
-  [16, 'Unauthenticated'],
+const FINAL = [
+  status.UNKNOWN,
+  status.ALREADY_EXISTS,
+  status.PERMISSION_DENIED,
+  status.FAILED_PRECONDITION,
+  status.UNIMPLEMENTED,
+  status.INTERNAL,
+  status.DATA_LOSS,
+  status.UNAUTHENTICATED,
 ]
-const INFEASIBLE: readonly (readonly [code: number, name: string])[] = [
-  [3, 'InvalidArgument'],
-  [5, 'NotFound'],
-  [11, 'OutOfRange'],
-]
-const NOT_FINAL: readonly (readonly [code: number, name: string])[] = [
-  [1, 'Canceled'],
-  [4, 'DeadlineExceeded'],
-  [8, 'ResourceExhausted'],
-  [10, 'Aborted'],
-  [14, 'Unavailable'],
+const INFEASIBLE = [status.INVALID_ARGUMENT, status.NOT_FOUND, status.OUT_OF_RANGE]
+const NOT_FINAL = [
+  status.CANCELLED,
+  status.DEADLINE_EXCEEDED,
+  status.RESOURCE_EXHAUSTED,
+  status.ABORTED,
+  status.UNAVAILABLE,
 ]
 
 /** Creates one claim for each code. The driver refuses its expansion with that code. */
-async function refusedBy(t: TestContext, codes: typeof FINAL): Promise<ResizerScene> {
+async function refusedBy(t: TestContext, codes: readonly number[]): Promise<ResizerScene> {
   const at = await scene(t, { args: ['--retry-interval-start=60s', '--kube-api-qps=200', '--kube-api-burst=200'] })
   at.driver.on('ControllerExpandVolume', ({ request }) => {
-    const [code = 0] = codes.find(([each]) => request['volume_id'] === `${t.name(`pv-${each}`)}-handle`) ?? []
+    const code = codes.find((each) => request['volume_id'] === `${t.name(`pv-${each}`)}-handle`) ?? 0
     return { code, message: `why ${code}` }
   })
-  for (const [code] of codes) await bound(t, { suffix: `-${code}` })
-  for (const [code] of codes) await ask(t, '2Gi', t.name(`pvc-${code}`))
-  for (const [code] of codes) await untilEvent(t, 'VolumeResizeFailed', t.name(`pvc-${code}`))
+  for (const code of codes) await bound(t, { suffix: `-${code}` })
+  for (const code of codes) await ask(t, '2Gi', t.name(`pvc-${code}`))
+  for (const code of codes) await untilEvent(t, 'VolumeResizeFailed', t.name(`pvc-${code}`))
   await pause(500)
   return at
 }
 
-test('a final error sets ControllerResizeError, and the status stays in progress', async (t) => {
-  const at = await refusedBy(t, FINAL)
-  for (const [code, name] of FINAL) {
-    const claim = await getClaim(t, t.name(`pvc-${code}`))
-    equal(statusWord(claim), 'ControllerResizeInProgress')
-    equal(conditionsOf(claim), ['Resizing=True', 'ControllerResizeError=True'])
-    const condition = claim.status?.conditions?.[1]
-    equal(condition?.message, `failed to expand pvc with rpc error: code = ${name} desc = why ${code}`)
-    equal([condition?.reason, condition?.lastProbeTime], [undefined, null])
-    const events = await eventsOf(t, t.name(`pvc-${code}`))
-    const why = `rpc error: code = ${name} desc = why ${code}`
-    equal(events[1], `Warning VolumeResizeFailed ${failedText(t, why).replace(t.name('pv'), t.name(`pv-${code}`))}`)
-    equal((await getVolume(t, t.name(`pv-${code}`))).spec?.capacity, { storage: '1Gi' })
-  }
-  const [, mark] = (await at.resizer.gate.settledWrites()).filter(({ name }) => name === t.name('pvc-13'))
-  equal(mark?.contentType, 'application/strategic-merge-patch+json')
-  equal(partOf(mark, 'metadata') ?? {}, aimed(t, await getClaim(t, t.name('pvc-13'))))
-})
-
-test('an infeasible error sets ControllerResizeError and the status ControllerResizeInfeasible', async (t) => {
-  const at = await refusedBy(t, INFEASIBLE)
-  for (const [code, name] of INFEASIBLE) {
-    const claim = await getClaim(t, t.name(`pvc-${code}`))
-    equal(statusWord(claim), 'ControllerResizeInfeasible')
-    equal(conditionsOf(claim), ['Resizing=True', 'ControllerResizeError=True'])
-    const message = `failed to expand pvc with rpc error: code = ${name} desc = why ${code}`
-    equal(claim.status?.conditions?.[1]?.message, message)
-  }
-  const [, mark] = (await at.resizer.gate.settledWrites()).filter(({ name }) => name === t.name('pvc-3'))
-  equal(partOf(mark, 'metadata') ?? {}, aimed(t, await getClaim(t, t.name('pvc-3'))))
-  equal(partOf(mark, 'status', 'allocatedResourceStatuses'), { storage: 'ControllerResizeInfeasible' })
-})
-
-test('an error that is not final sets no condition, and the recorded size stays', async (t) => {
-  await refusedBy(t, NOT_FINAL)
-  for (const [code, name] of NOT_FINAL) {
-    const claim = await getClaim(t, t.name(`pvc-${code}`))
-    equal(statusWord(claim), 'ControllerResizeInProgress')
-    equal(conditionsOf(claim), ['Resizing=True'])
-    const events = await eventsOf(t, t.name(`pvc-${code}`))
-    ok(events[1]?.endsWith(`failed: rpc error: code = ${name} desc = why ${code}`), events[1] ?? 'no event')
-  }
-})
+for (const [what, codes, word] of [
+  ['a final error sets ControllerResizeError, and the status stays in progress', FINAL, 'ControllerResizeInProgress'],
+  ['an infeasible error sets ControllerResizeError and its status', INFEASIBLE, 'ControllerResizeInfeasible'],
+  ['an error that is not final sets no condition, and the status stays', NOT_FINAL, 'ControllerResizeInProgress'],
+] as const) {
+  test(what, async (t) => {
+    const at = await refusedBy(t, codes)
+    for (const code of codes) {
+      const pvc = t.name(`pvc-${code}`)
+      const why = `rpc error: code = ${codeName(code)} desc = why ${code}`
+      const claim = await getClaim(t, pvc)
+      equal(statusWord(claim), word)
+      const event = `Warning VolumeResizeFailed ${failedText(t, why).replace(t.name('pv'), t.name(`pv-${code}`))}`
+      equal((await eventsOf(t, pvc))[1], event)
+      equal((await getVolume(t, t.name(`pv-${code}`))).spec?.capacity, { storage: '1Gi' })
+      const failed = codes === NOT_FINAL ? [] : ['ControllerResizeError=True']
+      equal(conditionsOf(claim), ['Resizing=True', ...failed])
+      if (codes === NOT_FINAL) continue
+      const { message, reason, lastProbeTime } = claim.status?.conditions?.[1] ?? {}
+      equal([message, reason, lastProbeTime], [`failed to expand pvc with ${why}`, undefined, null])
+      const [, mark] = (await at.resizer.gate.settledWrites()).filter(({ name }) => name === pvc)
+      equal(mark?.contentType, 'application/strategic-merge-patch+json')
+      equal(partOf(mark, 'metadata') ?? {}, aimed(t, claim))
+      if (codes === INFEASIBLE) equal(partOf(mark, 'status', 'allocatedResourceStatuses'), { storage: word })
+    }
+  })
+}
 
 const TEXTS: readonly (readonly [what: string, pv: (t: TestContext) => object, why: (t: TestContext) => string])[] = [
   [
@@ -254,13 +235,6 @@ again('the retries of one size have a growing backoff', async (t) => {
     )
 })
 
-again('a success after a failure clears the conditions', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  at.driver.on('ControllerExpandVolume', (_, nth) => (nth < 3 ? { code: 13, message: 'no' } : { reply: {} }))
-  const { claim } = await grown(t)
-  equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
-})
-
 again('an infeasible size is retried once in each --retry-interval-max', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=3s'] })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
@@ -275,31 +249,25 @@ again('an infeasible size is retried once in each --retry-interval-max', async (
   ok(expands(at).length <= quick + (t.ours ? 1 : 3), `${expands(at).length} tries`)
 })
 
-again('a smaller request is tried at once after an infeasible size', async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-max=5m'] })
-  at.driver.on('ControllerExpandVolume', ({ request }) =>
-    requiredBytes(request) > 2 * GI ? { code: 11, message: 'too big' } : { reply: {} },
-  )
-  await raised(t, { to: '5Gi' })
-  await untilClaim(t, (each) => statusWord(each) === 'ControllerResizeInfeasible')
-  await pause(1500)
-  await ask(t, '2Gi')
-  const claim = await resized(t, '2Gi')
-  equal(claim.status?.allocatedResources, { storage: '2Gi' })
-  equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
-})
-
-again('a smaller request is tried at once after a final error', async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', ({ request }) =>
-    requiredBytes(request) > 2 * GI ? { code: 13, message: 'too big' } : { reply: {} },
-  )
-  await raised(t, { to: '5Gi' })
-  await untilEvent(t, 'VolumeResizeFailed')
-  await pause(500)
-  await ask(t, '2Gi')
-  await resized(t, '2Gi')
-})
+for (const [what, code, word] of [
+  ['an infeasible size', 11, 'ControllerResizeInfeasible'],
+  ['a final error', 13, 'ControllerResizeInProgress'],
+] as const) {
+  again(`a smaller request is tried at once after ${what}`, async (t) => {
+    const at = await scene(t, { args: ['--retry-interval-max=5m'] })
+    at.driver.on('ControllerExpandVolume', ({ request }) =>
+      requiredBytes(request) > 2 * GI ? { code, message: 'too big' } : { reply: {} },
+    )
+    await raised(t, { to: '5Gi' })
+    await untilEvent(t, 'VolumeResizeFailed')
+    await untilClaim(t, (each) => statusWord(each) === word)
+    await pause(1500)
+    await ask(t, '2Gi')
+    const claim = await resized(t, '2Gi')
+    equal(claim.status?.allocatedResources, { storage: '2Gi' })
+    equal([conditionsOf(claim), statusWord(claim)], [[], undefined])
+  })
+}
 
 again('a smaller request waits while the earlier expansion may be running', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })

@@ -18,16 +18,17 @@ import {
   grown,
   kubeletFinishes,
   NO_NODE_STEP,
-  NODE_STEP,
   outline,
   PRE_RESIZE,
   raised,
   resized,
   scene,
   statusWord,
+  THREE_WRITES,
   untilClaim,
   untilEvent,
   untilVolume,
+  waitingForKubelet,
   withoutKey,
 } from './scene.ts'
 
@@ -50,11 +51,7 @@ test('an expansion patches the claim, calls the driver, patches volume and claim
   const claim = await resized(t, '2Gi')
   await untilEvent(t, 'VolumeResizeSuccessful')
   const writes = await at.resizer.gate.settledWrites()
-  equal(outline(t, writes), [
-    'PATCH persistentvolumeclaims/status 200',
-    'PATCH persistentvolumes 200',
-    'PATCH persistentvolumeclaims/status 200',
-  ])
+  equal(outline(t, writes), THREE_WRITES)
   const [mark, volume, finish] = writes
   for (const { contentType } of writes) equal(contentType, 'application/strategic-merge-patch+json')
   const resourceVersion = partOf(mark, 'metadata', 'resourceVersion')
@@ -98,17 +95,10 @@ test('an expansion patches the claim, calls the driver, patches volume and claim
 })
 
 test('an expansion with a node step leaves the status NodeResizePending for the kubelet', async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  const { pv } = await raised(t)
-  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  const { pv, claim, ...at } = await waitingForKubelet(t)
   await untilEvent(t, 'FileSystemResizeRequired')
   const writes = await at.resizer.gate.settledWrites()
-  equal(outline(t, writes), [
-    'PATCH persistentvolumeclaims/status 200',
-    'PATCH persistentvolumes 200',
-    'PATCH persistentvolumeclaims/status 200',
-  ])
+  equal(outline(t, writes), THREE_WRITES)
   const annotated = { annotations: { [PRE_RESIZE]: '1Gi' }, ...aimed(t, await getVolume(t)) }
   equal(writes[1]?.body, bodyOf(annotated, { spec: { capacity: { storage: '2Gi' } } }))
   const message = 'Waiting for user to (re-)start a pod to finish file system resize of volume on node.'
@@ -139,10 +129,7 @@ test('an expansion with a node step leaves the status NodeResizePending for the 
 })
 
 test('pre-resize-capacity is removed from the PV after the kubelet has finished', { alone: true }, async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await raised(t)
-  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  const at = await waitingForKubelet(t)
   await kubeletFinishes(t, '2Gi')
   await untilVolume(t, ({ metadata }) => metadata?.annotations === undefined)
   await pause(300)
@@ -153,18 +140,13 @@ test('pre-resize-capacity is removed from the PV after the kubelet has finished'
 })
 
 test('pre-resize-capacity is not written to the PV with AnnotateFsResize=false', async (t) => {
-  const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await raised(t)
-  await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  await waitingForKubelet(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
   equal((await getVolume(t)).metadata?.annotations, undefined)
 })
 
 test('the annotation node-expansion-not-required is removed by the next expansion', async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await raised(t, { claim: { metadata: { annotations: { [NO_NODE_STEP]: 'true', other: 'kept' } } } })
-  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
+  const annotations = { [NO_NODE_STEP]: 'true', other: 'kept' }
+  const { claim, ...at } = await waitingForKubelet(t, { claim: { metadata: { annotations } } })
   equal(claim.metadata?.annotations, { other: 'kept' })
   const [mark] = await at.resizer.gate.settledWrites()
   equal(partOf(mark, 'metadata', 'annotations'), { [NO_NODE_STEP]: null })

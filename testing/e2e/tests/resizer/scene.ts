@@ -10,7 +10,7 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import type { Ref } from '../../harness/api/api.ts'
-import { attributesClass, claim, pod, type VolumeParts, volume } from '../../harness/api/objects.ts'
+import { attributesClass, claim, pod, referenceTo, type VolumeParts, volume } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import { type Call, type Capabilities, type Driver, requiredBytes } from '../../harness/driver/driver.ts'
@@ -78,13 +78,7 @@ export async function bound(t: TestContext, parts: BoundParts = {}): Promise<Bou
     volume(names.pv, t.driverName, {
       capacity: { storage: volumeSize },
       storageClassName,
-      claimRef: {
-        apiVersion: 'v1',
-        kind: 'PersistentVolumeClaim',
-        namespace,
-        name: names.pvc,
-        uid: made.metadata?.uid,
-      },
+      claimRef: referenceTo(made),
       ...parts.pv,
     }),
   )
@@ -158,6 +152,24 @@ export function untilVolume(t: TestContext, holds: (volume: PersistentVolume) =>
 export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
   return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
 }
+
+/** Starts a resizer and raises a claim whose expansion the kubelet must finish. Waits until the kubelet's turn comes. */
+export async function waitingForKubelet(
+  t: TestContext,
+  { args = [], ...parts }: RaisedParts & { readonly args?: readonly string[] } = {},
+): Promise<ResizerScene & Bound & { readonly claim: PersistentVolumeClaim }> {
+  const at = await scene(t, { args })
+  at.driver.on('ControllerExpandVolume', NODE_STEP)
+  const names = await raised(t, parts)
+  return { ...at, ...names, claim: await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending') }
+}
+
+/** The writes of an expansion or a modification, as `outline` returns them. */
+export const THREE_WRITES = [
+  'PATCH persistentvolumeclaims/status 200',
+  'PATCH persistentvolumes 200',
+  'PATCH persistentvolumeclaims/status 200',
+]
 
 /** Returns the metadata in a patch: our patches contain the UID of the object, those of the Go originals do not. */
 export function aimed(

@@ -14,7 +14,7 @@ import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { Scraper, shownAt } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { exportTo, TRACING, traceOf, withCollector } from '../contract/traces.ts'
+import { collecting, exportTo, TRACING, traceOf } from '../contract/traces.ts'
 import { begin, done, scene } from '../work.ts'
 
 /** The RBAC rules that the chart grants for `--authorize-metrics`. */
@@ -291,51 +291,51 @@ const CALLS = {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'no secret in logs')
   for (const [method, operation] of Object.entries(CALLS[app])) {
-    test(`the secret of ${method} is in no line, event, metric, span or stuck list`, { only: 'ours' }, (t) =>
-      withCollector(async (collector) => {
-        const secret = await t.createSecret({ password: PASSWORD })
-        const args = [
-          '-v=10',
-          TRACING,
-          '--retry-interval-start=1s',
-          '--retry-interval-max=1s',
-          '--log-backlog-interval=1s',
-        ]
-        const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${HEADER}` })
-        // The driver repeats its input in the error message.
-        const prepare = (each: Driver): void => each.on(method, { code: 13, message: `no array for ${PASSWORD}` })
-        const { sidecar, driver } = await scene(t, { role: 'both', prepare, args, env })
-        await begin(t, { secret })
-        if (operation === 'detach') {
-          await done(t)
-          await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
-        }
-        const list = await eventually('the stuck list', async () => {
-          const { text } = await sidecar.http('/debug/stuck')
-          return text.includes('no array for') ? text : undefined
-        })
-        // The attacher reports an attach that has failed for ten seconds.
-        const events = await eventually('an event', () => eventsOf(t), { within: 30_000 })
-        driver.on(method, { reply: {} })
-        await (operation === 'detach' ? t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') }) : done(t))
-        await traceOf(collector, operation, `csi.v1.Controller/${method}`)
-        await sidecar.line('"Work is waiting"')
-        equal(driver.callsOf(method)[0]?.request['secrets'], { password: PASSWORD })
-        const spans = JSON.stringify(collector.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value))
-        const outputs = {
-          lines: sidecar.stderr,
-          list,
-          events,
-          spans,
-          metrics: (await sidecar.http('/metrics')).text,
-        }
-        const secrets = [PASSWORD, Buffer.from(PASSWORD).toString('base64'), HEADER]
-        for (const [where, text] of Object.entries(outputs)) {
-          ok(text.length > 0)
-          for (const each of secrets) ok(!text.includes(each), `${each} in ${where}`)
-        }
-      }),
-    )
+    test(`the secret of ${method} is in no line, event, metric, span or stuck list`, { only: 'ours' }, async (t) => {
+      await using traces = await collecting()
+      const { collector } = traces
+      const secret = await t.createSecret({ password: PASSWORD })
+      const args = [
+        '-v=10',
+        TRACING,
+        '--retry-interval-start=1s',
+        '--retry-interval-max=1s',
+        '--log-backlog-interval=1s',
+      ]
+      const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${HEADER}` })
+      // The driver repeats its input in the error message.
+      const prepare = (each: Driver): void => each.on(method, { code: 13, message: `no array for ${PASSWORD}` })
+      const { sidecar, driver } = await scene(t, { role: 'both', prepare, args, env })
+      await begin(t, { secret })
+      if (operation === 'detach') {
+        await done(t)
+        await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
+      }
+      const list = await eventually('the stuck list', async () => {
+        const { text } = await sidecar.http('/debug/stuck')
+        return text.includes('no array for') ? text : undefined
+      })
+      // The attacher reports an attach that has failed for ten seconds.
+      const events = await eventually('an event', () => eventsOf(t), { within: 30_000 })
+      driver.on(method, { reply: {} })
+      await (operation === 'detach' ? t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') }) : done(t))
+      await traceOf(collector, operation, `csi.v1.Controller/${method}`)
+      await sidecar.line('"Work is waiting"')
+      equal(driver.callsOf(method)[0]?.request['secrets'], { password: PASSWORD })
+      const spans = JSON.stringify(collector.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+      const outputs = {
+        lines: sidecar.stderr,
+        list,
+        events,
+        spans,
+        metrics: (await sidecar.http('/metrics')).text,
+      }
+      const secrets = [PASSWORD, Buffer.from(PASSWORD).toString('base64'), HEADER]
+      for (const [where, text] of Object.entries(outputs)) {
+        ok(text.length > 0)
+        for (const each of secrets) ok(!text.includes(each), `${each} in ${where}`)
+      }
+    })
   }
 }
 

@@ -13,7 +13,7 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import { startControllerManager } from '../../harness/api/controller-manager.ts'
+import { startControllerManager } from '../../harness/api/control-plane.ts'
 import { attachment, claim } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'

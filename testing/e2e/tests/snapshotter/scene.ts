@@ -14,7 +14,7 @@ import {
   type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import type { Cluster } from '../../harness/api/cluster.ts'
-import { installSnapshotCrds } from '../../harness/api/snapshot-crds.ts'
+import { installSnapshotCrds } from '../../harness/api/kubectl.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Answer, Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
