@@ -53,7 +53,7 @@ export class ContentMemory {
       this.orphans.set(key, { content, handle: due.handle, members: due.members })
       return true
     }
-    if (!beingCreated || policy !== 'Delete' || status?.handle !== undefined) return false
+    if (!beingCreated || policy !== 'Delete' || status?.handle !== undefined) return this.orphans.has(key)
     this.orphans.set(key, { content, ...(answer === undefined ? NO_ANSWER : answerOf(answer)) })
     return true
   }

@@ -211,6 +211,31 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(fixture.storage.deleted).toEqual([])
     expect(contentOf(fixture)?.status).toMatchObject({ snapshotHandle: 'snap-1', readyToUse: true })
   })
+
+  it('leaves no snapshot if the recreated content is deleted before it takes over the snapshot', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
+    await fixture.start()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.put(...CONTENT)
+    await remove(fixture)
+    await fixture.clock.advance(20_000)
+    expect(fixture.storage.snapshots.size).toBe(0)
+    expect(contentOf(fixture)).toBeUndefined()
+  })
+
+  it('leaves no snapshot if the recreated content cannot take over the snapshot and is deleted', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
+    await fixture.start()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotClassName: 'missing' } }))
+    await fixture.clock.advance(10_000)
+    await remove(fixture)
+    await fixture.clock.advance(20_000)
+    expect(fixture.storage.snapshots.size).toBe(0)
+    expect(contentOf(fixture)).toBeUndefined()
+  })
 })
 
 describe('watch events that come late', () => {
