@@ -200,6 +200,18 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     },
   )
 
+  it('leaves no snapshot if a deletion waits for the removal of the annotation and the finalizers are removed', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    const refusals = Array.from({ length: 9 }, () => apiError(500, 'InternalError', 'no'))
+    fixture.refusals.set('unmark', refusals)
+    await fixture.start()
+    await remove(fixture)
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(20_000)
+    expect(fixture.storage.created).toHaveLength(1)
+    expect(fixture.storage.snapshots.size).toBe(0)
+  })
+
   it('keeps the snapshot for a content that is recreated for the same VolumeSnapshot', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
