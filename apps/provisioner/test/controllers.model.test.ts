@@ -1,5 +1,6 @@
 import { unreachable } from '@csi-sidecars/base'
-import { describe, it } from '@jest/globals'
+import type { InFlight } from '@csi-sidecars/testkit'
+import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { CLAIMS, ProvisionerModel } from '../src/testing/model/provisioner-model.ts'
 
@@ -98,6 +99,18 @@ async function run(steps: readonly Step[], finalizeClaims: boolean): Promise<voi
   model.kill()
 }
 
+/** Answers the oldest requests in their order until `is` accepts the label of one, and returns it. */
+async function reach(model: ProvisionerModel, is: (label: string) => boolean): Promise<InFlight> {
+  for (let left = 30; left > 0; left -= 1) {
+    model.process?.deliver()
+    await model.clock.settle()
+    const flight = model.flightAt(0)
+    if (flight !== undefined && is(flight.label)) return flight
+    flight?.answer()
+  }
+  throw new Error('no such request was sent')
+}
+
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 150)
 const steps = fc.array(step, { minLength: 10, maxLength: 60, size: 'max' })
 
@@ -108,6 +121,18 @@ describe('random model', () => {
       { numRuns: RUNS },
     )
   }, 600_000)
+
+  it('the provisioner removes its finalizer from a claim even if the first request fails and no event follows', async () => {
+    const model = new ProvisionerModel({ finalizeClaims: true })
+    model.start()
+    model.createClaim('a')
+    const release = await reach(model, (label) => model.volumes.length > 0 && label.startsWith('replace'))
+    model.failFlight(release, 4)
+    model.process?.gate.open()
+    await model.clock.advance(60_000)
+    expect(model.claim('a')?.metadata?.finalizers).toEqual(['kubernetes.io/pvc-protection'])
+    model.kill()
+  })
 
   it('after random steps, the provisioner has provided each claim, and leaks only if a process was killed', async () => {
     await fc.assert(

@@ -17,16 +17,16 @@ import { APPS } from '@csi-sidecars/sidecars'
 import type { Cluster } from '../harness/api/cluster.ts'
 import { errorText, TestContext } from '../harness/context.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
-import { bySubject, type Executables } from '../harness/subject.ts'
+import { type App, bySubject, type Executables } from '../harness/subject.ts'
 import { briefly } from '../model/overlaps.ts'
 import { build, cacheFolder, copied, hasGo } from '../tools/binaries.ts'
 import { openCluster, targetOf } from '../tools/open-cluster.ts'
 import { endDifferences } from './ends.ts'
-import { type History, historyOf, type Profile, type Step, textOf } from './plan.ts'
+import { type History, historyOf, type Profile, type Step, SUBJECTS, textOf } from './plan.ts'
 import { type End, Side } from './side.ts'
 
 const { values } = readArguments(
-  'npm run histories -- [--seeds 1-300] [--against PATH] [--only ours] [--target real|emulator] [--app attacher|resizer|provisioner] [--profile small|storm] [--concurrency N] [--tries N]',
+  'npm run histories -- [--seeds 1-300] [--against PATH] [--only ours] [--target real|emulator] [--app attacher|resizer|provisioner|snapshotter|all] [--profile small|storm] [--concurrency N] [--tries N]',
   {
     options: {
       seeds: { type: 'string', default: '1-300' },
@@ -43,7 +43,7 @@ const { values } = readArguments(
     seeds: SEEDS,
     only: /^ours$/,
     target: /^(real|emulator)$/,
-    app: /^(attacher|resizer|provisioner)$/,
+    app: /^(attacher|resizer|provisioner|snapshotter|all)$/,
     profile: /^(small|storm)$/,
     concurrency: COUNT,
     tries: /^\d+$/,
@@ -64,7 +64,9 @@ const root = resolve(import.meta.dirname, '../../..')
 const target = targetOf(values.target)
 const reports = join(root, '.cache', 'e2e', 'histories')
 const ours = copied(root)
-const originals = values.only === 'ours' ? undefined : originalsAt(values.against ?? builtOriginals())
+/** No original has several sidecars in one process. */
+const originals =
+  values.only === 'ours' || values.app === 'all' ? undefined : originalsAt(values.against ?? builtOriginals())
 const count = { original: 0 }
 let contexts = 0
 const printLine = (line: string): void => {
@@ -75,13 +77,10 @@ process.exitCode = await main()
 
 async function main(): Promise<number> {
   await using lane = await openCluster(root, target, reports)
-  const app = values.app === 'provisioner' ? values.app : undefined
-  const seeds = seedsOf('seeds', values.seeds).filter(
-    (seed) => values.app === undefined || historyOf(seed, profile, app).app === values.app,
-  )
-  const options = `--target ${target} --profile ${profile}${app === undefined ? '' : ` --app ${app}`}`
+  const seeds = seedsOf('seeds', values.seeds)
+  const options = `--target ${target} --profile ${profile}${values.app === undefined ? '' : ` --app ${values.app}`}`
   const again = (seed: number): string => `npm run histories -- --seeds ${seed} ${options}`
-  const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile, app))
+  const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile, appsOf(seed)))
   const held = await runSeeds(seeds, { run, printLine, title: target, again, concurrency })
   if (originals !== undefined) printLine(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
   return held ? 0 : 1
@@ -89,12 +88,12 @@ async function main(): Promise<number> {
 
 async function validate(cluster: Cluster, history: History): Promise<Verdict> {
   const began = performance.now()
-  const { app, replicas, listing, finalizes, steps } = history
+  const { apps, replicas, listing, finalizes, steps } = history
   const outcome = await both(cluster, history, true)
   if (outcome.original !== undefined && outcome.original.findings.length > 0) count.original += 1
   const said = [...new Set(outcome.original?.findings.map(({ rule }) => rule))].join('; ')
   const summary = [
-    `${app}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}${finalizes ? ', with --finalize-claims' : ''}`,
+    `${apps.join('+')}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}${finalizes ? ', with --finalize-claims' : ''}`,
     `${steps.length} steps, ${outcome.ours.calls.length} calls, ${((performance.now() - began) / 1000).toFixed(1)} s`,
     ...(said === '' ? [] : [`the original: ${said}`]),
   ].join('; ')
@@ -130,7 +129,8 @@ async function live(
 ): Promise<End> {
   contexts += 1
   const binaries = executables === ours ? 'ours' : 'originals'
-  const common = { app: history.app, binaries, executables, originals: executables, target, cluster } as const
+  const [app = 'attacher'] = history.apps
+  const common = { app, binaries, executables, originals: executables, target, cluster } as const
   const t = new TestContext({ ...common, folder: temporaryFolder('histories'), id: `h${contexts}` })
   try {
     const end = await new Side(t, history, SETTLED_WITHIN_MS[report ? binaries : 'shrinking']).run()
@@ -184,6 +184,12 @@ function lineOf({ rule, text }: Finding): string {
 
 function placeOf({ seed }: History, side: string): string {
   return join(reports, `${target}-${seed}-${side}`)
+}
+
+/** Returns the sidecars of a history. By default, odd seeds test the attacher, and even seeds test the resizer. */
+function appsOf(seed: number): readonly App[] {
+  if (values.app === undefined) return [seed % 2 === 1 ? 'attacher' : 'resizer']
+  return (Object.keys(SUBJECTS) as App[]).filter((app) => values.app === 'all' || app === values.app)
 }
 
 /** Builds the originals if Go is installed, and returns their folder. */

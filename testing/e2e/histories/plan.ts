@@ -1,6 +1,6 @@
 import { between, pick, type Random, scattered, seeded, type Timed, weighted } from '@csi-sidecars/disturb'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
-import type { App as AnyApp } from '../harness/subject.ts'
+import type { App } from '../harness/subject.ts'
 import type { Outcome } from '../model/back-end.ts'
 import {
   ATTACHMENT_MOVES,
@@ -9,6 +9,8 @@ import {
   type ClaimMove,
   PROVISION_MOVES,
   type ProvisionMove,
+  SNAPSHOT_MOVES,
+  type SnapshotMove,
 } from '../model/moves.ts'
 
 /** A step that injects a fault, with its duration or its number of occurrences. */
@@ -22,11 +24,12 @@ export type FaultStep = { readonly of: 'fault' } & (
   | { readonly do: 'rollout'; readonly replica: number }
 )
 
-export type Step = AttachmentMove | ClaimMove | ProvisionMove | FaultStep
+export type Step = AttachmentMove | ClaimMove | ProvisionMove | SnapshotMove | FaultStep
 
 export interface History {
   readonly seed: number
-  readonly app: App
+  /** The tested sidecars. Several run in one process. */
+  readonly apps: readonly App[]
   readonly replicas: number
   /** True if the driver supports ListVolumes with published nodes. */
   readonly listing: boolean
@@ -35,9 +38,6 @@ export interface History {
   readonly size: Size
   readonly steps: readonly Timed<Step>[]
 }
-
-/** The sidecars for which histories exist. */
-export type App = Exclude<AnyApp, 'snapshotter'>
 
 /** The numbers of objects of a history. */
 export interface Size {
@@ -66,7 +66,7 @@ interface Subject {
 }
 
 /** The weights of the moves of each sidecar, and the calls, watches and writes that can fail. */
-const SUBJECTS: Readonly<Record<App, Subject>> = {
+export const SUBJECTS: Readonly<Record<App, Subject>> = {
   attacher: {
     moves: {
       ...{ toggle: 40, move: 14, again: 7, volumeAgain: 5, volumeLate: 6, foreign: 8, foreignOnVolume: 5 },
@@ -93,17 +93,24 @@ const SUBJECTS: Readonly<Record<App, Subject>> = {
     watched: ['persistentvolumeclaims', 'persistentvolumes'],
     written: ['persistentvolumes', 'persistentvolumes', 'persistentvolumeclaims', 'volumesnapshots'],
   },
+  snapshotter: {
+    moves: {
+      ...{ toggle: 24, again: 14, strip: 12, adopt: 8, policy: 8 },
+      ...{ loseInputs: 4, inputs: 8, ready: 6, foreign: 6, note: 5 },
+    } satisfies Record<SnapshotMove['do'], number>,
+    methods: ['CreateSnapshot', 'CreateSnapshot', 'DeleteSnapshot', 'ListSnapshots', 'CreateVolumeGroupSnapshot'],
+    watched: ['volumesnapshotcontents', 'volumesnapshotcontents', 'volumegroupsnapshotcontents'],
+    written: ['volumesnapshotcontents', 'volumesnapshotcontents/status', 'volumegroupsnapshotcontents'],
+  },
 }
 
-/**
- * Generates a history from the seed alone. By default, odd seeds test the attacher, and even seeds test the resizer.
- */
-export function historyOf(seed: number, profile: Profile, app: App = seed % 2 === 1 ? 'attacher' : 'resizer'): History {
+/** Generates a history of these sidecars from the seed alone. */
+export function historyOf(seed: number, profile: Profile, apps: readonly App[]): History {
   const random = seeded(seed, 'history')
   const replicas = random() < 0.25 ? 2 : 1
-  const listing = app === 'attacher' && random() < 0.4
-  const finalizes = app === 'provisioner' && random() < 0.7
-  const history = { seed, app, replicas, listing, finalizes }
+  const listing = apps.includes('attacher') && random() < 0.4
+  const finalizes = apps.includes('provisioner') && random() < 0.7
+  const history = { seed, apps, replicas, listing, finalizes }
   if (profile === 'storm') {
     const steps = Array.from({ length: STORM_STEPS }, () => stepOf(random, { ...history, size: STORM }))
     return { ...history, size: STORM, steps: scattered(random, STORM_MS, steps) }
@@ -123,9 +130,10 @@ function pauseOf(random: Random): number {
 }
 
 function stepOf(random: Random, history: Omit<History, 'steps'>): Step {
-  const { app, replicas } = history
+  const { apps, size, replicas } = history
+  const app = (apps.length > 1 ? pick(random, apps) : apps[0]) ?? 'attacher'
   const subject = SUBJECTS[app]
-  if (random() < 0.7) return moveOf(random, history)
+  if (random() < 0.7) return moveOf(random, app, size)
   const forMs = between(random, 50, 1500)
   const replica = between(random, 0, replicas - 1)
   const fault = (step: Omit<FaultStep, 'of'>, weight: number) => ({
@@ -144,28 +152,23 @@ function stepOf(random: Random, history: Omit<History, 'steps'>): Step {
     fault({ do: 'freeze', replica, forMs: 2 * forMs } as FaultStep, 3),
     fault({ do: 'rollout', replica } as FaultStep, replicas > 1 ? 8 : 1),
   ])
-  return step ?? moveOf(random, history)
+  return step ?? moveOf(random, app, size)
 }
 
-function moveOf(random: Random, { app, size }: Omit<History, 'steps'>): Step {
+function moveOf(random: Random, app: App, { volumes, nodes, claims }: Size): Step {
   const choices = Object.entries(SUBJECTS[app].moves).map(([name, weight]) => ({ weight, make: () => name }))
   const name = weighted(random, choices) ?? ''
-  if (app === 'provisioner') {
-    return { of: 'provision', do: name as ProvisionMove['do'], index: between(random, 0, size.claims - 1) }
+  const index = between(random, 0, (app === 'attacher' || app === 'snapshotter' ? volumes : claims) - 1)
+  switch (app) {
+    case 'attacher':
+      return { of: 'attachment', do: name as AttachmentMove['do'], index, node: between(random, 0, nodes - 1) }
+    case 'resizer':
+      return { of: 'claim', do: name as ClaimMove['do'], index, amount: between(random, 1, 3) }
+    case 'provisioner':
+      return { of: 'provision', do: name as ProvisionMove['do'], index }
+    case 'snapshotter':
+      return { of: 'snapshot', do: name as SnapshotMove['do'], index }
   }
-  return app === 'attacher'
-    ? {
-        of: 'attachment',
-        do: name as AttachmentMove['do'],
-        index: between(random, 0, size.volumes - 1),
-        node: between(random, 0, size.nodes - 1),
-      }
-    : {
-        of: 'claim',
-        do: name as ClaimMove['do'],
-        index: between(random, 0, size.claims - 1),
-        amount: between(random, 1, 3),
-      }
 }
 
 function callsOf(random: Random, { methods }: Subject): FaultStep {
@@ -187,6 +190,8 @@ export function textOf(step: Step): readonly [string, string] {
       return [`volume ${step.index}, node ${step.node}`, `${step.do}: ${ATTACHMENT_MOVES[step.do]}`]
     case 'provision':
       return [`claim ${step.index}`, `${step.do}: ${PROVISION_MOVES[step.do]}`]
+    case 'snapshot':
+      return [`content ${step.index}`, `${step.do}: ${SNAPSHOT_MOVES[step.do]}`]
     case 'claim':
       return [`claim ${step.index}`, `${step.do} ${step.amount}: ${CLAIM_MOVES[step.do]}`]
     case 'fault': {

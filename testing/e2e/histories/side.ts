@@ -4,7 +4,8 @@ import { soundLines } from '../faults/case.ts'
 import type { FaultRule } from '../harness/api/wire.ts'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
 import type { TestContext } from '../harness/context.ts'
-import type { Call, Driver } from '../harness/driver/driver.ts'
+import type { Call, Capabilities, Driver } from '../harness/driver/driver.ts'
+import type { App } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { Attachments } from '../model/attachments.ts'
 import { BackEnd, type Outcome } from '../model/back-end.ts'
@@ -12,16 +13,18 @@ import { Claims } from '../model/claims.ts'
 import { isVolumeCall, overlaps } from '../model/overlaps.ts'
 import { Provisions } from '../model/provisions.ts'
 import { Sidecars } from '../model/sidecars.ts'
+import { Snapshots } from '../model/snapshots.ts'
 import { endsOf } from './ends.ts'
-import type { FaultStep, History, Step } from './plan.ts'
+import { type FaultStep, type History, type Step, SUBJECTS } from './plan.ts'
 
 /** The time in which a sidecar must send no calls and no writes after its objects have converged. */
 const QUIET_MS = 1200
-const CAPABILITIES = {
+const CAPABILITIES: Readonly<Record<App, Capabilities['controller']>> = {
   attacher: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
   resizer: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
   provisioner: ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
-} as const
+  snapshotter: ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS'],
+}
 const LISTING = ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'] as const
 const RETRIES = ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=4']
 const ELECTION = [
@@ -49,6 +52,9 @@ export class Side {
   readonly #attachments: Attachments
   readonly #claims: Claims
   readonly #provisions: Provisions
+  readonly #snapshots: Snapshots
+  /** The models of the tested sidecars. */
+  readonly #models: readonly (Attachments | Claims | Provisions | Snapshots)[]
   readonly #sidecars: Sidecars
   readonly #outcomes = new Map<string, Outcome[]>()
   readonly #failing: { readonly resource: string; readonly way: string; left: number }[] = []
@@ -61,28 +67,36 @@ export class Side {
     this.#t = t
     this.#history = history
     this.#settledWithinMs = settledWithinMs
-    const { seed, app, listing, replicas, size } = history
-    const controller = CAPABILITIES[app]
-    this.#driver = t.idleDriver({ controller: [...controller, ...(listing ? LISTING : [])] })
+    const { seed, apps, listing, finalizes, replicas, size } = history
+    const controller = new Set([...apps.flatMap((app) => CAPABILITIES[app]), ...(listing ? LISTING : [])])
+    this.#driver = t.idleDriver({ controller: [...controller] })
     this.#backEnd = new BackEnd(seed, this.#driver, ({ method }) => this.#outcomes.get(method)?.shift())
-    this.#attachments = new Attachments(t, this.#backEnd, {
-      volumes: app === 'attacher' ? size.volumes : 0,
-      nodes: size.nodes,
-      listing,
-    })
-    this.#claims = new Claims(t, this.#backEnd, app === 'resizer' ? size.claims : 0)
-    const { finalizes } = history
-    this.#provisions = new Provisions(t, this.#backEnd, {
-      claims: app === 'provisioner' ? size.claims : 0,
-      leaks: !finalizes || !t.ours,
-    })
+    const count = (app: App, objects: number): number => (apps.includes(app) ? objects : 0)
+    const volumes = count('attacher', size.volumes)
+    this.#attachments = new Attachments(t, this.#backEnd, { volumes, nodes: size.nodes, listing })
+    this.#claims = new Claims(t, this.#backEnd, count('resizer', size.claims))
+    const leaks = !finalizes || !t.ours
+    this.#provisions = new Provisions(t, this.#backEnd, { claims: count('provisioner', size.claims), leaks })
+    const forgets = replicas > 1 || !t.ours
+    this.#snapshots = new Snapshots(t, this.#backEnd, { contents: count('snapshotter', size.volumes), forgets })
+    const models = {
+      attacher: this.#attachments,
+      resizer: this.#claims,
+      provisioner: this.#provisions,
+      snapshotter: this.#snapshots,
+    }
+    this.#models = apps.map((app) => models[app])
     this.#sidecars = new Sidecars(t, {
-      app,
+      apps,
       driver: this.#driver,
       args: argsOf(history, t.ours),
       replicas,
       rule: this.#rule,
-      interrupted: () => this.#attachments.interrupted(),
+      watches: this.#watches,
+      interrupted: async () => {
+        this.#snapshots.interrupted()
+        await this.#attachments.interrupted()
+      },
     })
   }
 
@@ -98,21 +112,17 @@ export class Side {
       return { findings: [...last, ...this.#always()], objects, calls: this.#driver.calls.filter(isVolumeCall) }
     } finally {
       await this.#sidecars.stop()
-      await this.#attachments.remove()
-      await this.#claims.remove()
-      if (this.#history.app === 'provisioner') await this.#provisions.remove()
+      for (const model of this.#models) await model.remove()
     }
   }
 
   async #start(): Promise<void> {
-    const { app } = this.#history
     await this.#driver.start()
-    if (app === 'attacher') await this.#attachments.start({ attached: false })
-    else if (app === 'provisioner') await this.#provisions.start()
-    else await this.#claims.start()
+    for (const model of this.#models) await model.start()
     await this.#sidecars.start()
-    const plural = app === 'attacher' ? 'volumeattachments' : 'persistentvolumeclaims'
-    const watching = (): boolean => this.#sidecars.gates.some((gate) => gate.openWatches(plural) > 0)
+    const watches = this.#watches
+    const watching = (): boolean =>
+      this.#sidecars.gates.some((gate) => watches.every((plural) => gate.openWatches(plural) > 0))
     await eventually('a sidecar that watches', watching, { within: 60_000 })
   }
 
@@ -120,6 +130,7 @@ export class Side {
     if (step.of === 'attachment') await this.#attachments.make(step)
     else if (step.of === 'claim') await this.#claims.make(step)
     else if (step.of === 'provision') await this.#provisions.make(step)
+    else if (step.of === 'snapshot') await this.#snapshots.make(step)
     else this.#inject(step)
   }
 
@@ -196,17 +207,21 @@ export class Side {
     return WRITE_FAULTS[failing.way]
   }
 
+  /** The resources that a process watches before it sees the objects of the history. */
+  get #watches(): readonly string[] {
+    return this.#history.apps.map((app) => SUBJECTS[app].watched[0] ?? '')
+  }
+
   /** Ends all faults and waits until all replicas run. */
   async #calm(): Promise<void> {
     this.#backEnd.calm = true
     while (this.#background.size > 0) await Promise.allSettled(this.#background)
     await this.#sidecars.allUp()
-    if (this.#history.app === 'provisioner') await this.#provisions.calm()
+    for (const model of this.#models) if ('calm' in model) await model.calm()
   }
 
   async #differences(): Promise<readonly Finding[]> {
-    const models = { attacher: this.#attachments, resizer: this.#claims, provisioner: this.#provisions }
-    return await models[this.#history.app].differences()
+    return (await Promise.all(this.#models.map((model) => model.differences()))).flat()
   }
 
   #settled(): Promise<readonly Finding[]> {
@@ -244,11 +259,8 @@ export class Side {
 
   /** Deletes all objects and returns a finding for each leftover. */
   async #clear(): Promise<readonly Finding[]> {
-    if (this.#history.app === 'resizer') return []
-    if (this.#history.app === 'provisioner') {
-      this.#provisions.wantNothing()
-      return await this.#settled()
-    }
+    this.#provisions.wantNothing()
+    this.#snapshots.wantNothing()
     await this.#attachments.deleteAll()
     return [...(await this.#settled()), ...(await this.#attachments.deleteVolumes())]
   }
@@ -269,16 +281,19 @@ export class Side {
   }
 }
 
-function argsOf({ app, replicas, listing, finalizes }: History, isOurs: boolean): readonly string[] {
-  const timeouts = app === 'resizer' ? ['--resize-timeout=4s', '--modify-timeout=4s'] : ['--timeout=4s']
-  const own = app === 'provisioner' ? ['--snapshot-orphan-sweep-interval=1s'] : []
-  const finalize = finalizes && isOurs ? ['--finalize-claims'] : []
+function argsOf({ apps, replicas, listing, finalizes }: History, isOurs: boolean): readonly string[] {
+  const finalize = finalizes && isOurs ? ['finalize-claims'] : []
+  const own: Readonly<Record<App, readonly string[]>> = {
+    attacher: ['timeout=4s', ...(listing ? ['reconcile-sync=2s'] : [])],
+    resizer: ['resize-timeout=4s', 'modify-timeout=4s'],
+    provisioner: ['timeout=4s', 'snapshot-orphan-sweep-interval=1s', ...finalize],
+    snapshotter: ['timeout=4s'],
+  }
+  const isOne = apps.length > 1
   return [
     ...RETRIES,
-    ...timeouts,
-    ...own,
-    ...finalize,
-    ...(listing ? ['--reconcile-sync=2s'] : []),
+    ...(isOne ? [`--controllers=${apps.join()}`] : []),
+    ...apps.flatMap((app) => own[app].map((flag) => (isOne ? `--${app}-${flag}` : `--${flag}`))),
     ...(replicas > 1 ? ELECTION : []),
   ]
 }

@@ -1,5 +1,5 @@
 import { inParallel } from '@csi-sidecars/base'
-import { type Finding, findingsIn, type Invariant } from '@csi-sidecars/disturb'
+import { type Finding, findingsIn } from '@csi-sidecars/disturb'
 import { CSI_NODES, PERSISTENT_VOLUMES, type PersistentVolume, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { refused } from '../harness/api/api.ts'
 import { attachment, csiNode, volume } from '../harness/api/objects.ts'
@@ -52,14 +52,10 @@ export class Attachments {
     }
   }
 
-  async start({ attached }: { readonly attached: boolean }): Promise<void> {
+  async start(): Promise<void> {
     const { volumes, nodes } = this.#options
     for (let node = 0; node < nodes; node += 1) await this.#createNode(node)
-    await inParallel(AT_A_TIME, Array(volumes).keys(), async (index) => {
-      await this.#createVolume(index)
-      if (attached) await this.#create(index, index % nodes)
-      if (attached && isShared(index)) await this.#create(index, (index + 1) % nodes)
-    })
+    await inParallel(AT_A_TIME, Array(volumes).keys(), (index) => this.#createVolume(index))
   }
 
   async make({ do: what, index, node }: AttachmentMove): Promise<void> {
@@ -108,8 +104,9 @@ export class Attachments {
 
   async state(): Promise<AttachmentState> {
     const mine = (await this.#t.api.list(VOLUME_ATTACHMENTS)).filter(({ spec }) => spec.attacher === this.#t.driverName)
-    const volumes = (await this.#t.api.list(PERSISTENT_VOLUMES)).filter(
-      ({ spec }) => spec?.csi?.driver === this.#t.driverName,
+    const names = this.#volumeNames()
+    const volumes = (await this.#t.api.list(PERSISTENT_VOLUMES)).filter(({ metadata }) =>
+      names.includes(metadata?.name ?? ''),
     )
     for (const each of mine) {
       const slot = this.#slots.get(each.metadata?.name ?? '')
@@ -133,8 +130,8 @@ export class Attachments {
   }
 
   /** Returns findings if the API and the driver disagree, or if work is still in progress. */
-  async differences(rules: readonly Invariant<AttachmentState>[] = INVARIANTS): Promise<readonly Finding[]> {
-    return findingsIn(rules, await this.state())
+  async differences(): Promise<readonly Finding[]> {
+    return findingsIn(INVARIANTS, await this.state())
   }
 
   /** Deletes all attachments and removes the finalizers of other controllers. */
@@ -147,7 +144,7 @@ export class Attachments {
 
   /** Deletes the volumes, after the attachments. Returns a finding for each volume that keeps its finalizer. */
   async deleteVolumes(): Promise<readonly Finding[]> {
-    const names = Array.from({ length: this.#options.volumes }, (_, index) => this.#ids.volume(index))
+    const names = this.#volumeNames()
     await inParallel(AT_A_TIME, names, (name) => refused(this.#t.api.delete(PERSISTENT_VOLUMES, { name })))
     const left = async (): Promise<readonly PersistentVolume[]> =>
       (await this.#t.api.list(PERSISTENT_VOLUMES)).filter(({ metadata }) => names.includes(metadata?.name ?? ''))
@@ -161,9 +158,11 @@ export class Attachments {
   /** Removes all attachments and volumes from the API server, also after a failure. */
   async remove(): Promise<void> {
     for (const name of this.#slots.keys()) await this.#t.strip(VOLUME_ATTACHMENTS, { name })
-    for (let index = 0; index < this.#options.volumes; index += 1) {
-      await this.#t.strip(PERSISTENT_VOLUMES, { name: this.#ids.volume(index) })
-    }
+    for (const name of this.#volumeNames()) await this.#t.strip(PERSISTENT_VOLUMES, { name })
+  }
+
+  #volumeNames(): readonly string[] {
+    return Array.from({ length: this.#options.volumes }, (_, index) => this.#ids.volume(index))
   }
 
   async #create(index: number, node: number): Promise<void> {

@@ -1,6 +1,7 @@
 import { Occurrences, type Random } from '@csi-sidecars/disturb'
 import { type Answer, type Call, createdVolume, type Driver, requiredBytes } from '../harness/driver/driver.ts'
 import { pause } from '../harness/waiting.ts'
+import { CREATED, described } from '../tests/snapshotter/scene.ts'
 
 export const FIRST_BYTES = 1024 ** 3
 export const FIRST_TIER = 'bronze'
@@ -11,11 +12,17 @@ export const METHODS = [
   'ControllerModifyVolume',
   'CreateVolume',
   'DeleteVolume',
+  'CreateSnapshot',
+  'DeleteSnapshot',
+  'ListSnapshots',
+  'CreateVolumeGroupSnapshot',
+  'DeleteVolumeGroupSnapshot',
 ] as const
 
 const NOT_FOUND = 5
 const ABORTED = 10
 const FAILED_PRECONDITION = 9
+const UNAVAILABLE = 14
 const LOOK_EVERY_MS = 20
 /** The gRPC codes after which a call may still run: DeadlineExceeded, Aborted, Unavailable. */
 const BACKGROUND_CODES: readonly number[] = [4, 10, 14]
@@ -38,6 +45,8 @@ interface Work {
   readonly reply: () => object
   /** Undoes the effect if the error code says that the call had no effect. */
   readonly undo?: () => void
+  /** True if a caller has already received the result, so that the driver cannot say any more that it has none. */
+  readonly reported?: boolean
   /** The condition that the call waits for. */
   readonly when?: () => boolean
 }
@@ -48,10 +57,13 @@ export class BackEnd {
   readonly published = new Map<string, Readonly<Record<string, string>>>()
   /** The ids of the created volumes, by their names. */
   readonly created = new Map<string, string>()
+  /** The ids of the snapshots and groups of snapshots, by their names. */
+  readonly snapshots = new Map<string, string>()
+  snapshotsReady = true
   /** While true, no faults are injected into calls. */
   calm = true
   /** Returns the outcome of the next call while `calm` is false. Undefined means success. */
-  readonly #disturb: (call: Call, random: Random) => Outcome | undefined
+  readonly #disturb: (call: Call) => Outcome | undefined
   readonly #occurrences: Occurrences
   readonly #known = new Set<string>()
   readonly #lostNodes = new Set<string>()
@@ -59,11 +71,13 @@ export class BackEnd {
   readonly #unheard = new Set<string>()
   readonly #sizes = new Map<string, number>()
   readonly #tiers = new Map<string, string>()
+  /** The names of snapshots that a caller knows. */
+  readonly #reported = new Set<string>()
   #publications = 0
   #creations = 0
   #running = new Set<string>()
 
-  constructor(seed: number, driver: Driver, disturb: (call: Call, random: Random) => Outcome | undefined) {
+  constructor(seed: number, driver: Driver, disturb: (call: Call) => Outcome | undefined) {
     this.#occurrences = new Occurrences(seed)
     this.#disturb = disturb
     driver.on('ControllerPublishVolume', (call) => this.#publish(call))
@@ -71,7 +85,12 @@ export class BackEnd {
     driver.on('ControllerExpandVolume', (call) => this.#expand(call))
     driver.on('ControllerModifyVolume', (call) => this.#modify(call))
     driver.on('CreateVolume', (call) => this.#create(call))
-    driver.on('DeleteVolume', (call) => this.#delete(call))
+    driver.on('DeleteVolume', (call) => this.#remove(call, this.created))
+    driver.on('CreateSnapshot', (call) => this.#createSnapshot(call, (id) => this.#single(id)))
+    driver.on('CreateVolumeGroupSnapshot', (call) => this.#createSnapshot(call, (id) => this.#group(id)))
+    driver.on('DeleteSnapshot', (call) => this.#remove(call, this.snapshots))
+    driver.on('DeleteVolumeGroupSnapshot', (call) => this.#remove(call, this.snapshots))
+    driver.on('ListSnapshots', (call) => this.#listSnapshots(call))
     driver.on('ListVolumes', () => ({ reply: { entries: this.#list(), nextToken: '' } }))
   }
 
@@ -147,26 +166,54 @@ export class BackEnd {
   }
 
   #create(call: Call): Answer {
-    const name = String(call.request['name'])
-    const apply = (): void => {
-      if (this.created.has(name)) return
-      this.#creations += 1
-      this.created.set(name, `${name}-${this.#creations}`)
-    }
     const source = call.request['volume_content_source'] === undefined ? {} : { contentSource: { type: undefined } }
-    const reply = (): object => ({
-      volume: createdVolume(call.request, { volumeId: this.created.get(name) ?? '', ...source }),
-    })
-    return this.#answer(call, { key: `volume ${name}`, apply, reply, undo: () => this.created.delete(name) })
+    const reply = (volumeId: string): object => ({ volume: createdVolume(call.request, { volumeId, ...source }) })
+    return this.#answer(call, this.#creation(call, this.created, reply))
   }
 
-  #delete(call: Call): Answer {
-    const id = handleOf(call)
-    const name = [...this.created].find(([, each]) => each === id)?.[0] ?? id
+  #createSnapshot(call: Call, replyOf: (id: string) => object): Answer {
+    const name = String(call.request['name'])
+    const work = this.#creation(call, this.snapshots, (id) => {
+      if (!call.cancelled) this.#reported.add(name)
+      return replyOf(id)
+    })
+    return this.#answer(call, { ...work, reported: this.#reported.has(name) })
+  }
+
+  /** Returns the work of a call that creates what it names, unless `made` already has this name. */
+  #creation({ request }: Call, made: Map<string, string>, replyOf: (id: string) => object): Work {
+    const name = String(request['name'])
     const apply = (): void => {
-      if (this.created.get(name) === id) this.created.delete(name)
+      if (made.has(name)) return
+      this.#creations += 1
+      made.set(name, `${name}-${this.#creations}`)
     }
-    return this.#answer(call, { key: `volume ${name}`, apply, reply: () => ({}) })
+    return { key: `create ${name}`, apply, reply: () => replyOf(made.get(name) ?? ''), undo: () => made.delete(name) }
+  }
+
+  #remove(call: Call, made: Map<string, string>): Answer {
+    const id = handleOf(call)
+    const name = [...made].find(([, each]) => each === id)?.[0] ?? id
+    const apply = (): void => {
+      if (made.get(name) === id) made.delete(name)
+    }
+    return this.#answer(call, { key: `create ${name}`, apply, reply: () => ({}) })
+  }
+
+  #listSnapshots(call: Call): Answer {
+    const id = handleOf(call)
+    const isThere = (): boolean => [...this.snapshots.values()].includes(id)
+    const reply = (): object => ({ entries: isThere() ? [this.#single(id)] : [], nextToken: '' })
+    return this.#answer(call, { key: `list ${id}`, apply: () => undefined, reply })
+  }
+
+  #single(snapshotId: string): object {
+    return { snapshot: described({ snapshotId, readyToUse: this.snapshotsReady }) }
+  }
+
+  #group(groupSnapshotId: string): object {
+    const snapshots = ['1', '2'].map((n) => described({ snapshotId: groupSnapshotId + n, sourceVolumeId: `vol-${n}` }))
+    return { groupSnapshot: { groupSnapshotId, snapshots, creationTime: CREATED, readyToUse: this.snapshotsReady } }
   }
 
   #list(): readonly object[] {
@@ -182,7 +229,8 @@ export class BackEnd {
 
   #answer(call: Call, work: Work): Answer {
     if (this.#running.has(work.key)) return { code: ABORTED, message: `${work.key}: a call is running` }
-    const outcome = (this.calm ? undefined : this.#disturb(call, this.#next(call, 'outcome'))) ?? WELL
+    const drawn = (this.calm ? undefined : this.#disturb(call)) ?? WELL
+    const outcome = work.reported === true && isFinal(drawn) ? { ...drawn, ends: UNAVAILABLE } : drawn
     const after = this.#carryOut(call, work, outcome)
     if (typeof outcome.ends === 'number')
       return { code: outcome.ends, message: `code ${outcome.ends} by chance`, after }
@@ -196,7 +244,7 @@ export class BackEnd {
     await pause(outcome.ms)
     while (!when() && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
     if (outcome.applies && alive() && when()) apply()
-    if (alive() && typeof outcome.ends === 'number' && !BACKGROUND_CODES.includes(outcome.ends)) undo?.()
+    if (alive() && isFinal(outcome)) undo?.()
     running.delete(key)
     while (outcome.ends === 'never' && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
   }
@@ -207,12 +255,17 @@ export class BackEnd {
   }
 }
 
+function isFinal({ ends }: Outcome): boolean {
+  return typeof ends === 'number' && !BACKGROUND_CODES.includes(ends)
+}
+
 export function pairOf(handle: string, nodeId: string): string {
   return `${handle} on ${nodeId}`
 }
 
+/** Returns the id of the volume, snapshot or group of snapshots that a call is about. */
 export function handleOf({ request }: Call): string {
-  return String(request['volume_id'])
+  return String(request['volume_id'] ?? request['snapshot_id'] ?? request['group_snapshot_id'])
 }
 
 export function nodeOf({ request }: Call): string {

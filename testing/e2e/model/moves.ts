@@ -48,6 +48,27 @@ export const PROVISION_MOVES = {
   ready: 'makes the snapshot usable',
 } as const
 
+/** An action of a user, of the snapshot-controller or of a person with kubectl on one content of a snapshot. */
+export interface SnapshotMove {
+  readonly of: 'snapshot'
+  readonly do: keyof typeof SNAPSHOT_MOVES
+  readonly index: number
+}
+
+/** The moves by name, with a description of their effect. */
+export const SNAPSHOT_MOVES = {
+  toggle: 'creates the content, or deletes it',
+  again: 'deletes the content and creates one for a new snapshot',
+  strip: 'removes the content with its finalizers and creates one for a new snapshot',
+  adopt: 'removes the content with its finalizers and creates one for the same snapshot, if it was not pre-provisioned',
+  policy: 'changes the deletion policy',
+  loseInputs: 'deletes the class and the Secret',
+  inputs: 'creates the class and the Secret again',
+  ready: 'lets the driver report snapshots as not ready, or as ready',
+  foreign: 'adds a foreign finalizer to the content, or removes it',
+  note: 'changes an annotation of the content',
+} as const
+
 /** The moves by name, with a description of their effect. */
 export const CLAIM_MOVES = {
   grow: 'asks for so many GiB more',

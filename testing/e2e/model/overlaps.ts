@@ -39,8 +39,12 @@ function groupsOf(call: Call): readonly string[] {
     case 'ControllerModifyVolume':
       return [`modify of ${handle}`]
     case 'CreateVolume':
+    case 'CreateSnapshot':
+    case 'CreateVolumeGroupSnapshot':
       return [`create of ${call.request['name']}`]
     case 'DeleteVolume':
+    case 'DeleteSnapshot':
+    case 'DeleteVolumeGroupSnapshot':
       return [`delete of ${handle}`]
     default:
       return []
@@ -64,8 +68,9 @@ function endOf({ start, timeoutMs, end, cancelled, abandonedAt }: Call): number 
 
 /** Returns a line such as `12:00:00.000 to 12:00:00.300 ControllerExpandVolume {...} code 13`. */
 export function briefly({ method, request, start, end, code, cancelled }: Call): string {
-  const { name, volume_id, node_id, capacity_range, mutable_parameters } = request
-  const what = JSON.stringify({ name, volume_id, node_id, capacity_range, mutable_parameters })
+  const { name, volume_id, snapshot_id, group_snapshot_id, node_id, capacity_range, mutable_parameters } = request
+  const ids = { name, volume_id, snapshot_id, group_snapshot_id }
+  const what = JSON.stringify({ ...ids, node_id, capacity_range, mutable_parameters })
   return `${clock(start)} to ${clock(end)} ${method} ${what} ${cancelled && code === undefined ? 'cancelled' : `code ${code}`}`
 }
 

@@ -11,15 +11,14 @@ import {
 import { type Ref, refused } from '../harness/api/api.ts'
 import { claim, storageClass } from '../harness/api/objects.ts'
 import type { TestContext } from '../harness/context.ts'
-import { pause } from '../harness/waiting.ts'
 import { installCrds } from '../tests/snapshotter/scene.ts'
 import type { BackEnd } from './back-end.ts'
 import { editFinalizers } from './foreign.ts'
 import type { ProvisionMove } from './moves.ts'
+import { Rounds } from './rounds.ts'
 
 const GROUP = 'snapshot.storage.k8s.io'
 const GENERATION = 'example.com/generation'
-const LOOK_EVERY_MS = 150
 
 /** The claim that a user wants for one name. */
 interface DesiredClaim {
@@ -73,8 +72,7 @@ export class Provisions {
   readonly #backEnd: BackEnd
   readonly #desiredClaims: DesiredClaim[]
   readonly #invariants: readonly Invariant<ProvisionState>[]
-  #looking: Promise<void> = Promise.resolve()
-  #ended = false
+  readonly #rounds = new Rounds(() => this.#look())
 
   /** `leaks` is true if a volume may leak after a crash. */
   constructor(t: TestContext, backEnd: BackEnd, { claims, leaks }: { claims: number; leaks: boolean }) {
@@ -88,9 +86,10 @@ export class Provisions {
 
   async start(): Promise<void> {
     await installCrds(this.#t)
+    this.#backEnd.snapshots.set('snap', 'snap')
     await this.#t.create(STORAGE_CLASSES, this.#class())
     await this.#createSnapshot()
-    void this.#lookAgainAndAgain()
+    this.#rounds.start()
   }
 
   async make({ do: what, index }: ProvisionMove): Promise<void> {
@@ -100,15 +99,15 @@ export class Provisions {
       case 'toggle':
         desired.wanted = !desired.wanted
         desired.generation += 1
-        return await this.#look()
+        return await this.#rounds.now()
       case 'again':
         desired.generation += 1
-        return await this.#look()
+        return await this.#rounds.now()
       case 'restore':
         Object.assign(desired, { wanted: true, restored: !desired.restored, generation: desired.generation + 1 })
-        return await this.#look()
+        return await this.#rounds.now()
       case 'classAgain':
-        await refused(this.#t.api.delete(STORAGE_CLASSES, { name: this.#t.name('class') }))
+        await refused(this.#t.api.delete(STORAGE_CLASSES, { name: this.#t.name('fast') }))
         return void (await this.#t.api.create(STORAGE_CLASSES, this.#class()))
       case 'unready':
         return await this.#setReady(false)
@@ -131,8 +130,7 @@ export class Provisions {
   }
 
   async remove(): Promise<void> {
-    this.#ended = true
-    await this.#looking
+    await this.#rounds.end()
     for (const index of this.#desiredClaims.keys()) await this.#t.strip(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))
     for (const { metadata } of await this.#volumes()) {
       await this.#t.strip(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' })
@@ -156,26 +154,16 @@ export class Provisions {
 
   async #volumes(): Promise<readonly PersistentVolume[]> {
     const all = await this.#t.api.list(PERSISTENT_VOLUMES)
-    return all.filter(({ spec }) => spec?.csi?.driver === this.#t.driverName)
+    return all.filter(({ metadata, spec }) => {
+      const isProvisioned = metadata?.name?.startsWith('pvc-') === true
+      return isProvisioned && spec?.csi?.driver === this.#t.driverName
+    })
   }
 
-  async #lookAgainAndAgain(): Promise<void> {
-    while (!this.#ended) {
-      await this.#look().catch(() => undefined)
-      await pause(LOOK_EVERY_MS)
-    }
-  }
-
-  /** Acts as the Kubernetes controllers do, once for all claims and volumes. Calls do not overlap. */
-  #look(): Promise<void> {
-    this.#looking = this.#looking
-      .catch(() => undefined)
-      .then(async () => {
-        if (this.#ended) return
-        for (const [index, desired] of this.#desiredClaims.entries()) await this.#follow(index, desired)
-        for (const volume of await this.#volumes()) await this.#release(volume)
-      })
-    return this.#looking
+  /** Acts as the Kubernetes controllers do, once for all claims and volumes. */
+  async #look(): Promise<void> {
+    for (const [index, desired] of this.#desiredClaims.entries()) await this.#follow(index, desired)
+    for (const volume of await this.#volumes()) await this.#release(volume)
   }
 
   /** Creates, deletes or binds a claim, as its user wants. */
@@ -190,7 +178,7 @@ export class Provisions {
         'volume.kubernetes.io/storage-provisioner': this.#t.driverName,
         [GENERATION]: String(generation),
       }
-      const parts = { metadata: { annotations }, storageClassName: this.#t.name('class') }
+      const parts = { metadata: { annotations }, storageClassName: this.#t.name('fast') }
       const made = claim(ref.namespace ?? '', ref.name, { ...parts, ...(restored && { dataSource: source }) })
       await refused(api.create(PERSISTENT_VOLUME_CLAIMS, made))
       return
@@ -264,10 +252,10 @@ export class Provisions {
   }
 
   #class() {
-    return { ...storageClass(this.#t.name('class'), this.#t.driverName), reclaimPolicy: 'Delete' }
+    return { ...storageClass(this.#t.name('fast'), this.#t.driverName), reclaimPolicy: 'Delete' }
   }
 
   #ref(index: number): Ref {
-    return { namespace: this.#t.namespace, name: this.#t.name(`claim-${index}`) }
+    return { namespace: this.#t.namespace, name: this.#t.name(`new-${index}`) }
   }
 }

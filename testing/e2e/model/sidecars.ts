@@ -9,19 +9,20 @@ const RESTARTED_AFTER_MS = 200
 const FIRST_LIST_WITHIN_MS = 60_000
 
 export interface SidecarsOptions {
-  readonly app: App
+  /** The sidecars of each process. */
+  readonly apps: readonly App[]
   readonly driver: Driver
   readonly args: readonly string[]
   /** The number of replicas. Each replica has a separate host name and gate. */
   readonly replicas: number
   readonly rule: FaultRule
+  /** The resources that a process watches when it has read the objects. */
+  readonly watches: readonly string[]
   /**
    * Called when a process ends or freezes, and again when a process has read the objects. No process has seen the
    * changes in between.
    */
-  readonly interrupted?: () => Promise<void>
-  /** Called when a process ends without `kill`, `down` or `stop`. */
-  readonly ended?: (sidecar: RunningSidecar) => void
+  readonly interrupted: () => Promise<void>
 }
 
 interface Replica {
@@ -47,17 +48,12 @@ export class Sidecars {
     return this.#replicas.map(({ gate }) => gate)
   }
 
-  /** The running processes. */
-  get running(): readonly RunningSidecar[] {
-    return this.#replicas.flatMap(({ sidecar }) => (sidecar === undefined ? [] : [sidecar]))
-  }
-
   async start(): Promise<void> {
-    const { app, replicas, rule } = this.#options
+    const { replicas, rule } = this.#options
     for (let nth = 0; nth < replicas; nth += 1) {
       const gate = await this.#t.gate()
       gate.rules.push(rule)
-      const replica = { gate, hostname: `${this.#t.name(app)}-${nth}`, sidecar: undefined, down: true }
+      const replica = { gate, hostname: `${this.#t.name('host')}-${nth}`, sidecar: undefined, down: true }
       this.#replicas.push(replica)
       await this.#launch(replica)
     }
@@ -93,11 +89,11 @@ export class Sidecars {
   /** Stops one replica by SIGSTOP for this time, as on an overloaded machine. */
   async freeze(nth: number, forMs: number): Promise<void> {
     const sidecar = this.#replicas[nth]?.sidecar
-    await this.#options.interrupted?.()
+    await this.#options.interrupted()
     sidecar?.signal('SIGSTOP')
     await pause(forMs)
     sidecar?.signal('SIGCONT')
-    await this.#options.interrupted?.()
+    await this.#options.interrupted()
   }
 
   async stop(): Promise<void> {
@@ -107,19 +103,20 @@ export class Sidecars {
   async #end(nth: number, signal: NodeJS.Signals): Promise<void> {
     const replica = this.#replicas[nth]
     if (replica === undefined || replica.down) return
-    await this.#options.interrupted?.()
+    await this.#options.interrupted()
     replica.down = true
     replica.sidecar?.signal(signal)
     await replica.sidecar?.end()
   }
 
   async #launch(replica: Replica): Promise<void> {
-    const { app, driver, args, replicas } = this.#options
+    const { apps, driver, args, replicas } = this.#options
     const { gate, hostname, sidecar: before } = replica
     replica.down = false
-    if (before !== undefined) await this.#options.interrupted?.()
+    if (before !== undefined) await this.#options.interrupted()
     const named = replicas > 1 ? { hostname } : {}
-    const setup = { app, gate, driver, args, ...named, ...(before === undefined ? {} : { user: before.user }) }
+    const app = apps.length > 1 ? ({ app: 'both', role: 'pod' } as const) : { app: apps[0] ?? this.#t.app }
+    const setup = { ...app, gate, driver, args, ...named, ...(before === undefined ? {} : { user: before.user }) }
     const sidecar = await this.#t.sidecar(setup)
     replica.sidecar = sidecar
     void sidecar.exited.then(() => this.#ended(replica, sidecar)).catch(() => undefined)
@@ -127,20 +124,23 @@ export class Sidecars {
   }
 
   async #firstList({ gate }: Replica, sidecar: RunningSidecar): Promise<void> {
-    const first = this.#options.app === 'attacher' ? 'volumeattachments' : 'persistentvolumeclaims'
+    const before = gate.requests.length
+    // The watches of the process before it may still be open.
+    const isNew = (plural: string): boolean =>
+      gate.requests.slice(before).some(({ watch, resource }) => watch && resource === plural)
+    const isRead = (): boolean => this.#options.watches.every((plural) => isNew(plural) && gate.openWatches(plural) > 0)
     let ended = false
     void sidecar.exited.then(() => {
       ended = true
     })
-    await eventually('a list', () => ended || gate.openWatches(first) > 0, { within: FIRST_LIST_WITHIN_MS })
-    await this.#options.interrupted?.()
+    await eventually('a list', () => ended || isRead(), { within: FIRST_LIST_WITHIN_MS })
+    await this.#options.interrupted()
   }
 
   async #ended(replica: Replica, sidecar: RunningSidecar): Promise<void> {
     if (replica.down || replica.sidecar !== sidecar) return
     replica.down = true
-    this.#options.ended?.(sidecar)
-    await this.#options.interrupted?.()
+    await this.#options.interrupted()
     await pause(RESTARTED_AFTER_MS)
     if (replica.down && replica.sidecar === sidecar) await this.#launch(replica)
   }

@@ -27,6 +27,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     memory,
     awaited,
     storeLater: (name) => unsaved.add(name),
+    claimAgain: (uid) => again.add(uid),
   }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   const sweep = (stop: AbortSignal): Promise<void> => {
@@ -56,7 +57,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     ...(settings.sweepMs > 0 && { alongside: (_queue, stop) => sweep(stop) }),
     onDriverReturn: () => memory.onDriverReturn(),
   }
-  return [claimController, storeController(deps, { source: unsaved.source, claimAgain: (uid) => again.add(uid) })]
+  return [claimController, storeController(deps, unsaved.source)]
 }
 
 function topologyNodes({ settings, topology }: TermParts): TopologyNodes | undefined {

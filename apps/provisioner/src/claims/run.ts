@@ -16,6 +16,8 @@ export interface ClaimDeps extends Omit<TermParts, 'topology'> {
   readonly awaited: AwaitedObjects
   /** Enqueues the PersistentVolume with this name, so that it is stored later. */
   readonly storeLater: (name: string) => void
+  /** Enqueues the claim with this UID again. */
+  readonly claimAgain: (uid: string) => void
 }
 
 /** The dependencies of one run of the reconciler for one claim. */

@@ -157,25 +157,25 @@ function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): v
   recordNews(run, claim, CLAIM_EVENTS.failed(message))
 }
 
-/** Removes our finalizer from the claim. After a failure, the finalizer itself causes another run for the claim. */
+/** Removes our finalizer from the claim. After a failure, enqueues the claim again, and its next run removes it. */
 async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<void> {
-  const { settings } = run.deps
+  const { settings, claimAgain } = run.deps
   if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
-  await edit(run, claim, withoutFinalizer(settings.claimFinalizer))
+  try {
+    await edit(run, claim, withoutFinalizer(settings.claimFinalizer))
+  } catch (error) {
+    run.signal.throwIfAborted()
+    run.log.error(error, 'Failed to remove the finalizer of the claim')
+    claimAgain(claim.uid)
+  }
 }
 
 const WORKERS = 10
 /** The back-off with which the Go original retries to store PersistentVolumes. */
 const BACKOFF = { baseMs: 5, maxMs: 1_000_000 }
 
-export interface StoreLinks {
-  readonly source: Source
-  /** Enqueues the claim with this UID again. */
-  readonly claimAgain: (uid: string) => void
-}
-
-/** Stores the PersistentVolumes whose first attempt failed, even if their claims are gone. */
-export function storeController(deps: ClaimDeps, { source, claimAgain }: StoreLinks): Controller {
+/** Stores the PersistentVolumes whose first attempt failed, even if their claims are gone. `source` has their names. */
+export function storeController(deps: ClaimDeps, source: Source): Controller {
   return {
     name: 'unsavedpvs',
     workers: deps.settings.workers <= 0 ? 0 : WORKERS,
@@ -190,7 +190,7 @@ export function storeController(deps: ClaimDeps, { source, claimAgain }: StoreLi
       try {
         const conflict = await storeUnsaved(run, unsaved)
         if (conflict !== undefined) recordNews(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
-        claimAgain(unsaved.claim.uid)
+        deps.claimAgain(unsaved.claim.uid)
         return SETTLED
       } catch (error) {
         signal.throwIfAborted()

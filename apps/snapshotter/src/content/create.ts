@@ -41,6 +41,8 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
   if (isMarked) {
     const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
     await writeMark(run, content, true).catch(cannotMark)
+    // The annotation replaces the memory of a snapshot whose content was deleted by hand and created again.
+    memory.orphans.delete(run.key)
   }
   try {
     return await create()

@@ -53,8 +53,12 @@ export class ContentMemory {
       this.orphans.set(key, { content, handle: due.handle, members: due.members })
       return true
     }
-    if (!beingCreated || policy !== 'Delete' || status?.handle !== undefined) return false
-    this.orphans.set(key, { content, ...(answer === undefined ? NO_ANSWER : answerOf(answer)) })
+    // If the user has not asked for the deletion, a snapshot whose handle is stored is kept.
+    const isKept = status?.handle !== undefined && !(content.beingDeleted && content.deletedSeconds !== undefined)
+    if (!beingCreated || policy !== 'Delete' || isKept) return this.orphans.has(key)
+    const { handle, members = [] } = status ?? {}
+    const known = handle === undefined ? NO_ANSWER : { handle, members }
+    this.orphans.set(key, { content, ...(answer === undefined ? known : answerOf(answer)) })
     return true
   }
 }

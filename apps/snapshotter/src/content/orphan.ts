@@ -1,8 +1,8 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { classify } from '@csi-sidecars/csi'
-import type { Content } from '../caches/content.ts'
 import { callDelete, prepareCreate } from './calls.ts'
+import { isToBeDeleted } from './decide.ts'
 import { warn } from './events.ts'
 import { annotatedSecrets, createInputs } from './inputs.ts'
 import { answerOf, type Orphan } from './memory.ts'
@@ -16,7 +16,9 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
   const { memory, log, driver, kind } = run.deps
   const { content } = orphan
   try {
-    if (await isLeftOver(run, orphan)) {
+    const fate = await fateOf(run, orphan)
+    if (fate === 'pending') return SETTLED
+    if (fate === 'leftOver') {
       const { handle = '', members } = orphan
       const secrets = await annotatedSecrets(run, content)
       await callDelete(run, { content, handle, members }, secrets)
@@ -37,11 +39,16 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
   return SETTLED
 }
 
-/** Reports whether the driver has the snapshot and no other content uses it. */
-async function isLeftOver(run: ContentRun, orphan: Orphan): Promise<boolean> {
-  if (isAdopted(run, orphan)) return false
-  if (orphan.handle === undefined && !(await learnHandle(run, orphan))) return false
-  return !isAdopted(run, orphan)
+/**
+ * `leftOver`: no other content uses the snapshot. `pending`: another content is about to take it over. `settled`: there
+ * is no such snapshot, or another content uses it.
+ */
+type Fate = 'leftOver' | 'pending' | 'settled'
+
+async function fateOf(run: ContentRun, orphan: Orphan): Promise<Fate> {
+  const fate = currentFate(run, orphan)
+  if (fate !== 'leftOver' || orphan.handle !== undefined) return fate
+  return (await learnHandle(run, orphan)) ? currentFate(run, orphan) : 'settled'
 }
 
 /** Repeats the creation to learn the handle. Returns false after a final failure: there is no snapshot. */
@@ -56,11 +63,16 @@ async function learnHandle(run: ContentRun, orphan: Orphan): Promise<boolean> {
   }
 }
 
-/** Reports whether another content uses the snapshot: it has the same VolumeSnapshot or the same handle. */
-function isAdopted({ deps }: ContentRun, { content, handle }: Orphan): boolean {
-  const isSame = (other: Content): boolean =>
-    (other.volumes.length > 0 && other.refUid === content.refUid && other.uid !== content.uid) ||
-    (handle !== undefined && (other.given?.handle === handle || other.status?.handle === handle))
-  for (const other of deps.contents.store.values()) if (isSame(other)) return true
-  return false
+/** Looks for contents of the same VolumeSnapshot or with the same handle. */
+function currentFate({ deps }: ContentRun, { content, handle }: Orphan): Fate {
+  let fate: Fate = 'leftOver'
+  for (const other of deps.contents.store.values()) {
+    const { given, status, volumes, refUid, uid } = other
+    if (handle !== undefined && (given?.handle === handle || status?.handle === handle)) return 'settled'
+    if (volumes.length === 0 || refUid !== content.refUid || uid === content.uid) continue
+    if (other.beingCreated || status?.handle !== undefined || other.policy === 'Retain') return 'settled'
+    // Without a creation that has begun, the deletion of the other content makes no call for the snapshot.
+    if (!isToBeDeleted(other)) fate = 'pending'
+  }
+  return fate
 }

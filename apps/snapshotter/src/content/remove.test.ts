@@ -200,6 +200,18 @@ describe('interrupted creation', () => {
     },
   )
 
+  it('no snapshot is left if its deletion waits for the annotation while the finalizers of its content are removed', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    const refusals = Array.from({ length: 9 }, () => apiError(500, 'InternalError', 'no'))
+    fixture.refusals.set('unmark', refusals)
+    await fixture.start()
+    await remove(fixture)
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(20_000)
+    expect(fixture.storage.created).toHaveLength(1)
+    expect(fixture.storage.snapshots.size).toBe(0)
+  })
+
   it('the snapshotter keeps the snapshot for a content that is recreated for the same VolumeSnapshot', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
@@ -210,6 +222,31 @@ describe('interrupted creation', () => {
     expect(fixture.storage.created).toHaveLength(1)
     expect(fixture.storage.deleted).toEqual([])
     expect(contentOf(fixture)?.status).toMatchObject({ snapshotHandle: 'snap-1', readyToUse: true })
+  })
+
+  it('no snapshot is left if the recreated content is deleted before it takes over the snapshot', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
+    await fixture.start()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.put(...CONTENT)
+    await remove(fixture)
+    await fixture.clock.advance(20_000)
+    expect(fixture.storage.snapshots.size).toBe(0)
+    expect(contentOf(fixture)).toBeUndefined()
+  })
+
+  it('no snapshot is left if the recreated content cannot take over the snapshot and is deleted', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
+    await fixture.start()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotClassName: 'missing' } }))
+    await fixture.clock.advance(10_000)
+    await remove(fixture)
+    await fixture.clock.advance(20_000)
+    expect(fixture.storage.snapshots.size).toBe(0)
+    expect(contentOf(fixture)).toBeUndefined()
   })
 })
 

@@ -28,7 +28,8 @@ export class Model extends Fixture {
   readonly #excused = new Set<string>()
   /** Names of snapshots whose content lost its finalizers. Only the running process knows of these snapshots. */
   readonly #fragile = new Set<string>()
-  readonly #policies = new Map<string, string>()
+  /** Names of snapshots whose last content had the policy Retain and has stored the handle. */
+  readonly #retained = new Set<string>()
   #refs = 0
   #violation: unknown
 
@@ -68,7 +69,7 @@ export class Model extends Fixture {
     if (this.contentOf(name) !== undefined) return
     if (!again) this.#refs += 1
     const uid = `${name}-${this.#refs}`
-    this.#policies.set(`snapshot-${uid}`, policy)
+    this.#retained.delete(`snapshot-${uid}`)
     this.api.put(
       VOLUME_SNAPSHOT_CONTENTS,
       vsc(name, {
@@ -79,6 +80,8 @@ export class Model extends Fixture {
 
   /** Annotates and deletes a content, as the snapshot-controller does after a user has deleted the VolumeSnapshot. */
   removeContent(name: string): void {
+    const content = this.contentOf(name)
+    if (content !== undefined) this.#retain(content)
     const annotations = { [SNAPSHOT_NAMES.beingDeleted]: 'yes' }
     this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
     this.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
@@ -93,6 +96,7 @@ export class Model extends Fixture {
     const isKept = content.status?.snapshotHandle !== undefined
     if (isKept || this.process?.knows(content) !== true) this.#excused.add(snapshot)
     else this.#fragile.add(snapshot)
+    this.#retain(content)
     this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { finalizers: null } })
     this.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
@@ -147,13 +151,12 @@ export class Model extends Fixture {
       invariant(!isToBeDeleted, `never deleted: ${text}`)
       invariant(content.status?.readyToUse === true, `never ready: ${text}`)
       invariant(content.status.error === undefined, `ready with an error: ${text}`)
-      invariant(annotations[SNAPSHOT_NAMES.beingCreated] === undefined, `ready and marked: ${text}`)
+      invariant(!isMarked(content), `ready and marked: ${text}`)
       invariant(this.storage.snapshots.has(content.status.snapshotHandle ?? ''), `without its snapshot: ${text}`)
       kept.add(content.status.snapshotHandle ?? '')
     }
     for (const { id, name } of this.storage.snapshots.values()) {
-      const isExpected = kept.has(id) || this.#policies.get(name) === 'Retain' || this.#excused.has(name)
-      invariant(isExpected, `${name} is left over`)
+      invariant(kept.has(id) || this.#excused.has(name), `${name} is left over`)
     }
     invariant([...this.running.backlog.pending()].length === 0, 'work is pending')
   }
@@ -161,6 +164,13 @@ export class Model extends Fixture {
   #isStored(snapshot: string): boolean {
     const handles = CONTENTS.map((name) => this.contentOf(name)?.status?.snapshotHandle)
     return [...this.storage.snapshots.values()].some(({ id, name }) => name === snapshot && handles.includes(id))
+  }
+
+  /** Records that a content with the policy Retain is removed. */
+  #retain(content: VolumeSnapshotContent): void {
+    if (content.spec.deletionPolicy !== 'Retain') return
+    this.#excused.add(nameOf(content))
+    if (content.status?.snapshotHandle !== undefined) this.#retained.add(nameOf(content))
   }
 
   #forgetFragile(): void {
@@ -180,21 +190,25 @@ export class Model extends Fixture {
 
   #checkDelete(handle: string): void {
     const stored = this.storage.snapshots.get(handle)
-    if (stored !== undefined) invariant(this.#policies.get(stored.name) === 'Delete', `${stored.name} is retained`)
+    invariant(!this.#retained.has(stored?.name ?? ''), `${stored?.name} is retained`)
     for (const name of CONTENTS) {
       const content = this.contentOf(name)
       if (content?.status?.snapshotHandle !== handle) continue
-      invariant(content.metadata?.deletionTimestamp !== undefined, `${handle} is deleted, and ${name} is not`)
+      const isDue = content.metadata?.deletionTimestamp !== undefined && content.spec.deletionPolicy === 'Delete'
+      invariant(isDue, `${handle} is deleted, and ${name} needs it`)
     }
   }
 
   #checkCreate(snapshot: string): void {
     const content = CONTENTS.map((name) => this.contentOf(name)).find((each) => each && nameOf(each) === snapshot)
     if (content === undefined || content.status?.snapshotHandle !== undefined) return
-    const isMarked = content.metadata?.annotations?.[SNAPSHOT_NAMES.beingCreated] !== undefined
     // The content may have been recreated for the same VolumeSnapshot since the annotation was written.
-    invariant(isMarked || this.process?.knows(content) !== true, `${snapshot} is created without a mark`)
+    invariant(isMarked(content) || this.process?.knows(content) !== true, `${snapshot} is created without a mark`)
   }
+}
+
+function isMarked({ metadata }: VolumeSnapshotContent): boolean {
+  return metadata?.annotations?.[SNAPSHOT_NAMES.beingCreated] !== undefined
 }
 
 function nameOf({ spec }: VolumeSnapshotContent): string {

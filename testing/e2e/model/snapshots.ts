@@ -1,0 +1,250 @@
+import type { Finding } from '@csi-sidecars/disturb'
+import {
+  type Resource,
+  SECRETS,
+  VOLUME_GROUP_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  type VolumeSnapshotContent,
+  type VolumeSnapshotContentStatus,
+} from '@csi-sidecars/kube-types'
+import { refused } from '../harness/api/api.ts'
+import type { TestContext } from '../harness/context.ts'
+import {
+  createClass,
+  createContent,
+  createGiven,
+  createGroup,
+  createGroupClass,
+  FINALIZER,
+  GROUP_FINALIZER,
+  installCrds,
+  isMarked,
+  remove,
+} from '../tests/snapshotter/scene.ts'
+import type { BackEnd } from './back-end.ts'
+import { editFinalizers, Foreign } from './foreign.ts'
+import type { SnapshotMove } from './moves.ts'
+import { Rounds } from './rounds.ts'
+
+/** The annotation with the name that the snapshot of a content has in the driver. */
+const NAME = 'example.com/snapshot'
+const SECRET_ANNOTATION = 'snapshot.storage.kubernetes.io/deletion-secret'
+const FINALIZERS: readonly string[] = [FINALIZER, GROUP_FINALIZER]
+/** Two of four contents are created from a volume, the third is pre-provisioned, and the fourth is of a group. */
+const CREATE = [createContent, createContent, createGiven, createGroup] as const
+
+interface Content extends Pick<VolumeSnapshotContent, 'metadata'> {
+  readonly spec: Pick<VolumeSnapshotContent['spec'], 'deletionPolicy'>
+  readonly status?: Omit<VolumeSnapshotContentStatus, 'creationTime'> | undefined
+}
+
+/** The content that a user wants for one name. */
+interface DesiredContent {
+  wanted: boolean
+  /** The number of the snapshot. Each new snapshot increases it. */
+  generation: number
+  policy: 'Delete' | 'Retain'
+}
+
+/** The contents of one test. This class also acts as the snapshot-controller. */
+export class Snapshots {
+  readonly #t: TestContext
+  readonly #backEnd: BackEnd
+  readonly #desired: readonly DesiredContent[]
+  readonly #foreign: Foreign
+  readonly #rounds = new Rounds(() => this.#look())
+  /** The ids of snapshots whose contents were deleted with the policy Retain, by their names. */
+  readonly #kept = new Map<string, string>()
+  /** The names of snapshots that may stay: they are retained, or no process can know that they exist. */
+  readonly #mayStay = new Set<string>()
+  /** The names of snapshots that only a running process knows, because a person removed the content by hand. */
+  readonly #fragile = new Set<string>()
+  readonly #forgets: boolean
+  #calm = false
+
+  /** `forgets` is true if the process that saw a content may have ended without notice. */
+  constructor(t: TestContext, backEnd: BackEnd, { contents, forgets }: { contents: number; forgets: boolean }) {
+    this.#t = t
+    this.#backEnd = backEnd
+    this.#forgets = forgets
+    this.#foreign = new Foreign(t)
+    this.#desired = Array.from({ length: contents }, () => ({ wanted: true, generation: 0, policy: 'Delete' }))
+  }
+
+  async start(): Promise<void> {
+    await installCrds(this.#t)
+    await createGroupClass(this.#t)
+    await this.#provideInputs()
+    this.#rounds.start()
+  }
+
+  async make({ do: what, index }: SnapshotMove): Promise<void> {
+    const desired = this.#desired[index]
+    if (desired === undefined) throw new Error(`there is no content ${index}`)
+    const { resource, ref } = this.#of(index)
+    switch (what) {
+      case 'toggle':
+        desired.wanted = !desired.wanted
+        desired.generation += 1
+        return await this.#rounds.now()
+      case 'again':
+        desired.generation += 1
+        return await this.#rounds.now()
+      case 'policy':
+        desired.policy = desired.policy === 'Delete' ? 'Retain' : 'Delete'
+        return await this.#rounds.now()
+      case 'strip':
+      case 'adopt':
+        await this.#rounds.now(() => this.#strip(index))
+        if (what === 'strip' || isGiven(index)) desired.generation += 1
+        return await this.#rounds.now()
+      case 'loseInputs':
+        await refused(this.#t.api.delete(VOLUME_SNAPSHOT_CLASSES, { name: this.#t.name('class') }))
+        return void (await refused(this.#t.api.delete(SECRETS, this.#secret)))
+      case 'inputs':
+        return await this.#provideInputs()
+      case 'ready':
+        this.#backEnd.snapshotsReady = !this.#backEnd.snapshotsReady
+        return
+      case 'foreign':
+        return await this.#foreign.toggleFinalizer(resource, ref)
+      case 'note':
+        return await this.#foreign.annotate(resource, ref)
+    }
+  }
+
+  /** Records that no process has seen the current objects: no process runs, or it has not read them yet. */
+  interrupted(): void {
+    for (const name of this.#fragile) this.#mayStay.add(name)
+    this.#fragile.clear()
+  }
+
+  /** Creates what contents need, makes the snapshots ready and releases deleted contents. */
+  async calm(): Promise<void> {
+    this.#calm = true
+    this.#backEnd.snapshotsReady = true
+    await this.#provideInputs()
+  }
+
+  wantNothing(): void {
+    for (const desired of this.#desired) desired.wanted = false
+  }
+
+  /** Returns a finding for each rule that contents and snapshots violate after a period without changes and failures. */
+  async differences(): Promise<readonly Finding[]> {
+    const { snapshots } = this.#backEnd
+    const found: Finding[] = []
+    const named = new Set<string>()
+    for (const [index, { wanted, policy }] of this.#desired.entries()) {
+      const { resource, ref, name } = this.#of(index)
+      const held = await this.#t.api.find(resource, ref)
+      const { spec, status } = held ?? {}
+      const isReady = status?.readyToUse === true && status.error === undefined && held && !isMarked(held)
+      const hasSnapshot = snapshots.has(name) && snapshots.get(name) === handleOf(held)
+      const isRight = isReady === true && hasSnapshot && nameOf(held) === name && spec?.deletionPolicy === policy
+      if (!(wanted ? isRight : held === undefined)) {
+        const text = `content ${index}, ${wanted ? name : 'deleted'}, is ${JSON.stringify(held)}; ${snapshots.get(name)}`
+        found.push({ rule: 'each wanted content has its snapshot', text })
+      }
+      const troubles = held === undefined ? [] : this.#foreign.troubles(held, FINALIZERS)
+      found.push(...troubles.map((text) => ({ rule: 'what others wrote stays', text })))
+      named.add(nameOf(held))
+    }
+    const own = [...snapshots.keys()].filter((name) => name.includes(this.#t.id))
+    const leaks = own.filter((name) => !named.has(name) && !this.#mayStay.has(name))
+    const lost = [...this.#kept].filter(([name, id]) => snapshots.get(name) !== id)
+    found.push(...leaks.map((text) => ({ rule: 'no snapshot leaks', text })))
+    return [...found, ...lost.map(([text]) => ({ rule: 'a retained snapshot stays', text }))]
+  }
+
+  async remove(): Promise<void> {
+    await this.#rounds.end()
+    for (const index of this.#desired.keys()) await this.#t.strip(this.#of(index).resource, this.#of(index).ref)
+  }
+
+  /** Acts as the snapshot-controller, once for all contents. */
+  async #look(): Promise<void> {
+    for (const [index, { wanted, policy }] of this.#desired.entries()) {
+      const { resource, ref, name } = this.#of(index)
+      const held = await this.#t.api.find(resource, ref)
+      if (held === undefined) {
+        if (wanted) await this.#create(index)
+      } else if (held.metadata?.deletionTimestamp != null) {
+        if (!this.#calm) continue
+        await editFinalizers(this.#t, { resource, ...ref }, (all) => all.filter((each) => FINALIZERS.includes(each)))
+      } else if (!wanted || nameOf(held) !== name) {
+        if (held.spec.deletionPolicy === 'Retain') this.#retain(held)
+        await remove(this.#t, ref.name, resource)
+      } else if (held.spec.deletionPolicy !== policy) {
+        await this.#t.api.merge(resource, ref, { spec: { deletionPolicy: policy } })
+      }
+    }
+  }
+
+  async #create(index: number): Promise<void> {
+    const { name, prefix, uid } = this.#of(index)
+    const secret = { [`${SECRET_ANNOTATION}-name`]: this.#secret.name, [`${SECRET_ANNOTATION}-namespace`]: 'default' }
+    const spec = {
+      deletionPolicy: this.#desired[index]?.policy,
+      [`volume${prefix}Ref`]: { namespace: 'default', name: 'snap', uid },
+      ...(isGiven(index) && { source: { snapshotHandle: name } }),
+    }
+    const parts = { what: `content-${index}`, metadata: { annotations: { [NAME]: name, ...secret } }, spec }
+    this.#kept.delete(name)
+    if (isGiven(index)) this.#backEnd.snapshots.set(name, name)
+    await CREATE[index % 4]?.(this.#t, parts)
+  }
+
+  /** Removes a content with its finalizers, as a person does by hand. Its snapshot stays if its handle is stored. */
+  async #strip(index: number): Promise<void> {
+    const { resource, ref } = this.#of(index)
+    const before = await this.#t.api.find(resource, ref)
+    if (before === undefined) return
+    await editFinalizers(this.#t, { resource, ...ref }, () => [])
+    const held = (await this.#t.api.find(resource, ref)) ?? before
+    const isInUse = held.metadata?.deletionTimestamp == null && (isGiven(index) || handleOf(held) !== undefined)
+    if (held.spec.deletionPolicy === 'Retain') this.#retain(held)
+    else if (this.#forgets || isInUse) this.#mayStay.add(nameOf(held))
+    else this.#fragile.add(nameOf(held))
+    await refused(this.#t.api.delete(resource, ref))
+  }
+
+  #retain(held: Content): void {
+    const handle = handleOf(held)
+    this.#mayStay.add(nameOf(held))
+    if (handle !== undefined) this.#kept.set(nameOf(held), handle)
+  }
+
+  /** Creates the class and the Secret, if they are not there. */
+  async #provideInputs(): Promise<void> {
+    await refused(createClass(this.#t))
+    await refused(this.#t.createSecret({ token: 'snapshot' }))
+  }
+
+  get #secret() {
+    return { namespace: this.#t.namespace, name: this.#t.name('secret') }
+  }
+
+  /** Returns the names of a content and of its wanted snapshot. */
+  #of(index: number) {
+    const isGroup = index % 4 === 3
+    const resource: Resource<Content> = isGroup ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
+    const prefix = isGroup ? 'GroupSnapshot' : 'Snapshot'
+    const uid = `${this.#t.id}-${index}-${this.#desired[index]?.generation}`
+    const ref = { name: this.#t.name(`content-${index}`) }
+    return { resource, ref, prefix, uid, name: `${prefix.toLowerCase()}-${uid}` }
+  }
+}
+
+function isGiven(index: number): boolean {
+  return index % 4 === 2
+}
+
+function nameOf(content: Content | undefined): string {
+  return content?.metadata?.annotations?.[NAME] ?? ''
+}
+
+function handleOf(content: Content | undefined): string | undefined {
+  return content?.status?.snapshotHandle ?? content?.status?.volumeGroupSnapshotHandle
+}
