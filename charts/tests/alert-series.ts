@@ -57,7 +57,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     after: 2,
     fires: leads(0, 0),
     labels: OF_APP,
-    summary: 'No replica of csi-attacher holds the lease, so nothing is attached or resized.',
+    summary: 'No replica of csi-attacher holds the lease, so none of its work is done.',
     quiet: leads(0, 1),
   },
   {

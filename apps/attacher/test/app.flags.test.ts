@@ -28,7 +28,7 @@ async function first(match: object, count = 1): Promise<Cluster['driver']['calls
   return (await cluster.driver.log.until(match, { count })).at(-1)
 }
 
-describe('the flags of the attacher', () => {
+describe('flags', () => {
   it('`--default-fstype` sets the file system type of a publish', async () => {
     start('--default-fstype=xfs')
     expect((await first(PUBLISH))?.request).toMatchObject({
@@ -57,13 +57,13 @@ describe('the flags of the attacher', () => {
     await first(PUBLISH, 2)
   })
 
-  it('`--retry-interval-start` sets the first back-off', async () => {
+  it('`--retry-interval-start` sets the first pause before a failed attach is repeated', async () => {
     cluster.driver.faults.add({ match: PUBLISH, times: 2, action: { do: 'fail', code: 'INTERNAL' } })
     start('--retry-interval-start=20ms')
     await first({ ...PUBLISH, code: 0 })
   })
 
-  it('`--resync` retries before the back-off ends', async () => {
+  it('`--resync` repeats a failed attach before its back-off ends', async () => {
     cluster.driver.faults.add({ match: PUBLISH, times: 1, action: { do: 'fail', code: 'INTERNAL' } })
     start('--retry-interval-start=10m', '--retry-interval-max=10m', '--resync=100ms')
     await first({ ...PUBLISH, code: 0 })

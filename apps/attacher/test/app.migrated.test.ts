@@ -94,8 +94,8 @@ function inTree({ source, metadata = {} }: Pick<Row, 'source' | 'metadata'>, nam
 const run = ({ kubeconfig, driver }: Cluster, signal: AbortSignal): Promise<void> =>
   runAttacher({ kubeconfig, socket: driver.socket }, signal)
 
-describe('an in-tree volume', () => {
-  it.each(ROWS)('attaches and detaches the translated volume: $name', async ({ sent, ...row }) => {
+describe('migration', () => {
+  it.each(ROWS)('an in-tree volume is attached and detached by its translation: $name', async ({ sent, ...row }) => {
     const { volumeId, volumeContext, secrets = {} } = sent
     const steps: Step[] = [
       { write: 'PATCH volumeattachments/va-1' },
@@ -121,7 +121,7 @@ describe('an in-tree volume', () => {
     })
   })
 
-  it('reports a volume that cannot be translated, and attaches the others', async () => {
+  it('the attacher reports an in-tree volume that cannot be translated, and attaches the others', async () => {
     const kind = { azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Shared' } }
     const good = pv('pv-2', { metadata: { finalizers: [FINALIZER] } })
     await runScenario({

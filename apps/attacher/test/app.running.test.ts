@@ -37,8 +37,8 @@ async function failed(name: string): Promise<string | undefined> {
   return found?.status?.attachError?.message
 }
 
-describe('a running attacher', () => {
-  it('attaches at once when the driver registers on the node', async () => {
+describe('attacher', () => {
+  it('the attacher attaches at once when the driver registers on the node', async () => {
     start(...LONG_RETRIES)
     cluster.add(attachment('1', 'node-2'))
     expect(await failed('va-1')).toBe('csinode.storage.k8s.io "node-2" not found')
@@ -48,7 +48,7 @@ describe('a running attacher', () => {
     await attached('va-1')
   })
 
-  it('attaches at once when the volume is created', async () => {
+  it('the attacher attaches at once when the volume is created', async () => {
     start(...LONG_RETRIES)
     cluster.add(attachment('9'))
     expect(await failed('va-9')).toBe('persistentvolume "pv-9" not found')
@@ -57,7 +57,7 @@ describe('a running attacher', () => {
     await attached('va-9')
   })
 
-  it('survives a lost driver, and attaches without an error when the driver is back', async () => {
+  it('the attacher survives a lost driver, and attaches without an error when the driver is back', async () => {
     start(...LONG_RETRIES)
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'))
@@ -72,7 +72,7 @@ describe('a running attacher', () => {
     expect(errors).toEqual([])
   })
 
-  it('attaches as many volumes at the same time as it has workers', async () => {
+  it('the attacher attaches as many volumes at the same time as it has workers', async () => {
     start('--worker-threads=2')
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'), attachment('2'), attachment('3'))
@@ -82,7 +82,7 @@ describe('a running attacher', () => {
     expect(cluster.driver.log.mostInFlight).toBe(2)
   })
 
-  it('runs at most `--max-inflight-per-node` calls for one node', async () => {
+  it('the attacher runs at most `--max-inflight-per-node` calls for one node', async () => {
     start('--max-inflight-per-node=1')
     cluster.add(csiNode('node-2'))
     const hold = cluster.driver.faults.hold({ ...PUBLISH, nodeId: 'node-1-id' })
@@ -96,7 +96,7 @@ describe('a running attacher', () => {
     await attached('va-2')
   })
 
-  it('waits for a running call before it ends, and stores the result', async () => {
+  it('the attacher waits for a running call before it ends, and stores the result', async () => {
     start()
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'))
@@ -107,7 +107,7 @@ describe('a running attacher', () => {
     expect(cluster.api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.status?.attached).toBe(true)
   })
 
-  it('detaches volumes at its start if their attachments were deleted while it was down', async () => {
+  it('the attacher detaches volumes at its start if their attachments were deleted while it was down', async () => {
     start()
     cluster.add(attachment('1'))
     await attached('va-1')

@@ -30,7 +30,7 @@ const scenario = (options: Omit<Scenario, 'run'> & { flags?: readonly string[] }
   return runScenario({ ignoreCalls: ['ListVolumes'], ...rest, run })
 }
 
-describe('the requests of the attacher', () => {
+describe('requests', () => {
   it('an attach adds finalizers, publishes, and writes the status', async () => {
     await scenario({
       given: { objects: [pv(), csiNode()] },

@@ -21,9 +21,9 @@ const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>
   ['a listing never shows that an error is outdated', { hasStaleError: () => false }],
 ]
 
-describe('one attachment with its volume and node', () => {
+describe('attachment model', () => {
   it.each(MODELS)(
-    'no reachable state is stuck: $name',
+    'the model of one attachment reaches no stuck state: $name',
     ({ states, ...options }) => {
       const explored = explore(attachmentModel(options))
       expect(explored.problem).toBeUndefined()
@@ -33,7 +33,7 @@ describe('one attachment with its volume and node', () => {
   )
 
   it.each(BROKEN)(
-    'a state is stuck if %s',
+    'the model of one attachment reports a stuck state if %s',
     (_, rules) => {
       expect(explore(attachmentModel({ created: '', lists: true, most: 2, rules })).problem).toBeDefined()
     },

@@ -82,8 +82,8 @@ const ROWS: Row[] = [
   { name: 'a CSINode without a spec', node: { spec: null }, error: NO_DRIVER },
 ]
 
-describe('an attacher with a bad object', () => {
-  it.each(ROWS)('reports the object, and attaches the others: $name', async ({ va, pv, node, error }) => {
+describe('bad objects', () => {
+  it.each(ROWS)('a bad object is reported, and the others are attached: $name', async ({ va, pv, node, error }) => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     const metadata = { name: 'bad' }

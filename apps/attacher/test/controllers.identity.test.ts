@@ -24,11 +24,11 @@ function stripAndDelete(): void {
   scenario.api.delete(VOLUME_ATTACHMENTS, { name: 'own.n1' })
 }
 
-describe('an attachment that is deleted during a call', () => {
+describe('recreated attachment', () => {
   it.each([
     { name: 'shows the deletion', seen: true },
     { name: 'does not show the deletion yet', seen: false },
-  ])('publishes again for the recreated attachment if the cache $name', async ({ seen }) => {
+  ])('the attacher publishes again for the recreated attachment if the cache $name', async ({ seen }) => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     scenario.createAttachment('own', 'n1', false)
@@ -45,7 +45,7 @@ describe('an attachment that is deleted during a call', () => {
     scenario.checkAlways()
   })
 
-  it('publishes only after the recreated attachment has our finalizer too', async () => {
+  it('the attacher publishes for a recreated attachment only after that has our finalizer too', async () => {
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
     await scenario.apply(VA)
@@ -63,7 +63,7 @@ describe('an attachment that is deleted during a call', () => {
   it.each([
     { name: 'has succeeded', failure: undefined },
     { name: 'has failed', failure: new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded') },
-  ])('unpublishes after the publish $name if the attachment is not recreated', async ({ failure }) => {
+  ])('the attacher unpublishes after the publish $name if the attachment stays deleted', async ({ failure }) => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     await scenario.deliver()
@@ -76,7 +76,7 @@ describe('an attachment that is deleted during a call', () => {
     expect(scenario.inFlight).toEqual([])
   })
 
-  it('unpublishes an attachment that is deleted after its publish', async () => {
+  it('the attacher unpublishes an attachment that is deleted after its publish', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -89,7 +89,7 @@ describe('an attachment that is deleted during a call', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('does not unpublish after the lease is lost', async () => {
+  it('the attacher does not unpublish a deleted attachment after the lease is lost', async () => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     await scenario.deliver()
@@ -99,7 +99,7 @@ describe('an attachment that is deleted during a call', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('unpublishes at the end of a recreated attachment that was never published', async () => {
+  it('the attacher unpublishes when the recreated attachment ends without a publish', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -115,7 +115,7 @@ describe('an attachment that is deleted during a call', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('publishes for the recreated attachment after the unpublish of the deleted attachment', async () => {
+  it('the attacher publishes for the recreated attachment after the unpublish of the deleted attachment', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -132,8 +132,8 @@ describe('an attachment that is deleted during a call', () => {
   })
 })
 
-describe('an attach of a volume that is recreated before it has our finalizer', () => {
-  it('publishes with the current handle', async () => {
+describe('recreated volume', () => {
+  it('an attach of a recreated volume publishes with the current handle', async () => {
     scenario.createAttachment('own', 'n1', false)
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     scenario.createVolume('own', 'vol-new')
@@ -146,7 +146,7 @@ describe('an attach of a volume that is recreated before it has our finalizer', 
   })
 })
 
-describe('an attach of a volume that is deleted, but still in the cache', () => {
+describe('deleted volume', () => {
   async function seeVolumes(): Promise<void> {
     scenario.running.deliver(PERSISTENT_VOLUMES)
     await scenario.settle()
@@ -175,13 +175,13 @@ describe('an attach of a volume that is deleted, but still in the cache', () => 
     scenario.calls.splice(0)
   })
 
-  it('does not publish the deleted volume if the cache shows the deletion before the publish', async () => {
+  it('an attach does not publish a deleted volume if the cache shows the deletion before the publish', async () => {
     await seeVolumes()
     for (const label of [VA, STATUS]) await scenario.answer(label)
     expect(await callsInTheEnd()).toEqual(['publish vol-new n1-id'])
   })
 
-  it('known limit: publishes the deleted volume, not the recreated volume, if the cache lags longer', async () => {
+  it('known limit: an attach publishes the deleted volume, not the recreated volume, if the cache lags longer', async () => {
     await scenario.answer(VA)
     await seeVolumes()
     for (const label of [PUBLISH, STATUS]) await scenario.answer(label)
@@ -191,7 +191,7 @@ describe('an attach of a volume that is deleted, but still in the cache', () => 
   })
 })
 
-describe('a detach from a node whose ID has changed', () => {
+describe('node ID', () => {
   beforeEach(async () => {
     await scenario.answerAtOnce()
     await scenario.create('own')
@@ -203,12 +203,12 @@ describe('a detach from a node whose ID has changed', () => {
     await scenario.deliver()
   })
 
-  it('uses the node ID of the publish', async () => {
+  it('a detach from a node whose ID has changed uses the node ID of the publish', async () => {
     await scenario.remove('own')
     expect(scenario.callLog.at(-1)).toBe('unpublish vol-own n1-id')
   })
 
-  it('uses the node ID in the CSINode after a restart', async () => {
+  it('a detach from a node whose ID has changed uses the ID in the CSINode after a restart', async () => {
     scenario.kill()
     scenario.start()
     await scenario.answerAtOnce()

@@ -6,8 +6,8 @@ import { AttacherScenario } from '../src/testing/model/scenario.ts'
 const PUBLISH = 'call publish vol-own n1-id'
 const STATUS = 'patch volumeattachments/own.n1/status'
 
-describe('the attacher, if it is stopped', () => {
-  it('lets a running attach end, stores its result, and starts no other run', async () => {
+describe('stop', () => {
+  it('a stopped attacher lets a running attach end, stores its result, and starts no other run', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
     scenario.createAttachment('shared', 'n1', false)
@@ -25,7 +25,7 @@ describe('the attacher, if it is stopped', () => {
     expect(scenario.clock.pending).toBe(0)
   })
 
-  it('ends before the controllers start if the caches are not filled', async () => {
+  it('a stopped attacher ends before the controllers start if the caches are not filled', async () => {
     const scenario = new AttacherScenario()
     scenario.start()
     const { running } = scenario
@@ -34,7 +34,7 @@ describe('the attacher, if it is stopped', () => {
     expect(running.log.lines).toEqual([])
   })
 
-  it('drops pending back-offs and listings', async () => {
+  it('a stopped attacher drops pending back-offs and listings', async () => {
     const scenario = await AttacherScenario.begin({ lists: true })
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
@@ -46,8 +46,8 @@ describe('the attacher, if it is stopped', () => {
   })
 })
 
-describe('the attacher, if it loses the lease', () => {
-  it('cancels a running call, and writes nothing', async () => {
+describe('lost lease', () => {
+  it('the attacher cancels a running call when it loses the lease, and writes nothing', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own')
     const { running } = scenario
@@ -60,8 +60,8 @@ describe('the attacher, if it loses the lease', () => {
   })
 })
 
-describe('the attacher with concurrent calls', () => {
-  it('publishes a single-node volume on one node at a time, and no detach from another node waits', async () => {
+describe('concurrent calls', () => {
+  it('the attacher publishes a single-node volume on one node at a time, and no detach from another node waits', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('own', 'n2')
@@ -73,7 +73,7 @@ describe('the attacher with concurrent calls', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n2-id', 'call unpublish vol-own n1-id'])
   })
 
-  it('publishes a volume only after a running detach of the volume has ended', async () => {
+  it('the attacher publishes a volume only after a running detach of the volume has ended', async () => {
     const scenario = await AttacherScenario.begin({ settings: { workers: 1 } })
     await scenario.answerAtOnce()
     await scenario.create('own', 'n1')
@@ -88,7 +88,7 @@ describe('the attacher with concurrent calls', () => {
     expect(scenario.callLog.slice(1)).toEqual(['unpublish vol-own n1-id', 'publish vol-own n2-id'])
   })
 
-  it('publishes a multi-node volume on several nodes at the same time', async () => {
+  it('the attacher publishes a multi-node volume on several nodes at the same time', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('shared', 'n1')
     await scenario.create('shared', 'n2')
@@ -96,7 +96,7 @@ describe('the attacher with concurrent calls', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-shared n1-id', 'call publish vol-shared n2-id'])
   })
 
-  it('runs at most `--max-inflight-per-node` attaches and detaches for one node', async () => {
+  it('the attacher runs at most `--max-inflight-per-node` attaches and detaches for one node', async () => {
     const scenario = await AttacherScenario.begin({ settings: { maxInflightPerNode: 1 } })
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('shared', 'n1')
@@ -104,7 +104,7 @@ describe('the attacher with concurrent calls', () => {
     expect(scenario.inFlight).toEqual([PUBLISH, 'patch persistentvolumes/shared'])
   })
 
-  it('starts an attach although detaches occupy all workers', async () => {
+  it('the attacher starts an attach although detaches occupy all workers', async () => {
     const scenario = await AttacherScenario.begin()
     const names = Array.from({ length: 20 }, (_, index) => `a${index}`)
     for (const name of [...names, 'late']) scenario.createVolume(name)
@@ -123,8 +123,8 @@ describe('the attacher with concurrent calls', () => {
   })
 })
 
-describe('the comparison with the listing of the driver', () => {
-  it('publishes an attached volume again if two listings lack it', async () => {
+describe('ListVolumes', () => {
+  it('the attacher publishes an attached volume again if two listings of the driver lack it', async () => {
     const scenario = await AttacherScenario.begin({ lists: true })
     await scenario.answer('call list')
     await scenario.answerAtOnce()
@@ -137,7 +137,7 @@ describe('the comparison with the listing of the driver', () => {
     expect(scenario.takePatches()).toHaveLength(3)
   })
 
-  it('does not publish a volume again if its publish runs during the listing', async () => {
+  it('the attacher does not publish a volume again if its publish runs during the listing', async () => {
     const scenario = await AttacherScenario.begin({ lists: true, settings: { confirmations: 1 } })
     await scenario.answer('call list')
     await scenario.addFinalizers('own')
@@ -148,7 +148,7 @@ describe('the comparison with the listing of the driver', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('does not start if the driver cannot list published nodes', async () => {
+  it('the attacher compares nothing with ListVolumes if the driver cannot list published nodes', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.clock.advance(600_000)
     expect(scenario.inFlight).toEqual([])

@@ -192,8 +192,8 @@ async function check(steps: readonly Step[]): Promise<void> {
 const runs = Number(process.env['MODEL_RUNS'] ?? 150)
 const seed = Number(process.env['MODEL_SEED'] ?? 20_260_101)
 
-describe('the attacher after a random sequence of events and faults', () => {
-  it('converges until the API objects and the storage agree', async () => {
+describe('random model', () => {
+  it('the attacher converges after random events and faults: the API objects agree with the storage', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), check), { numRuns: runs, seed })
   }, 600_000)
 })

@@ -38,8 +38,8 @@ async function lose(): Promise<void> {
   await scenario.deliver()
 }
 
-describe('an attach', () => {
-  it('appears in the pending work at each step, and in the metrics when it is done', async () => {
+describe('attach', () => {
+  it('an attach appears in the pending work at each step, and in the metrics when it is done', async () => {
     expect(pending()).toEqual([])
     await scenario.create('own')
     expect(states()).toEqual(['attach own.n1 writing APIWrite'])
@@ -58,7 +58,7 @@ describe('an attach', () => {
     expect([states(), await seconds('attach')]).toEqual([[], 1])
   })
 
-  it('waits for its back-off or for a detach from another node if the driver refuses it', async () => {
+  it('an attach that the driver refuses waits for its back-off or for a detach from another node', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.FailedPrecondition, 'in use'))
     await scenario.answer(STATUS)
@@ -72,7 +72,7 @@ describe('an attach', () => {
     ])
   })
 
-  it('waits for its CSINode if it is missing', async () => {
+  it('an attach whose CSINode is missing is reported as waiting for it', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -81,21 +81,21 @@ describe('an attach', () => {
     expect(pending()).toMatchObject([{ state: 'waiting', reason: 'CSINodeMissing', waitsFor: ['CSINode n1'] }])
   })
 
-  it('waits for the driver while it is disconnected', async () => {
+  it('an attach is reported as waiting for the driver while the driver is disconnected', async () => {
     scenario.running.driver.lose()
     await scenario.create('own')
     expect(pending()).toMatchObject([{ state: 'queued', reason: 'DriverAway', waitsFor: ['CSI driver'], tries: 0 }])
   })
 
-  it('waits while another call for its volume runs', async () => {
+  it('an attach is reported as waiting while another call for its volume runs', async () => {
     await scenario.addFinalizers('own')
     await scenario.create('own', 'n2')
     expect(states()).toEqual(['attach own.n1 calling DriverCall', 'attach own.n2 queued VolumeOrNodeBusy'])
   })
 })
 
-describe('a detach whose PersistentVolume is gone', () => {
-  it('blocks until the PersistentVolume is created again', async () => {
+describe('lost volume', () => {
+  it('a detach without its PersistentVolume blocks until the PersistentVolume is created again', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -112,7 +112,7 @@ describe('a detach whose PersistentVolume is gone', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('retries until the status shows the error', async () => {
+  it('a detach without its PersistentVolume retries until the status shows the error', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -124,7 +124,7 @@ describe('a detach whose PersistentVolume is gone', () => {
 describe('with --recover-lost-volumes', () => {
   beforeEach(() => begin(true))
 
-  it('an attach records the volume and the finalizer in one write', async () => {
+  it('an attach records handle and UID of the volume in the same write as the finalizer', async () => {
     await scenario.addFinalizers('own')
     const [note = ''] = scenario.takePatches().filter((each) => each.includes('volumeattachments'))
     expect(note).toContain('"csi-sidecars/volume-handle":"vol-own"')
@@ -132,7 +132,7 @@ describe('with --recover-lost-volumes', () => {
     expect(note).toContain(FINALIZER)
   })
 
-  it('a detach unpublishes the recorded volume once, even if the removal of the finalizer fails first', async () => {
+  it('a detach of a lost volume unpublishes once, even if the removal of the finalizer fails first', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -149,7 +149,7 @@ describe('with --recover-lost-volumes', () => {
     expect(scenario.callLog.filter((call) => call.startsWith('unpublish'))).toHaveLength(1)
   })
 
-  it('a volume that the driver does not know counts as detached', async () => {
+  it('a lost volume that the driver does not know counts as detached', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -158,7 +158,7 @@ describe('with --recover-lost-volumes', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('a detach makes no call if the API server has the PersistentVolume although the cache lacks it', async () => {
+  it('a detach makes no CSI call if the API server has the PersistentVolume although the cache lacks it', async () => {
     await attached()
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })

@@ -32,11 +32,11 @@ async function refusedForOtherNode(): Promise<void> {
   await failedWith('rpc error: code = FailedPrecondition desc = attached elsewhere')
 }
 
-describe('an attach that waits', () => {
+describe('attach', () => {
   it.each([
     { name: 'the node', present: false, message: 'csinode.storage.k8s.io "n1" not found' },
     { name: 'the driver on the node', present: true, message: 'CSINode n1 does not contain driver csi.example.com' },
-  ])('runs at once when $name is created', async ({ present, message }) => {
+  ])('a waiting attach runs at once when $name is created', async ({ present, message }) => {
     if (present) scenario.createNode('n1', false)
     else scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
@@ -48,7 +48,7 @@ describe('an attach that waits', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('runs again at once if the node is created while its first steps run', async () => {
+  it('an attach runs again at once if its node is created while its first steps run', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -59,7 +59,7 @@ describe('an attach that waits', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('runs at once when the volume is created', async () => {
+  it('a waiting attach runs at once when its volume is created', async () => {
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     await scenario.deliver()
     await scenario.create('own')
@@ -83,7 +83,7 @@ describe('an attach that waits', () => {
       message: 'pv spec contained non-csi source that was not migrated',
     },
   ])(
-    'runs at once when a new volume replaces $name, but not when the old volume changes',
+    'a waiting attach runs at once when a new volume replaces $name, but not when the old volume changes',
     async ({ wrong, deleting, message }) => {
       scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, wrong)
       if (deleting) scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
@@ -101,7 +101,7 @@ describe('an attach that waits', () => {
     },
   )
 
-  it('runs when the driver is back, and records no error before that', async () => {
+  it('a waiting attach runs when the driver is connected again, and records no error before that', async () => {
     await scenario.addFinalizers('own')
     scenario.running.driver.lose()
     await scenario.settle()
@@ -114,7 +114,7 @@ describe('an attach that waits', () => {
     expect(scenario.inFlight.toSorted()).toEqual([PUBLISH, 'patch persistentvolumes/shared'])
   })
 
-  it('runs at once after our detach from another node', async () => {
+  it('a waiting attach runs at once after our detach from another node', async () => {
     await refusedForOtherNode()
     await scenario.remove('own', 'n2')
     await scenario.answer('call unpublish vol-own n2-id')
@@ -122,9 +122,9 @@ describe('an attach that waits', () => {
     expect(scenario.inFlight).toEqual([PUBLISH])
   })
 
-  it('runs after a detach from another node that ended while an earlier try failed', async () => {
+  it('an attach runs after a detach from another node that ended while an earlier try failed', async () => {
     await refusedForOtherNode()
-    // The next try must add a finalizer, and the API server is busy.
+    // The next try must add our finalizer again, and the API server refuses that once.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
     await scenario.deliver()
     await scenario.answer('patch volumeattachments/own.n1', apiError(500, 'InternalError', 'etcd is away'))
@@ -137,7 +137,7 @@ describe('an attach that waits', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('runs at once when the access modes of the volume are corrected', async () => {
+  it('a waiting attach runs at once when the access modes of the volume are corrected', async () => {
     scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
     await scenario.deliver()
     await scenario.create('own')
@@ -148,7 +148,7 @@ describe('an attach that waits', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('does not run for an event that only another attach waits for', async () => {
+  it('a waiting attach does not run for an event that only another attach waits for', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
     await failedWith('rpc error: code = Internal desc = no')
@@ -160,7 +160,7 @@ describe('an attach that waits', () => {
     expect(scenario.inFlight).toEqual([])
   })
 
-  it('does not run after its attachment was deleted', async () => {
+  it('a waiting attach does not run after its attachment was deleted', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -173,8 +173,8 @@ describe('an attach that waits', () => {
   })
 })
 
-describe('a detach', () => {
-  it('runs at once with a fresh back-off, although the attach has failed for long', async () => {
+describe('detach', () => {
+  it('a detach runs at once with a fresh back-off, although the attach has failed for long', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000, 8_000]) {
       await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))
@@ -195,7 +195,7 @@ describe('a detach', () => {
   })
 })
 
-describe('an attachment that is recreated under its name', () => {
+describe('recreated attachment', () => {
   /** Answers the status patch of a failed attach, which has not added our finalizer to the attachment. */
   async function fail(): Promise<void> {
     await scenario.answer(STATUS)
@@ -220,14 +220,14 @@ describe('an attachment that is recreated under its name', () => {
     }
   })
 
-  it('starts with a fresh back-off', async () => {
+  it('a recreated attachment starts with a fresh back-off', async () => {
     await scenario.remove('own')
     await scenario.create('own')
     await fail()
     await retriesAfter(1_000)
   })
 
-  it('starts with a fresh back-off if a run over the deleted attachment fails later', async () => {
+  it('a recreated attachment starts with a fresh back-off if a run over the deleted attachment fails later', async () => {
     await retriesAfter(4_000)
     await scenario.remove('own')
     await scenario.create('own')
@@ -238,8 +238,8 @@ describe('an attachment that is recreated under its name', () => {
   })
 })
 
-describe('an answer with `RetryInfo`', () => {
-  it('delays the next call as the driver asks', async () => {
+describe('RetryInfo', () => {
+  it('an answer with `RetryInfo` delays the next call as the driver asks', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH, new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }))
     await scenario.answer(STATUS)

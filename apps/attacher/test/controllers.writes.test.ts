@@ -17,8 +17,8 @@ beforeEach(async () => {
   scenario = await AttacherScenario.begin()
 })
 
-describe('the attacher', () => {
-  it('writes three times for the first attach of a volume, twice for the next, and once for a detach', async () => {
+describe('own writes', () => {
+  it("the attacher writes three times for a volume's first attach, twice for the next, once for a detach", async () => {
     await scenario.answerAtOnce()
     await scenario.create('shared', 'n1')
     expect(scenario.takePatches()).toEqual([
@@ -43,7 +43,7 @@ describe('the attacher', () => {
   it.each([
     { name: 'before their answers', early: true },
     { name: 'long after their answers', early: false },
-  ])('writes nothing more when the watch delivers its own writes $name', async ({ early }) => {
+  ])('the attacher writes nothing more when the watch delivers its own writes $name', async ({ early }) => {
     await scenario.create('own')
     const through = async (label: string): Promise<void> => {
       await scenario.apply(label)
@@ -64,7 +64,7 @@ describe('the attacher', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })
 
-  it('stores the result of a running publish before it detaches the same attachment', async () => {
+  it('the attacher stores the result of a running publish before it detaches the same attachment', async () => {
     await scenario.addFinalizers('own')
     await scenario.remove('own')
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
@@ -73,7 +73,7 @@ describe('the attacher', () => {
     expect(scenario.inFlight).toEqual(['call unpublish vol-own n1-id'])
   })
 
-  it('removes the finalizer of a deleted volume with its last attachment', async () => {
+  it('the attacher removes the finalizer of a deleted volume with its last attachment', async () => {
     await scenario.answerAtOnce()
     await scenario.create('shared', 'n1')
     await scenario.create('shared', 'n2')
@@ -84,7 +84,7 @@ describe('the attacher', () => {
     expect(scenario.api.server.get(PERSISTENT_VOLUMES, { name: 'shared' })).toBeUndefined()
   })
 
-  it('repeats no finished attach after a restart, and detaches an attachment that was deleted before', async () => {
+  it('a restarted attacher repeats no finished attach, and detaches an attachment that was deleted before', async () => {
     await scenario.answerAtOnce()
     await scenario.create('own', 'n1')
     await scenario.create('shared', 'n1')
@@ -98,11 +98,11 @@ describe('the attacher', () => {
   })
 })
 
-describe('a change of another writer during a run', () => {
+describe('other writers', () => {
   const FOREIGN = 'example.com/other'
   const no = new RpcError(CODES.Internal, 'no')
 
-  it('survives the patch that adds our finalizer', async () => {
+  it('a change of another writer survives the patch that adds our finalizer', async () => {
     await scenario.create('own')
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: [FOREIGN] } })
     await scenario.deliver()
@@ -111,7 +111,7 @@ describe('a change of another writer during a run', () => {
     expect(scenario.attachment('own', 'n1')?.metadata?.finalizers).toEqual([FOREIGN, FINALIZER])
   })
 
-  it('makes our write unnecessary if it has the same content', async () => {
+  it('the attacher omits its write if another writer has stored the same content first', async () => {
     await scenario.create('own')
     scenario.api.edit(
       VOLUME_ATTACHMENTS,
@@ -125,7 +125,7 @@ describe('a change of another writer during a run', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('survives the patch that removes our finalizer', async () => {
+  it('a change of another writer survives the patch that removes our finalizer', async () => {
     scenario.createAttachment('own', 'n1', true)
     await scenario.deliver()
     await scenario.answer('patch persistentvolumes/own')
@@ -141,7 +141,7 @@ describe('a change of another writer during a run', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })
 
-  it('does not prevent that an error is stored again', async () => {
+  it('a change of another writer does not prevent that an error is stored again', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer('call publish vol-own n1-id', no)
     await scenario.answer('patch volumeattachments/own.n1/status')
@@ -155,11 +155,11 @@ describe('a change of another writer during a run', () => {
   })
 })
 
-describe('a failed attach', () => {
+describe('failed attach', () => {
   const full = new RpcError(CODES.ResourceExhausted, 'full')
   const publishAgain = async (): Promise<void> => scenario.answer('call publish vol-own n1-id', full)
 
-  it('retries after 1, 2 and 4 seconds, and begins with 1 second after a success', async () => {
+  it('a failed attach retries after 1, 2 and 4 seconds, and begins with 1 second after a success', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000]) {
       await publishAgain()
@@ -182,7 +182,7 @@ describe('a failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('begins with 1 second again if another writer reverts the status before the watch shows the success', async () => {
+  it('an attach begins with 1 second again if another writer reverts the status before the watch shows the success', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000]) {
       await publishAgain()
@@ -204,7 +204,7 @@ describe('a failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('retries before its back-off ends after a resync, and after a change of another writer', async () => {
+  it('a failed attach retries before its back-off ends after a resync, and after a change of another writer', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()
     await scenario.answer('patch volumeattachments/own.n1/status')
@@ -216,7 +216,7 @@ describe('a failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('clears an error that the cache never showed', async () => {
+  it('an attach clears an error that the cache never showed', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()
     await scenario.apply('patch volumeattachments/own.n1/status')

@@ -37,7 +37,7 @@ describe('readCommandLine', () => {
     })
   })
 
-  it('the flags set every option', async () => {
+  it('each flag sets its option', async () => {
     const flags = ['--node-ids=a,b', '--capabilities=block', '--parameter=type=fast', '--parameter=x=a=b', '--seed=7']
     expect(await parse(DRIVER, ...flags, '--report=r.xml', '--markdown=r.md')).toMatchObject({
       nodeIds: ['a', 'b'],

@@ -23,7 +23,7 @@ export interface TestOptions {
   readonly driverCommands: readonly string[]
   /** A file with the driver's CSIDriver. */
   readonly csiDriverFile: string | undefined
-  /** The folder for the nodes. Without it the test creates one. */
+  /** The value of `--data`: the folder for the mounts of the nodes. Without it the test creates a folder. */
   readonly data: string | undefined
   /** The node IDs that the driver knows. Empty: the test asks the node service by NodeGetInfo. */
   readonly nodeIds: readonly string[]

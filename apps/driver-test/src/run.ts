@@ -44,7 +44,7 @@ export async function runDriverTest(options: TestOptions, parts: RunParts, signa
 
 interface TestParts extends RunParts {
   readonly directory: string
-  /** The folder for the nodes. The test has created it and may remove it. */
+  /** The folder that has a folder for each node. The test has created it and may remove it. */
   readonly data: string
 }
 

@@ -4,7 +4,7 @@ import { seedResult } from './testing/seed-result.ts'
 jest.setTimeout(120_000)
 
 /** The tests run concurrently, because a seed mostly waits. */
-describe('runSeed with node services', () => {
+describe('node services', () => {
   it.concurrent('the run of a seed finds nothing in a correct driver, and calls all methods of its node services', async () => {
     const methods = new Set<string>()
     const inZones: unknown[] = []

@@ -36,7 +36,7 @@ export interface SeedOptions extends Pick<TestOptions, 'parameters' | 'inlineAtt
   readonly csiDriver: CSIDriver | undefined
   /** The folder for the sockets and the logs of this seed. */
   readonly directory: string
-  /** The folder for the nodes, if the node services have separate sockets. */
+  /** The folder that has a folder for each node, if the node services have separate sockets. */
   readonly data: string
 }
 

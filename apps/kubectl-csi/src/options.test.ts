@@ -7,7 +7,7 @@ const explained = (kind: string, name: string, namespace?: string) => ({
   question: { ask: 'explain', kind, name, namespace },
 })
 
-describe('the command line', () => {
+describe('command line', () => {
   it.each([
     ['explain pod web', explained('pod', 'web')],
     ['explain po/web -n prod', explained('pod', 'web', 'prod')],
@@ -22,7 +22,7 @@ describe('the command line', () => {
     ['stuck --stuck-after=1m30s', { question: { ask: 'stuck' }, stuckAfterMs: 90_000 }],
     ['stuck', { question: { ask: 'stuck' }, stuckAfterMs: 120_000, json: false }],
     ['stuck --older-than=1h', { question: { ask: 'stuck' }, stuckAfterMs: 3_600_000 }],
-  ])('parses: %s', async (line, expected) => {
+  ])('the command line parser accepts: %s', async (line, expected) => {
     expect(await parse(line)).toMatchObject(expected)
   })
 
@@ -35,11 +35,11 @@ describe('the command line', () => {
     ['delete', 'Unknown argument: delete'],
     ['stuck -o yaml', 'Invalid values'],
     ['stuck --stuck-after=soon', '--older-than soon: a duration is as 30s or 5m'],
-  ])('refuses: %s', async (line, why) => {
+  ])('the command line parser refuses: %s', async (line, why) => {
     await expect(parse(line)).rejects.toThrow(why)
   })
 
-  it('prints help, version and completion without asking the cluster', async () => {
+  it('the command line parser prints help, version and completion without asking the cluster', async () => {
     let text = ''
     const write = (part: string): void => {
       text += part
@@ -63,7 +63,7 @@ it.each([
   [3_605_000, '1h'],
   [187_200_000, '2d4h'],
   [-5, '0s'],
-])('prints an age of %d ms as %s', (ms, text) => {
+])('`ageText` prints an age of %d ms as %s', (ms, text) => {
   expect(ageText(ms)).toBe(text)
 })
 
@@ -76,6 +76,6 @@ it.each([
   ['30', undefined],
   ['', undefined],
   ['s', undefined],
-])('reads the duration %s as %s ms', (text, ms) => {
+])('`durationMs` reads the duration %s as %s ms', (text, ms) => {
   expect(durationMs(text)).toBe(ms)
 })

@@ -41,13 +41,13 @@ describe('explain', () => {
     ['pvc', 'pvc-1', `PersistentVolumeClaim default/pvc-1: ${CAUSE} (VolumeAttachment va-1).`],
     ['pod', 'web', `Pod default/web: ${CAUSE} (VolumeAttachment va-1).`],
     ['node', 'node-1', `Node node-1: ${CAUSE} (VolumeAttachment va-1).`],
-  ] as const)('explains %s %s by the sidecar that waits and its cause', async (kind, name, first) => {
+  ] as const)('`explain` names the waiting sidecar and its cause for %s %s', async (kind, name, first) => {
     const server = serving([...SOUND, BARE, WAITING])
     expect(await ask(clientOf(server), explain(kind, name))).toMatchObject({ code: 1, first })
     expect(new Set(server.requests.entries.map(({ method }) => method))).toEqual(new Set(['GET']))
   })
 
-  it('shows the evidence, the advice of docs/operations.md, the certainty, and the unseen objects', async () => {
+  it('`kubectl csi explain` shows the evidence, the advice of docs/operations.md, the certainty, and unread objects', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('va', 'va-1'))
     expect(text.split('\n\n').map((part) => part.split('\n')[0])).toEqual([
       `VolumeAttachment va-1: ${CAUSE}.`,
@@ -63,7 +63,7 @@ describe('explain', () => {
     )
   })
 
-  it('explains the attach of a pod before the expansion of its claim', async () => {
+  it('`kubectl csi explain` explains the attach of a pod before the expansion of its claim', async () => {
     const grows = bound({ claim: { spec: { resources: { requests: { storage: '2Gi' } } } } }).claim
     const others = SOUND.filter(([resource]) => resource !== PERSISTENT_VOLUME_CLAIMS)
     const server = serving([...others, [PERSISTENT_VOLUME_CLAIMS, grows], BARE, WAITING])
@@ -77,7 +77,7 @@ describe('explain', () => {
     })
   })
 
-  it('prints error messages without line breaks and control characters', async () => {
+  it('`kubectl csi explain` prints error messages without line breaks and control characters', async () => {
     const message = 'mount failed\r\nMounting command: mount\n\u001b[2J\u009b31mred\u202egnp\u2066.exe\u200f'
     const status = { attached: false, attachError: { message, time: ago(5) } }
     const failed: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(192) }, status })]
@@ -94,7 +94,7 @@ describe('explain', () => {
     expect(JSON.parse(json).findings[0].waitsFor).toContain(message)
   })
 
-  it('explains a pod without a node by its claim, unless the claim waits for the pod', async () => {
+  it('`kubectl csi explain` explains a pod without a node by its claim, unless the claim waits for the pod', async () => {
     const unbound = (storageClassName: string): Stored => [
       PERSISTENT_VOLUME_CLAIMS,
       pvc('pvc-1', {
@@ -116,7 +116,7 @@ describe('explain', () => {
     })
   })
 
-  it('prints the same content in JSON', async () => {
+  it('`kubectl csi explain` prints the same content in JSON with `-o json`', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('pv', 'pv-1'), { json: true })
     expect(JSON.parse(text)).toMatchObject({
       subject: { kind: 'PersistentVolume', name: 'pv-1' },
@@ -140,7 +140,7 @@ describe('explain', () => {
     ['pv', 'pv-1', 'PersistentVolume pv-1: nothing is stuck. It is attached to node-9.'],
     ['pvc', 'pvc-1', 'PersistentVolumeClaim default/pvc-1: nothing is stuck. It has 1Gi as asked for, in pv-1.'],
     ['node', 'node-9', 'Node node-9: nothing is stuck. Volumes attached to it: 1.'],
-  ] as const)('reports that %s %s is well if nothing waits', async (kind, name, first) => {
+  ] as const)('`kubectl csi explain` reports that %s %s is well if nothing waits', async (kind, name, first) => {
     expect(await ask(clientOf(serving(SOUND)), explain(kind, name))).toMatchObject({ code: 0, first })
   })
 
@@ -150,11 +150,11 @@ describe('explain', () => {
     ['pv', 'PersistentVolume no'],
     ['va', 'VolumeAttachment no'],
     ['node', 'Node no'],
-  ] as const)('throws for a %s that does not exist', async (kind, what) => {
+  ] as const)('`kubectl csi explain` throws for a %s that does not exist', async (kind, what) => {
     await expect(ask(clientOf(serving(SOUND)), explain(kind, 'no'))).rejects.toThrow(`${what} does not exist`)
   })
 
-  it('reports work that is under way, with exit code 0', async () => {
+  it('`kubectl csi explain` reports work that is under way, with exit code 0', async () => {
     const young: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(3) } })]
     const server = serving([...SOUND, [CSI_NODES, csiNode()], young])
     const { code, text } = await ask(clientOf(server), explain('va', 'va-1'))
@@ -163,7 +163,7 @@ describe('explain', () => {
     expect(text).toContain('Under way, not stuck yet.')
   })
 
-  it('lists a refused read, and answers "unknown" if the read was essential', async () => {
+  it('`kubectl csi explain` lists a refused read, and answers "unknown" if the read was essential', async () => {
     const server = serving(SOUND)
     const refused = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
     server.faults.add({ match: { resource: 'volumeattachments' }, action: refused })
@@ -172,7 +172,7 @@ describe('explain', () => {
     expect(text).toMatch(/\nNot seen\n(?:.*\n)* {2}volumeattachments\.storage\.k8s\.io: no\n/)
   })
 
-  it('throws if the API server does not know the user', async () => {
+  it('`kubectl csi explain` throws if the API server does not know the user', async () => {
     const server = serving(SOUND)
     const action = { do: 'answer', code: 401, reason: 'Unauthorized', message: 'who?' } as const
     server.faults.add({ match: { resource: 'persistentvolumes' }, action })
@@ -198,7 +198,7 @@ describe('stuck', () => {
     ],
   ]
 
-  it('lists waits by reason, including pods without a requested attach', async () => {
+  it('`kubectl csi stuck` lists waiting objects by reason, including pods without a requested attach', async () => {
     const { code, text } = await ask(clientOf(serving([...SOUND, ...refusedPod])), STUCK)
     expect(code).toBe(1)
     expect(text).toContain('1 object is stuck, the oldest for 1m. More on each: kubectl csi explain.')
@@ -207,7 +207,7 @@ describe('stuck', () => {
     )
   })
 
-  it('shows the oldest waits of one reason, and all of them in JSON', async () => {
+  it('`kubectl csi stuck` shows the oldest objects that wait for one reason, and all of them in JSON', async () => {
     const many = Array.from({ length: 25 }, (_, index): Stored => {
       const name = `va-${index}`
       return [VOLUME_ATTACHMENTS, va(name, { metadata: { creationTimestamp: ago(100 + index) } })]
@@ -222,14 +222,14 @@ describe('stuck', () => {
     expect(items).toHaveLength(25)
   })
 
-  it('recognizes missing objects by their absence in the lists', async () => {
+  it('`kubectl csi stuck` recognizes missing objects by their absence in the lists', async () => {
     const lost: Stored = [VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'lost' } } })]
     const { text } = await ask(clientOf(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE])), STUCK)
     expect(text).toContain('waits for PersistentVolume lost, which does not exist')
     expect(text).toContain('waits for node nowhere, which does not exist')
   })
 
-  it('shows the permissions that the leaders lack, also for one object', async () => {
+  it('`kubectl csi stuck` and `explain` show the permissions that the leaders lack', async () => {
     const containers = [{ name: 'csi-attacher', image: 'x', args: ['--http-endpoint=:8080'] }]
     const leader: Stored = [
       PODS,
@@ -249,7 +249,7 @@ describe('stuck', () => {
     }
   })
 
-  it('says that nothing is stuck, or that it is unknown', async () => {
+  it('`kubectl csi stuck` says that nothing is stuck, or that this is unknown', async () => {
     expect(await ask(clientOf(serving(SOUND)), STUCK)).toMatchObject({ code: 0, first: 'Nothing is stuck.' })
     const server = serving(SOUND)
     const action = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const

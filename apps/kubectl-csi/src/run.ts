@@ -71,7 +71,7 @@ async function explain(
   return EXIT_CODES[verdictOf(findings, facts)]
 }
 
-/** Returns the findings and the facts. Adds objects that are not understood to the unseen objects. */
+/** Returns the findings and the facts. Lists objects that are not understood as not seen. */
 function found(facts: ClusterFacts): { readonly facts: ClusterFacts; readonly findings: readonly WaitFinding[] } {
   const { findings, unseen } = findingsOf(facts)
   return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }

@@ -98,9 +98,9 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
 }
 
-it.each(Object.entries(STATES))('explains this state: %s', checkState)
+it.each(Object.entries(STATES))('`kubectl csi explain` explains this state: %s', checkState)
 
-it('explains a young pod by its claim, whatever --older-than says', async () => {
+it('`kubectl csi explain` explains a young pod by its claim, whatever --older-than says', async () => {
   const young = { creationTimestamp: ago(20) }
   const client = clientOf(
     serving([CLASS, unbound({ storageClassName: null }), web({ metadata: young, spec: { nodeName: null } })]),
@@ -111,7 +111,7 @@ it('explains a young pod by its claim, whatever --older-than says', async () => 
   }
 })
 
-it('does not explain a pod by another pod that only uses the same claim', async () => {
+it('`kubectl csi explain` does not explain a pod by another pod that only uses the same claim', async () => {
   const { text } = await ask(
     clientOf(serving([...SOUND, CLAIM, endingThere, [PODS, pod('web')]])),
     explain('pvc', 'pvc-1'),

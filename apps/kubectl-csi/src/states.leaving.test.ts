@@ -152,4 +152,4 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
 }
 
-it.each(Object.entries(STATES))('explains this state: %s', checkState)
+it.each(Object.entries(STATES))('`kubectl csi explain` explains this state: %s', checkState)

@@ -10,18 +10,18 @@ const program = combine('csi-sidecars', { byDefault: [], onRequest: [livenesspro
 const run = (args: readonly string[], options: Parameters<typeof runInProcess>[2] = {}): Promise<Ended> =>
   runInProcess(program, ['--controllers=livenessprobe', ...args], options)
 
-describe('the command line of the livenessprobe', () => {
+describe('flags', () => {
   it.each([
     ['--health-port=1', 'Only one of `--health-port` and `--http-endpoint` can be explicitly set'],
     ['--metrics-address=:1', 'Only one of `--metrics-address` and `--http-endpoint` can be explicitly set'],
-  ])('refuses %s together with --http-endpoint', async (flag, message) => {
+  ])('the livenessprobe refuses %s together with --http-endpoint', async (flag, message) => {
     const { ending, log } = await run(['--http-endpoint=:2', flag])
     expect(ending).toEqual({ code: 1 })
     expect(log).toContain(message)
   })
 
   it.each(['--kubeconfig=x', '--leader-election', '--tls-cert-file=x', '--drain-timeout=1s'])(
-    'refuses %s, which has no effect',
+    'the livenessprobe refuses %s, which has no effect',
     async (flag) => {
       const { ending, log } = await run([flag])
       expect(ending).toEqual({ code: 2 })
@@ -30,15 +30,15 @@ describe('the command line of the livenessprobe', () => {
     },
   )
 
-  it('refuses an address that is not a unix socket', async () => {
+  it('the livenessprobe refuses an address of the driver that is not a unix socket', async () => {
     const { ending, log } = await run(['--csi-address=dns:///x'])
     expect(ending).toEqual({ code: 1 })
     expect(log).toContain('"Failed to establish connection to CSI driver" err="')
   })
 })
 
-describe('the livenessprobe at its start', () => {
-  it('reads the name of the driver once, listens, and ends after SIGTERM', async () => {
+describe('start', () => {
+  it('the livenessprobe reads the name of the driver once, listens, and ends after SIGTERM', async () => {
     await using cluster = await startCluster()
     const stop = new AbortController()
     const onLog = (text: string): void => {
@@ -52,7 +52,7 @@ describe('the livenessprobe at its start', () => {
     expect(cluster.driver.calls.map(({ method }) => method)).toEqual(['GetPluginInfo'])
   })
 
-  it('waits for the driver until it is stopped', async () => {
+  it('the livenessprobe waits for the driver until it is stopped', async () => {
     const stop = new AbortController()
     systemClock.schedule(300, () => stop.abort())
     const { ending } = await run(['--csi-address=/nonexistent/csi.sock'], { signal: stop.signal })

@@ -30,7 +30,7 @@ async function open(parts: DriverAppParts<typeof FLAGS>): Promise<void> {
   const { flags, clock, log } = parts
   const { values } = flags
   checkAddresses(values)
-  // A separate registry, so that calls are counted for each controller, as in separate processes.
+  // A separate registry, so that its calls are not counted among the calls of the controllers in this process.
   const metrics = new Metrics()
   registerProcessMetrics(metrics)
   const operations = new OperationMetrics(metrics)

@@ -15,7 +15,7 @@ function scripted() {
   return { started, ask }
 }
 
-test('up to eight probes run at the same time, and further requests share the probe that began last', async () => {
+test('the livenessprobe runs up to eight probes at the same time; further requests share the last one', async () => {
   const { started, ask } = scripted()
   const asked = Array.from({ length: 50 }, () => ask())
   expect(started).toHaveLength(8)
@@ -25,7 +25,7 @@ test('up to eight probes run at the same time, and further requests share the pr
   expect(started).toHaveLength(9)
 })
 
-test('a probe ends early when no request waits for it', async () => {
+test('a probe of the driver ends early when no HTTP request waits for it', async () => {
   const { started, ask } = scripted()
   for (let index = 0; index < 7; index += 1) void ask()
   const clients = [new AbortController(), new AbortController()]

@@ -40,7 +40,7 @@ const MOST_AT_ONCE = 8
 interface Running<T> {
   readonly result: Promise<T>
   readonly life: Scope
-  /** The number of requests that wait for the probe. */
+  /** The number of HTTP requests that wait for this probe. */
   waiting: number
 }
 

@@ -8,8 +8,8 @@ const CLAIM = pvc('data', {
 })
 const VOLUME = { name: 'pvc-uid-data' }
 
-describe('csi-provisioner', () => {
-  it('creates a volume for a claim and deletes it when its PersistentVolume is released', async () => {
+describe('whole process', () => {
+  it('the provisioner creates a volume for a claim and deletes it when its PersistentVolume is released', async () => {
     await using cluster = await startCluster({ objects: [storageClass(), CLAIM] })
     const { api, driver } = cluster
     let created: PersistentVolume | undefined
@@ -44,7 +44,7 @@ describe('csi-provisioner', () => {
     expect(api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'data' })).toBeDefined()
   })
 
-  it('puts a finalizer on the claim during the creation with --finalize-claims', async () => {
+  it('the provisioner puts a finalizer on the claim during the creation with --finalize-claims', async () => {
     await using cluster = await startCluster({ objects: [storageClass(), CLAIM] })
     const { api, driver } = cluster
     const during: unknown[] = []

@@ -36,8 +36,8 @@ function answer(cluster: Cluster, bytes: bigint): void {
   cluster.driver.script('GetCapacity', () => ({ availableCapacity: bytes }))
 }
 
-describe('--enable-capacity', () => {
-  it('publishes one object for each class and segment, and follows their changes', async () => {
+describe('capacity', () => {
+  it('the provisioner publishes one CSIStorageCapacity for each class and segment, and follows their changes', async () => {
     await using cluster = await startCluster({
       objects: [LATE, storageClass('soon'), ...node('a', 'z1'), ...node('b', 'z2')],
     })
@@ -57,7 +57,7 @@ describe('--enable-capacity', () => {
     })
   })
 
-  it('keeps the object of a driver without topology, and updates it at the next poll', async () => {
+  it('the provisioner keeps the CSIStorageCapacity of a driver without topology, and updates it at the next poll', async () => {
     const drivers = [{ name: DRIVER, nodeID: 'a', topologyKeys: [] }]
     const plain = csiNode('a', { spec: { drivers } })
     await using cluster = await startCluster({
@@ -73,7 +73,7 @@ describe('--enable-capacity', () => {
     })
   })
 
-  it('removes objects of earlier processes and leaves those of other managers', async () => {
+  it('the provisioner removes CSIStorageCapacity objects of earlier processes, but not those of other managers', async () => {
     const labels = { 'csi.storage.k8s.io/drivername': DRIVER, 'csi.storage.k8s.io/managed-by': 'external-provisioner' }
     const left = (name: string, managed: Record<string, string>, className = 'gone') => ({
       apiVersion: 'storage.k8s.io/v1',
@@ -99,7 +99,7 @@ describe('--enable-capacity', () => {
     })
   })
 
-  it('sends one GetCapacity call for each of two classes on each of 200 nodes', async () => {
+  it('the provisioner sends one GetCapacity call for each of two classes on each of 200 nodes', async () => {
     const more = storageClass('more', { volumeBindingMode: 'WaitForFirstConsumer' })
     const nodes = Array.from({ length: 200 }, (_, index) => node(`node-${index}`, `z${index}`)).flat()
     await using cluster = await startCluster({ objects: [LATE, more, ...nodes] })
@@ -117,7 +117,7 @@ describe('--enable-capacity', () => {
     ['need NAMESPACE env variable for CSIStorageCapacity objects', {}],
     ['need POD_NAME env variable to determine CSIStorageCapacity owner', ENV],
     ['look up owner(s) of pod: get object: ', { ...ENV, POD_NAME: 'none' }],
-  ])('refuses to start: %s', async (message, env) => {
+  ])('the provisioner with --enable-capacity refuses to start: %s', async (message, env) => {
     await using cluster = await startCluster()
     const run = whileProvisioning({ cluster, flags: ['--enable-capacity'], env }, () => new Promise(() => {}))
     await expect(run).rejects.toThrow(message)

@@ -118,8 +118,8 @@ const COMBINED = [
   'the request conflicts, or the driver continues the call',
 ]
 
-describe.each([true, false])('one claim and its volume, with finalizeClaims %s', (finalizeClaims) => {
-  it('creates and deletes the volume without disturbances', async () => {
+describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
+  it('the provisioner creates and deletes the volume of a claim without disturbances', async () => {
     const answered = await live([], { finalizeClaims })
     const marks = finalizeClaims ? ['get persistentvolumeclaims', 'replace persistentvolumeclaims'] : []
     const kinds = answered.map((label) => label.replace(/namespaces\/\w+\/|\/\w.*| (pvc|vol)-.*/g, ''))
@@ -136,7 +136,7 @@ describe.each([true, false])('one claim and its volume, with finalizeClaims %s',
     ])
   })
 
-  it.each(ALL)('survives this disturbance at each step: %s', async (name) => {
+  it.each(ALL)('claim and volume converge after this disturbance at each step: %s', async (name) => {
     for (const at of STEPS) {
       await survives([{ at, name }], { finalizeClaims })
       if (finalizeClaims || LONG) await survives([{ at, name }], { finalizeClaims, lags: true })
@@ -146,7 +146,7 @@ describe.each([true, false])('one claim and its volume, with finalizeClaims %s',
   if (!finalizeClaims && !LONG) return
 
   it.each(COMBINED.slice(0, LONG ? undefined : 1))(
-    'survives this disturbance, followed by each other disturbance: %s',
+    'claim and volume converge after this disturbance, followed by each other disturbance: %s',
     async (first) => {
       for (const second of ALL) {
         for (const at of STEPS.slice(0, DELETED_AT + 6)) {

@@ -101,15 +101,15 @@ async function run(steps: readonly Step[], finalizeClaims: boolean): Promise<voi
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 150)
 const steps = fc.array(step, { minLength: 10, maxLength: 60, size: 'max' })
 
-describe('the provisioner, whatever happens', () => {
-  it('provides each claim with a volume and leaks none with --finalize-claims', async () => {
+describe('random model', () => {
+  it('after random steps, the provisioner with --finalize-claims has provided each claim and leaked no volume', async () => {
     await fc.assert(
       fc.asyncProperty(steps, (each) => run(each, true)),
       { numRuns: RUNS },
     )
   }, 600_000)
 
-  it('provides each claim with a volume, and leaks one only if a process is killed', async () => {
+  it('after random steps, the provisioner has provided each claim, and leaks only if a process was killed', async () => {
     await fc.assert(
       fc.asyncProperty(steps, (each) => run(each, false)),
       { numRuns: RUNS },

@@ -30,7 +30,7 @@ const released = (name: string, zone: string) =>
   })
 
 describe('--node-deployment', () => {
-  it('takes a claim with immediate binding and creates its volume on this node', async () => {
+  it('with --node-deployment, the provisioner takes a claim with immediate binding and creates its volume on this node', async () => {
     await using cluster = await startCluster({ driver, objects: [storageClass(), claim()] })
     const { api, driver: calls } = cluster
     await whileProvisioning({ cluster, flags: FLAGS, env: ENV }, async () => {
@@ -44,7 +44,7 @@ describe('--node-deployment', () => {
     expect(create?.request['accessibilityRequirements']).toEqual({ requisite: z1, preferred: z1 })
   })
 
-  it('leaves the claim and the volume of another node alone', async () => {
+  it('with --node-deployment, the provisioner ignores the claim and the volume of another node', async () => {
     await using cluster = await startCluster({
       driver,
       objects: [storageClass(), claim({ [SELECTED]: 'node-2' }), released('pv-1', 'z1'), released('pv-2', 'z2')],
@@ -57,7 +57,7 @@ describe('--node-deployment', () => {
     expect(api.get(PERSISTENT_VOLUMES, { name: 'pv-2' })).toBeDefined()
   })
 
-  it('does not take a claim for which the node has too little capacity', async () => {
+  it('with --node-deployment, the provisioner takes no claim that exceeds the capacity of its node', async () => {
     await using cluster = await startCluster({ driver, objects: [storageClass(), claim()] })
     const { api, driver: calls } = cluster
     calls.script('GetCapacity', () => ({ availableCapacity: 1n }))
@@ -67,7 +67,7 @@ describe('--node-deployment', () => {
     expect(api.get(PERSISTENT_VOLUME_CLAIMS, CLAIM)?.metadata?.annotations?.[SELECTED]).toBeUndefined()
   })
 
-  it('refuses to start without NODE_NAME', async () => {
+  it('with --node-deployment, the provisioner refuses to start without NODE_NAME', async () => {
     await using cluster = await startCluster()
     const run = whileProvisioning({ cluster, flags: FLAGS }, () => new Promise(() => {}))
     await expect(run).rejects.toThrow('The NODE_NAME environment variable must be set')

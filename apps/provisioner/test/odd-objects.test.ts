@@ -36,7 +36,7 @@ function named<T extends Odd>(object: T, seed: number, fields: Odd): T {
   }
 }
 
-it('creates the volume of a claim although the cluster has a thousand objects with random fields', async () => {
+it('the provisioner creates the volume of a claim although the cluster has a thousand objects with random fields', async () => {
   const clock = new FakeClock()
   const api = new FakeApi({ clock, errorOf: apiErrorOf, validates: false })
   const storage = new ModelStorage()

@@ -46,7 +46,7 @@ const EXPAND = {
   },
 }
 
-describe('the requests of the resizer', () => {
+describe('requests', () => {
   it('an expansion patches the claim, calls the driver, and patches the volume and the claim', async () => {
     await scenario({
       given,

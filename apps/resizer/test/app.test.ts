@@ -37,7 +37,7 @@ function raise(): void {
   }))
 }
 
-describe('the resizer at a failing start', () => {
+describe('failing start', () => {
   it.each<[what: string, options: ClusterOptions, flags: readonly string[], code: number, lines: readonly string[]]>([
     [
       'the driver can neither expand nor modify volumes',
@@ -77,7 +77,7 @@ describe('the resizer at a failing start', () => {
       ],
     ],
     ['the kubeconfig does not exist', {}, ['--kubeconfig=/nowhere'], 1, ['"Failed to create cluster config"']],
-  ])('exits with an error if %s', async (_what, options, flags, code, lines) => {
+  ])('the resizer exits at its start with an error if %s', async (_what, options, flags, code, lines) => {
     await begin(options)
     const { ending, log } = await end(...flags)
     expect(ending).toEqual({ code })
@@ -85,8 +85,8 @@ describe('the resizer at a failing start', () => {
   })
 })
 
-describe('the resizer at its start', () => {
-  it('prints its version with --version, whatever the other flags are', async () => {
+describe('start', () => {
+  it('the resizer prints its version with --version, whatever the other flags are', async () => {
     await begin()
     expect(await end('--version', '--feature-gates=Topology=true')).toMatchObject({
       ending: { code: 0 },
@@ -94,7 +94,7 @@ describe('the resizer at its start', () => {
     })
   })
 
-  it('accepts a feature gate that is always on', async () => {
+  it('the resizer accepts a feature gate that is always on', async () => {
     await begin()
     await during(['--feature-gates=RecoverVolumeExpansionFailure=true'], async () => {
       raise()
@@ -102,7 +102,7 @@ describe('the resizer at its start', () => {
     })
   })
 
-  it('asks for the capabilities of the driver once for each purpose, and not again', async () => {
+  it('the resizer asks for the capabilities of the driver once for each purpose, and not again', async () => {
     await begin()
     await during([], async () => {
       raise()
@@ -118,7 +118,7 @@ describe('the resizer at its start', () => {
     ])
   })
 
-  it('sends no request about pods', async () => {
+  it('the resizer sends no request about pods while the driver refuses no expansion', async () => {
     await begin()
     await during([], async () => {
       raise()
@@ -129,7 +129,7 @@ describe('the resizer at its start', () => {
   })
 })
 
-describe('a modification whose class is missing', () => {
+describe('missing class', () => {
   const want = (name: string): void => {
     cluster.api.update(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, (claim) => ({
       ...claim,
@@ -138,7 +138,7 @@ describe('a modification whose class is missing', () => {
   }
   const modified = { method: 'ControllerModifyVolume' }
 
-  it('begins as soon as the class is created', async () => {
+  it('a modification whose class is missing begins as soon as the class is created', async () => {
     await begin()
     await during([], async () => {
       want('gold')
@@ -150,7 +150,7 @@ describe('a modification whose class is missing', () => {
     })
   })
 
-  it('begins within seconds after the resizer gets the permission to read classes', async () => {
+  it('a modification whose class is missing begins within seconds after the resizer gets the permission to read classes', async () => {
     await begin()
     cluster.add(vac('gold'))
     const action = { do: 'answer' as const, code: 403, reason: 'Forbidden', message: 'not yours to read' }
@@ -167,8 +167,8 @@ describe('a modification whose class is missing', () => {
   })
 })
 
-describe('the resizer at its end', () => {
-  it('waits for a running call and saves its result', async () => {
+describe('stop', () => {
+  it('a resizer that is stopped waits for a running call and saves its result', async () => {
     await begin()
     const hold = cluster.driver.faults.hold({ method: 'ControllerExpandVolume' })
     using run = scope()

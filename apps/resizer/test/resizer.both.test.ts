@@ -33,8 +33,8 @@ const conflicts = (): readonly unknown[] => fixture.cluster.requests.filter(({ v
 const calledAt = (name: string): readonly number[] =>
   fixture.driver.calls.flatMap(({ method, at }) => (method === name ? [at] : []))
 
-describe('the resizer after an edit of size and class', () => {
-  it('sends three writes for each controller, without a conflict', async () => {
+describe('both controllers', () => {
+  it('an edit of size and class causes three writes for each controller, without a conflict', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
@@ -49,7 +49,7 @@ describe('the resizer after an edit of size and class', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('sends both calls to the driver within the time of one write', async () => {
+  it('an edit of size and class leads to both calls within the time of one write', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
@@ -57,7 +57,7 @@ describe('the resizer after an edit of size and class', () => {
     expect(Math.abs(expanded - modified)).toBe(5)
   })
 
-  it('sends both calls to a slow driver at the same time', async () => {
+  it('the resizer sends the expansion and the modification of a claim to a slow driver at the same time', async () => {
     fixture.driver.expand = async ({ request }) => {
       await fixture.clock.sleep(9_000)
       return { capacityBytes: (request as { capacityRange: { requiredBytes: bigint } }).capacityRange.requiredBytes }
@@ -72,7 +72,7 @@ describe('the resizer after an edit of size and class', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('records a failed expansion and a failed modification separately', async () => {
+  it('the resizer records a failed expansion and a failed modification separately', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'no room')
     fixture.driver.modify = failing(CODES.Aborted, 'busy')
     await edit()
@@ -85,7 +85,7 @@ describe('the resizer after an edit of size and class', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('finishes both even if the cache receives no events', async () => {
+  it('the resizer finishes expansion and modification even if the cache receives no events', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.caches.claims.lagging = true
       return { capacityBytes: (request as { capacityRange: { requiredBytes: bigint } }).capacityRange.requiredBytes }
@@ -98,7 +98,7 @@ describe('the resizer after an edit of size and class', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('sends both calls of one claim together even if a thousand claims wait', async () => {
+  it('the resizer sends both calls of one claim together even if a thousand claims wait', async () => {
     slowServer(5)
     const names = Array.from({ length: 200 }, (_, index) => `c${index}`)
     for (const name of names) {

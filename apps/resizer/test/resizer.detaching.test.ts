@@ -42,8 +42,8 @@ beforeEach(async () => {
   await fixture.request('2Gi')
 })
 
-describe('an expansion of an attached volume whose last pod has ended', () => {
-  it('starts again with the shortest back-off, and retries often for six minutes', async () => {
+describe('detaching volume', () => {
+  it('an expansion starts again with the shortest back-off when the last pod ends, and retries often for six minutes', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     await endPod()
@@ -57,7 +57,7 @@ describe('an expansion of an attached volume whose last pod has ended', () => {
     expect(fixture.cluster.watches('pods')).toBe(0)
   })
 
-  it('retries soon even if the pod ends during the call', async () => {
+  it('a refused expansion retries soon even if the last pod ends during the call', async () => {
     await begin()
     fixture.driver.expand = (call) => {
       fixture.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
@@ -70,7 +70,7 @@ describe('an expansion of an attached volume whose last pod has ended', () => {
   it.each([
     [3_000, [0, 1, 3, 6, 9, 12, 15]],
     [500, [0, 0.5, 1, 1.5, 2]],
-  ])('never pauses for longer than `--retry-interval-max`: %s', async (retryMaxMs, seconds) => {
+  ])('no retry after the last pod pauses longer than `--retry-interval-max`: %s', async (retryMaxMs, seconds) => {
     await begin({ settings: { retryMaxMs, retryStartMs: Math.min(retryMaxMs, 1_000) } })
     fixture.driver.expand = refusing
     await fixture.request('2Gi')
@@ -79,14 +79,14 @@ describe('an expansion of an attached volume whose last pod has ended', () => {
     expect((await callsWithin(16)).slice(0, seconds.length)).toEqual(seconds)
   })
 
-  it('retries after the pause that the driver asks for', async () => {
+  it('a refused expansion without a pod retries after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.FailedPrecondition, 'the volume is in use', 20_000)
     fixture.driver.calls.splice(0)
     await endPod()
     expect(await callsWithin(50)).toEqual([0, 20, 40])
   })
 
-  it('waits again when a new pod starts, and retries from the beginning when that pod ends', async () => {
+  it('a refused expansion waits again when a new pod starts, and retries from the beginning when that pod ends', async () => {
     await endPod()
     await fixture.clock.advance(100_000)
     fixture.cluster.put(PODS, pod('next', 'data'))

@@ -43,22 +43,25 @@ it('a process that has lost the lead records no events for late responses', asyn
   expect(fixture.takeEvents()).toEqual([])
 })
 
-describe('an expansion that the driver refuses', () => {
-  it.each<CodeName>(['InvalidArgument', 'OutOfRange', 'NotFound'])('%s makes the size infeasible', async (code) => {
-    fixture.driver.expand = failing(CODES[code], 'it went wrong')
-    await fixture.request('2Gi')
-    expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
-    expect(fixture.wire).toEqual([])
-    expect(fixture.claim.status).toMatchObject({
-      allocatedResources: { storage: '2Gi' },
-      allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
-      conditions: [
-        { type: 'Resizing' },
-        { type: 'ControllerResizeError', status: 'True', message: `failed to expand pvc with ${failure(code)}` },
-      ],
-    })
-    expect(fixture.takeEvents().at(-1)).toBe(failedEvent(code))
-  })
+describe('driver refusals', () => {
+  it.each<CodeName>(['InvalidArgument', 'OutOfRange', 'NotFound'])(
+    '%s from ControllerExpandVolume makes the size infeasible',
+    async (code) => {
+      fixture.driver.expand = failing(CODES[code], 'it went wrong')
+      await fixture.request('2Gi')
+      expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
+      expect(fixture.wire).toEqual([])
+      expect(fixture.claim.status).toMatchObject({
+        allocatedResources: { storage: '2Gi' },
+        allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
+        conditions: [
+          { type: 'Resizing' },
+          { type: 'ControllerResizeError', status: 'True', message: `failed to expand pvc with ${failure(code)}` },
+        ],
+      })
+      expect(fixture.takeEvents().at(-1)).toBe(failedEvent(code))
+    },
+  )
 
   it.each<CodeName>([
     'Unknown',
@@ -68,7 +71,7 @@ describe('an expansion that the driver refuses', () => {
     'Internal',
     'DataLoss',
     'Unauthenticated',
-  ])('%s means that the call has failed, but the size is feasible', async (code) => {
+  ])('%s from ControllerExpandVolume means that the call has failed, but the size is feasible', async (code) => {
     fixture.driver.expand = failing(CODES[code], 'it went wrong')
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
@@ -80,7 +83,7 @@ describe('an expansion that the driver refuses', () => {
   })
 
   it.each<CodeName>(['Canceled', 'DeadlineExceeded', 'Unavailable', 'ResourceExhausted', 'Aborted'])(
-    '%s means that the expansion may be running, so the claim is not changed',
+    '%s from ControllerExpandVolume means that the expansion may be running, so the claim is not changed',
     async (code) => {
       fixture.driver.expand = failing(CODES[code], 'it went wrong')
       await fixture.request('2Gi')
@@ -89,13 +92,13 @@ describe('an expansion that the driver refuses', () => {
     },
   )
 
-  it('retries after pauses that double', async () => {
+  it('a refused expansion retries after pauses that double', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
-  it('sends requests with low priority from the second try on, until the call succeeds', async () => {
+  it('a refused expansion sends requests with low priority from the second try on, until the call succeeds', async () => {
     const seen: string[] = []
     fixture.cluster.onRequest = ({ verb, what, priority }) => {
       if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
@@ -109,31 +112,31 @@ describe('an expansion that the driver refuses', () => {
     expect(seen).toEqual([`${CLAIM} low`, VOLUME, CLAIM])
   })
 
-  it('retries after the pause that the driver asks for', async () => {
+  it('a refused expansion retries after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('retries after the pause that the driver asks for, even if the size is infeasible', async () => {
+  it('a refused expansion retries after the pause that the driver asks for, even if the size is infeasible', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('retries with the usual back-off if the driver asks for an immediate retry', async () => {
+  it('a refused expansion retries with the usual back-off if the driver asks for an immediate retry', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('retries once soon, and then rarely, if the size is infeasible', async () => {
+  it('a refused expansion retries once soon, and then rarely, if the size is infeasible', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(700)).toEqual([1, 301, 601])
   })
 
-  it('tries a different size at once', async () => {
+  it('the resizer tries a different size than the refused size at once', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(10_000)
@@ -148,7 +151,7 @@ describe('an expansion that the driver refuses', () => {
     })
   })
 
-  it('tries a smaller size only after the larger size has certainly failed', async () => {
+  it('the resizer tries a smaller size only after the larger size has certainly failed', async () => {
     fixture.driver.expand = failing(CODES.DeadlineExceeded, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(100_000)
@@ -161,7 +164,7 @@ describe('an expansion that the driver refuses', () => {
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('tries a smaller size at once if the volume is already larger', async () => {
+  it('the resizer tries a smaller size at once if the volume is already larger', async () => {
     // The volume is expanded to 3Gi, but the process ends before it can write that to the claim.
     fixture.cluster.before = ({ what }) => (what === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined)
     await fixture.request('3Gi')
@@ -176,7 +179,7 @@ describe('an expansion that the driver refuses', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
   })
 
-  it('tries the recorded size once more after a restart, and then the smaller size at once', async () => {
+  it('the resizer tries the recorded size once more after a restart, and then the smaller size at once', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.kill()
@@ -187,13 +190,13 @@ describe('an expansion that the driver refuses', () => {
   })
 })
 
-describe('an expansion that returns a too small size', () => {
+describe('small sizes', () => {
   it.each([
     [0n, '0'],
     [2n ** 30n, '1Gi'],
     [2n ** 31n - 1n, '2147483647'],
     [-1n, '-1'],
-  ])('fails with both sizes in the message if the driver returns %s bytes', async (capacityBytes, text) => {
+  ])('an expansion fails with both sizes in the text if the driver returns %s bytes', async (capacityBytes, text) => {
     fixture.driver.expand = () => ({ capacityBytes, nodeExpansionRequired: false })
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
@@ -210,7 +213,7 @@ describe('an expansion that returns a too small size', () => {
   })
 })
 
-describe('an expansion whose patch the API server refuses', () => {
+describe('refused patches', () => {
   const refuse = (what: string, error: Error, times = 1): void => {
     let left = times
     fixture.cluster.before = (request) => {
@@ -220,7 +223,7 @@ describe('an expansion whose patch the API server refuses', () => {
     }
   }
 
-  it('makes no call and records no event if the start cannot be recorded in the claim', async () => {
+  it('an expansion makes no CSI call and records no event if its start cannot be recorded in the claim', async () => {
     refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -232,7 +235,7 @@ describe('an expansion whose patch the API server refuses', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
-  it('records an event and repeats the call if the size of the volume cannot be saved', async () => {
+  it('an expansion records an event and repeats the call if the size of the volume cannot be saved', async () => {
     refuse(VOLUME, apiError(403, 'Forbidden', 'not you'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME])
@@ -247,7 +250,7 @@ describe('an expansion whose patch the API server refuses', () => {
   it.each([
     [false, 'resize finished'],
     [true, 'node expansion required'],
-  ])('records an event if the claim cannot be saved (node step: %s)', async (nodeExpansionRequired, what) => {
+  ])('an event reports that the claim cannot be saved (node step: %s)', async (nodeExpansionRequired, what) => {
     fixture.driver.expand = () => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired }
@@ -259,7 +262,7 @@ describe('an expansion whose patch the API server refuses', () => {
     )
   })
 
-  it('records an event with both errors if the error of the driver cannot be saved', async () => {
+  it('an expansion records an event with both errors if the error of the driver cannot be saved', async () => {
     fixture.driver.expand = (call) => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return failing(CODES.Internal, 'it went wrong')(call)
@@ -272,7 +275,7 @@ describe('an expansion whose patch the API server refuses', () => {
     )
   })
 
-  it.each([CLAIM, VOLUME])('records no warning if the API server asks to retry a patch of %s later', async (what) => {
+  it.each([CLAIM, VOLUME])('no event reports that a patch of %s must be retried later', async (what) => {
     refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)

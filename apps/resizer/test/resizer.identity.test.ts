@@ -55,8 +55,8 @@ function duringFirstCall(what: () => void): void {
   }
 }
 
-describe('a volume that is recreated during its expansion', () => {
-  it('the new volume is expanded at once', async () => {
+describe('expansion', () => {
+  it('a volume that is recreated during its expansion is expanded at once', async () => {
     let callsBeforeWrite: number | undefined
     duringFirstCall(replaceVolume)
     fixture.cluster.after = ({ what, verb }) => {
@@ -70,7 +70,7 @@ describe('a volume that is recreated during its expansion', () => {
     expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
   })
 
-  it('the new volume gets no size of the old volume if the cache is late, and is expanded afterwards', async () => {
+  it('a recreated volume gets no size of the old volume if the cache is late, and is expanded afterwards', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await fixture.request('2Gi')
@@ -86,8 +86,8 @@ describe('a volume that is recreated during its expansion', () => {
   })
 })
 
-describe('a volume that is recreated during its modification', () => {
-  it('the new volume is modified at once', async () => {
+describe('modification', () => {
+  it('a volume that is recreated during its modification is modified at once', async () => {
     duringFirstCall(replaceVolume)
     await want('gold')
     expect(handles()).toEqual(['handle-data', 'handle-2'])
@@ -95,7 +95,7 @@ describe('a volume that is recreated during its modification', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('the new volume gets no class of the old volume if the cache is late', async () => {
+  it('a recreated volume gets no class of the old volume if the cache is late', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await want('gold')
@@ -108,15 +108,17 @@ describe('a volume that is recreated during its modification', () => {
   })
 })
 
-describe('a recreated claim', () => {
-  it.each([true, false])('does not inherit the failures of the deleted claim (late cache: %s)', async (lagging) => {
+describe('recreated claim', () => {
+  it.each([true, false])('a recreated claim inherits no failures (late cache: %s)', async (lagging) => {
     fixture.caches.claims.lagging = lagging
     fixture.driver.expand = () => {
       replaceClaim()
       fixture.driver.expand = willing
       return failing(CODES.OutOfRange, 'never')({} as never)
     }
-    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { resources: { requests: { storage: '2Gi' } } } })
+    fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
+      spec: { resources: { requests: { storage: '2Gi' } } },
+    })
     fixture.caches.claims.deliver()
     await fixture.clock.settle()
     expect(fixture.claim.metadata?.uid).toBe('uid-2')
@@ -124,7 +126,7 @@ describe('a recreated claim', () => {
     expect(fixture.claim.status?.allocatedResourceStatuses).toBeUndefined()
   })
 
-  it("does not inherit the driver's results for the deleted claim", async () => {
+  it("a recreated claim does not inherit the driver's results for the deleted claim", async () => {
     // Both claims show a running expansion to the same size. It has failed for the first claim, but may be running for
     // the second claim.
     fixture.driver.expand = () => {
@@ -143,7 +145,7 @@ describe('a recreated claim', () => {
     expect(sizes).toEqual([2n * 2n ** 30n, 5n * 2n ** 30n])
   })
 
-  it('does not count as in use only because the deleted claim was in use', async () => {
+  it('a recreated claim does not count as in use only because the deleted claim was in use', async () => {
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return failing(CODES.FailedPrecondition, 'in use')({} as never)
@@ -153,7 +155,7 @@ describe('a recreated claim', () => {
   })
 })
 
-describe('a patch that the API server answers with NotFound although the object is cached', () => {
+describe('NotFound', () => {
   const oneNotFound = (which: string, after: number): void => {
     let left = 1
     fixture.cluster.before = ({ what, verb }) => {
@@ -167,7 +169,7 @@ describe('a patch that the API server answers with NotFound although the object 
     ['records the start of an expansion', CLAIM, 0],
     ['writes the size of the volume', VOLUME, 1],
     ['records the end of an expansion', CLAIM, 1],
-  ])('repeats the patch that %s', async (_what, which, after) => {
+  ])('after NotFound for a cached object, the resizer repeats the patch that %s', async (_what, which, after) => {
     oneNotFound(which, after)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)
@@ -178,14 +180,14 @@ describe('a patch that the API server answers with NotFound although the object 
     ['records the start of a modification', CLAIM, 0],
     ['writes the class of the volume', VOLUME, 1],
     ['records the end of a modification', CLAIM, 1],
-  ])('repeats the patch that %s', async (_what, which, after) => {
+  ])('after NotFound for a cached object, the resizer repeats the patch that %s', async (_what, which, after) => {
     oneNotFound(which, after)
     await want('gold')
     await fixture.clock.advance(1_000)
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('causes no further work if the claim was deleted', async () => {
+  it('an expansion causes no further work if its claim was deleted during the call', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return grown(request, false)

@@ -41,26 +41,26 @@ async function changePod(change: Partial<Pod> | undefined, name = 'web'): Promis
   await fixture.clock.settle()
 }
 
-describe('the resizer with a driver that expands volumes in use', () => {
-  it('sends no requests about pods', async () => {
+describe('online expansion', () => {
+  it('the resizer sends no requests about pods if the driver expands volumes in use', async () => {
     await fixture.request('2Gi')
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
     expect(takePodRequests()).toEqual([])
   })
 })
 
-describe('the resizer after the driver has refused to expand a volume in use', () => {
+describe('refusal', () => {
   beforeEach(async () => {
     fixture.driver.expand = refusing
     await fixture.request('2Gi')
   })
 
-  it("lists the namespace's pods once, and watches them while the claim waits", () => {
+  it("after a refusal, the resizer lists the namespace's pods once, and watches them while the claim waits", () => {
     expect(takePodRequests()).toEqual(['list ns', 'watch ns'])
     expect(fixture.takeEvents().at(-1)).toContain('code = FailedPrecondition desc = the volume is in use')
   })
 
-  it('makes no call while a pod uses the volume', async () => {
+  it('the resizer makes no CSI call while a pod uses the volume that the driver refuses to expand', async () => {
     fixture.takeEvents()
     takePodRequests()
     fixture.driver.calls.splice(0)
@@ -75,7 +75,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     ['has ended', { status: { phase: 'Succeeded' } }],
     ['has failed', { status: { phase: 'Failed' } }],
     ['is deleted', undefined],
-  ])('calls the driver at once when the last pod %s', async (_what, change) => {
+  ])('the resizer calls the driver at once when the last pod %s', async (_what, change) => {
     await fixture.clock.advance(100_000)
     fixture.driver.expand = willing
     fixture.driver.calls.splice(0)
@@ -84,7 +84,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('ends the watch when the claim no longer waits', async () => {
+  it('the resizer ends the watch of pods when the claim no longer waits', async () => {
     fixture.driver.expand = willing
     await changePod(undefined)
     takePodRequests()
@@ -95,7 +95,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(fixture.clock.pending).toBe(0)
   })
 
-  it('calls the driver only after the last of several pods has ended', async () => {
+  it('the resizer calls the driver only after the last of several pods of the volume has ended', async () => {
     fixture.cluster.put(PODS, pod('second', 'data'))
     await fixture.clock.advance(1_000)
     fixture.driver.calls.splice(0)
@@ -105,7 +105,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('calls the driver after a pod has ended between list and watch', async () => {
+  it('the resizer calls the driver after a pod has ended between list and watch', async () => {
     await begin()
     fixture.driver.expand = refusing
     fixture.cluster.before = ({ what, verb }) => {
@@ -117,7 +117,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('calls the driver after a pod has ended while the watch was broken', async () => {
+  it('the resizer calls the driver after a pod has ended while the watch was broken', async () => {
     await fixture.clock.advance(100_000)
     await changePod({ metadata: { labels: { a: 'b' } } })
     fixture.cluster.breakWatches()
@@ -127,7 +127,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('calls the driver when the pod ends, even if an earlier retry failed before its call', async () => {
+  it('the resizer calls the driver when the pod ends, even if an earlier retry failed before its CSI call', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     fixture.cluster.before = ({ what, verb }) => {
@@ -141,7 +141,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('calls a new driver at once, even if a pod uses the volume', async () => {
+  it('the resizer calls a new driver at once, even if a pod uses the volume', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     fixture.driver.lose()
@@ -152,7 +152,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('ends the watch when the claim has reached its size', async () => {
+  it('the resizer ends the watch of pods when the claim has reached its size', async () => {
     takePodRequests()
     fixture.cluster.edit(
       PERSISTENT_VOLUME_CLAIMS,
@@ -165,7 +165,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(watches()).toBe(0)
   })
 
-  it('calls the driver for a recreated claim', async () => {
+  it('the resizer calls the driver at once for a recreated claim', async () => {
     const another = claim({ uid: 'uid-2', request: '2Gi' })
     fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'data' })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume({ uid: 'uid-2' }))
@@ -175,7 +175,7 @@ describe('the resizer after the driver has refused to expand a volume in use', (
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('ends the watch when the process ends', async () => {
+  it('the resizer ends the watch of pods when the process ends', async () => {
     await fixture.kill()
     expect(fixture.clock.pending).toBe(0)
     takePodRequests()
@@ -184,8 +184,8 @@ describe('the resizer after the driver has refused to expand a volume in use', (
   })
 })
 
-describe('a claim in use', () => {
-  it('counts as used by a pod with an ephemeral volume', async () => {
+describe('used claims', () => {
+  it('a claim counts as used by a pod with an ephemeral volume', async () => {
     const ephemeral = { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } }
     const owner = { metadata: { namespace: NAMESPACE, name: 'job' }, spec: { containers: [], volumes: [ephemeral] } }
     fixture.cluster.put(PODS, owner)
@@ -200,7 +200,7 @@ describe('a claim in use', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('counts as used by a pending pod, but not by an ended pod', async () => {
+  it('a claim counts as used by a pending pod', async () => {
     fixture.driver.expand = refusing
     await changePod({ status: { phase: 'Pending' } })
     await fixture.request('2Gi')
@@ -208,7 +208,7 @@ describe('a claim in use', () => {
     expect(fixture.takeEvents().at(-1)).toBe(IN_USE)
   })
 
-  it('shares one watch with other claims of its namespace', async () => {
+  it('a claim in use shares one watch of pods with other claims of its namespace', async () => {
     fixture.cluster.put(PODS, pod('third', 'more'))
     fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name: 'more' }))
     fixture.driver.expand = refusing
@@ -224,8 +224,8 @@ describe('a claim in use', () => {
   })
 })
 
-describe('the resizer, if pods cannot be read', () => {
-  it('calls the driver at each retry, which decides', async () => {
+describe('unreadable pods', () => {
+  it('the resizer calls the driver at each retry if pods may not be read', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -235,7 +235,7 @@ describe('the resizer, if pods cannot be read', () => {
     expect(fixture.driver.calls).toHaveLength(4)
   })
 
-  it('lists the pods at each retry if only `list` is allowed', async () => {
+  it('the resizer lists the pods at each retry if only `list` is allowed', async () => {
     fixture.cluster.before = ({ what, verb }) => {
       if (what === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -249,7 +249,7 @@ describe('the resizer, if pods cannot be read', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('calls the driver at a retry if the read of pods fails only for a time', async () => {
+  it('the resizer calls the driver at a retry if the read of pods fails only for a time', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -261,8 +261,8 @@ describe('the resizer, if pods cannot be read', () => {
   })
 })
 
-describe('the resizer with a hundred waiting claims and two thousand pods', () => {
-  it('sends one list of four pages in an hour, and continues its watch when the API server ends it', async () => {
+describe('many claims', () => {
+  it('for 100 waiting claims and 2,000 pods, the resizer sends one list in an hour, and continues its watch', async () => {
     fixture = new ResizerFixture()
     for (let index = 0; index < 100; index += 1) {
       const name = `data-${index}`
@@ -280,8 +280,8 @@ describe('the resizer with a hundred waiting claims and two thousand pods', () =
   })
 })
 
-describe('with --handle-volume-inuse-error=false', () => {
-  it('a refusal is a final error like any other', async () => {
+describe('--handle-volume-inuse-error=false', () => {
+  it('with --handle-volume-inuse-error=false, FailedPrecondition is a final error like any other', async () => {
     await begin({ settings: { handleInUse: false } })
     fixture.driver.expand = refusing
     await fixture.request('2Gi')

@@ -19,14 +19,14 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-describe('an expansion whose claim another writer changes', () => {
+describe('changed claim', () => {
   const label = (): void => {
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       metadata: { labels: { now: String(fixture.wire.length) } },
     })
   }
 
-  it('reads the claim once more if the change is between our read and our write', async () => {
+  it('an expansion reads the claim once more if another writer changes it between our read and our write', async () => {
     fixture.caches.claims.lagging = true
     let edits = 0
     fixture.cluster.before = (request) => {
@@ -44,7 +44,7 @@ describe('an expansion whose claim another writer changes', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('does not repeat a failing call if the change is between our read and our write', async () => {
+  it('an expansion does not repeat a failing call if the claim changes between our read and our write', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'busy')
     fixture.cluster.before = (request) => {
       if (request.what !== CLAIM) return
@@ -57,7 +57,7 @@ describe('an expansion whose claim another writer changes', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
   })
 
-  it('does not repeat a failing call if the claim changes twice in one run', async () => {
+  it('an expansion does not repeat a failing call if the claim changes twice in one run', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'busy')
     void fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -65,7 +65,7 @@ describe('an expansion whose claim another writer changes', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
   })
 
-  it('succeeds with one call if the claim changes during the call', async () => {
+  it('an expansion succeeds with one call if the claim changes during the call', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.caches.claims.lagging = true
       label()
@@ -80,7 +80,7 @@ describe('an expansion whose claim another writer changes', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('writes at most five times in one run if the claim changes constantly', async () => {
+  it('an expansion writes at most five times in one run if the claim changes constantly', async () => {
     fixture.cluster.before = (request) => {
       if (request.what === CLAIM) throw apiError(409, 'Conflict', 'changed')
     }
@@ -91,7 +91,7 @@ describe('an expansion whose claim another writer changes', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('runs again if the other writer changes `allocatedResources`', async () => {
+  it('an expansion runs again if another writer changes `allocatedResources`', async () => {
     let calls = 0
     fixture.driver.expand = ({ request }) => {
       calls += 1
@@ -108,7 +108,7 @@ describe('an expansion whose claim another writer changes', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '3Gi' })
   })
 
-  it('ends if the claim is deleted', async () => {
+  it('an expansion ends if its claim is deleted', async () => {
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired: false }
@@ -119,7 +119,7 @@ describe('an expansion whose claim another writer changes', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('reaches the first size and then a larger size if the request grows during the call', async () => {
+  it('an expansion reaches the first size and then a larger size if the request grows during the call', async () => {
     let raised = false
     fixture.driver.expand = ({ request }) => {
       if (!raised) {
@@ -137,8 +137,8 @@ describe('an expansion whose claim another writer changes', () => {
   })
 })
 
-describe('an expansion whose driver disconnects', () => {
-  it('records no error of the running call, and repeats the call after the reconnect', async () => {
+describe('lost driver', () => {
+  it('an expansion whose driver disconnects records no error of the call, and repeats it after the reconnect', async () => {
     fixture.driver.expand = (call) => {
       fixture.driver.lose()
       return failing(CODES.Unavailable, 'connection lost')(call)
@@ -153,7 +153,7 @@ describe('an expansion whose driver disconnects', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
-  it('records the error of a call that the driver has answered', async () => {
+  it('an expansion records the error of a call that the driver has answered before it disconnects', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(fixture.takeEvents().at(-1)).toBe(
@@ -163,8 +163,8 @@ describe('an expansion whose driver disconnects', () => {
   })
 })
 
-describe('an expansion whose process ends', () => {
-  it('writes nothing if the process ends during the call', async () => {
+describe('ended process', () => {
+  it('an expansion writes nothing if the process ends during the call', async () => {
     let abandon = (_: unknown): void => undefined
     fixture.driver.expand = () =>
       new Promise((_, reject) => {
@@ -180,8 +180,8 @@ describe('an expansion whose process ends', () => {
   })
 })
 
-describe('an expansion without its volume', () => {
-  it('waits until the volume is created', async () => {
+describe('missing volume', () => {
+  it('an expansion whose volume is missing waits until the volume is created', async () => {
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
     await fixture.start()
@@ -195,12 +195,12 @@ describe('an expansion without its volume', () => {
   })
 })
 
-describe('an expansion whose volume an administrator edits', () => {
+describe('edited volume', () => {
   const editVolume = (storage: string): void => {
     fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { capacity: { storage } } })
   }
 
-  it('reaches the requested size even if the administrator has written a larger size', async () => {
+  it('an expansion reaches the requested size even if an administrator has written a larger size to the volume', async () => {
     await fixture.request('3Gi')
     editVolume('9Gi')
     await fixture.request('5Gi')
@@ -209,7 +209,7 @@ describe('an expansion whose volume an administrator edits', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '5Gi' })
   })
 
-  it('calls the driver again if the administrator writes a smaller size while the result is saved', async () => {
+  it('an expansion calls the driver again if an administrator writes a smaller size while the result is saved', async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     let edits = 0
     fixture.cluster.before = ({ what }) => {

@@ -41,10 +41,10 @@ const condition = (type: string, message: string, reason?: string) => ({
   message,
 })
 
-describe('a modification that the driver refuses', () => {
+describe('driver refusals', () => {
   const text = (code: string) => `rpc error: code = ${code} desc = it went wrong`
 
-  it('`InvalidArgument` means that the class is infeasible', async () => {
+  it('`InvalidArgument` from ControllerModifyVolume means that the class is infeasible', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -61,7 +61,7 @@ describe('a modification that the driver refuses', () => {
   })
 
   it.each<CodeName>(['NotFound', 'OutOfRange', 'Internal', 'FailedPrecondition', 'Unimplemented'])(
-    '%s means that the call has failed, but the class is feasible',
+    '%s from ControllerModifyVolume means that the call has failed, but the class is feasible',
     async (code) => {
       await begin()
       fixture.driver.modify = failing(CODES[code], 'it went wrong')
@@ -79,7 +79,7 @@ describe('a modification that the driver refuses', () => {
   )
 
   it.each<CodeName>(['DeadlineExceeded', 'Unavailable', 'Aborted', 'ResourceExhausted', 'Canceled'])(
-    '%s means that the modification may be running, so another class must wait',
+    '%s from ControllerModifyVolume means that the modification may be running, so another class must wait',
     async (code) => {
       await begin()
       fixture.driver.modify = failing(CODES[code], 'it went wrong')
@@ -106,7 +106,7 @@ describe('a modification that the driver refuses', () => {
     },
   )
 
-  it('tries a different class at once', async () => {
+  it('the resizer tries a different class than the refused class at once', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -116,7 +116,7 @@ describe('a modification that the driver refuses', () => {
     expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
-  it('tries a recreated class at once', async () => {
+  it('the resizer tries a recreated class at once', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -130,7 +130,7 @@ describe('a modification that the driver refuses', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('retries after the pause that the driver asks for', async () => {
+  it('a refused modification retries after the pause that the driver asks for', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong', 3000)
     await want('gold')
@@ -142,7 +142,7 @@ describe('a modification that the driver refuses', () => {
     ['Internal', false],
     ['InvalidArgument', true],
     ['Internal', true],
-  ])('%s starts the newly requested class at once (after a restart: %s)', async (code, restarted) => {
+  ])('after %s, the newly requested class starts at once (after a restart: %s)', async (code, restarted) => {
     await begin()
     fixture.driver.modify = failing(CODES.DeadlineExceeded, 'it went wrong')
     await want('gold')
@@ -159,7 +159,7 @@ describe('a modification that the driver refuses', () => {
     expect(fixture.driver.calls[1]?.at).toBe(fixture.driver.calls[0]?.at)
   })
 
-  it('retries at once with a new driver that connects while the error is saved', async () => {
+  it('a refused modification retries at once with a new driver that connects while the error is saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -176,7 +176,7 @@ describe('a modification that the driver refuses', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('changes the transition time of a condition only with its reason', async () => {
+  it('a refused modification changes the transition time of a condition only with its reason', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -190,7 +190,7 @@ describe('a modification that the driver refuses', () => {
     ])
   })
 
-  it('records no event if the error cannot be saved', async () => {
+  it('a refused modification records no event if the error cannot be saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -207,7 +207,7 @@ describe('a modification that the driver refuses', () => {
   })
 })
 
-describe('a withdrawn request for a class', () => {
+describe('withdrawn request', () => {
   it('only removes the condition if the modification has failed for good', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
@@ -231,7 +231,7 @@ describe('a withdrawn request for a class', () => {
     expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('Infeasible', 'gold'))
   })
 
-  it('does not stop a running modification', async () => {
+  it('a withdrawn request for a class does not stop a running modification', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -243,16 +243,16 @@ describe('a withdrawn request for a class', () => {
   })
 })
 
-describe('a modification that another process has begun', () => {
+describe('earlier process', () => {
   const begun: ClaimParts = { wantedClass: 'silver', status: { modifyVolumeStatus: modifying('InProgress', 'gold') } }
 
-  it('continues before any other modification begins', async () => {
+  it('a modification that another process has begun continues before any other modification begins', async () => {
     await begin(begun)
     expect(fixture.takeWire()).toEqual([MODIFY, VOLUME, CLAIM, CLAIM, MODIFY, VOLUME, CLAIM])
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('silver')
   })
 
-  it('waits for its class if the class does not exist', async () => {
+  it('a modification that another process has begun waits for its class if the class does not exist', async () => {
     await begin({ ...begun, status: { modifyVolumeStatus: modifying('InProgress', 'bronze') } })
     await fixture.clock.advance(60_000)
     expect(fixture.takeWire()).toEqual([])

@@ -21,7 +21,7 @@ async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
 
 const want = (name: string | null): Promise<void> => wantClass(fixture, name)
 
-describe('a modification whose patch the API server refuses', () => {
+describe('refused patches', () => {
   it.each([
     [
       VOLUME,
@@ -31,7 +31,7 @@ describe('a modification whose patch the API server refuses', () => {
       CLAIM,
       `mark PVC "data" as ModifyVolumeCompleted failed, errored with: can't patch status of  PVC ns/data with etcd is away`,
     ],
-  ])('records no event and repeats the call if the patch of %s fails after the call', async (what, why) => {
+  ])('a modification repeats its call without an event if the patch of %s fails after the call', async (what, why) => {
     await begin()
     fixture.driver.modify = () => {
       let left = 1
@@ -53,7 +53,7 @@ describe('a modification whose patch the API server refuses', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('makes no call if the start cannot be recorded in the claim', async () => {
+  it('a modification makes no CSI call if its start cannot be recorded in the claim', async () => {
     await begin()
     fixture.cluster.before = ({ what }) => {
       if (what === CLAIM) throw apiError(500, 'InternalError', 'etcd is away')
@@ -64,8 +64,8 @@ describe('a modification whose patch the API server refuses', () => {
   })
 })
 
-describe('a modification whose write got no answer', () => {
-  it('reads the claim before the next call, and retries later if the read fails', async () => {
+describe('lost answer', () => {
+  it('a modification whose write got no answer reads the claim before the next call, and retries a failed read', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       // The request is withdrawn. Only the failure in the status shows that no modification must be finished.
@@ -91,8 +91,8 @@ describe('a modification whose write got no answer', () => {
   })
 })
 
-describe('a modification whose claim another writer changes', () => {
-  it('reads the claim once more and records no event', async () => {
+describe('changed claim', () => {
+  it('a modification whose claim another writer changes reads the claim once more and records no event', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.caches.claims.lagging = true
@@ -105,8 +105,8 @@ describe('a modification whose claim another writer changes', () => {
   })
 })
 
-describe('a modification whose driver disconnects during the call', () => {
-  it('records no error, and repeats the call with the same class after the reconnect', async () => {
+describe('lost driver', () => {
+  it('a modification whose driver disconnects records no error, and repeats the call with the same class', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()
@@ -127,7 +127,7 @@ describe('a modification whose driver disconnects during the call', () => {
     expect(parameters).toEqual([{ iops: 'gold' }, { iops: 'silver' }])
   })
 
-  it('records an event with the error of the call, because the driver has not refused the class', async () => {
+  it('a modification whose driver disconnects logs the error of the call', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()
@@ -139,8 +139,8 @@ describe('a modification whose driver disconnects during the call', () => {
   })
 })
 
-describe('a modification without its volume', () => {
-  it('waits until the volume is created', async () => {
+describe('missing volume', () => {
+  it('a modification whose volume is missing waits until the volume is created', async () => {
     await begin({ wantedClass: 'gold' })
     await fixture.kill()
     fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)

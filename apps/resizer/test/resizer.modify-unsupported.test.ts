@@ -19,7 +19,7 @@ it('a claim gets one event for each class that it asks for, if the driver cannot
   expect(fixture.takeWire()).toEqual([])
 })
 
-it('a claim gets its event when its volume is created after the claim', async () => {
+it('if the driver cannot modify volumes, a claim gets the event even if its volume is created later', async () => {
   const fixture = new ResizerFixture({ modifies: false })
   fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
   await fixture.start()
@@ -44,7 +44,7 @@ it('a claim gets no event for its current class, for another driver, or if the d
   expect([...has.takeEvents(), ...other.takeEvents(), ...gateOff.takeEvents()]).toEqual([])
 })
 
-it('the pending work contains the missing capability until the claim no longer requests a class', async () => {
+it('a claim waits for the missing capability of the driver until it no longer requests a class', async () => {
   const fixture = await beginModify({ wantedClass: 'gold' }, {}, { modifies: false })
   const pending = () =>
     [...fixture.process.backlog.pending()].map(({ operation, reason, stuck }) => ({ operation, reason, stuck }))

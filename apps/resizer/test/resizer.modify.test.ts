@@ -37,13 +37,13 @@ const condition = (type: string, message: string, reason?: string) => ({
   message,
 })
 
-describe('the resizer with a claim that requests a class', () => {
+describe('modification', () => {
   beforeEach(async () => {
     await begin()
     await want('gold')
   })
 
-  it('patches the claim, calls the driver, and patches volume and claim', () => {
+  it('the resizer patches a claim that requests a class, calls the driver, and patches volume and claim', () => {
     expect(fixture.wire).toEqual([
       {
         what: CLAIM,
@@ -71,14 +71,14 @@ describe('the resizer with a claim that requests a class', () => {
     ])
   })
 
-  it('records events at the start and at the end', () => {
+  it('the resizer records events at the start and at the end of a modification', () => {
     expect(fixture.takeEvents()).toEqual([
       'Normal VolumeModify: external resizer is modifying volume data with vac gold',
       'Normal VolumeModifySuccessful: external resizer modified volume data with vac gold successfully',
     ])
   })
 
-  it('changes to another class and back to the first class with one call each', async () => {
+  it('the resizer changes to another class and back to the first class with one call each', async () => {
     await want('silver')
     await want('gold')
     const parameters = fixture.driver.calls.map(
@@ -90,15 +90,15 @@ describe('the resizer with a claim that requests a class', () => {
     expect(fixture.claim.status?.conditions).toBeUndefined()
   })
 
-  it('does no further work after the modification', async () => {
+  it('the resizer does no further work after a modification', async () => {
     fixture.takeWire()
     await fixture.clock.advance(3_600_000)
     expect(fixture.takeWire()).toEqual([])
   })
 })
 
-describe('the request of a modification', () => {
-  it('contains the names of claim and volume with `--extra-modify-metadata`', async () => {
+describe('request', () => {
+  it('ControllerModifyVolume contains the names of claim and volume with `--extra-modify-metadata`', async () => {
     await begin({ wantedClass: 'gold' }, {}, { settings: { extraMetadata: true } })
     expect(fixture.driver.calls[0]?.request).toMatchObject({
       mutableParameters: {
@@ -133,7 +133,7 @@ describe('the request of a modification', () => {
       { of: 'expand' },
     ],
     ['no Secret if the volume names none', {}, {}],
-  ])('contains %s', async (_what, parts, secrets) => {
+  ])('ControllerModifyVolume contains %s', async (_what, parts, secrets) => {
     fixture = new ResizerFixture()
     for (const each of ['modify', 'expand']) {
       const data = { of: Buffer.from(each).toString('base64') }
@@ -146,7 +146,7 @@ describe('the request of a modification', () => {
     expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
   })
 
-  it('needs its Secret: if it is missing, an event shows the error, and the claim does not', async () => {
+  it('a modification without its Secret shows the error in an event, but not in the claim', async () => {
     await begin({ wantedClass: 'gold' }, { spec: expandSecret })
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -157,25 +157,25 @@ describe('the request of a modification', () => {
   })
 })
 
-describe('the resizer with a claim that it must not modify', () => {
+describe('other volumes', () => {
   it.each<[what: string, parts: ClaimParts, volumeParts: VolumeParts]>([
     ["another driver's volume", {}, { driver: 'other.example.com' }],
     ['an in-tree volume', {}, { spec: { csi: undefined, nfs: { server: 's', path: '/' } } }],
     ['a claim that is not bound', { status: { phase: 'Pending' } }, {}],
-  ])('ignores %s', async (_what, parts, volumeParts) => {
+  ])('the resizer does not modify %s', async (_what, parts, volumeParts) => {
     await begin({ wantedClass: 'gold', ...parts }, volumeParts)
     expect(fixture.takeWire()).toEqual([])
     expect(fixture.takeEvents()).toEqual([])
   })
 
-  it('modifies a volume that is bound to another claim nevertheless', async () => {
+  it('the resizer modifies even a volume that is bound to another claim', async () => {
     await begin({ wantedClass: 'gold' }, { uid: 'another' })
     expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
   })
 })
 
-describe('a modification with a missing class', () => {
-  it('keeps the status Pending until the class is created', async () => {
+describe('missing class', () => {
+  it('a modification with a missing class keeps the status Pending until the class is created', async () => {
     await begin({ wantedClass: 'bronze' })
     expect(fixture.wire.splice(0)).toEqual([
       {
@@ -195,7 +195,7 @@ describe('a modification with a missing class', () => {
     expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
   })
 
-  it('starts even if the class is created while the status is written', async () => {
+  it('a modification starts even if its class is created while the status Pending is written', async () => {
     fixture = new ResizerFixture()
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
@@ -206,7 +206,7 @@ describe('a modification with a missing class', () => {
     expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
   })
 
-  it('keeps the status of an earlier modification', async () => {
+  it('a request for a missing class keeps the target of an earlier modification in the status', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -216,8 +216,8 @@ describe('a modification with a missing class', () => {
   })
 })
 
-describe('a modification with a class of another driver', () => {
-  it('applies the class, and records one event for all retries', async () => {
+describe('foreign class', () => {
+  it('a class of another driver is applied, and one event records this for all retries', async () => {
     fixture = await beginModify()
     fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')

@@ -33,8 +33,8 @@ async function nodeFinishes(size: string): Promise<void> {
 
 const preResize = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations?.[PRE_RESIZE]
 
-describe('an expansion that the kubelet must finish', () => {
-  it('makes no further call while the kubelet works', async () => {
+describe('node step', () => {
+  it('an expansion that the kubelet must finish makes no further CSI call while the kubelet works', async () => {
     await begin()
     await fixture.request('2Gi')
     fixture.takeWire()
@@ -45,7 +45,7 @@ describe('an expansion that the kubelet must finish', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('removes the annotation with the old size from the volume at its end', async () => {
+  it('the resizer removes the annotation with the old size from the volume when the kubelet has finished', async () => {
     await begin()
     await fixture.request('2Gi')
     expect(preResize()).toBe('1Gi')
@@ -55,7 +55,7 @@ describe('an expansion that the kubelet must finish', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('starts the expansion to a later request, and removes the annotation with the old size', async () => {
+  it('an expansion to a later size starts when the kubelet has finished the first, and the annotation disappears', async () => {
     await begin()
     await fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -67,18 +67,18 @@ describe('an expansion that the kubelet must finish', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('records the old size of the claim, not of the volume', async () => {
+  it('the annotation on the volume records the old size of the claim, not of the volume', async () => {
     await begin({}, { capacity: '1Gi' }, { capacity: '1536Mi' })
     await fixture.request('2Gi')
     expect(preResize()).toBe('1Gi')
   })
 
-  it('keeps an old size that is already recorded', async () => {
+  it('an expansion keeps an old size that the volume already records', async () => {
     await begin({}, { request: '3Gi' }, { annotations: { [PRE_RESIZE]: '512Mi' }, capacity: '2Gi' })
     expect(preResize()).toBe('512Mi')
   })
 
-  it('records no old size if the feature gate is off', async () => {
+  it('an expansion records no old size on the volume if the feature gate is off', async () => {
     await begin({ settings: { annotateFsResize: false } })
     await fixture.request('2Gi')
     expect(preResize()).toBeUndefined()
@@ -87,7 +87,7 @@ describe('an expansion that the kubelet must finish', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('calls the driver once more if the kubelet refuses, and then waits for the kubelet', async () => {
+  it('the resizer calls the driver once more if the kubelet refuses, and then waits for the kubelet', async () => {
     await begin()
     await fixture.request('2Gi')
     fixture.takeWire()
@@ -99,15 +99,15 @@ describe('an expansion that the kubelet must finish', () => {
     expect(fixture.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
   })
 
-  it('removes the conditions of an earlier expansion', async () => {
+  it('an expansion that the kubelet must finish removes the annotation that no node step is required', async () => {
     await begin({}, { annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' } })
     await fixture.request('2Gi')
     expect(fixture.claim.metadata?.annotations).toEqual({ mine: 'stays' })
   })
 })
 
-describe('the annotation with the old size of a volume', () => {
-  it("disappears from another driver's volume too", async () => {
+describe('old size', () => {
+  it("the annotation with the old size disappears from another driver's volume too", async () => {
     await begin(
       {},
       { request: '2Gi', capacity: '2Gi' },
@@ -117,7 +117,7 @@ describe('the annotation with the old size of a volume', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations).toEqual({ x: 'y' })
   })
 
-  it('stays until a retry removes it if the API server refuses the patch', async () => {
+  it('the annotation with the old size stays until a retry if the API server refuses its removal', async () => {
     fixture = new ResizerFixture()
     let refusals = 1
     fixture.cluster.before = () => {
@@ -136,8 +136,8 @@ describe('the annotation with the old size of a volume', () => {
   })
 })
 
-describe('the annotation with the old size of a volume', () => {
-  it('disappears even if the cache shows it only after the kubelet has finished', async () => {
+describe('late caches', () => {
+  it('the annotation with the old size disappears even if the cache shows it only after the kubelet has finished', async () => {
     await begin()
     fixture.caches.volumes.lagging = true
     const parts = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
@@ -152,7 +152,7 @@ describe('the annotation with the old size of a volume', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('does not appear if the claim reaches the size during the call, because no run would remove it', async () => {
+  it('the annotation is not written if the claim reaches the size during the call', async () => {
     await begin()
     fixture.driver.expand = ({ request }) => {
       const status = { capacity: { storage: '2Gi' } }
@@ -164,8 +164,8 @@ describe('the annotation with the old size of a volume', () => {
   })
 })
 
-describe('an expansion with a driver that expands on nodes only', () => {
-  it('makes no call, and writes the size to the volume in the notation of the request', async () => {
+describe('node-only driver', () => {
+  it('an expansion on nodes only makes no CSI call, and writes the size in the notation of the request', async () => {
     await begin({ expands: 'node' })
     await fixture.request('2G')
     expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
@@ -177,13 +177,13 @@ describe('an expansion with a driver that expands on nodes only', () => {
     ])
   })
 
-  it('accepts a smaller size after the kubelet has refused a larger size', async () => {
+  it('an expansion on nodes only accepts a smaller size after the kubelet has refused a larger size', async () => {
     const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
     await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('continues while the driver is disconnected', async () => {
+  it('an expansion on nodes only continues while the driver is disconnected', async () => {
     await begin({ expands: 'node' })
     fixture.driver.lose()
     await fixture.request('2Gi')

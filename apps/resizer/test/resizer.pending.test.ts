@@ -22,8 +22,8 @@ const seconds = async (operation: string): Promise<number | undefined> => {
   return line === undefined ? undefined : Number(line.slice(name.length))
 }
 
-describe('an expansion', () => {
-  it('appears in the pending work until the driver has finished, and its duration in the metrics', async () => {
+describe('expansion', () => {
+  it('an expansion appears in the pending work until the driver has finished, and its duration in the metrics', async () => {
     expect(pending()).toEqual([])
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
@@ -45,7 +45,7 @@ describe('an expansion', () => {
     expect(await seconds('expand')).toBeGreaterThan(0)
   })
 
-  it('counts its age from the last request', async () => {
+  it('the age of a pending expansion counts from the last change of the requested size', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
     await fixture.clock.advance(5_000)
@@ -53,7 +53,7 @@ describe('an expansion', () => {
     expect(pending()).toMatchObject([{ since: fixture.clock.now(), tries: 1 }])
   })
 
-  it('stays pending until the kubelet has finished, and its duration counts from the request', async () => {
+  it('an expansion stays pending until the kubelet has finished, and its duration counts from the request', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
     fixture.driver.expand = ({ request }) => grown(request, true)
@@ -71,7 +71,7 @@ describe('an expansion', () => {
     expect(await seconds('node-expand')).toBe(601)
   })
 
-  it('counts as stuck if the kubelet refuses it', async () => {
+  it('an expansion counts as stuck if the kubelet refuses it', async () => {
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, {
       status: { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } },
     })
@@ -83,8 +83,8 @@ describe('an expansion', () => {
   })
 })
 
-describe('a modification', () => {
-  it('waits for its class', async () => {
+describe('modification', () => {
+  it('a modification is reported as waiting for its class until the class is created', async () => {
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: 'gold' } })
     await fixture.clock.settle()
     expect(pending()).toMatchObject([

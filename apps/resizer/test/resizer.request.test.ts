@@ -50,7 +50,7 @@ async function expandWith({
   return fixture
 }
 
-describe('the request of an expansion', () => {
+describe('request', () => {
   const mounted = (fsType: string, mountFlags: string[]) => ({
     $case: 'mount',
     value: { fsType, mountFlags, volumeMountGroup: '' },
@@ -92,12 +92,12 @@ describe('the request of an expansion', () => {
       { prepare: ({ driver }) => driver.controller.add(Rpc.SINGLE_NODE_MULTI_WRITER) },
       { volumeCapability: { accessType: mounted('', []), accessMode: { mode: Mode.SINGLE_NODE_MULTI_WRITER } } },
     ],
-  ])('%s', async (_what, given, request) => {
+  ])('an expansion %s', async (_what, given, request) => {
     const fixture = await expandWith(given)
     expect(fixture.driver.calls[0]?.request).toMatchObject(request)
   })
 
-  it('contains the Secret of the volume as text', async () => {
+  it('ControllerExpandVolume contains the Secret of the volume as text', async () => {
     const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
     const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ user: 'YWxpY2U=', empty: '' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
@@ -105,7 +105,7 @@ describe('the request of an expansion', () => {
     expect(fixture.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
   })
 
-  it('contains the translation of an in-tree volume, which is not stored', async () => {
+  it('ControllerExpandVolume contains the translation of an in-tree volume, which is not stored', async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
@@ -120,7 +120,7 @@ describe('the request of an expansion', () => {
     })
   })
 
-  it("contains another driver's volume unchanged if the claim names the migrated driver", async () => {
+  it("ControllerExpandVolume contains another driver's volume unchanged if the claim names the migrated driver", async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
@@ -133,7 +133,7 @@ describe('the request of an expansion', () => {
   })
 })
 
-describe('an expansion whose request cannot be built', () => {
+describe('impossible requests', () => {
   const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
 
   it.each<[what: string, given: Given, why: string]>([
@@ -173,7 +173,7 @@ describe('an expansion whose request cannot be built', () => {
       },
       'failed to translate persistent volume: could not find in-tree plugin translation logic for "pv-data"',
     ],
-  ])('records an event and retries without a call if %s', async (_what, given, why) => {
+  ])('an expansion records an event and retries without a CSI call if %s', async (_what, given, why) => {
     const fixture = await expandWith(given)
     const { name } = fixture.driver
     expect(fixture.driver.calls).toEqual([])
@@ -185,7 +185,7 @@ describe('an expansion whose request cannot be built', () => {
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
   })
 
-  it('records the error of gRPC if the Secret is binary', async () => {
+  it('an expansion records the error of gRPC if the Secret is binary', async () => {
     const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
     expect(fixture.driver.calls).toEqual([])
@@ -194,7 +194,7 @@ describe('an expansion whose request cannot be built', () => {
   })
 })
 
-describe('the resizer with an invalid object', () => {
+describe('invalid objects', () => {
   it.each<[what: string, given: Given, why: string]>([
     [
       'an invalid request',
@@ -227,7 +227,7 @@ describe('the resizer with an invalid object', () => {
       },
       'the claim has no status',
     ],
-  ])('reports %s in an event and in the log, and expands other claims', async (_what, given, why) => {
+  ])('the resizer reports %s in an event and in the log, and expands other claims', async (_what, given, why) => {
     const prepare = ({ cluster }: ResizerFixture): void => {
       cluster.put(PERSISTENT_VOLUMES, volume({ name: 'fine' }))
       cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'fine', request: '2Gi' }))
@@ -241,14 +241,14 @@ describe('the resizer with an invalid object', () => {
     ])
   })
 
-  it('runs again when the volume changes', async () => {
+  it('the resizer tries a claim with an invalid volume again when the volume changes', async () => {
     const fixture = await expandWith({ volume: { uid: 'x' } })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('expands a bound claim without a capacity', async () => {
+  it('the resizer expands a bound claim without a capacity', async () => {
     const fixture = await expandWith({ claim: { capacity: null } })
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })

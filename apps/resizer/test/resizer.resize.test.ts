@@ -17,10 +17,10 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-describe('an expansion that the driver finishes', () => {
+describe('expansion', () => {
   beforeEach(() => fixture.request('2Gi'))
 
-  it('patches the claim, calls the driver, and patches volume and claim', () => {
+  it('an expansion patches the claim, calls the driver, and patches volume and claim', () => {
     expect(fixture.wire).toEqual([
       {
         what: CLAIM,
@@ -65,14 +65,14 @@ describe('an expansion that the driver finishes', () => {
     ])
   })
 
-  it('records events at its start and at its end', () => {
+  it('an expansion records events at its start and at its end', () => {
     expect(fixture.takeEvents()).toEqual([
       'Normal Resizing: External resizer is resizing volume pv-data',
       'Normal VolumeResizeSuccessful: Resize volume succeeded',
     ])
   })
 
-  it('leaves no temporary status, and causes no further work', async () => {
+  it('an expansion leaves no temporary status, and causes no further work', async () => {
     expect(fixture.claim.status).toEqual({
       phase: 'Bound',
       capacity: { storage: '2Gi' },
@@ -84,13 +84,13 @@ describe('an expansion that the driver finishes', () => {
   })
 })
 
-describe('an expansion that the kubelet must finish', () => {
+describe('node step', () => {
   beforeEach(async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     await fixture.request('2Gi')
   })
 
-  it('records that the kubelet must finish, and stores the old size on the volume', () => {
+  it('an expansion that needs the kubelet records this, and stores the old size on the volume', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)).toMatchObject({
       metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } },

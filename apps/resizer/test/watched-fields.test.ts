@@ -46,8 +46,8 @@ const CLASS_VOLUME: Unwatched<ResizerVolume> = {
 }
 
 /** Explores all states of the exhaustive models, and records the fields that their functions read. */
-describe('the fields that a decision reads', () => {
-  it('a trigger watches each field of a size decision, or a reason is listed', () => {
+describe('watched fields', () => {
+  it('an event starts a run for each field that a size decision reads, or a reason is listed', () => {
     const reads = { claim: new Set<string>(), volume: new Set<string>() }
     const watched = { claim: new Set<string>(), volume: new Set<string>() }
     const { onClaim, onVolume, decideResize } = REAL_SIZE
@@ -65,7 +65,7 @@ describe('the fields that a decision reads', () => {
     expect(unwatched(reads.volume, watched.volume)).toEqual(Object.keys(SIZE_VOLUME).sort())
   })
 
-  it('a trigger watches each field of a class decision, or a reason is listed', () => {
+  it('an event starts a run for each field that a class decision reads, or a reason is listed', () => {
     const reads = { claim: new Set<string>(), volume: new Set<string>() }
     const watched = new Set<string>()
     const { onClaim, decideModify } = REAL_CLASS

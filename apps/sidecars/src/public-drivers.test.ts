@@ -73,7 +73,7 @@ function argumentsHere(line: string): readonly string[] {
   ]
 }
 
-it('the list has 67 drivers, each with a provisioner', () => {
+it('the list of public drivers has 67 drivers, each with a provisioner', () => {
   expect(new Set(DRIVERS.map(({ name }) => name)).size).toBe(67)
   expect(DRIVERS.filter(({ sidecars }) => sidecars['provisioner'] === undefined)).toEqual([])
 })
@@ -81,7 +81,7 @@ it('the list has 67 drivers, each with a provisioner', () => {
 describe.each([...APPS, ...PREVIEWS.map(({ app }) => app)])('the %s', (app) => {
   const lines = DRIVERS.flatMap(({ name, sidecars }) => (sidecars[app] ?? []).map((line) => ({ name, line })))
 
-  it.each(lines)('starts with the arguments of $name', async ({ line }) => {
+  it.each(lines)('the sidecar starts with the arguments of the driver $name', async ({ line }) => {
     const { startLine } = FACTS[app]
     const stop = new AbortController()
     let log = ''

@@ -18,7 +18,7 @@ function run(
 }
 
 describe('one process', () => {
-  it('attaches and expands in one process, with a Lease for each sidecar and one probe of the driver', async () => {
+  it('one process attaches and expands, with a Lease for each sidecar and one probe of the driver', async () => {
     const { claim, volume } = bound()
     await using cluster = await startCluster({ objects: [claim, volume, csiNode(), va()] })
     const { api, driver } = cluster
@@ -46,7 +46,7 @@ describe('one process', () => {
     expect(driver.calls.filter(({ method }) => method === 'Probe')).toHaveLength(1)
   })
 
-  it('runs a third app with a separate Lease', async () => {
+  it('one process runs a third app with a separate Lease', async () => {
     const label = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } } as const
     await using cluster = await startCluster({ objects: [...Object.values(bound()), csiNode(), va(), label] })
     const { api } = cluster
@@ -65,7 +65,7 @@ describe('one process', () => {
     expect((await ended).ending).toEqual({ code: 0 })
   })
 
-  it('lists its controllers in the help', async () => {
+  it('the help lists the controllers of the process', async () => {
     const { log } = await runInProcess(sidecars, ['--help'])
     expect(log).toContain(
       'Comma-separated controllers to run: attacher, resizer, provisioner, snapshotter, livenessprobe. (default "attacher,resizer")',
@@ -80,13 +80,13 @@ describe('one process', () => {
   it.each([
     ['--livenessprobe-health-port=1', 'flag -livenessprobe-health-port is for controller livenessprobe'],
     ['--probe-timeout=1s', 'flag -probe-timeout is for controller livenessprobe'],
-  ])('refuses %s unless the livenessprobe runs, which it does not by default', async (flag, error) => {
+  ])('the process refuses %s unless the livenessprobe runs, which it does not by default', async (flag, error) => {
     const { ending, log } = await runInProcess(sidecars, [flag])
     expect(ending).toEqual({ code: 2 })
     expect(log.startsWith(error)).toBe(true)
   })
 
-  it('reports how to start without a controller that does not apply to the driver', async () => {
+  it('the process reports how to start without a controller that does not apply to the driver', async () => {
     await using cluster = await startCluster()
     cluster.driver.script('GetPluginCapabilities', () => ({ capabilities: [] }))
     const args = ['--controllers=resizer,livenessprobe', '--livenessprobe-health-port=0']
@@ -96,7 +96,7 @@ describe('one process', () => {
     expect(log.trimEnd().split('\n').at(-1)).toContain('The livenessprobe ends with the process')
   })
 
-  it('refuses a flag of an app that does not run', async () => {
+  it('the process refuses a flag of an app that does not run', async () => {
     await using cluster = await startCluster()
     const { ending, log } = await run(cluster, ['--controllers=attacher', '--resizer-workers=3'])
     expect(ending).toEqual({ code: 2 })

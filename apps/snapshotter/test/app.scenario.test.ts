@@ -40,8 +40,8 @@ const snapshot = (change: object = {}): object => ({
   },
 })
 
-describe('csi-snapshotter on the wire', () => {
-  it('creates a snapshot with three writes', async () => {
+describe('whole process', () => {
+  it('the snapshotter creates a snapshot with three writes', async () => {
     await scenario({
       given: { driver, objects: [snapshotClass('k', { parameters: { a: 'b' } }), vsc()] },
       steps: [
@@ -63,7 +63,7 @@ describe('csi-snapshotter on the wire', () => {
     })
   })
 
-  it('reports a final failure after it has removed the annotation', async () => {
+  it('the snapshotter reports a final failure of CreateSnapshot after it has removed the annotation', async () => {
     await scenario({
       given: { driver, objects: [snapshotClass(), vsc()] },
       flags: ['--retry-interval-start=10m', '--retry-interval-max=10m'],
@@ -89,7 +89,7 @@ describe('csi-snapshotter on the wire', () => {
     })
   })
 
-  it('asks the driver about a pre-provisioned snapshot', async () => {
+  it('the snapshotter asks the driver about a pre-provisioned snapshot', async () => {
     await scenario({
       given: { driver, objects: [given()] },
       steps: [
@@ -109,7 +109,7 @@ describe('csi-snapshotter on the wire', () => {
     })
   })
 
-  it('deletes the snapshot, clears the status and removes the finalizer', async () => {
+  it('the snapshotter deletes the snapshot of a deleted content, clears the status and removes the finalizer', async () => {
     const status = { snapshotHandle: 'snap-1', readyToUse: true, creationTime: 5, restoreSize: 6 }
     const metadata = { annotations: { [SNAPSHOT_NAMES.beingDeleted]: 'yes' } }
     await scenario({
@@ -129,7 +129,7 @@ describe('csi-snapshotter on the wire', () => {
     })
   })
 
-  it('creates and deletes a group snapshot', async () => {
+  it('the snapshotter creates and deletes a group snapshot', async () => {
     const members = ['s-1', 's-2'].map((snapshotId, index) => ({
       snapshotId,
       sourceVolumeId: `vol-${index + 1}`,

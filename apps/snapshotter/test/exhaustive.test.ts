@@ -92,15 +92,15 @@ async function live(disturbances: readonly Disturbance[], { lags = false } = {})
 const STEPS = Array.from({ length: REMOVED_AT + 8 }, (_, index) => index)
 const ALL = Object.keys(DISTURBANCES)
 
-describe('the life of one content', () => {
-  it('creates and deletes a snapshot if nothing disturbs the snapshotter', async () => {
+describe('one content', () => {
+  it('a snapshot is created and deleted if nothing disturbs the snapshotter', async () => {
     expect(CONTENTS).toContain('a')
     // The answers are for annotation, CreateSnapshot, status, annotation, DeleteSnapshot, status and finalizer.
     expect(await live([])).toBeGreaterThanOrEqual(7)
   })
 
   it.each(ALL)(
-    'survives this disturbance at each step: %s',
+    'a content converges after this disturbance at each step: %s',
     async (name) => {
       for (const at of STEPS) {
         await live([{ at, name }]).catch((cause: unknown) => {
@@ -115,7 +115,7 @@ describe('the life of one content', () => {
   )
 
   it.each(COMBINED.slice(0, 2).flatMap((first) => COMBINED.map((second) => [first, second] as const)))(
-    'survives these two disturbances at each pair of steps: %s, then %s',
+    'a content converges after these two disturbances at each pair of steps: %s, then %s',
     async (first, second) => {
       for (const at of STEPS) {
         for (const gap of [1, 3]) {

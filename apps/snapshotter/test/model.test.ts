@@ -120,7 +120,7 @@ async function check(steps: readonly Step[]): Promise<void> {
 const numRuns = Number(process.env['MODEL_RUNS'] ?? 150)
 const seed = Number(process.env['MODEL_SEED'] ?? 20_260_101)
 
-describe('two contents with random users, faults, crashes and late events', () => {
+describe('random model', () => {
   it('two contents converge without a lost snapshot and without a wrong deletion', async () => {
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), check), { numRuns, seed })
   }, 600_000)

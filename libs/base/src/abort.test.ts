@@ -10,7 +10,7 @@ function listeners(...signals: readonly AbortSignal[]): readonly number[] {
 }
 
 describe('a scope', () => {
-  test('follows the first parent that is aborted, with its reason, and keeps no listener', () => {
+  test('a scope follows its first aborted parent, with the reason, and keeps no listener', () => {
     const [a, b] = [new AbortController(), new AbortController()]
     const { signal } = scope(a.signal, undefined, b.signal)
     expect(listeners(a.signal, b.signal)).toEqual([1, 1])
@@ -20,14 +20,14 @@ describe('a scope', () => {
     expect(listeners(a.signal, b.signal)).toEqual([0, 0])
   })
 
-  test('starts aborted if a parent is aborted, and adds no listener', () => {
+  test('a scope starts aborted if a parent is aborted, and adds no listener', () => {
     const open = new AbortController()
     const { signal } = scope(open.signal, AbortSignal.abort(reason), AbortSignal.abort(new Error('second')))
     expect(signal.reason).toBe(reason)
     expect(listeners(open.signal)).toEqual([0])
   })
 
-  test('can be aborted without aborting its parent', () => {
+  test('a scope can be aborted without aborting its parent', () => {
     const parent = new AbortController()
     const inner = scope(parent.signal)
     inner.abort(reason)
@@ -37,7 +37,7 @@ describe('a scope', () => {
     expect(listeners(parent.signal)).toEqual([0])
   })
 
-  test('ignores its parents once it is disposed, but can still be aborted', () => {
+  test('a disposed scope ignores its parents, but can still be aborted', () => {
     const parent = new AbortController()
     const inner = scope(parent.signal)
     inner.dispose()
@@ -60,7 +60,7 @@ describe('a scope', () => {
 })
 
 describe('a deadline', () => {
-  test('aborts with an error that names what took too long', async () => {
+  test('a deadline aborts its signal with an error that names the slow operation', async () => {
     const clock = new FakeClock()
     const parent = new AbortController()
     const { signal } = deadline(clock, 100, { what: 'probe', signal: parent.signal })
@@ -77,7 +77,7 @@ describe('a deadline', () => {
     ['it is aborted itself', (guard) => guard.abort(reason), reason],
     ['it is disposed', (guard) => guard.dispose(), undefined],
   ]
-  test.each(endings)('leaves neither timer nor listener when %s', async (_, end, expected) => {
+  test.each(endings)('a deadline leaves neither timer nor listener when %s', async (_, end, expected) => {
     const clock = new FakeClock()
     const parent = new AbortController()
     const guard = deadline(clock, 100, { what: 'probe', signal: parent.signal })
@@ -87,7 +87,7 @@ describe('a deadline', () => {
     expect(guard.signal.reason).toBe(expected)
   })
 
-  test('starts no timer when a parent is aborted already', () => {
+  test('a deadline starts no timer if its parent is already aborted', () => {
     const clock = new FakeClock()
     const { signal } = deadline(clock, 100, { what: 'probe', signal: AbortSignal.abort(reason) })
     expect(signal.reason).toBe(reason)
@@ -96,7 +96,7 @@ describe('a deadline', () => {
 })
 
 describe('abortable', () => {
-  test('returns the promise itself without a signal', () => {
+  test('`abortable` returns the promise itself if there is no signal', () => {
     const promise = Promise.resolve(1)
     expect(abortable(promise, undefined)).toBe(promise)
   })
@@ -104,7 +104,7 @@ describe('abortable', () => {
   test.each([
     ['resolves', Promise.resolve('value'), { status: 'fulfilled', value: 'value' }],
     ['rejects', Promise.reject(reason), { status: 'rejected', reason }],
-  ])('%s as the promise does, and stops listening', async (_, promise, outcome) => {
+  ])('`abortable` %s as its promise does, and removes its listener from the signal', async (_, promise, outcome) => {
     const { signal } = new AbortController()
     const result = abortable(promise, signal)
     expect(listeners(signal)).toEqual([1])
@@ -113,7 +113,7 @@ describe('abortable', () => {
     expect(listeners(signal)).toEqual([0])
   })
 
-  test('rejects with the reason of the abort although the promise never settles', async () => {
+  test('`abortable` rejects with the reason of the abort although its promise never settles', async () => {
     const controller = new AbortController()
     const result = abortable(new Promise(() => {}), controller.signal)
     controller.abort(reason)
@@ -121,13 +121,13 @@ describe('abortable', () => {
     expect(listeners(controller.signal)).toEqual([0])
   })
 
-  test('rejects if the signal is already aborted, even if the promise has settled', async () => {
+  test('`abortable` rejects if the signal is already aborted, even if the promise has settled', async () => {
     const signal = AbortSignal.abort(reason)
     await expect(abortable(Promise.resolve('value'), signal)).rejects.toBe(reason)
     expect(listeners(signal)).toEqual([0])
   })
 
-  test('a late rejection of the promise is not reported as unhandled', async () => {
+  test('a late rejection of a promise in `abortable` is not reported as unhandled', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown): void => void unhandled.push(error)
     process.on('unhandledRejection', note)
@@ -141,7 +141,7 @@ describe('abortable', () => {
 })
 
 describe('aborted', () => {
-  test('resolves with the reason of the abort, even if the signal was aborted before the call', async () => {
+  test('`aborted` resolves with the reason of the abort, even if the signal was aborted before the call', async () => {
     const controller = new AbortController()
     const waiting = aborted(controller.signal)
     controller.abort(reason)
@@ -161,7 +161,7 @@ describe('isAbort', () => {
     ['any other error', new Error('aborted'), false],
     ['a text', 'AbortError', false],
     ['nothing', undefined, false],
-  ])('reports whether %s is an abort', (_, thrown, expected) => {
+  ])('`isAbort` reports whether %s is an abort', (_, thrown, expected) => {
     expect(isAbort(thrown)).toBe(expected)
   })
 })

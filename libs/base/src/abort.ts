@@ -34,7 +34,7 @@ export interface Scope extends Disposable {
   dispose(): void
 }
 
-/** Creates a signal that is aborted with the first of its parents. Abort and `dispose` remove its listeners. */
+/** Creates a signal that is aborted when the first of its parents is. Abort and `dispose` remove its listeners. */
 export function scope(...parents: readonly (AbortSignal | undefined)[]): Scope {
   return follow(parents)
 }

@@ -12,11 +12,11 @@ describe('exponential', () => {
     [5000, 1000, 0, 1000],
     [0, 300_000, 0, 0],
     [0, 300_000, 5000, 0],
-  ])('grows from %d ms to at most %d: after %d failures %d', (initialMs, maxMs, failures, expected) => {
+  ])('the wait grows from %d ms to at most %d: after %d failures it is %d', (initialMs, maxMs, failures, expected) => {
     expect(exponential({ initialMs, maxMs }, failures)).toBe(expected)
   })
 
-  test('uses the given growth factor instead of two', () => {
+  test('`exponential` uses the given growth factor instead of two', () => {
     expect([0, 1, 2, 3].map((failures) => exponential({ initialMs: 100, maxMs: 1000, factor: 3 }, failures))).toEqual([
       100, 300, 900, 1000,
     ])
@@ -35,7 +35,7 @@ describe('exponential', () => {
 })
 
 describe('a back-off', () => {
-  test('grows with each failure in a row and starts again after a success', () => {
+  test('a back-off grows with each failure in a row and starts again after a success', () => {
     const backoff = new Backoff({ initialMs: 100, maxMs: 500 })
     expect([backoff.next(), backoff.next(), backoff.next(), backoff.next()]).toEqual([100, 200, 400, 500])
     expect(backoff.failures).toBe(4)
@@ -43,7 +43,7 @@ describe('a back-off', () => {
     expect([backoff.failures, backoff.next()]).toEqual([0, 100])
   })
 
-  test('adds the jitter to each wait, even to the longest', () => {
+  test('a back-off adds the jitter to each wait, even to the longest', () => {
     const draws = [0, 0.5, 1]
     const backoff = new Backoff({ initialMs: 800, maxMs: 1000, jitter: 0.5, random: () => draws.shift() ?? 0 })
     expect([backoff.next(), backoff.next(), backoff.next()]).toEqual([800, 1250, 1500])

@@ -31,7 +31,7 @@ export class Backoff {
     return this.#failures
   }
 
-  /** Counts a failure and returns the milliseconds to wait before the next attempt. */
+  /** Counts a failure. Returns the milliseconds to wait before the next attempt. */
   next(): number {
     const { jitter = 0, random = () => 0 } = this.#options
     const wait = exponential(this.#options, this.#failures)

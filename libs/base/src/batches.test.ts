@@ -19,11 +19,11 @@ async function work(...lengths: number[]): Promise<boolean[]> {
   return over
 }
 
-test('a batch is over after ten milliseconds of work', async () => {
+test('a batch of work is over after ten milliseconds', async () => {
   expect(await work(4, 4, 4)).toEqual([false, false, true])
 })
 
-test('a new batch begins after a pause or after any other interruption of the work', async () => {
+test('a new batch of work begins after a pause or any other interruption', async () => {
   await work(4, 4, 4)
   const pausing = batches.pause(undefined)
   await clock.advance(0)
@@ -31,7 +31,7 @@ test('a new batch begins after a pause or after any other interruption of the wo
   expect(await work(4, 4, 500, 4, 4, 4)).toEqual([false, false, false, false, false, true])
 })
 
-test('a pause rejects if its signal is aborted', async () => {
+test('the pause between two batches of work rejects if its signal is aborted', async () => {
   await expect(batches.pause(AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough')
 })
 

@@ -12,7 +12,7 @@ describe('the system clock', () => {
     jest.useRealTimers()
   })
 
-  test('calls back once, when the time is over', () => {
+  test('the system clock calls back once, when the time is over', () => {
     const fire = jest.fn()
     systemClock.schedule(100, fire)
     jest.advanceTimersByTime(99)
@@ -21,7 +21,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('never calls back before `schedule` has returned, even if the wait is negative', () => {
+  test('the system clock never calls back before `schedule` has returned, even if the wait is negative', () => {
     const fire = jest.fn()
     systemClock.schedule(-5, fire)
     expect(fire).not.toHaveBeenCalled()
@@ -29,7 +29,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('supports waits that are longer than `setTimeout` allows', () => {
+  test('the system clock supports waits that are longer than `setTimeout` allows', () => {
     const fire = jest.fn()
     systemClock.schedule(60 * DAY_MS, fire)
     jest.advanceTimersByTime(60 * DAY_MS - 1)
@@ -39,7 +39,7 @@ describe('the system clock', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  test('never calls back after an infinite wait', () => {
+  test('the system clock never calls back after an infinite wait', () => {
     const fire = jest.fn()
     const cancel = systemClock.schedule(Number.POSITIVE_INFINITY, fire)
     jest.advanceTimersByTime(100 * DAY_MS)
@@ -48,7 +48,7 @@ describe('the system clock', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  test('a timer that fires early does not end the wait', () => {
+  test('a timer of the runtime that fires early does not end the wait', () => {
     const now = jest.spyOn(performance, 'now').mockReturnValue(0.9)
     const fire = jest.fn()
     systemClock.schedule(10, fire)
@@ -60,7 +60,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('leaves no timer behind when a wait is cancelled, even in the second part of a long wait', () => {
+  test('the system clock leaves no timer behind when a wait is cancelled, even late in a long wait', () => {
     const fire = jest.fn()
     const cancel = systemClock.schedule(60 * DAY_MS, fire)
     jest.advanceTimersByTime(40 * DAY_MS)
@@ -71,7 +71,7 @@ describe('the system clock', () => {
     expect(fire).not.toHaveBeenCalled()
   })
 
-  test('returns wall time and monotonic time', () => {
+  test('the system clock returns wall time and monotonic time', () => {
     jest.setSystemTime(1_800_000_000_000)
     const before = systemClock.monotonic()
     expect(systemClock.now()).toBe(1_800_000_000_000)
@@ -83,7 +83,7 @@ describe('the system clock', () => {
     expect(systemClock.random()).toBeLessThan(1)
   })
 
-  test('`sleep` resolves after the given time', async () => {
+  test('`sleep` of the system clock resolves after the given time', async () => {
     const slept = systemClock.sleep(1000)
     await jest.advanceTimersByTimeAsync(1000)
     await expect(slept).resolves.toBeUndefined()
@@ -91,7 +91,7 @@ describe('the system clock', () => {
 })
 
 describe('sleep', () => {
-  test('resolves when the time is over, and removes its abort listener', async () => {
+  test('`sleep` resolves when the time is over, and removes its abort listener', async () => {
     const clock = new FakeClock()
     const { signal } = new AbortController()
     const slept = clock.sleep(100, signal)
@@ -101,7 +101,7 @@ describe('sleep', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('rejects with the reason when the signal is aborted, and cancels its timer', async () => {
+  test('`sleep` rejects with the reason when its signal is aborted, and cancels its timer', async () => {
     const clock = new FakeClock()
     const controller = new AbortController()
     const reason = new Error('enough')
@@ -112,7 +112,7 @@ describe('sleep', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
   })
 
-  test('rejects at once if the signal is already aborted', async () => {
+  test('`sleep` rejects at once if its signal is already aborted', async () => {
     const clock = new FakeClock()
     const reason = new Error('too late')
     await expect(clock.sleep(100, AbortSignal.abort(reason))).rejects.toBe(reason)

@@ -36,11 +36,11 @@ describe('messageOf', () => {
     ['several errors in one', new AggregateError([new Error('first'), new Error('second')]), 'first; second'],
     ['several errors in one that has a message', new AggregateError([new Error('first')], 'all failed'), 'all failed'],
     ['an error that says nothing', new Error(''), ''],
-  ])('returns the message of %s', (_, thrown, expected) => {
+  ])('`messageOf` returns the message of %s', (_, thrown, expected) => {
     expect(messageOf(thrown)).toBe(expected)
   })
 
-  test("returns the message of Node's own errors", async () => {
+  test("`messageOf` returns the message of Node's own errors", async () => {
     expect(messageOf(await refused())).toBe('connect ENOENT /nowhere/at/all.sock')
   })
 })
@@ -54,11 +54,11 @@ describe('causesOf', () => {
     ['an error with a cause', outer, [outer, inner]],
     ['a cause that is no error', odd, [odd, 'text']],
     ['nothing', undefined, []],
-  ])('returns the chain of causes of %s', (_, thrown, expected) => {
+  ])('`causesOf` returns the chain of causes of %s', (_, thrown, expected) => {
     expect([...causesOf(thrown)]).toEqual(expected)
   })
 
-  test('ends when causes form a ring', () => {
+  test('`causesOf` ends when causes form a ring', () => {
     expect([...causesOf(ring())].map(messageOf)).toEqual(['outer', 'inner'])
   })
 })
@@ -71,17 +71,17 @@ describe('systemCodeOf', () => {
     ['an error whose code is a number', Object.assign(new Error('rpc'), { code: 14 }), undefined],
     ['a plain object', { code: 'ECONNREFUSED' }, undefined],
     ['a ring', ring(), undefined],
-  ])('returns the code of %s', (_, thrown, expected) => {
+  ])('`systemCodeOf` returns the code of %s', (_, thrown, expected) => {
     expect(systemCodeOf(thrown)).toBe(expected)
   })
 
-  test("returns the code of Node's own errors", async () => {
+  test("`systemCodeOf` returns the code of Node's own errors", async () => {
     expect(systemCodeOf(new Error('no driver', { cause: await refused() }))).toBe('ENOENT')
   })
 })
 
 describe('toError', () => {
-  test('returns an error unchanged', async () => {
+  test('`toError` returns an error unchanged', async () => {
     const own = new Error('own')
     const foreign = await refused()
     expect(toError(own)).toBe(own)
@@ -89,7 +89,7 @@ describe('toError', () => {
     expect(isError(foreign)).toBe(true)
   })
 
-  test('wraps any other value in an error whose cause is the value', () => {
+  test('`toError` wraps any other value in an error whose cause is the value', () => {
     const thrown = { code: 5 }
     expect(toError(thrown)).toMatchObject({ message: '{ code: 5 }', cause: thrown })
   })

@@ -19,11 +19,11 @@ function drain(heap: Heap<Ranked>): number[] {
 const sorted = (ranks: readonly number[]): number[] => [...ranks].sort((a, b) => a - b)
 
 describe('a heap', () => {
-  test('returns undefined if it is empty', () => {
+  test('a heap returns undefined if it is empty', () => {
     expect([byRank().peek(), byRank().pop(), byRank().size]).toEqual([undefined, undefined, 0])
   })
 
-  test('returns its items in order', () => {
+  test('a heap returns its items in order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), (ranks) => {
         const heap = byRank()
@@ -34,7 +34,7 @@ describe('a heap', () => {
     )
   })
 
-  test('keeps its order after any pushes, pops, removals and changes of rank', () => {
+  test('a heap keeps its order after any pushes, pops, removals and changes of rank', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('push' as const), rank: fc.integer() }),
       fc.record({ do: fc.constant('pop' as const) }),
@@ -78,7 +78,7 @@ describe('a heap', () => {
     )
   })
 
-  test('restores the order after a removal, whether the moved item has to rise or to sink', () => {
+  test('a heap restores its order after a removal, whether the moved item has to rise or to sink', () => {
     const heap = byRank()
     const items = [0, 100, 1, 101, 102, 2, 3, 103, 104, 105, 106, 4, 5, 6, 20].map(ranked)
     for (const item of items) heap.push(item)
@@ -86,7 +86,7 @@ describe('a heap', () => {
     expect(drain(heap)).toEqual([0, 1, 2, 3, 4, 5, 6, 20, 100, 102, 103, 104, 105, 106])
   })
 
-  test('ignores the removal or the update of an item that it does not contain', () => {
+  test('a heap ignores the removal or the update of an item that it does not contain', () => {
     const [mine, other] = [byRank(), byRank()]
     const [low, high, foreign] = [ranked(1), ranked(2), ranked(0)]
     mine.push(low)
@@ -99,7 +99,7 @@ describe('a heap', () => {
     expect([drain(mine), drain(other)]).toEqual([[1, 2], [0]])
   })
 
-  test('refuses an item that is in a heap already', () => {
+  test('a heap refuses an item that is in a heap already', () => {
     const heap = byRank()
     const item = ranked(1)
     heap.push(item)

@@ -3,7 +3,7 @@ import { describe, expect, it, test } from '@jest/globals'
 import { inPhase, onAbort, onPhase, type RunPhase } from './on-abort.ts'
 
 describe('onAbort', () => {
-  it('calls each listener once, in the order of their registration, and removes them', () => {
+  it('`onAbort` calls each listener once, in the order of their registration, and removes them', () => {
     const { signal, abort } = controller()
     const calls: string[] = []
     onAbort(signal, () => calls.push('a'))
@@ -17,14 +17,14 @@ describe('onAbort', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  it('does not call a listener that is added after the abort', () => {
+  it('`onAbort` does not call a listener that is added after the abort', () => {
     const never = (): void => {
       throw new Error('called')
     }
     onAbort(AbortSignal.abort(), never)()
   })
 
-  it('does not call a removed listener, even if another listener removes it during the abort', () => {
+  it('`onAbort` does not call a removed listener, even if another listener removes it during the abort', () => {
     const { signal, abort } = controller()
     const calls: string[] = []
     const takeBackA = onAbort(signal, () => calls.push('a'))
@@ -40,7 +40,7 @@ describe('onAbort', () => {
     expect(calls).toEqual(['b'])
   })
 
-  it('leaves no event listener on the signal after all listeners are removed, and accepts new listeners', () => {
+  it('`onAbort` leaves no event listener on a signal whose listeners are removed, and accepts new listeners', () => {
     const { signal, abort } = controller()
     let calls = 0
     const listener = (): void => {
@@ -56,7 +56,7 @@ describe('onAbort', () => {
     expect(calls).toBe(1)
   })
 
-  it('never calls the listener if there is no signal', () => {
+  it('`onAbort` never calls the listener if there is no signal', () => {
     onAbort(undefined, () => {
       throw new Error('called')
     })()
@@ -68,7 +68,7 @@ function controller(): { readonly signal: AbortSignal; abort(): void } {
   return { signal: aborting.signal, abort: () => aborting.abort() }
 }
 
-test('`inPhase` reports the phase, then `deciding`, to the listeners of its signal only', async () => {
+test('`inPhase` reports its phase, and then `deciding`, to the listeners of its signal only', async () => {
   const { signal } = new AbortController()
   const seen: RunPhase[] = []
   const foreign: RunPhase[] = []

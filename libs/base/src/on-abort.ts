@@ -33,12 +33,12 @@ function callListeners(this: AbortSignal): void {
   }
 }
 
-/** The current activity of a run: deciding, calling the driver, or writing to the API server. */
+/** The current activity of one run of a controller: deciding, calling the driver, or writing to the API server. */
 export type RunPhase = 'deciding' | 'calling' | 'writing'
 
 const listeners = new WeakMap<AbortSignal, Set<(phase: RunPhase) => void>>()
 
-/** Calls `listener` when the work under the signal enters a phase, until the returned function is called. */
+/** Calls `listener` when work with this signal enters a phase, until the returned function is called. */
 export function onPhase(signal: AbortSignal, listener: (phase: RunPhase) => void): () => void {
   const all = listeners.get(signal) ?? new Set()
   listeners.set(signal, all.add(listener))

@@ -30,7 +30,7 @@ test('a self-signed certificate is valid for its names and its days, and is its 
   expect(key).toContain('PRIVATE KEY')
 })
 
-test('a host name that is too long is cut in the subject, but not in the alternative names', () => {
+test('a self-signed certificate cuts a long host name in its subject, but not in its alternative names', () => {
   const name = `${'a'.repeat(63)}.${'b'.repeat(63)}`
   const { cert } = selfSignedCertificate({ commonName: name, dnsNames: [name], addresses: [], now: NOW, days: 1 })
   const read = new X509Certificate(cert)

@@ -8,7 +8,7 @@ export interface SelfSigned {
 export interface SelfSignedOptions {
   readonly commonName: string
   readonly dnsNames: readonly string[]
-  /** Addresses of 4 or 16 bytes. */
+  /** The IP addresses of the certificate, each as 4 or 16 bytes. */
   readonly addresses: readonly (readonly number[])[]
   /** The current time in milliseconds since 1970. */
   readonly now: number

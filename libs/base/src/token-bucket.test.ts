@@ -20,13 +20,13 @@ function line(
   return { served, ask }
 }
 
-describe('a bucket that gains 5 tokens a second and holds 10', () => {
+describe('TokenBucket', () => {
   const make = (): { clock: FakeClock; bucket: TokenBucket } => {
     const clock = new FakeClock()
     return { clock, bucket: new TokenBucket({ clock, qps: 5, burst: 10 }) }
   }
 
-  test('serves ten takers at once and one each 200 ms after that, in their order', async () => {
+  test('a bucket of ten tokens serves ten takers at once, and then one taker each 200 ms, in order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let taker = 1; taker <= 13; taker += 1) ask(`${taker}`)
@@ -38,7 +38,7 @@ describe('a bucket that gains 5 tokens a second and holds 10', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('serves exactly 10 + 5 x 60 takers in a minute of steady demand', async () => {
+  test('a bucket serves exactly 10 + 5 x 60 takers in a minute of steady demand', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let taker = 0; taker < 1000; taker += 1) ask(`${taker}`)
@@ -46,14 +46,14 @@ describe('a bucket that gains 5 tokens a second and holds 10', () => {
     expect(served).toHaveLength(310)
   })
 
-  test('fills up in two idle seconds, and never above its burst', async () => {
+  test('an idle bucket of ten tokens fills up in two seconds, and never above its burst', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     await clock.advance(3_600_000)
     expect(Array.from({ length: 12 }, () => bucket.reserve())).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 400])
   })
 
-  test('gives reserved tokens on credit', async () => {
+  test('an empty bucket gives reserved tokens on credit, with the time until they may be used', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     expect([bucket.reserve(), bucket.reserve()]).toEqual([200, 400])
@@ -63,13 +63,13 @@ describe('a bucket that gains 5 tokens a second and holds 10', () => {
     expect(bucket.reserve()).toBe(500)
   })
 
-  test('never holds more tokens than its burst after refunds', () => {
+  test('a bucket never holds more tokens than its burst after refunds', () => {
     const { bucket } = make()
     for (let token = 0; token < 5; token += 1) bucket.refund()
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
   })
 
-  test('`take` returns how long the caller has waited', async () => {
+  test('`take` of a bucket returns how long the caller has waited', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const waits = [bucket.take(), bucket.take()]
@@ -78,7 +78,7 @@ describe('a bucket that gains 5 tokens a second and holds 10', () => {
     expect(await bucket.take()).toBe(0)
   })
 
-  test('takers behind a cancelled taker move up and keep their order', async () => {
+  test('takers behind a cancelled taker of a token move up and keep their order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -93,7 +93,7 @@ describe('a bucket that gains 5 tokens a second and holds 10', () => {
     expect(served).toEqual(['a left@100', 'b left@100', 'c@200', 'd@400'])
   })
 
-  test('keeps neither timer nor listener when all takers are cancelled', async () => {
+  test('a bucket keeps neither timer nor listener when all takers are cancelled', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const controller = new AbortController()
@@ -105,14 +105,14 @@ describe('a bucket that gains 5 tokens a second and holds 10', () => {
     expect(bucket.reserve()).toBe(200)
   })
 
-  test('takes no token if the signal of the taker is already aborted', async () => {
+  test('a bucket gives no token to a taker whose signal is already aborted', async () => {
     const { bucket } = make()
     const reason = new Error('too late')
     await expect(bucket.take(AbortSignal.abort(reason))).rejects.toBe(reason)
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
   })
 
-  test('removes the abort listener of a taker that is served', async () => {
+  test('a bucket removes the abort listener of a taker that is served', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const { signal } = new AbortController()
@@ -122,7 +122,7 @@ describe('a bucket that gains 5 tokens a second and holds 10', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('serves a waiting taker before a new taker, even if its turn is long past', async () => {
+  test('a bucket serves a waiting taker before a later taker, even after the process was frozen', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -154,11 +154,11 @@ describe('a bucket', () => {
     [5, 0],
     [5, Number.NaN],
     [5, Number.POSITIVE_INFINITY],
-  ])('refuses to be created with %d tokens a second and a burst of %d', (qps, burst) => {
+  ])('a bucket cannot be created with %d tokens a second and a burst of %d', (qps, burst) => {
     expect(() => new TokenBucket({ clock: new FakeClock(), qps, burst })).toThrow(InvariantError)
   })
 
-  test('never serves more than burst + qps x time in any window, and serves takers in order', async () => {
+  test('a bucket never serves more than burst + qps x time in any window, and serves takers in order', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 50 }),

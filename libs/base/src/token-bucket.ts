@@ -7,7 +7,7 @@ interface Taker {
 }
 
 /**
- * A bucket that holds up to `burst` tokens and gains `qps` tokens a second. It is full at first. Callers of `take` are
+ * A bucket that contains at most `burst` tokens and gains `qps` tokens a second. It is full at first. Callers of `take` are
  * served in order; if a waiting caller cancels, the callers behind it move up.
  */
 export class TokenBucket {

@@ -96,7 +96,7 @@ export interface Controller {
   readonly workers: number
   /** The wait after the first failure of a key and the longest wait, in milliseconds. It doubles with each failure. */
   readonly backoff: { readonly baseMs: number; readonly maxMs: number }
-  /** The order of the keys. Default: first come, first served. */
+  /** The order in which waiting keys run. Default: first come, first served. */
   readonly order?: KeyOrder
   /** The caches that `reconcile` reads. The controller starts when they are up to date. */
   readonly caches: readonly ReadCache[]

@@ -4,7 +4,7 @@ import { ApiError } from '@csi-sidecars/kube-client'
 
 /** The reason why a run has failed, for reports about pending work. */
 export interface RunFailure {
-  /** One of a small set, because it labels metrics. Undefined: no refusal by the driver or the API server. */
+  /** The short reason, from a small set because it labels metrics. Undefined: neither driver nor API server refused. */
   readonly reason: string | undefined
   readonly code: string | undefined
   readonly message: string

@@ -36,7 +36,7 @@ export interface KeySnapshot {
   readonly table: Pick<PendingTable, 'causes' | 'sidecar'>
 }
 
-/** Returns the report about a pending key. Pure. */
+/** Returns the report about the pending work of a key. Pure. */
 export function pendingWork(snapshot: KeySnapshot): PendingWork {
   const { key, queue, record, state, dueIn, now, table } = snapshot
   const { sinceSeconds, obstacle: _, ...about } = snapshot.subject
@@ -59,7 +59,7 @@ export function pendingWork(snapshot: KeySnapshot): PendingWork {
   }
 }
 
-/** Returns why the work is not done: a refusal by the driver or the API server, else the obstacle, else the state. */
+/** Returns why work is not done: a refusal by the driver or the API server, else the obstacle, else the key's state. */
 function reasonOf({ state, record, subject, causes, paused, blockedBy, table }: KeySnapshot): string {
   if (paused && state === 'queued') return 'DriverAway'
   if (blockedBy !== undefined && state === 'queued') return 'VolumeOrNodeBusy'

@@ -73,10 +73,10 @@ async function add(...keys: readonly string[]): Promise<void> {
 const forever = (): Promise<Outcome> =>
   new Promise((_, reject) => stop.signal.addEventListener('abort', () => reject(stop.signal.reason)))
 
-describe('a key that fails', () => {
+describe('failing keys', () => {
   const unavailable = new Error('failed to attach', { cause: new RpcError(14, 'no') })
 
-  test('lists a failing key with its age, tries, last error and next try, until it is settled', async () => {
+  test('the report lists a failing key with age, tries, last error and next try, until it is settled', async () => {
     let outcome: Outcome = { kind: 'retry', cause: unavailable }
     reconcile = async () => outcome
     await add('a')
@@ -101,7 +101,7 @@ describe('a key that fails', () => {
     expect(pending()).toEqual([])
   })
 
-  test('marks a failing key as stuck after two minutes', async () => {
+  test('the report marks a failing key as stuck after two minutes', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(119_999)
@@ -110,7 +110,7 @@ describe('a key that fails', () => {
     expect(only().stuck).toBe(true)
   })
 
-  test('drops the record of a settled key: later work has a new age', async () => {
+  test('work that comes after a key is settled has a new age in the report', async () => {
     await add('a')
     await clock.advance(5000)
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
@@ -118,7 +118,7 @@ describe('a key that fails', () => {
     expect(only()).toMatchObject({ since: NOW + 5000, tries: 1 })
   })
 
-  test('begins a new record for other work, and for a deleted object', async () => {
+  test('the report begins again for a key with other work, and for a deleted object', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(500)
@@ -142,19 +142,19 @@ describe('a key that fails', () => {
       'NotFound',
     ],
     ['this process', new Error('x'), 'Failed', undefined],
-  ])('shows a short reason for an error of %s', async (_, cause, reason, code) => {
+  ])('the report shows a short reason for an error of %s', async (_, cause, reason, code) => {
     reconcile = async () => ({ kind: 'retry', cause })
     await add('a')
     expect(only()).toMatchObject({ reason, code })
   })
 
-  test('keeps at most 512 characters of the error message', async () => {
+  test('the report contains at most 512 characters of the error message', async () => {
     reconcile = async () => ({ kind: 'retry', cause: new Error('x'.repeat(2000)) })
     await add('a')
     expect(only().message).toHaveLength(512)
   })
 
-  test('shows the obstacle instead of a failure without a reason', async () => {
+  test('the report shows the obstacle of the work if the error of a run has no reason', async () => {
     subject = { operation: 'attach', obstacle: 'CSINodeMissing' }
     reconcile = async () => ({ kind: 'retry', cause: new Error('x') })
     await add('a')
@@ -162,11 +162,11 @@ describe('a key that fails', () => {
   })
 })
 
-describe('a key that waits', () => {
+describe('waiting keys', () => {
   test.each<[string, Outcome]>([
     ['settled', SETTLED],
     ['blocked', { kind: 'blocked', cause: new Error('the volume is gone') }],
-  ])('lists a waiting key until its cause comes: %s', async (kind, outcome) => {
+  ])('the report lists a %s key that waits, until its cause comes', async (kind, outcome) => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return outcome
@@ -190,7 +190,7 @@ describe('a key that waits', () => {
     expect(pending()).toEqual([])
   })
 
-  test('a blocked key is no longer stuck once its run fails with a retry', async () => {
+  test('a blocked key is no longer stuck once its run fails with the outcome `retry`', async () => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return { kind: 'blocked', cause: new Error('the volume is gone') }
@@ -203,12 +203,12 @@ describe('a key that waits', () => {
   })
 })
 
-describe('a key in work', () => {
+describe('running keys', () => {
   test.each<[RunPhase | undefined, string, string, readonly string[]]>([
     [undefined, 'deciding', 'Reading', []],
     ['calling', 'calling', 'DriverCall', ['CSI driver']],
     ['writing', 'writing', 'APIWrite', ['API server']],
-  ])('reports the state of a key in the phase %s as %s', async (phase, state, reason, waitsFor) => {
+  ])('the report shows a running key in the phase %s as %s', async (phase, state, reason, waitsFor) => {
     reconcile = async (_, run) => {
       return await (phase === undefined ? forever() : inPhase(phase, run.signal, forever))
     }
@@ -219,7 +219,7 @@ describe('a key in work', () => {
     expect(await backlog.depths(new AbortController().signal)).toEqual(new Map([['q', { waiting: 1, inWork: 1 }]]))
   })
 
-  test('does not list a key without pending work', async () => {
+  test('the report does not list a running key without pending work', async () => {
     reconcile = forever
     await add('idle')
     expect(pending()).toEqual([])
@@ -232,7 +232,7 @@ describe('the age', () => {
     ['the addition of the key within the second of the API', NOW / 1000, NOW],
     ['the end of the second of the API if the key was added later', NOW / 1000 - 60, NOW - 60_001 + 1000],
     ['now if the time of the API is in the future', NOW / 1000 + 5, NOW],
-  ])('measures the age from %s', async (_, sinceSeconds, since) => {
+  ])('the age of work counts from %s', async (_, sinceSeconds, since) => {
     subject = { operation: 'detach', sinceSeconds }
     reconcile = forever
     await add('a')
@@ -246,7 +246,7 @@ describe('metrics', () => {
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
   }
 
-  test('metrics count pending keys with their age at the scrape, and no settled keys', async () => {
+  test('metrics count pending keys with their age at each scrape, and no settled keys', async () => {
     reconcile = async () => ({ kind: 'retry', cause: new RpcError(14, 'no') })
     await add('a')
     await clock.advance(500)

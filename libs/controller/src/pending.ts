@@ -69,7 +69,7 @@ export interface PendingTable {
    * Returns the pending work of a key, or undefined. Called before each run and by each reader, so it must be cheap.
    */
   readonly subject: (key: string) => Subject | undefined
-  /** The kind in texts for each `on` of a `Cause`, and the reason for work whose subject has no obstacle. */
+  /** The texts for each `on` of a `Cause`: the kind of its object, and the reason if the subject has no obstacle. */
   readonly causes: Readonly<Record<string, { readonly kind: string; readonly reason: string }>>
 }
 

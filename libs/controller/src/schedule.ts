@@ -155,7 +155,7 @@ export class Schedule {
     this.#driverReturns += 1
     onReturn()
     const keys = new Set([...this.#queue.failed(), ...this.#queue.planned(), ...this.#waiting.keys()])
-    // Most of these keys may fail again, so new keys run before them.
+    // Most of the failed keys may fail again, so new keys run before them.
     for (const key of keys) this.#retryNow(key, 'retry')
     this.#paused = false
     this.#queue.resume()

@@ -61,14 +61,14 @@ function run(informer: ScriptedInformer, source: Source): readonly string[] {
   return done
 }
 
-test('`keysOf` adds the keys of stored objects, then of every event, until it is ended', () => {
+test('`keysOf` adds the keys of stored objects, and then of every event, until the source is ended', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   expect(run(informer, keysOf(informer.asInformer, volumesOf))).toEqual(
     ['added pv-1', 'added pv-2', 'added pv-5', 'pv-1', 'pv-3', 'deleted pv-2'].map((key) => `add ${key}`),
   )
 })
 
-test('failed objects at the start and all objects of a resync have the priority `retry`', () => {
+test('objects that failed before the start, and all objects of a resync, are added with the priority `retry`', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   const keyOf = (event: InformerEvent<Claim>): string[] => [
     event.type === 'updated' ? event.after.key : event.object.key,
@@ -82,7 +82,7 @@ test('failed objects at the start and all objects of a resync have the priority 
   expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
 })
 
-test('a trigger can check whether a key is running', () => {
+test('the trigger of `keysOf` can check whether a key is running', () => {
   const informer = new ScriptedInformer()
   const idle = keysOf(informer.asInformer, (event, { isInWork }) => {
     const { key } = event.type === 'updated' ? event.after : event.object
@@ -91,13 +91,13 @@ test('a trigger can check whether a key is running', () => {
   expect(run(informer, idle)).toEqual(['add c', 'add b'])
 })
 
-test('`resetsOf` renews keys for events, and not for cached objects', () => {
+test('`resetsOf` renews the keys of events, and not of cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   const updated = resetsOf(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
   expect(run(informer, updated)).toEqual(['renew a'])
 })
 
-test('`causesOf` wakes keys for events, and not for cached objects', () => {
+test('`causesOf` wakes the keys that wait for an event, and ignores cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   const added = causesOf(informer.asInformer, (event) =>
     event.type === 'added' ? [{ on: 'volume', name: event.object.volume }] : [],

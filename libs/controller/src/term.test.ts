@@ -21,7 +21,7 @@ afterEach(async () => {
 })
 
 describe('an outcome', () => {
-  test('`settled` ends the work and forgets earlier failures', async () => {
+  test('the outcome `settled` ends the work of a key and forgets its earlier failures', async () => {
     const { clock, runs, queue } = await Term.begin([RETRY, RETRY, SETTLED, RETRY])
     queue.add('a')
     await clock.advance(100_000)
@@ -31,7 +31,7 @@ describe('an outcome', () => {
     expect(runs.slice(3)).toEqual(['a@100000', 'a@101000'])
   })
 
-  test('`retry` waits twice as long each time, up to the limit, and reports every failure', async () => {
+  test('the outcome `retry` waits twice as long each time, up to the limit, and reports every failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([RETRY])
     queue.add('a')
     await clock.advance(24_000)
@@ -44,7 +44,7 @@ describe('an outcome', () => {
     { afterMs: 5_000, at: 'a@5000', name: 'after this time' },
     { afterMs: 10, at: 'a@1000', name: 'not before the shortest back-off' },
     { afterMs: 3_600_000, at: 'a@8000', name: 'not after the longest back-off' },
-  ])('`retry` after $afterMs ms runs $name, and does not change the back-off', async ({ afterMs, at }) => {
+  ])('`retry` with a wait of $afterMs ms runs $name, and does not change the back-off', async ({ afterMs, at }) => {
     const { clock, runs, queue } = await Term.begin([{ ...RETRY, afterMs }, RETRY, SETTLED])
     queue.add('a')
     await clock.advance(20_000)
@@ -52,7 +52,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', at, `a@${retriedAt + 1000}`])
   })
 
-  test('`retry` marks the next runs as retries, until a run succeeds or the object is replaced', async () => {
+  test('after `retry` the next runs count as retries, until a run succeeds or the object is replaced', async () => {
     const outcomes: Outcome[] = [RETRY, RETRY, { kind: 'superseded', cause: new Error('failed') }, RETRY, SETTLED]
     const retrying: boolean[] = []
     const term = await Term.begin(async (_, run) => {
@@ -65,7 +65,7 @@ describe('an outcome', () => {
     expect(retrying).toEqual([false, true, true, false, true, false])
   })
 
-  test('`retry` waits as long as the API server asks for, up to the longest back-off', async () => {
+  test('the outcome `retry` waits as long as the API server asks for, up to the longest back-off', async () => {
     const asked = (retryAfterMs: number): Outcome => {
       const refused = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'wait', retryAfterMs })
       return { kind: 'retry', cause: new Error('failed to attach', { cause: refused }) }
@@ -76,7 +76,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', 'a@5000', 'a@13000'])
   })
 
-  test('`retry` waits, although the key was added before the run read the caches', async () => {
+  test('the outcome `retry` waits although the key was added before its run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       term.queue.add(key)
       run.observe(() => undefined)
@@ -87,14 +87,14 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@1000', 'a@3000'])
   })
 
-  test('`retry` waits, although the key was added twice before the run began', async () => {
+  test('the outcome `retry` waits although the key was added twice before its run began', async () => {
     const term = await Term.begin([RETRY])
     await term.add('a', 'a')
     await term.clock.advance(1000)
     expect(term.runs).toEqual(['a@0', 'a@1000'])
   })
 
-  test('`retry` does not wait if the key was added after the run read the caches', async () => {
+  test('the outcome `retry` does not wait if the key was added after its run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       if (term.runs.length === 1) term.queue.add(key)
       return run.retrying ? SETTLED : RETRY
@@ -103,20 +103,20 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@0'])
   })
 
-  test('`postponed` runs the key again after the given time, without a failure', async () => {
+  test('the outcome `postponed` runs the key again after the given time, without a failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([{ kind: 'postponed', ms: 50 }, SETTLED])
     queue.add('a')
     await clock.advance(10_000)
     expect([runs, failures]).toEqual([['a@0', 'a@50'], []])
   })
 
-  test('`again` runs the key once more at once', async () => {
+  test('the outcome `again` runs the key once more at once', async () => {
     const term = await Term.begin([AGAIN, SETTLED])
     await term.add('a')
     expect([term.runs, term.queue.isInWork('a')]).toEqual([['a@0', 'a@0'], false])
   })
 
-  test('`superseded` reports a failure of a replaced object, and the new object starts without failures', async () => {
+  test('`superseded` reports a failure of the replaced object, and the new object starts without failures', async () => {
     const { clock, runs, failures, queue } = await Term.begin([
       RETRY,
       { kind: 'superseded', cause: busy },
@@ -129,7 +129,7 @@ describe('an outcome', () => {
     expect(failures).toHaveLength(3)
   })
 
-  test('`stopped` plans no other run of the key', async () => {
+  test('the outcome `stopped` plans no other run of the key', async () => {
     const { clock, runs, failures, queue } = await Term.begin([STOPPED])
     queue.add('a')
     await clock.advance(100_000)
@@ -137,7 +137,7 @@ describe('an outcome', () => {
   })
 })
 
-describe('a reconcile that throws', () => {
+describe('errors', () => {
   test.each<[string, Reconcile]>([
     ['rejects', () => Promise.reject(busy)],
     [
@@ -147,7 +147,7 @@ describe('a reconcile that throws', () => {
       },
     ],
     ['reports an abort without an aborted signal', () => Promise.reject(new CancelledError('busy'))],
-  ])('counts as a failed run: `reconcile` %s', async (_, reconcile) => {
+  ])('a run counts as failed if `reconcile` %s', async (_, reconcile) => {
     const { clock, runs, failures, queue } = await Term.begin(reconcile)
     queue.add('a')
     await clock.advance(1000)
@@ -170,7 +170,7 @@ describe('a reconcile that throws', () => {
 })
 
 describe('the workers', () => {
-  test('run at most `workers` keys at once, and no key twice at once', async () => {
+  test('a controller runs at most `workers` keys at once, and no key twice at once', async () => {
     const { reconcile, answer } = hanging()
     const { clock, runs, queue } = await Term.begin(reconcile)
     for (const key of ['a', 'b', 'c', 'a']) queue.add(key)
@@ -186,7 +186,7 @@ describe('the workers', () => {
     expect(runs).toEqual(['a@0', 'b@0', 'c@0', 'a@0'])
   })
 
-  test.each([0, -1])('run no key if `workers` is %d, and end only with the term', async (workers) => {
+  test.each([0, -1])('a controller runs no key if `workers` is %d, and ends only with the term', async (workers) => {
     const term = await Term.begin([SETTLED], { workers })
     await term.add('a')
     expect([term.runs, term.isOver]).toEqual([[], false])
@@ -197,7 +197,7 @@ describe('the workers', () => {
 })
 
 describe('stopping', () => {
-  test('`stop` starts no run, lets running keys end, and keeps their outcomes', async () => {
+  test('an abort of `stop` starts no run, lets running keys end, and keeps their outcomes', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile, { workers: 1 })
     await term.add('a', 'b')
@@ -210,7 +210,7 @@ describe('stopping', () => {
     expect(term.failures.map(({ key }) => key)).toEqual(['a'])
   })
 
-  test('`cut` ends running keys without a failure', async () => {
+  test('an abort of `cut` ends running keys without a failure', async () => {
     const { reconcile } = hanging()
     const term = await Term.begin(reconcile)
     await term.add('a')
@@ -220,7 +220,7 @@ describe('stopping', () => {
     expect([term.isOver, term.failures]).toEqual([true, []])
   })
 
-  test('`cut` still reports a run that failed for another reason', async () => {
+  test('a run that fails for another reason than an abort of `cut` is still reported', async () => {
     const reconcile: Reconcile = (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(busy), { once: true }))
     const term = await Term.begin(reconcile)
@@ -231,7 +231,7 @@ describe('stopping', () => {
     expect(term.failures).toEqual([{ key: 'a', cause: busy }])
   })
 
-  test('`stop` ends `alongside` and the sources, and then `onEnd` is called', async () => {
+  test('an abort of `stop` ends `alongside` and the sources, and then `onEnd` is called', async () => {
     const steps: string[] = []
     const term = await Term.begin([SETTLED], {
       sources: [
@@ -255,7 +255,7 @@ describe('stopping', () => {
     expect(steps).toEqual(['start', 'source began', 'stopped', 'source ended', 'end'])
   })
 
-  test('never starts a controller whose caches are not ready', async () => {
+  test('a term never starts a controller whose caches are not ready', async () => {
     const steps: string[] = []
     const caughtUp = (_: number, stop: AbortSignal): Promise<void> =>
       new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason), { once: true }))
@@ -298,7 +298,7 @@ test('an error of `alongside` cancels running keys, and is thrown when they have
 })
 
 describe('`around`', () => {
-  test('`around` wraps each run, its failure and its end, and gets the outcome', async () => {
+  test('`around` wraps each run of a key, its failure and its end, and gets the outcome', async () => {
     const steps: string[] = []
     const around: Controller['around'] = async (key, run) => {
       steps.push(`begin ${key}`)

@@ -39,7 +39,7 @@ export interface TermOptions {
  * ready. If a controller throws, all controllers are stopped, and the error is thrown when all runs have ended.
  */
 export async function runTerm(lead: Lead, controllers: readonly Controller[], options: TermOptions): Promise<void> {
-  // Without controllers, `allEnded` would resolve at once.
+  // Without controllers, `allEnded` resolves at once, but the term must last until `stop`.
   if (controllers.length === 0) await aborted(lead.stop)
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
@@ -85,7 +85,7 @@ async function caughtUp(caches: readonly ReadCache[], { stop, soleSince }: Lead)
   }
 }
 
-/** Waits for all parts. The first failure calls `onFailure`. Its error is thrown when the other parts have ended. */
+/** Waits for all promises. The first failure calls `onFailure`. Its error is thrown when the others have ended. */
 async function allEnded(parts: readonly (Promise<void> | undefined)[], onFailure: () => void): Promise<void> {
   const watched = parts.map((part) =>
     part?.catch((error: unknown) => {

@@ -8,7 +8,7 @@ afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
 
-describe('a key that waits for a cause', () => {
+describe('causes', () => {
   const on = (name: string): Cause => ({ on: 'volume', name })
   /** Always fails, and waits for the volume with the name of the key and for node `n1`. */
   const waiting: Reconcile = async (key, run) => {
@@ -59,7 +59,7 @@ describe('a key that waits for a cause', () => {
       },
     ],
     ['is settled', async () => SETTLED],
-  ])('a key stops waiting once a run %s', async (_, second) => {
+  ])('a key stops waiting for its causes once a run %s', async (_, second) => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -85,7 +85,7 @@ describe('a key that waits for a cause', () => {
     expect(term.runs).toEqual(['a@0', 'a@0'])
   })
 
-  test('a key stops waiting once its object is deleted, and a recreated object has no failures', async () => {
+  test('a key stops waiting for its causes when its object is deleted, and a recreated object has no failures', async () => {
     const { clock, queue, ...term } = await Term.begin(waiting)
     queue.add('a')
     await clock.advance(3_000)
@@ -100,7 +100,7 @@ describe('a key that waits for a cause', () => {
 })
 
 describe('the driver', () => {
-  test('a lost driver delays keys, and keys without failures run when it is back', async () => {
+  test('a lost driver delays keys, and keys without failures run when the driver is back', async () => {
     const term = await Term.begin([SETTLED])
     term.driver.lose()
     await term.add('a')
@@ -110,7 +110,7 @@ describe('the driver', () => {
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('a returned driver starts all failed, waiting and postponed keys at once, without their failures', async () => {
+  test('when the driver is back, all failed, waiting and postponed keys run at once, without their failures', async () => {
     const outcomes = new Map<string, Outcome>([
       ['failed', RETRY],
       ['postponed', { kind: 'postponed', ms: 60_000 }],
@@ -132,7 +132,7 @@ describe('the driver', () => {
     expect(returns).toBe(1)
   })
 
-  test('a returned driver gets new keys before failed keys', async () => {
+  test('when the driver is back, new keys run before failed keys', async () => {
     const term = await Term.begin([RETRY], { workers: 1 })
     await term.add('failed-1', 'failed-2', 'failed-3')
     term.takeRuns()
@@ -142,7 +142,7 @@ describe('the driver', () => {
     expect(term.takeRuns()).toEqual(['failed-1@0', 'new@0', 'failed-2@0', 'failed-3@0'])
   })
 
-  test('a run that failed while the driver returned runs again at once, and its failure does not count', async () => {
+  test('a run that failed while the driver reconnected runs again at once, and its failure does not count', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile)
     await term.add('a')
@@ -156,7 +156,7 @@ describe('the driver', () => {
     expect(term.runs).toEqual(['a@1000'])
   })
 
-  test('a lost driver does not pause a controller that does not call it', async () => {
+  test('a lost driver does not pause a controller that never calls the driver', async () => {
     const term = await Term.begin([SETTLED], { callsDriver: false })
     term.driver.lose()
     await term.add('a')

@@ -12,7 +12,7 @@ beforeEach(() => {
 const known = () => ['a', 'b'].map((key) => waiting.has(key))
 
 describe('WaitingKeys', () => {
-  it('finds a key by each of its causes', () => {
+  it('`WaitingKeys` finds a key by each of its causes', () => {
     waiting.set('a', [node('one'), driver])
     waiting.set('b', [node('one')])
     expect([node('one'), driver, node('two')].map((cause) => waiting.keysOf(cause))).toEqual([['a', 'b'], ['a'], []])
@@ -20,7 +20,7 @@ describe('WaitingKeys', () => {
     expect(known()).toEqual([true, true])
   })
 
-  it('replaces earlier causes of a key', () => {
+  it('new causes of a waiting key replace its earlier causes', () => {
     waiting.set('a', [node('one')])
     waiting.set('b', [node('one')])
     waiting.set('a', [node('two')])
@@ -31,7 +31,7 @@ describe('WaitingKeys', () => {
     expect([...waiting.keys()]).toEqual(['a'])
   })
 
-  it('forgets a deleted key, and no other key', () => {
+  it('`WaitingKeys` forgets a deleted key, and no other key', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver, node('one'), node('one')])
     waiting.delete('a')
     waiting.delete('unknown')
@@ -39,13 +39,13 @@ describe('WaitingKeys', () => {
     expect(known()).toEqual([false, true])
   })
 
-  it('identifies causes by kind and name, even without a name', () => {
+  it('`WaitingKeys` identifies causes by kind and name, even without a name', () => {
     waiting.set('a', [{ on: 'node', name: '' }])
     waiting.set('b', [{ on: 'node', name: 'driver' }])
     expect([{ on: 'node' }, driver].map((cause) => waiting.keysOf(cause))).toEqual([['a'], []])
   })
 
-  it('returns a list of keys that stays the same while keys are deleted', () => {
+  it('`keysOf` of `WaitingKeys` returns a list that stays the same while keys are deleted', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver])
     for (const key of waiting.keysOf(driver)) waiting.delete(key)
     expect(known()).toEqual([false, false])

@@ -13,7 +13,7 @@ const request: proto.ControllerPublishVolumeRequest = {
   volumeContext: { pool: 'fast' },
 }
 
-test('the proto file marks 22 fields as secret', () => {
+test('the proto file of CSI marks 22 fields as secret', () => {
   const secrets = Object.entries(proto.SHAPES).flatMap(([message, shape]) =>
     shape()
       .filter(({ secret }) => secret)
@@ -41,7 +41,7 @@ test('decoding an encoded request returns the same request', () => {
   expect(method.requestDeserialize(method.requestSerialize(request))).toEqual(request)
 })
 
-test('sizes keep all 64 bits after encoding and decoding', () => {
+test('64-bit sizes in messages keep all bits after encoding and decoding', () => {
   const sent = { capacityBytes: 2n ** 62n + 1n, nodeExpansionRequired: true }
   const method = proto.ControllerExpandVolume
   expect(method.responseDeserialize(method.responseSerialize(sent))).toEqual(sent)
@@ -76,11 +76,11 @@ test.each([
   ['a key of a map', proto.ControllerPublishVolume.responseDeserialize, '0a070a02c328120161'],
   ['a name', proto.GetPluginInfo.responseDeserialize, '0a0361fe62'],
   ['an id in a list', proto.ListVolumes.responseDeserialize, '0a0512030a01ff'],
-])('refuses %s that is not UTF-8', (_, read, hex) => {
+])('the decoder refuses %s that is not UTF-8', (_, read, hex) => {
   expect(() => read(Buffer.from(hex, 'hex'))).toThrow('string field contains invalid UTF-8')
 })
 
-test('decoding ignores unknown fields', () => {
+test('the decoder ignores unknown fields', () => {
   const bytes = Buffer.from('0a0812060a016e12010801', 'hex') // an old `volume_condition`, then the node ID
   expect(proto.ListVolumes.responseDeserialize(bytes.subarray(0, 10))).toEqual({
     entries: [{ volume: undefined, status: { publishedNodeIds: ['n'] } }],

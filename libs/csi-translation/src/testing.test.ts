@@ -10,7 +10,7 @@ afterEach(() => {
   else process.env['MIGRATION_CASES'] = given
 })
 
-it('reads the cases of `MIGRATION_CASES` after the cases of the repository', () => {
+it('`migrationCases` reads the file in `MIGRATION_CASES` after the cases of the repository', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cases-'))
   const file = join(folder, 'more.json')
   const more = { id: 'more', plugin: 'none', direction: 'isPVMigratable', input: { pv: null }, output: false }
@@ -22,7 +22,7 @@ it('reads the cases of `MIGRATION_CASES` after the cases of the repository', () 
   rmSync(folder, { recursive: true })
 })
 
-it('fails if the file of `MIGRATION_CASES` cannot be read', () => {
+it('`migrationCases` fails if the file in `MIGRATION_CASES` cannot be read', () => {
   process.env['MIGRATION_CASES'] = '/nowhere/cases.json'
   expect(() => migrationCases(() => true)).toThrow('ENOENT')
 })
@@ -46,7 +46,7 @@ it.each<[what: string, value: unknown, form: unknown]>([
   expect(comparable(value)).toEqual(form)
 })
 
-it('an error with a code is an outcome, and an error without a code is thrown', () => {
+it('`outcomeOf` returns an error with a code as an outcome, and throws an error without a code', () => {
   const failure = Object.assign(new Error('no'), { code: 'NO' })
   const thrown = outcomeOf(() => {
     throw failure

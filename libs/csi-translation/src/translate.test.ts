@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import * as translation from './translate.ts'
 
-describe('a failed translation', () => {
+describe('errors', () => {
   const odd = { metadata: { name: 'p"v' }, spec: { hostPath: { path: '/' } } }
   it.each<[message: string, code: string, operation: () => unknown]>([
     ['persistent volume was nil', 'NIL_OBJECT', () => translation.translateInTreePVToCSI(null)],
@@ -59,7 +59,7 @@ describe('a failed translation', () => {
       'NIL_OBJECT',
       () => translation.inTreePluginNameFromSpec(undefined, null),
     ],
-  ])('throws the code and the message of upstream: %s', (message, code, operation) => {
+  ])('a failed translation throws the code and the message of upstream: %s', (message, code, operation) => {
     expect(operation).toThrow(expect.objectContaining({ name: 'TranslationError', code, message }))
   })
 })

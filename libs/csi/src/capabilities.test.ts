@@ -28,7 +28,7 @@ test('getDriverName refuses an empty name', async () => {
   await expect(getDriverName(info(''), options)).rejects.toEqual(new Error('driver name is empty'))
 })
 
-test('plugin services and modes of volume expansion are separate sets', async () => {
+test('the plugin capabilities of a driver become two sets: its services, and its modes of volume expansion', async () => {
   const capabilities = [
     { type: { $case: 'service', value: { type: PluginService.CONTROLLER_SERVICE } } },
     { type: { $case: 'volumeExpansion', value: { type: VolumeExpansion.ONLINE } } },
@@ -41,14 +41,14 @@ test('plugin services and modes of volume expansion are separate sets', async ()
   expect(driverCapabilities(plugin)).toEqual({ plugin, controllerService: true, controller: new Set() })
 })
 
-test('capabilities of another version of CSI are kept as their numbers', async () => {
+test('capabilities from another CSI version are kept as their numbers', async () => {
   const capabilities = [rpc(ControllerRpc.EXPAND_VOLUME), NOTHING, rpc(11), rpc(99)]
   const connection = new FakeConnection({ ControllerGetCapabilities: () => ({ capabilities }) })
   const controller = await getControllerCapabilities(connection, options)
   expect(controller).toEqual(new Set([ControllerRpc.EXPAND_VOLUME, 11, 99]))
 })
 
-test('node capabilities are the RPCs that the node supports', async () => {
+test('the node capabilities of a driver are the RPCs that its node service supports', async () => {
   const capabilities = [rpc(NodeRpc.EXPAND_VOLUME), NOTHING]
   const connection = new FakeConnection({ NodeGetCapabilities: () => ({ capabilities }) })
   const node = await getNodeCapabilities(connection, options)

@@ -24,7 +24,7 @@ test.each([
   ['/csi/csi.sock', 'unix:///csi/csi.sock'],
   ['unix:///csi/csi.sock', 'unix:///csi/csi.sock'],
   ['unix:////csi/csi.sock', 'unix:////csi/csi.sock'],
-])('the address %s becomes %s', (address, printed) => {
+])('the driver address %s becomes %s', (address, printed) => {
   expect(socketAddressOf(address)).toBe(printed)
 })
 
@@ -45,7 +45,7 @@ test.each(['', 'unix://', 'unix:///'])('connects to a driver by %s and its path'
   connection.close()
 })
 
-test('without a driver it logs every ten seconds that it is still connecting, and gives up after thirty', async () => {
+test('`connect` logs every ten seconds that it is still connecting, and gives up after thirty', async () => {
   const clock = new FakeClock()
   const log = recordingLogger()
   const address = socketPath()
@@ -73,12 +73,12 @@ describe('`whyUnreachable`', () => {
     ['connect: not a directory', () => `${import.meta.filename}/csi.sock`],
     ['connect: connection refused', () => import.meta.filename],
     ['connected, but the other side does not speak gRPC', listening],
-  ])('explains a failed connection: %s', async (text, path) => {
+  ])('`whyUnreachable` explains a failed connection: %s', async (text, path) => {
     expect(await whyUnreachable(await path())).toBe(text)
   })
 })
 
-test('connects to a driver that starts late within about a second', async () => {
+test('`connect` reaches a driver that starts late within about a second', async () => {
   const clock = new FakeClock()
   const socket = socketPath()
   const connecting = connect({ address: socket, clock, log: silentLogger })
@@ -90,7 +90,7 @@ test('connects to a driver that starts late within about a second', async () => 
   expect(clock.pending).toBe(0)
 })
 
-test('connects again on a new socket if the peer accepts and sends nothing', async () => {
+test('`connect` opens a new socket if the peer accepts and sends nothing', async () => {
   const clock = new FakeClock()
   const socket = socketPath()
   const sockets: Socket[] = []
@@ -118,7 +118,7 @@ test('connects again on a new socket if the peer accepts and sends nothing', asy
   expect(clock.pending).toBe(0)
 })
 
-test('an idle connection stays open', async () => {
+test('an idle connection to the driver stays open', async () => {
   const clock = new FakeClock()
   const { socket } = await driver()
   const connection = await connect({ address: socket, clock, log: silentLogger })
@@ -130,7 +130,7 @@ test('an idle connection stays open', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('every connection has a socket of its own', async () => {
+test('every connection to the driver has a socket of its own', async () => {
   const { socket } = await driver()
   const address = socketPath()
   let sockets = 0

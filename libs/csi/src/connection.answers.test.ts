@@ -10,7 +10,7 @@ import { until } from './testing/turns.ts'
 
 afterEach(closeAll)
 
-test('receives an answer to ListVolumes of ten megabytes', async () => {
+test('the client receives an answer to ListVolumes of ten megabytes', async () => {
   const entry = {
     volume: {
       volumeId: 'v'.repeat(1000),
@@ -28,7 +28,7 @@ test('receives an answer to ListVolumes of ten megabytes', async () => {
 
 const GRPC = { ':status': 200, 'content-type': 'application/grpc' }
 
-describe('an answer that grpc-js cannot read', () => {
+describe('unreadable answers', () => {
   const compressed = (encoding: string) => (stream: ServerHttp2Stream) => {
     stream.respond({ ...GRPC, 'grpc-encoding': encoding }, { waitForTrailers: true })
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
@@ -53,7 +53,7 @@ describe('an answer that grpc-js cannot read', () => {
         stream.end()
       },
     ],
-  ])('an unreadable answer (%s) has a code and a text, and leaves the outcome uncertain', async (_, answer) => {
+  ])('an unreadable answer (%s) of the driver leaves the outcome uncertain, with code and text', async (_, answer) => {
     const operations = new OperationMetrics(new Metrics())
     const connection = await connectedToHttp2(answer, { operations })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
@@ -63,7 +63,7 @@ describe('an answer that grpc-js cannot read', () => {
   })
 })
 
-test('an answer of 70 MiB fails its own call, but no other running or later call', async () => {
+test('an answer of 70 MiB from the driver fails its own call, but no other running or later call', async () => {
   const released = Promise.withResolvers<void>()
   const answers = {
     ControllerPublishVolume: { publishContext: { big: 'x'.repeat(70 * 1024 * 1024) } },
@@ -80,7 +80,7 @@ test('an answer of 70 MiB fails its own call, but no other running or later call
   expect(connection.lost.aborted).toBe(false)
 })
 
-describe('an error message of the driver', () => {
+describe('error messages', () => {
   const failing = (headers: Record<string, string>) => (stream: ServerHttp2Stream) =>
     stream.respond({ ...GRPC, 'grpc-status': '3', ...headers }, { endStream: true })
   const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
@@ -98,7 +98,7 @@ describe('an error message of the driver', () => {
     expect(error).toMatchObject({ codeName: 'InvalidArgument', details })
   })
 
-  test('an error message arrives despite an unreadable header, and one log line reports that header', async () => {
+  test('an error message of the driver arrives despite an unreadable header, which one log line reports', async () => {
     const log = recordingLogger()
     const connection = await connectedToHttp2(failing({ 'grpc-message': 'no', 'x-trace': utf8('ü') }), { log })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
@@ -110,7 +110,7 @@ describe('an error message of the driver', () => {
   })
 })
 
-test('an error message that is too long for HTTP/2 ends all calls, and one log line says why', async () => {
+test('an error message of the driver that exceeds the limit of HTTP/2 ends all calls, and is logged', async () => {
   const log = recordingLogger()
   const answers = {
     ControllerUnpublishVolume: { code: 13, details: 'x'.repeat(100_000) },

@@ -203,7 +203,7 @@ test('calls on a lost connection never reach a restarted driver', async () => {
   expect(again.calls).toEqual([])
 })
 
-test('a connection that we close is not lost', async () => {
+test('a connection that this process closes does not count as lost', async () => {
   const log = recordingLogger()
   const { driver, connection, controller } = await connected({}, { log })
   connection.close()
@@ -220,7 +220,7 @@ const level5 = (log: RecordingLogger) =>
     .filter(({ level, message }) => level === 5 && message.startsWith('GRPC'))
     .map(({ message, pairs }) => [message, pairs])
 
-test('log level 5 shows call and response without the secrets', async () => {
+test('the log shows call and response of the driver at level 5, without the secrets', async () => {
   const log = recordingLogger()
   const { controller } = await connected({ ControllerPublishVolume: { publishContext: { disk: 'sda' } } }, { log })
   await controller.publish(PUBLISH, limits)
@@ -232,14 +232,14 @@ test('log level 5 shows call and response without the secrets', async () => {
   ])
 })
 
-test('log level 5 shows the error of a failed call', async () => {
+test('the log shows the error of a failed call at level 5', async () => {
   const log = recordingLogger()
   const { controller } = await connected({ ControllerUnpublishVolume: { code: 5, details: 'gone' } }, { log })
   const err = await failureOf(controller.unpublish(UNPUBLISH, limits))
   expect(level5(log)[1]).toEqual(['GRPC response', { response: '{}', err }])
 })
 
-test('removes the secrets of the call from the error message of the driver, in the log and in the error', async () => {
+test('the secrets of a call are removed from the error message of the driver, in log and error', async () => {
   const log = recordingLogger()
   const details = 'login of admin with tr0ub4dor&3 failed: tr0ub4dor&3-old has expired'
   const { controller } = await connected({ ControllerPublishVolume: { code: 16, details } }, { log })
@@ -267,7 +267,7 @@ test.each([
   expect(level5(log)[1]).toEqual(['GRPC response', { response, err: null }])
 })
 
-test('each call is counted by method and code', async () => {
+test('metrics count each call of the driver by method and code', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.setDriverName('csi.example.com')

@@ -12,7 +12,7 @@ test.each([
   [[RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
   [[RWO, RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
   [[RWOP], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_SINGLE_WRITER],
-])('%p becomes %d, and %d with SINGLE_NODE_MULTI_WRITER', (modes, without, withCapability) => {
+])('modes %p become the CSI mode %d, and %d with SINGLE_NODE_MULTI_WRITER', (modes, without, withCapability) => {
   expect(accessModeOf(modes, false)).toBe(without)
   expect(accessModeOf(modes, true)).toBe(withCapability)
 })
@@ -25,7 +25,7 @@ test.each([
   [[], 'unsupported AccessMode combination: []'],
   [undefined, 'unsupported AccessMode combination: []'],
   [['A', 'B'], 'unsupported AccessMode combination: [A B]'],
-])('refuses the access modes %p', (modes, message) => {
+])('the access modes %p have no CSI mode', (modes, message) => {
   for (const singleNodeMultiWriter of [false, true]) {
     expect(() => accessModeOf(modes, singleNodeMultiWriter)).toThrow(new AccessModeError(message))
   }
@@ -54,7 +54,7 @@ test('the capability of a block volume contains no file system type and no mount
   })
 })
 
-test('secretsFrom decodes the values of a Secret, also for unusual keys', () => {
+test('`secretsFrom` decodes the values of a Secret, also for unusual keys', () => {
   const data = { user: Buffer.from('Jürgen').toString('base64'), empty: '', ['__proto__']: 'eA==' }
   expect(Object.entries(secretsFrom(data))).toEqual([
     ['user', 'Jürgen'],
@@ -64,7 +64,7 @@ test('secretsFrom decodes the values of a Secret, also for unusual keys', () => 
   expect(secretsFrom(undefined)).toEqual({})
 })
 
-test('secretsFrom refuses a value that is not UTF-8 with the error of grpc-go', () => {
+test('`secretsFrom` refuses a value that is not UTF-8 with the error of grpc-go', () => {
   expect(() => secretsFrom({ key: Buffer.from([0x63, 0xff]).toString('base64') })).toThrow(
     'rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8',
   )

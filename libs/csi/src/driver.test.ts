@@ -69,7 +69,7 @@ const failureOf = (call: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   )
 
-test('calls use the connection while the driver is ready', async () => {
+test('calls use the connection to the driver while its state is `ready`', async () => {
   const { driver, first } = watched()
   await driver.call(ControllerUnpublishVolume, UNPUBLISH, limits)
   expect(first.calls).toEqual(['ControllerUnpublishVolume'])
@@ -80,7 +80,7 @@ test('calls use the connection while the driver is ready', async () => {
   })
 })
 
-test('a loss is reported at once, and calls fail as Unavailable without reaching a driver', async () => {
+test('a lost connection is reported at once, and calls fail as Unavailable without reaching a driver', async () => {
   const { driver, first, events, clock } = watched()
   first.lose()
   expect(events).toEqual([{ type: 'lost' }])
@@ -94,7 +94,7 @@ test('a loss is reported at once, and calls fail as Unavailable without reaching
   expect(driver.lostForMs).toBe(31_000)
 })
 
-test('no call passes before the driver has sent its name and capabilities again', async () => {
+test('after a loss, no call passes before the driver has sent its name and capabilities again', async () => {
   const { driver, first, events, clock, comeBack, answer, identified } = watched()
   const more = identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)
   answer(() => clock.sleep(500).then(() => more))
@@ -123,7 +123,7 @@ test('a driver can be lost any number of times', async () => {
   expect(events.map(({ type }) => type)).toEqual(['lost', 'ready', 'lost', 'ready', 'lost', 'ready'])
 })
 
-test('reconnects after growing pauses if the driver breaks each new connection', async () => {
+test('the process reconnects after growing pauses if the driver breaks each new connection', async () => {
   const { first, events, comeBack, clock, driver } = watched()
   first.lose()
   let connection = await comeBack()
@@ -137,7 +137,7 @@ test('reconnects after growing pauses if the driver breaks each new connection',
   }
 })
 
-test('reconnects after growing pauses, up to a second, if the driver cannot be identified', async () => {
+test('the process reconnects after growing pauses, up to a second, if the driver cannot be identified', async () => {
   const { driver, first, clock, waiting, comeBack, answer, identified } = watched()
   answer(() => Promise.reject(new RpcError(CODES.FailedPrecondition, 'warming up')))
   first.lose()
@@ -155,7 +155,7 @@ test('reconnects after growing pauses, up to a second, if the driver cannot be i
   expect(driver.state).toBe('ready')
 })
 
-test('reconnects if the connection is lost while the driver is being identified', async () => {
+test('the process reconnects if the connection is lost while the driver is being identified', async () => {
   const { driver, first, clock, comeBack, answer, waiting } = watched()
   answer((signal) => clock.sleep(60_000, signal).then(() => KNOWN))
   first.lose()
@@ -205,7 +205,7 @@ test.each([
   expect(clock.pending).toBe(0)
 })
 
-test('a capability that is not decisive may change', async () => {
+test('a capability of the driver that is not decisive may change', async () => {
   const { driver, first, comeBack, answer } = watched()
   answer(() => Promise.resolve(identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)))
   first.lose()
@@ -230,7 +230,7 @@ test('a driver starts in the state `lost` if its connection is already lost', as
   expect(driver.state).toBe('ready')
 })
 
-test.each(['ready', 'lost'])('closing a driver that is %s ends its work without a loss', async (state) => {
+test.each(['ready', 'lost'])('closing a driver in the state `%s` reports no further loss', async (state) => {
   const { driver, first, events, clock, log } = watched()
   if (state === 'lost') first.lose()
   driver.close()
@@ -246,7 +246,7 @@ test.each(['ready', 'lost'])('closing a driver that is %s ends its work without 
   })
 })
 
-test('a connection that is established after `close` is closed', async () => {
+test('a connection to the driver that is established after `close` is closed', async () => {
   const { driver, first, clock, comeBack, answer } = watched()
   answer((signal) => clock.sleep(1_000, signal).then(() => KNOWN))
   first.lose()
@@ -257,7 +257,7 @@ test('a connection that is established after `close` is closed', async () => {
   expect({ state: driver.state, timers: clock.pending }).toEqual({ state: 'closed', timers: 0 })
 })
 
-test('a listener that throws does not keep events from other listeners', async () => {
+test('a driver listener that throws does not keep events from other listeners', async () => {
   const { driver, first, events, log } = watched()
   const broken = new Error('listener')
   driver.subscribe(() => {
@@ -274,7 +274,7 @@ test('a listener that throws does not keep events from other listeners', async (
   ])
 })
 
-test('the guard runs before each call and can refuse it', async () => {
+test('the guard of a driver runs before each call and can refuse it', async () => {
   const { driver, first } = watched()
   const refusal = new CancelledError('the lease is not held')
   let held = true
@@ -288,7 +288,7 @@ test('the guard runs before each call and can refuse it', async () => {
   expect([guarded.name, guarded.state, guarded.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
 })
 
-test('a guarded call reports the phase `calling` under its signal, until it ends', async () => {
+test('a guarded call of the driver reports the phase `calling` under its signal, until it ends', async () => {
   const { driver } = watched()
   const { signal } = new AbortController()
   const phases: RunPhase[] = []

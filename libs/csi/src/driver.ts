@@ -169,7 +169,7 @@ class ReconnectingDriver implements Driver {
     while (!(await this.#tryOnce(before))) await pause()
   }
 
-  /** Returns false if another attempt is needed. */
+  /** Tries once to reconnect. Returns false if another attempt is needed. */
   async #tryOnce(before: DriverIdentity): Promise<boolean> {
     const { log, decisive } = this.#options
     let connection: Connection | undefined

@@ -11,7 +11,7 @@ type Listener = (session: ClientHttp2Session, socket: Socket | TLSSocket) => voi
 
 const MESSAGE = 'grpc-message'
 const strict = http2.connect
-/** Marks the replaced `connect`, because each test file has its own copy of this module. */
+/** Marks `http2.connect` as replaced, because each test file has its own copy of this module. */
 const LENIENT = Symbol.for('csi-sidecars.lenient')
 
 function lenient(
@@ -22,7 +22,7 @@ function lenient(
   if (typeof options === 'function') return lenient(authority, {}, options)
   const session = strict(authority, { ...options, strictFieldWhitespaceValidation: false }, listener)
   const request = session.request.bind(session)
-  // These listeners must run before all other listeners of the stream.
+  // The listeners that decode the error message must run before all other listeners of the stream.
   session.request = (...parameters) =>
     request(...parameters)
       .on('response', reencodeMessage)
@@ -41,7 +41,7 @@ export function decodeStatusMessageAsUtf8(): void {
 
 function reencodeMessage(headers: IncomingHttpHeaders): void {
   const message = headers[MESSAGE]
-  // Most messages contain only these characters and need no change.
+  // Most messages are printable ASCII without a percent sign, and need no change.
   if (typeof message === 'string' && !/^[ -$&-~]*$/.test(message)) headers[MESSAGE] = encodeURI(decoded(message))
 }
 

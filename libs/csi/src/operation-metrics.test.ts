@@ -25,7 +25,7 @@ test('calls before the name of the driver is known are counted under unknown-dri
   ])
 })
 
-test('counting starts again with the label `migrated` if the driver replaces an in-tree plugin', async () => {
+test('metrics of calls start again with the label `migrated` if the driver replaces an in-tree plugin', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.observe(PROBE, call())
@@ -39,7 +39,7 @@ test('counting starts again with the label `migrated` if the driver replaces an 
   ])
 })
 
-test('keeps at most a thousand calls until the name of the driver is known', async () => {
+test('metrics keep at most a thousand calls until the name of the driver is known', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   for (let calls = 0; calls < 5_000; calls += 1) operations.observe(PROBE, call())
@@ -49,7 +49,7 @@ test('keeps at most a thousand calls until the name of the driver is known', asy
   ])
 })
 
-test('the histogram has the buckets that dashboards expect', async () => {
+test('the histogram of driver calls has the buckets that dashboards expect', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.setDriverName('d')

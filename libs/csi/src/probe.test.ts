@@ -34,7 +34,7 @@ test.each([[{ ready: true }], [{ ready: undefined }], [{}]])('a driver that answ
   expect(clock.pending).toBe(0)
 })
 
-test('probes a driver that is not ready once a second, even if its answers are slow', async () => {
+test('`probe` asks a driver that is not ready once a second, even if its answers are slow', async () => {
   const slow = (clock: FakeClock) => clock.sleep(300).then(() => ({ ready: false }))
   const { clock, outcome, lines, connection } = probing(slow, slow, () => ({ ready: true }))
   await clock.advance(999)
@@ -46,7 +46,7 @@ test('probes a driver that is not ready once a second, even if its answers are s
   expect(lines()).toEqual([PROBING, 'CSI driver is not ready', PROBING, 'CSI driver is not ready', PROBING])
 })
 
-test('probes again at once after a time-out', async () => {
+test('`probe` asks the driver again at once after a time-out', async () => {
   const slow = (clock: FakeClock) => clock.sleep(15_000).then(() => Promise.reject(deadlineExceeded()))
   const { clock, outcome, lines } = probing(slow, () => ({}))
   await clock.advance(15_000)
@@ -54,14 +54,14 @@ test('probes again at once after a time-out', async () => {
   expect(lines()).toEqual([PROBING, 'CSI driver probe timed out', PROBING])
 })
 
-test('throws any error except a time-out', async () => {
+test('`probe` throws any error except a time-out', async () => {
   const { outcome } = probing(() => Promise.reject(new RpcError(CODES.Unimplemented, 'unknown service')))
   expect(await outcome).toEqual(
     new Error('CSI driver probe failed: rpc error: code = Unimplemented desc = unknown service'),
   )
 })
 
-test('rejects with the reason of an aborted signal', async () => {
+test('`probe` rejects with the reason of an aborted signal', async () => {
   const { clock, stop, outcome } = probing(() => ({ ready: false }))
   await clock.settle()
   const reason = new Error('stop')

@@ -83,7 +83,7 @@ test('a driver that is killed during calls and comes back is identified before i
   expect(second.calls.map(({ method }) => method)).toEqual([...HANDSHAKE, 'ControllerUnpublishVolume'])
 })
 
-test('a driver with another name on the same socket has failed', async () => {
+test('a driver with another name on the same socket ends in the state `failed`', async () => {
   const clock = new FakeClock()
   const first = await scriptedDriver({ answers: answers() })
   const driver = await start(first.socket, clock)
@@ -97,7 +97,7 @@ test('a driver with another name on the same socket has failed', async () => {
   expect(await driver.failure).toEqual(new Error(message))
 })
 
-test('connectMigrated replaces the first connection, and later calls have the label `migrated`', async () => {
+test('`connectMigrated` replaces the first connection, and later calls have the label `migrated`', async () => {
   const clock = new FakeClock()
   const scripted = await scriptedDriver({ answers: answers('ebs.csi.aws.com') })
   const metrics = new Metrics()

@@ -45,7 +45,7 @@ function content(field: Field, member: number): unknown {
   return field.many === 'map' ? { [canary]: one(), other: one() } : one()
 }
 
-test.each(Object.keys(SHAPES))('prints all fields of a %s except its secrets', (name) => {
+test.each(Object.keys(SHAPES))('`strippedJson` prints all fields of a %s except its secrets', (name) => {
   const shape = shapeOf(name)
   for (const member of [0, 1]) {
     const text = strippedJson(shape, filled(shape, member))
@@ -58,7 +58,7 @@ test.each(Object.keys(SHAPES))('prints all fields of a %s except its secrets', (
   }
 })
 
-test('prints the set fields of a message, sorted by their names in the proto file', () => {
+test('`strippedJson` prints the set fields of a message, sorted by their names in the proto file', () => {
   const message = CreateVolumeRequest.create({
     name: 'test-volume',
     capacityRange: { requiredBytes: 2n ** 60n, limitBytes: 0n },
@@ -97,6 +97,6 @@ test.each([
     Snapshot.create({ snapshotId: 'a"<b>&\u2028\n' }),
     '{"snapshot_id":"a\\"\\u003cb\\u003e\\u0026\\u2028\\n"}',
   ],
-])('prints %s (case %#) as Go does', (name, message, text) => {
+])('`strippedJson` prints %s (case %#) as Go does', (name, message, text) => {
   expect(strippedJson(shapeOf(name), message)).toBe(text)
 })

@@ -14,7 +14,7 @@ describe('resolveTemplate', () => {
     [$('a-%x'), 'a-y'],
     [$('a%{}b'), 'ab'],
     [$('a%{b'), 'ab'],
-  ])('resolves %s to %s', (template, name) => {
+  ])('`resolveTemplate` resolves %s to %s', (template, name) => {
     expect(resolveTemplate(template, TOKENS, 'secret')).toBe(name)
   })
 
@@ -26,7 +26,7 @@ describe('resolveTemplate', () => {
     [$('%{content.name}_'), 'secret', $('"%{content.name}_" resolved to "c_" which is not a valid secret name')],
     ['a'.repeat(64), 'namespace', `"${'a'.repeat(64)}" is not a valid namespace name`],
     [$('a%'), 'secret', $('"a%" is not a valid secret name')],
-  ])('refuses %s as a %s', (template, what, error) => {
+  ])('`resolveTemplate` refuses %s as a %s', (template, what, error) => {
     expect(() => resolveTemplate(template, TOKENS, what)).toThrow(error)
   })
 })

@@ -44,7 +44,7 @@ export function withoutSecrets(error: unknown, request: unknown): unknown {
 /** The rules of the API server for the names of namespaces and Secrets. */
 const RULES = {
   namespace: { longest: 63, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/ },
-  // bounded: a name of at most 253 characters
+  // bounded: the expression reads a name of at most 253 characters
   secret: { longest: 253, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/ },
 }
 

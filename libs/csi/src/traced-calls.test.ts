@@ -36,7 +36,7 @@ afterEach(() => {
   driver.stop()
 })
 
-test('a call of a run is a span without secrets, and its trace context reaches the driver', async () => {
+test('a call of a run is recorded as a span without secrets, and its trace context reaches the driver', async () => {
   await controller.unpublish(UNPUBLISH, LIMITS)
   expect(tracer.spans).toEqual([
     {
@@ -68,7 +68,7 @@ test('the span of a failed call has its code and error message', async () => {
   })
 })
 
-test('outside of a run the driver receives no trace context', async () => {
+test('the driver receives no trace context with a call outside of a run', async () => {
   tracer.running = false
   await controller.unpublish(UNPUBLISH, LIMITS)
   expect(driver.calls[0]?.metadata).not.toHaveProperty('traceparent')

@@ -16,7 +16,7 @@ export interface CallLimits {
 /** The milliseconds by which a driver may notice the time-out earlier than this client, because both round. */
 const CLOCKS_APART_MS = 2
 
-/** The text of `call.cancel()` of grpc-js. No caller sees it. */
+/** The status text with which this client cancels a call in grpc-js. No caller sees it. */
 const CANCELLED_HERE = 'Cancelled on client'
 
 /**
@@ -134,12 +134,12 @@ const UNREADABLE =
 
 interface CallEnd {
   readonly overdue: boolean
-  /** True if the driver has sent headers before the status. */
+  /** True if the driver has sent headers before the status of the call. */
   readonly hasHeaders: boolean
 }
 
 function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHeaders }: CallEnd): RpcError {
-  // Some servers end a call with another message when its time-out is over. It still counts as our time-out.
+  // Some drivers end a call with a text of their own when its time-out is over. The time-out counts, not the text.
   if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
   const lastLine = details.slice(details.lastIndexOf('\n') + 1)
   const broken = lastLine.indexOf(SESSION_BROKEN)

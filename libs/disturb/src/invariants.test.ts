@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, it } from '@jest/globals'
 import { type BrokenInvariant, converge, findingsIn } from './invariants.ts'
 
-it('findings carry the name of their invariant', () => {
+it('each finding contains the name of its invariant', () => {
   const invariants = [
     { name: 'positive', broken: (state: number) => (state > 0 ? [] : [`${state}`]) },
     { name: 'even', broken: (state: number) => (state % 2 === 0 ? [] : [{ text: `${state}`, about: 'x' }]) },

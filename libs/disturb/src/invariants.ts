@@ -29,7 +29,7 @@ export interface Convergence {
   readonly signal?: AbortSignal
 }
 
-/** Repeats `look` until it returns no findings or the time is over. Returns its last findings. */
+/** Repeats `look` until `look` returns no findings or the time is over. Returns the last findings. */
 export async function converge(
   look: () => Promise<readonly BrokenInvariant[]> | readonly BrokenInvariant[],
   { clock, withinMs, everyMs, signal }: Convergence,

@@ -23,7 +23,7 @@ describe('seeded', () => {
   })
 })
 
-describe('the random choices', () => {
+describe('random choices', () => {
   it('`between` includes both ends', () => {
     const random = seeded(1)
     expect(new Set(first(100, () => between(random, 2, 4)))).toEqual(new Set([2, 3, 4]))

@@ -25,7 +25,7 @@ export function between(random: Random, least: number, most: number): number {
 
 export interface Choice<T> {
   readonly weight: number
-  /** Returns the chosen thing. Undefined if it is impossible now: then the next choice is used. */
+  /** Returns the chosen value. Undefined if the choice is impossible now: then the next choice is used. */
   readonly make: () => T | undefined
 }
 

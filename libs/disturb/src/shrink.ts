@@ -1,7 +1,7 @@
 export interface ShrinkOptions {
-  /** The most candidates that are tried. */
+  /** The largest number of shorter lists of steps to try. */
   readonly tries: number
-  /** The number of candidates that run at the same time. */
+  /** The number of shorter lists of steps that run at the same time. */
   readonly concurrency?: number
 }
 

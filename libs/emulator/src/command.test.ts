@@ -15,13 +15,13 @@ afterEach(() => rm(directory, { recursive: true }))
 const read = (args: readonly string[]): ReturnType<typeof readCommandLine> => readCommandLine(args, () => undefined)
 const parts = { clock: systemClock, log: silentLogger, onCrash: () => undefined }
 
-test('reads all options', async () => {
+test('the command line of the emulator sets all options', async () => {
   const options = { kubeconfigOut: 'k', port: 8080, csiSocket: 's' }
   expect(await read(['--kubeconfig-out', 'k', '--port=8080', '--csi-socket', 's'])).toEqual(options)
 })
 
 test.each([[['--help'], 'A Kubernetes API server and a CSI driver in memory.']])(
-  '%j prints a text and does not end the process',
+  'the option %j prints a text and does not end the process',
   async (args, text) => {
     const written: string[] = []
     expect(await readCommandLine(args, (part) => written.push(part))).toBe('answered')
@@ -34,7 +34,7 @@ test.each([
   [['--kubeconfig-out', 'k', '--colour'], 'Unknown argument: colour'],
   [['--kubeconfig-out', 'k', '--port', 'x'], '--port must be a port number'],
   [['--kubeconfig-out', 'k', '--port', '1', '--port', '2'], '--port is given more than once'],
-])('refuses the command line %j', async (args, message) => {
+])('the emulator refuses the command line %j', async (args, message) => {
   await expect(read(args)).rejects.toThrow(message)
 })
 
@@ -43,7 +43,7 @@ function options(rest: Partial<CommandOptions> = {}): CommandOptions {
   return { kubeconfigOut, port: 0, csiSocket: undefined, ...rest }
 }
 
-test('starts both servers and writes the address of the API server into the kubeconfig', async () => {
+test('the emulator starts both servers and writes the address of the API server into the kubeconfig', async () => {
   const running = await startCommand(options({ csiSocket: join(directory, 'csi.sock') }), parts)
   const kubeconfig = await readFile(join(directory, 'kubeconfig'), 'utf8')
   expect(kubeconfig).toContain(running.api.url)
@@ -51,7 +51,7 @@ test('starts both servers and writes the address of the API server into the kube
   await running.stop()
 })
 
-test('replaces the kubeconfig of an emulator, and refuses to replace any other file', async () => {
+test('the emulator replaces the kubeconfig of an emulator, and refuses to replace any other file', async () => {
   const kubeconfig = join(directory, 'kubeconfig')
   for (const _again of [1, 2]) await (await startCommand(options(), parts)).stop()
   await writeFile(kubeconfig, 'apiVersion: v1\nkind: Config\ncurrent-context: production\n')
@@ -59,7 +59,7 @@ test('replaces the kubeconfig of an emulator, and refuses to replace any other f
   expect(await readFile(kubeconfig, 'utf8')).toContain('production')
 })
 
-test('fails at the start if the socket path cannot be used', async () => {
+test('the emulator fails at the start if the socket path cannot be used', async () => {
   const file = join(directory, 'file')
   await writeFile(file, 'kept')
   await expect(startCommand(options({ csiSocket: file }), parts)).rejects.toThrow('is no socket')

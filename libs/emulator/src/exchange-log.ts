@@ -2,7 +2,7 @@ import { abortable, type Clock, deadline } from '@csi-sidecars/base'
 
 interface LogLimits {
   readonly entries: number
-  /** The largest total of all sizes that `note` reports. */
+  /** The limit of the sum of the sizes that `note` reports, in bytes. */
   readonly bytes: number
 }
 
@@ -26,7 +26,7 @@ interface LogParts<Entry, Match> {
   readonly limits?: Partial<LogLimits>
 }
 
-/** The requests to a server, in the order of their beginnings. It keeps the newest entries within its limits. */
+/** The requests to a server, in the order of their beginnings. The log keeps the newest entries within its limits. */
 export class ExchangeLog<Entry extends object, Match extends object> {
   readonly #parts: LogParts<Entry, Match>
   readonly #limits: LogLimits
@@ -114,7 +114,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     }
   }
 
-  /** Calls the listener when a request begins and when it ends. Returns a function that ends this. */
+  /** Calls the listener when a request begins and when it ends. Returns a function that removes the listener. */
   subscribe(listener: (entry: Entry, ended: boolean) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

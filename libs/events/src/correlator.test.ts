@@ -43,7 +43,7 @@ const eventOf = (correlated: Correlated): Event => {
   return correlated.event
 }
 
-describe('a new event', () => {
+describe('new events', () => {
   it('an event has a unique name, even among events of other writers in the same millisecond', () => {
     const names = [0.25, 0.5].map((chance) => {
       random = chance
@@ -79,7 +79,7 @@ describe('a new event', () => {
     })
   })
 
-  it('a new event names the given host', () => {
+  it('a new event names the given host of its component', () => {
     const there = new Correlator({ component: 'c', host: 'node-1' }, clock)
     expect(eventOf(there.correlate(occurrence('boom')))).toMatchObject({
       source: { component: 'c', host: 'node-1' },
@@ -99,7 +99,7 @@ describe('a new event', () => {
   })
 })
 
-describe('the same event again', () => {
+describe('repeated events', () => {
   it('a repeated event increments the count and updates the last time', async () => {
     const first = eventOf(record('boom'))
     await clock.advance(61_000)
@@ -128,8 +128,8 @@ describe('the same event again', () => {
   })
 })
 
-describe('many similar events', () => {
-  it('merges events from the tenth different message on', () => {
+describe('similar events', () => {
+  it('similar events of one object are merged from the tenth different message on', () => {
     const results = Array.from({ length: 12 }, (_, i) => record(`boom ${i}`))
     expect(results.map((each) => each.do)).toEqual([...Array(10).fill('create'), 'repeat', 'repeat'])
     expect(eventOf(results[8] ?? { do: 'drop' }).message).toBe('boom 8')
@@ -139,15 +139,15 @@ describe('many similar events', () => {
     })
   })
 
-  it('writes separate events again after ten quiet minutes', async () => {
+  it('similar events are separate again after ten quiet minutes', async () => {
     for (let i = 0; i < 12; i += 1) record(`boom ${i}`)
     await clock.advance(10 * 60_000 + 1)
     expect(eventOf(record('boom 12')).message).toBe('boom 12')
   })
 })
 
-describe('too many events', () => {
-  it('drops events after 25 for an object and type, then writes one every five minutes', async () => {
+describe('event floods', () => {
+  it('events of one object and type are dropped after 25, and then written once every five minutes', async () => {
     const kinds = Array.from({ length: 30 }, () => record('boom').do)
     expect(kinds.filter((kind) => kind === 'drop')).toHaveLength(5)
     await clock.advance(5 * 60_000 - 1)
@@ -157,7 +157,7 @@ describe('too many events', () => {
     expect(record('boom').do).toBe('drop')
   })
 
-  it('does not limit events of another type or object', () => {
+  it('a flood of events does not limit events of another type or object', () => {
     for (let i = 0; i < 30; i += 1) record('boom')
     expect(record('boom', { type: 'Normal' }).do).toBe('create')
     expect(record('boom', { target: { ...target, name: 'd' } }).do).toBe('create')

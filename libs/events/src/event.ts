@@ -44,7 +44,7 @@ const LONGEST_NAME = 253
 function eventName(target: string, unique: string): string {
   const name = `${target}.${unique}`
   if (name.length <= LONGEST_NAME) return name
-  // bounded: a name of at most 253 characters
+  // bounded: the expression reads a name of at most 253 characters
   return `${target.slice(0, LONGEST_NAME - 1 - unique.length).replace(/[^a-z0-9]+$/, '')}.${unique}`
 }
 

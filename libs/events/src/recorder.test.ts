@@ -43,7 +43,7 @@ const record = (message: string, name = 'claim', text: Partial<EventText> = {}):
   recorder.event(target(name), { type: 'Normal', reason: 'Resizing', message, ...text })
 
 describe('createRecorder', () => {
-  it('writes the events of one object in order, and increments the count of a repeated event', async () => {
+  it('the recorder writes the events of one object in order, and increments the count of a repeated event', async () => {
     record('one')
     record('two')
     record('one')
@@ -51,7 +51,7 @@ describe('createRecorder', () => {
     expect(requests).toEqual(['create one', 'create two', 'patch one'])
   })
 
-  it('creates a repeated event again if it has expired', async () => {
+  it('the recorder creates a repeated event again if the first event has expired', async () => {
     record('one')
     await recorder.flush()
     answer = (verb) => (verb === 'patch' ? Promise.reject(apiError(404, 'NotFound')) : Promise.resolve())
@@ -61,7 +61,7 @@ describe('createRecorder', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('writes events of several objects in parallel', async () => {
+  it('the recorder writes events of several objects in parallel', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     record('one', 'a')
@@ -72,7 +72,7 @@ describe('createRecorder', () => {
     await recorder.flush()
   })
 
-  it('writes only a few events at a time', async () => {
+  it('the recorder writes at most eight events at a time', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     for (let i = 0; i < 100; i += 1) record('one', `claim-${i}`)
@@ -83,7 +83,7 @@ describe('createRecorder', () => {
     expect(requests).toHaveLength(100)
   })
 
-  it('skips an event that the next event replaces, but only if its write has not begun', async () => {
+  it('the recorder skips an event that the next event replaces, but only if its write has not begun', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     for (const claim of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'late', 'slow']) {
@@ -98,7 +98,7 @@ describe('createRecorder', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('a pause for an unreachable server does not block other events', async () => {
+  it('an event that waits for an unreachable API server does not block other events', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     for (let i = 0; i < 20; i += 1) record('one', `claim-${i}`)
     await clock.settle()
@@ -110,7 +110,7 @@ describe('createRecorder', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('retries an unreachable API server twelve times, every ten seconds', async () => {
+  it('the recorder tries to write to an unreachable API server twelve times, every ten seconds', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     record('one')
     await clock.advance(109_999)
@@ -122,7 +122,7 @@ describe('createRecorder', () => {
     expect(log.lines).toHaveLength(1)
   })
 
-  it('does not retry a refusal, and logs each kind of refusal once', async () => {
+  it('the recorder does not retry a refused event, and logs each kind of refusal once', async () => {
     answer = () => Promise.reject(apiError(403, 'Forbidden'))
     record('one')
     record('two')
@@ -141,7 +141,7 @@ describe('createRecorder', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('drops events beyond its limit', async () => {
+  it('the recorder drops events beyond its limit of unwritten events', async () => {
     answer = () => new Promise(() => {})
     for (let i = 0; i < 10_001; i += 1) record('one', `claim-${i}`)
     expect(log.lines).toMatchObject([{ message: 'Too many events are waiting, event dropped' }])

@@ -20,7 +20,7 @@ export interface RecorderOptions {
   readonly host?: string | undefined
   readonly clock: Clock
   readonly log: Logger
-  /** Its abort ends every wait. Events that are not written by then are dropped. */
+  /** The signal that ends every wait. Events that are not written when it is aborted are dropped. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -94,12 +94,12 @@ class QueueingRecorder implements Recorder {
     return await client.create(EVENTS, correlated.event, { signal })
   }
 
-  /** Retries while the API server is unreachable. A refusal is final. */
+  /** Calls `write`, and calls it again while the API server is unreachable. A refusal is final. */
   async #persistently<T>(write: () => Promise<T>): Promise<T> {
     const { clock, signal } = this.#options
     for (let tries = 1; ; tries += 1) {
       try {
-        // A turn lasts for one try, so that a pause for an unreachable server delays no other event.
+        // The pause for an unreachable server is outside of `take`, so that it delays no other event.
         return await this.#turns.take(write)
       } catch (error) {
         if (!isUnreachable(error) || tries >= TRIES) throw error
@@ -135,7 +135,7 @@ class Turns {
     try {
       return await run()
     } finally {
-      // The turn goes directly to the next waiting caller, so that a new caller cannot overtake it.
+      // The next waiting caller runs at once, so that a new caller cannot overtake it.
       const next = this.#waiting.shift()
       if (next === undefined) this.#free += 1
       else next()

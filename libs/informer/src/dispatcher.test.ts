@@ -68,7 +68,7 @@ test('`emit` delivers all events before it returns, even if handlers are slow', 
 })
 
 describe('many events', () => {
-  test('delivers many events in batches, and later events follow them', async () => {
+  test('the dispatcher delivers many events in batches, and later events follow them', async () => {
     const heard: string[] = []
     dispatcher.subscribe((event) => {
       heard.push(event)
@@ -83,7 +83,7 @@ describe('many events', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('never blocks the event loop for long', async () => {
+  test('the dispatcher never blocks the event loop for long, even with many events', async () => {
     const real = new Dispatcher<number>(systemClock, () => undefined)
     const busy = (ms: number): void => {
       const end = systemClock.monotonic() + ms

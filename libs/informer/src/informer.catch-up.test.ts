@@ -74,7 +74,7 @@ test('a streaming list of many objects may take longer than a minute', async () 
   expect(asked).toEqual([])
 })
 
-test('a Retry-After stops the cache for half a minute at most', async () => {
+test('a Retry-After of the API server stops the cache for half a minute at most', async () => {
   const asked: number[] = []
   const retryAfterMs = 3_600_000
   const error = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs })
@@ -92,7 +92,7 @@ test('a Retry-After stops the cache for half a minute at most', async () => {
   expect(asked).toEqual([0, 30_000, 60_000, 90_000])
 })
 
-describe('an object that the client reads again after a write without an answer', () => {
+describe('rereads', () => {
   let listener: RereadListener<Thing>
   let listeners: number
   beforeEach(() => {
@@ -126,7 +126,7 @@ describe('an object that the client reads again after a write without an answer'
     expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
   })
 
-  test('removes a cached object that the read after a write no longer finds', async () => {
+  test('the informer removes a cached object that the client no longer finds after a write without an answer', async () => {
     cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -136,7 +136,7 @@ describe('an object that the client reads again after a write without an answer'
     expect(cache.keys).toEqual([])
   })
 
-  test('listens only while it runs for objects that the client reads again', async () => {
+  test('the informer listens only while it runs for objects that the client reads again', async () => {
     await cache.start()
     expect(listeners).toBe(1)
     await cache.end()
@@ -162,7 +162,7 @@ test('a stopped informer can be started again, and reports the changes that it h
   expect(cache.heard).toEqual(['added a', 'added b', 'deleted a', 'watch b'])
 })
 
-describe('catching up with a server whose watches have fallen silent', () => {
+describe('caughtUp', () => {
   let asked: string[]
   beforeEach(async () => {
     asked = []
@@ -193,7 +193,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
     expect(cache.keys).toEqual(['a', 'b', 'c'])
   })
 
-  test('`caughtUp` does not list if the last list began after the given moment', async () => {
+  test('`caughtUp` does not list again if the last list began after the given moment', async () => {
     await cache.informer.caughtUp(0, cache.stop.signal)
     expect(asked).toEqual(['watch'])
   })
@@ -206,7 +206,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
     expect(asked).toEqual(['watch', 'watch'])
   })
 
-  test('`caughtUp` ends the pause after a refused watch', async () => {
+  test('`caughtUp` ends the pause of the informer after a refused watch', async () => {
     cache.server.restart(100)
     await cache.clock.advance(200)
     const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)
@@ -227,7 +227,7 @@ describe('catching up with a server whose watches have fallen silent', () => {
   })
 })
 
-test('`caughtUp` waits for the first list', async () => {
+test('`caughtUp` waits for the first list of the informer', async () => {
   const caughtUp = cache.informer.caughtUp(Number.NEGATIVE_INFINITY, cache.stop.signal)
   cache.server.put('a')
   await cache.start()

@@ -14,7 +14,7 @@ afterEach(async () => {
   expect(cache.clock.pending).toBe(0)
 })
 
-describe('a first list that fails', () => {
+describe('first list', () => {
   /** Returns a client that refuses every request, and adds the time of each request to `asked`. */
   const refusing = (error: ApiError, asked: number[]): KubeClient => {
     const refuse = (): never => {
@@ -41,7 +41,7 @@ describe('a first list that fails', () => {
   test.each([
     { code: 500, gaps: [1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000] },
     { code: 0, gaps: [1200, 2400, 4800, 5000, 5000, 5000, 5000, 5000] },
-  ])('retries a list refused with $code without limit, with growing pauses: $gaps', async ({ code, gaps }) => {
+  ])('the informer retries a list refused with $code without limit, with the pauses $gaps', async ({ code, gaps }) => {
     const asked: number[] = []
     cache.create({ client: refusing(new ApiError({ code, reason: '', message: 'no' }), asked) })
     await cache.start()
@@ -51,7 +51,7 @@ describe('a first list that fails', () => {
     expect(cache.informer.store.synced).toBe(false)
   })
 
-  test('waits as long as the Retry-After of the server says', async () => {
+  test('the informer retries a refused list as soon as the Retry-After of the server allows', async () => {
     const asked: number[] = []
     const throttled = { code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs: 7000 }
     cache.create({ client: refusing(new ApiError(throttled), asked) })
@@ -60,7 +60,7 @@ describe('a first list that fails', () => {
     expect(asked).toEqual([0, 7000, 14_000])
   })
 
-  test('logs nothing if the list is forbidden, because the client logs it', async () => {
+  test('the informer logs nothing if the list is forbidden, because the client logs it', async () => {
     const message = 'things.example.com is forbidden'
     cache.create({ client: refusing(new ApiError({ code: 403, reason: 'Forbidden', message }), []) })
     await cache.start()
@@ -68,7 +68,7 @@ describe('a first list that fails', () => {
   })
 })
 
-test('the back-off begins with short waits again after two minutes without a failure', async () => {
+test('the back-off of the informer begins with short waits again after two minutes without a failure', async () => {
   await cache.start()
   const asked: number[] = []
   const watch = cache.server.client.watch.bind(cache.server.client)
@@ -89,7 +89,7 @@ test('the back-off begins with short waits again after two minutes without a fai
 })
 
 describe('invalid objects', () => {
-  test('logs invalid objects once and leaves them out, and keeps all other objects', async () => {
+  test('the informer logs invalid objects once and leaves them out, and keeps all other objects', async () => {
     cache.create({
       project: (thing) => {
         if (thing.metadata.name === 'bad') throw new Error('there is no source')
@@ -108,7 +108,7 @@ describe('invalid objects', () => {
     ])
   })
 
-  test('continues after objects without a name or any metadata', async () => {
+  test('the informer continues after objects without a name or any metadata', async () => {
     cache.server.put('a')
     await cache.start()
     const odd = [{}, { metadata: {} }, { metadata: { name: 7 } }] as unknown as Thing[]
@@ -154,8 +154,8 @@ test('all calls of a projection get the same interner', async () => {
   expect(cache.keys).toEqual(['a', 'b', 'c'])
 })
 
-describe('the answer to an own write', () => {
-  test('puts the answer to an own write into the store at once, and the later event changes nothing', async () => {
+describe('own writes', () => {
+  test('`learn` puts the answer to our own write into the store at once, and the later event changes nothing', async () => {
     cache.server.put('a')
     await cache.start()
     const result = cache.server.put('a')
@@ -165,7 +165,7 @@ describe('the answer to an own write', () => {
     expect(cache.heard).toEqual(['added a', 'own a'])
   })
 
-  test('`learn` ignores an answer that is older than the store, and returns the newer state', async () => {
+  test('`learn` ignores an answer that is older than the stored object, and returns the stored object', async () => {
     const old = cache.server.put('a')
     const fresh = cache.server.put('a')
     await cache.start()
@@ -173,7 +173,7 @@ describe('the answer to an own write', () => {
     expect(cache.heard).toEqual(['added a'])
   })
 
-  test('treats the removal of the last finalizer as the deletion of the object, in spite of the old version', async () => {
+  test('`learn` treats the removal of the last finalizer as the deletion of the object, despite its old version', async () => {
     const { metadata, ...rest } = cache.server.put('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }
@@ -184,7 +184,7 @@ describe('the answer to an own write', () => {
     expect(cache.heard).toEqual(['added a', 'deleted a'])
   })
 
-  test('a late answer to an own write does not restore a deleted object', async () => {
+  test('`learn` does not restore a deleted object if the answer to our own write comes late', async () => {
     const result = cache.server.put('a')
     await cache.start()
     cache.server.delete('a')
@@ -195,7 +195,7 @@ describe('the answer to an own write', () => {
 })
 
 describe('resync', () => {
-  test('reports every object as updated at each resync interval, but not before the first list', async () => {
+  test('the informer reports every object as updated at each resync interval, but not before the first list', async () => {
     cache.create({ resyncMs: 60_000 })
     cache.server.restart(70_000)
     cache.server.put('a')
@@ -207,7 +207,7 @@ describe('resync', () => {
     expect(cache.heard).toEqual(['resync a', 'resync b'])
   })
 
-  test('`resync` reports every object as updated', async () => {
+  test('`resync` of the informer reports every object as updated', async () => {
     cache.server.put('a')
     await cache.start()
     cache.informer.resync()
@@ -215,7 +215,7 @@ describe('resync', () => {
   })
 })
 
-test('an error of a handler is logged with the object, and the handler gets the next event', async () => {
+test('an error of an event handler is logged with the object, and the handler gets the next event', async () => {
   cache.informer.subscribe(({ type }) => {
     if (type === 'added') throw new Error('no')
   })
@@ -232,7 +232,7 @@ test('an error of a handler is logged with the object, and the handler gets the 
   expect(cache.heard).toEqual(['added a', 'added b'])
 })
 
-test('`lastActivity` is the time of the last answer of the server', async () => {
+test('`lastActivity` of the informer is the time of the last answer of the server', async () => {
   await cache.start()
   await cache.clock.advance(5000)
   cache.server.put('a')

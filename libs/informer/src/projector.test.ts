@@ -4,7 +4,7 @@ import { Interner } from './projector.ts'
 describe('an interner', () => {
   const interner = new Interner()
 
-  it('returns equal texts, lists and maps, and undefined for null and undefined', () => {
+  it('an interner returns equal texts, lists and maps, and undefined for null and undefined', () => {
     expect(interner.text('a')).toBe('a')
     expect(interner.list(['a', 'b'])).toEqual(['a', 'b'])
     expect(interner.map({ a: 'b' })).toEqual({ a: 'b' })
@@ -13,24 +13,24 @@ describe('an interner', () => {
     }
   })
 
-  it('returns one list for equal lists, and one map for equal maps', () => {
+  it('an interner returns one list for equal lists, and one map for equal maps', () => {
     expect(interner.list(['a', 'b'])).toBe(interner.list(['a', 'b']))
     expect(interner.map({ a: 'b', c: 'd' })).toBe(interner.map({ a: 'b', c: 'd' }))
   })
 
-  it('never returns the list of a caller, because the caller may change it', () => {
+  it('an interner never returns the list of a caller, because the caller may change it', () => {
     const list = ['own']
     expect(interner.list(list)).not.toBe(list)
   })
 
-  it('does not confuse lists or maps whose texts contain quotes and commas', () => {
+  it('an interner does not confuse lists or maps whose texts contain quotes and commas', () => {
     expect(interner.list(['a","b'])).toEqual(['a","b'])
     expect(interner.list(['a', 'b'])).toEqual(['a', 'b'])
     expect(interner.map({ a: '1', b: '2' })).toEqual({ a: '1', b: '2' })
     expect(interner.map({ 'a":"1","b': '2' })).toEqual({ 'a":"1","b': '2' })
   })
 
-  it('returns equal lists and maps when its tables are full', () => {
+  it('an interner still returns equal lists and maps when its tables are full', () => {
     const many = Array.from({ length: 2000 }, (_, i) => String(i))
     expect(many.map((each) => interner.list([each])?.[0])).toEqual(many)
     expect(many.map((each) => interner.map({ [each]: each })?.[each])).toEqual(many)

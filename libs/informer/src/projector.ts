@@ -31,7 +31,7 @@ export class Projector<W extends KubeObject, T extends Cached> {
     }
   }
 
-  /** Returns undefined, and logs it once, if the object has no name or no version. */
+  /** Returns the identity of an object. Undefined, with one log line, if it has no name or no version. */
   identify(object: W): ObjectIdentity | undefined {
     const identity = identityOf(object)
     if (identity === undefined) this.#reportOnce(new Error('the object has no name or no resourceVersion'), object)
@@ -59,7 +59,7 @@ function identityOf(object: KubeObject): ObjectIdentity | undefined {
 type Texts = readonly string[]
 type TextMap = Readonly<Record<string, string>>
 
-/** Enough for the names of all nodes, drivers and classes of a cluster. Further texts are not shared. */
+/** The number of texts that are shared: enough for the names of all nodes, drivers and classes of a cluster. */
 const MOST_TEXTS = 20_000
 /** The largest number of maps, and of lists with different first texts, that an `Interner` shares. */
 const MOST_GROUPS = 1000

@@ -36,7 +36,7 @@ const inWords = (events: Iterable<InformerEvent<Thing>>): string[] =>
 const versions = (): Record<string, string> =>
   Object.fromEntries([...writer.reader.values()].map(({ key, resourceVersion }) => [key, resourceVersion]))
 
-describe('a state of an object', () => {
+describe('states', () => {
   test.each<[string, (number | string)[], string[]]>([
     ['adds an unknown object', [5], ['added a 5']],
     ['replaces an older state by a newer state', [5, 6], ['added a 5', 'a 5->6 watch']],
@@ -44,11 +44,11 @@ describe('a state of an object', () => {
     ['ignores the state that it already has', [5, 5], ['added a 5']],
     ['compares versions as numbers, not as texts', [9, 10, 9], ['added a 9', 'a 9->10 watch']],
     ['treats a later state as newer if versions are not numbers', ['x', 'y', 'y'], ['added a x', 'a x->y watch']],
-  ])('`put` %s', (_, states, words) => {
+  ])('`put` of the store %s', (_, states, words) => {
     expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(words)
   })
 
-  test('an older state from the watch never replaces the state of our own write', () => {
+  test('an older state from the watch never replaces the state of our own write in the store', () => {
     replace(5, thing('a', 5))
     const events = [
       ...writer.put(thing('a', 9), 'own'),
@@ -59,7 +59,7 @@ describe('a state of an object', () => {
     expect(inWords(events)).toEqual(['a 5->9 own', 'a 9->10 watch'])
   })
 
-  test('a state with another uid is another object', () => {
+  test('a state with another UID is another object for the store', () => {
     writer.put(thing('a', 5, { uid: 'first' }), 'watch')
     expect(inWords(writer.put(thing('a', 8, { uid: 'second' }), 'watch'))).toEqual(['deleted a 5', 'added a 8'])
     expect(inWords(writer.put(thing('a', 6, { uid: 'first' }), 'watch'))).toEqual([])
@@ -67,17 +67,17 @@ describe('a state of an object', () => {
 })
 
 describe('a deletion', () => {
-  test('the event of a deletion contains the last cached state', () => {
+  test('the event of a deletion contains the last cached state of the object', () => {
     writer.put(thing('a', 5), 'watch')
     expect(inWords(writer.remove(thing('a', 6)))).toEqual(['deleted a 5'])
     expect(versions()).toEqual({})
   })
 
-  test('the deletion of a missing object causes no event', () => {
+  test('the deletion of an object that the store does not have causes no event', () => {
     expect(inWords(writer.remove(thing('a', 6)))).toEqual([])
   })
 
-  test('a deletion removes its object despite a newer own write, but not a recreated object of the same name', () => {
+  test('a deletion removes its object despite a newer own write, but not a recreated object', () => {
     writer.put(thing('a', 9), 'own')
     expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
     writer.put(thing('b', 9, { uid: 'second' }), 'watch')
@@ -92,7 +92,7 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), cause))).toEqual(['added a 12'])
   })
 
-  test('the late answer to an own write cannot undo a deletion between two lists', () => {
+  test('the late answer to our own write does not restore an object that was deleted between two lists', () => {
     replace(20)
     expect(inWords(writer.put(thing('a', 15), 'own'))).toEqual([])
     writer.reached('30')
@@ -106,7 +106,7 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('a', 7), 'watch'))).toEqual(['added a 7'])
   })
 
-  test('remembers the newest of many deletions and forgets the oldest', () => {
+  test('the store remembers the newest of many deletions and forgets the oldest', () => {
     for (let at = 0; at < 5000; at += 1) writer.remove(thing(`gone-${at}`, 6))
     expect(inWords(writer.put(thing('gone-4999', 5), 'watch'))).toEqual([])
     expect(inWords(writer.put(thing('gone-0', 5), 'watch'))).toEqual(['added gone-0 5'])
@@ -114,7 +114,7 @@ describe('a deletion', () => {
 })
 
 describe('a list', () => {
-  test('a list replaces the state, and reports the differences as events', () => {
+  test('a list replaces the state of the store, and reports the differences as events', () => {
     replace(5, thing('stays', 1), thing('changes', 2), thing('goes', 3), thing('is replaced', 4, { uid: 'first' }))
     const events = replace(
       9,
@@ -132,7 +132,7 @@ describe('a list', () => {
     ])
   })
 
-  test('a list becomes visible as a whole, once it is complete', () => {
+  test('a list becomes visible in the store as a whole, once it is complete', () => {
     replace(5, thing('a', 1))
     const snapshot = writer.begin()
     snapshot.set(thing('b', 6))
@@ -151,7 +151,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ a: '12' })
   })
 
-  test('a list replaces the results of own writes, unless they are newer than the list', () => {
+  test('a list replaces the results of our own writes, unless they are newer than the list', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
     const snapshot = writer.begin()
     writer.put(thing('a', 12), 'own')
@@ -176,7 +176,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ b: '6', c: '9' })
   })
 
-  test('a list of a restored server shows objects again that were deleted before its request', () => {
+  test('the list of a server that was restored from a backup shows objects again that were deleted before', () => {
     replace(5, thing('a', 5))
     writer.begin()
     writer.remove(thing('a', 6))
@@ -185,7 +185,7 @@ describe('a list', () => {
     expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
   })
 
-  test('a list of a restored server replaces the state, although all its versions are older', () => {
+  test('the list of a server that was restored from a backup replaces newer states', () => {
     replace(500, thing('a', 400), thing('b', 500))
     expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])
     expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 watch'])
@@ -201,7 +201,7 @@ describe('a list', () => {
     expect(writer.reader.synced).toBe(true)
   })
 
-  test('`whenSynced` rejects when its signal is aborted', async () => {
+  test('`whenSynced` of the store rejects when its signal is aborted', async () => {
     const stop = new AbortController()
     const ready = writer.reader.whenSynced(stop.signal)
     stop.abort(new Error('enough'))
@@ -212,7 +212,7 @@ describe('a list', () => {
 describe('an index', () => {
   const owned = (owner: string): string[] => writer.reader.byIndex('owner', owner).map(({ key }) => key)
 
-  test('an index finds objects by their current values', () => {
+  test('an index of the store finds objects by their current values', () => {
     replace(5, thing('a', 1, { owner: 'x' }), thing('b', 2, { owner: 'x,y' }), thing('c', 3, { owner: '' }))
     expect([owned('x'), owned('y'), owned('z')]).toEqual([['a', 'b'], ['b'], []])
     writer.put(thing('a', 6, { owner: 'y' }), 'watch')
@@ -221,14 +221,14 @@ describe('an index', () => {
     expect(writer.reader.byIndex('owner', 'y')).toEqual([thing('a', 6, { owner: 'y' })])
   })
 
-  test('an index returns an object once, even if the index function returns a value twice', () => {
+  test('an index of the store returns an object once, even if the index function returns a value twice', () => {
     replace(5, thing('a', 1, { owner: 'x,x' }))
     expect(owned('x')).toEqual(['a'])
     writer.put(thing('a', 6, { owner: 'y' }), 'watch')
     expect(owned('x')).toEqual([])
   })
 
-  test('throws for an unknown index', () => {
+  test('the store throws for an unknown index', () => {
     expect(() => writer.reader.byIndex('color', 'red')).toThrow('there is no index "color"')
   })
 })

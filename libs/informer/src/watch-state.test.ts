@@ -127,7 +127,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
   ],
   ['a watch after a paged list', watch(0, false), [['an expired version causes pages', refused(expired), pages(), GO]]],
 ])('%s', (_, state, rows) => {
-  test.each(rows)('next step: %s', (_what, reply, expected, wait) => {
+  test.each(rows)('the next step of the watcher: %s', (_what, reply, expected, wait) => {
     expect(next(state, reply)).toEqual({ state: expected, wait })
   })
 })

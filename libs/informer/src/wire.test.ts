@@ -65,8 +65,8 @@ const label = (name: string): void => {
   }))
 }
 
-describe('a server that streams lists', () => {
-  test('a server that streams lists gets one request for the list and the watch', async () => {
+describe('streaming lists', () => {
+  test('the informer gets list and watch in one request if the server streams lists', async () => {
     cluster.add(pv('a'), pv('b'))
     start()
     await informer.store.whenSynced()
@@ -80,7 +80,7 @@ describe('a server that streams lists', () => {
   })
 
   test.each(['close', 'cut'] as const)(
-    'a stream that ends (%s) is resumed without a list, and no change is lost',
+    'a watch that ends (%s) is resumed without a list, and no change is lost',
     async (how) => {
       cluster.add(pv('a'))
       start()
@@ -96,7 +96,7 @@ describe('a server that streams lists', () => {
     },
   )
 
-  test('a server that has compacted the version gets a list request, and missing objects are reported as deleted', async () => {
+  test('the informer lists again if the server has compacted the version, and reports missing objects as deleted', async () => {
     cluster.add(pv('a'), pv('b'), pv('c'))
     start()
     await informer.store.whenSynced()
@@ -114,7 +114,7 @@ describe('a server that streams lists', () => {
     expect(keys()).toEqual(['a', 'c'])
   })
 
-  test('a server that sends garbage gets a list request', async () => {
+  test('the informer lists again if the server sends garbage', async () => {
     cluster.add(pv('a'))
     cluster.api.faults.add({
       match: { verb: 'watch' },
@@ -129,13 +129,13 @@ describe('a server that streams lists', () => {
   })
 })
 
-describe('a server that does not stream lists', () => {
+describe('paged lists', () => {
   const refuse = (): void => {
     const action = { do: 'answer', code: 422, reason: 'Invalid', message: 'sendInitialEvents is forbidden' } as const
     cluster.api.faults.add({ match: { verb: 'watch' }, times: 1, action })
   }
 
-  test('a server without streaming lists gets requests for pages, and a watch from their version', async () => {
+  test('the informer lists in pages and watches from their version if the server does not stream lists', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     refuse()
     start({ pageSize: 3 })
@@ -146,7 +146,7 @@ describe('a server that does not stream lists', () => {
     await until(() => keys().length === 8)
   })
 
-  test('a server whose pages expire gets a request for the whole list in one response', async () => {
+  test('the informer requests the whole list in one response if a page token has expired', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     refuse()
     cluster.api.faults.add({
@@ -163,7 +163,7 @@ describe('a server that does not stream lists', () => {
   })
 })
 
-test('twenty thousand objects are all in the cache, each with its event', async () => {
+test('the informer caches twenty thousand objects, and reports each of them', async () => {
   cluster.add(...Array.from({ length: 20_000 }, (_, at) => pv(`pv-${at}`)))
   start()
   await informer.store.whenSynced()

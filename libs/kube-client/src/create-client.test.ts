@@ -49,7 +49,7 @@ const failure = (attempt: Promise<unknown>): Promise<unknown> =>
 const lastRequest = (): object | undefined => cluster.api.requests.entries.at(-1)
 
 describe('one object', () => {
-  test('creates an object in its namespace, reads, replaces, patches and deletes it', async () => {
+  test('the client creates an object in its namespace, reads, replaces, patches and deletes it', async () => {
     const made = await client.create<ConfigMap>(CONFIG_MAPS, configMap('a', { data: { x: '1' } }))
     const namespace = made.metadata?.namespace
     const ref = { name: 'a', namespace }
@@ -66,7 +66,7 @@ describe('one object', () => {
     ['merge', { metadata: { labels: { a: 'b' } } }, 'application/merge-patch+json'],
     ['json', [{ op: 'add', path: '/metadata/labels', value: { a: 'b' } }], 'application/json-patch+json'],
     ['strategic', { metadata: { labels: { a: 'b' } } }, 'application/strategic-merge-patch+json'],
-  ] as const)('sends a %s patch with its content type', async (kind, body, contentType) => {
+  ] as const)('the client sends a %s patch with its content type', async (kind, body, contentType) => {
     cluster.add(pvc('claim'))
     const { namespace } = pvc('claim').metadata ?? {}
     const patched = await client.patch(PERSISTENT_VOLUME_CLAIMS, { name: 'claim', namespace }, { kind, body })
@@ -74,7 +74,7 @@ describe('one object', () => {
     expect(lastRequest()).toMatchObject({ method: 'PATCH', contentType, userAgent: 'test/1', code: 200 })
   })
 
-  test('patches the status of an object through the subresource', async () => {
+  test('the client patches the status of an object through the subresource', async () => {
     cluster.add(va('va-1'))
     const patch = { kind: 'merge', body: { status: { attached: true } } } as const
     const patched = await client.patch(VOLUME_ATTACHMENTS, { name: 'va-1' }, patch, { subresource: 'status' })
@@ -82,7 +82,7 @@ describe('one object', () => {
     expect(lastRequest()).toMatchObject({ path: '/apis/storage.k8s.io/v1/volumeattachments/va-1/status' })
   })
 
-  test('sends the grace period of a deletion only if the caller sets one', async () => {
+  test('the client sends the grace period of a deletion only if the caller sets one', async () => {
     cluster.add(configMap('a'), configMap('b'))
     await client.delete(CONFIG_MAPS, { name: 'a', namespace: 'default' }, { gracePeriodSeconds: 0 })
     expect(lastRequest()).toMatchObject({ method: 'DELETE', query: { gracePeriodSeconds: '0' }, code: 200 })
@@ -91,27 +91,27 @@ describe('one object', () => {
     expect(lastRequest()).not.toHaveProperty('query.gracePeriodSeconds')
   })
 
-  test('refuses to read an object without a name, because its path would be the list of all objects', async () => {
+  test('the client refuses to read an object without a name, because that path is the list of all objects', async () => {
     await expect(async () => client.get(LEASES, { name: '', namespace: 'ns' })).rejects.toThrow(
       'resource name may not be empty',
     )
   })
 })
 
-describe('the class of a refusal', () => {
-  test('recognizes that an object does not exist', async () => {
+describe('refusals', () => {
+  test('`isNotFound` recognizes the refusal for an object that does not exist', async () => {
     const error = await failure(client.get(PERSISTENT_VOLUMES, { name: 'x' }))
     expect(error).toMatchObject({ code: 404, reason: 'NotFound', message: 'persistentvolumes "x" not found' })
     expect([isNotFound(error), isConflict(error)]).toEqual([true, false])
   })
 
-  test('recognizes that an object already exists, which is not a conflict', async () => {
+  test('`isAlreadyExists` recognizes the refusal for an existing object, which `isConflict` does not', async () => {
     cluster.add(pv('x'))
     const error = await failure(client.create(PERSISTENT_VOLUMES, pv('x')))
     expect([isAlreadyExists(error), isConflict(error)]).toEqual([true, false])
   })
 
-  test('recognizes that an object has changed since it was read', async () => {
+  test('`isConflict` recognizes the refusal for an object that has changed since it was read', async () => {
     cluster.add(pv('x'))
     const body = { metadata: { resourceVersion: '1', labels: { a: 'b' } } }
     const error = await failure(client.patch(PERSISTENT_VOLUMES, { name: 'x' }, { kind: 'merge', body }))
@@ -122,7 +122,7 @@ describe('the class of a refusal', () => {
     expect(isConflict(error)).toBe(true)
   })
 
-  test('recognizes a patch whose test operation fails', async () => {
+  test('`isInvalid` recognizes the refusal of a patch whose test operation fails', async () => {
     cluster.add(pv('x'))
     const body = [{ op: 'test', path: '/metadata/name', value: 'y' }]
     const error = await failure(client.patch(PERSISTENT_VOLUMES, { name: 'x' }, { kind: 'json', body }))
@@ -139,7 +139,7 @@ describe('a list', () => {
     return pages
   }
 
-  test('a list comes in pages of one version, without the objects that the projection omits', async () => {
+  test('the client lists pages of one version, and omits the objects that the projection omits', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     const pages = await names(3)
     expect(pages.map(({ items }) => items)).toEqual([['pv-0', 'pv-1', 'pv-2'], ['pv-3', 'pv-5'], ['pv-6']])
@@ -147,12 +147,12 @@ describe('a list', () => {
     expect(pages.at(-1)?.continue).toBeUndefined()
   })
 
-  test('a list with the page size 0 comes in one page', async () => {
+  test('the client lists all objects in one page with the page size 0', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     expect(await names(0)).toHaveLength(1)
   })
 
-  test('a list whose next page has expired throws Gone', async () => {
+  test('the client throws Gone if the next page of a list has expired', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     const action = { do: 'answer', code: 410, reason: 'Expired', message: 'too old' } as const
     cluster.api.faults.add({ match: { verb: 'list' }, skip: 1, times: 1, action })

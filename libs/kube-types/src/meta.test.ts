@@ -13,12 +13,12 @@ it.each<[a: string, b: string, order: number]>([
   ['abc', '', 0],
   ['007', '1', -1],
   ['-5', '1', -1],
-])('compares the versions %j and %j as %d', (a, b, order) => {
+])('`compareResourceVersions` orders %j and %j as %d', (a, b, order) => {
   expect(Math.sign(compareResourceVersions(a, b))).toBe(order)
   expect(Math.sign(compareResourceVersions(b, a)) + order).toBe(0)
 })
 
-it('compareResourceVersions orders versions like whole numbers', () => {
+it('`compareResourceVersions` orders versions like whole numbers', () => {
   const number = fc.bigInt({ min: 0n, max: 2n ** 80n })
   fc.assert(
     fc.property(number, number, (a, b) => {

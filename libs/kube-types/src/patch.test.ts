@@ -25,11 +25,11 @@ describe('mergePatchOf', () => {
     ['a list is written whole', { finalizers: ['a'] }, { finalizers: ['a', 'b'] }, { finalizers: ['a', 'b'] }],
     ['a map replaces a list', { a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
     ['false and empty text are values', { a: true, b: 'x' }, { a: false, b: '' }, { a: false, b: '' }],
-  ])('mergePatchOf: %s', (_what, before, after, patch) => {
+  ])('the merge patch is minimal: %s', (_what, before, after, patch) => {
     expect(mergePatchOf(before, after)).toStrictEqual(patch)
   })
 
-  it('treats names such as `__proto__` as ordinary keys', () => {
+  it('`mergePatchOf` treats names such as `__proto__` as ordinary keys', () => {
     const before = JSON.parse('{"annotations":{"__proto__":"x","constructor":"y"}}')
     const after = JSON.parse('{"annotations":{"__proto__":"z"}}')
     const patch = mergePatchOf(before, after)
@@ -49,7 +49,7 @@ describe('mergePatchOf', () => {
     object: fc.dictionary(fc.string(), tie('any'), { noNullPrototype: true }),
   }))
 
-  it('the patch turns any object into any other object', () => {
+  it('the patch of `mergePatchOf` turns any object into any other object', () => {
     fc.assert(
       fc.property(value.object, value.object, (before, after) => {
         const kept = structuredClone(before)
@@ -92,13 +92,13 @@ describe('addFinalizerPatch', () => {
       ],
     ],
     ['other finalizers', ['kubernetes.io/pv-protection'], [{ op: 'add', path: '/metadata/finalizers/-', value: MINE }]],
-  ])('adds a finalizer to %s', (_what, finalizers, body) => {
+  ])('`addFinalizerPatch` adds a finalizer to %s', (_what, finalizers, body) => {
     expect(addFinalizerPatch(finalizers, MINE)).toStrictEqual({ kind: 'json', body })
   })
 })
 
 describe('removeFinalizerPatch', () => {
-  it('removes the finalizer at its index in the cache, if it is still there', () => {
+  it('`removeFinalizerPatch` removes the finalizer at its index in the cache, if it is still there', () => {
     expect(removeFinalizerPatch(['a', MINE, 'b'], MINE)).toStrictEqual({
       kind: 'json',
       body: [
@@ -108,7 +108,7 @@ describe('removeFinalizerPatch', () => {
     })
   })
 
-  it.each([[undefined], [[]], [['other']]])('returns undefined for the finalizers %j', (finalizers) => {
+  it.each([[undefined], [[]], [['other']]])('there is no patch that removes a finalizer from %j', (finalizers) => {
     expect(removeFinalizerPatch(finalizers, MINE)).toBeUndefined()
   })
 })

@@ -18,7 +18,7 @@ const read = <T>(message: MessageReader<T>, bytes: Buffer): T => message(new Pro
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe('an object', () => {
-  test('reads the known fields in the form of JSON, and skips all other fields', () => {
+  test('the protobuf reader reads the known fields in the form of JSON, and skips all other fields', () => {
     const metadata = field(
       1,
       field(1, 'pv'),
@@ -35,14 +35,14 @@ describe('an object', () => {
     })
   })
 
-  test('moves the fields of an inner message to the outer object, as JSON does', () => {
+  test('the protobuf reader moves the fields of an inner message to the outer object, as JSON does', () => {
     const csi = field(22, field(1, 'driver'), field(2, ''), int(3, 0n), field(4, ''))
     expect(json(read(PERSISTENT_VOLUME_MESSAGE, field(2, field(2, csi))))).toEqual({
       spec: { csi: { driver: 'driver', volumeHandle: '' } },
     })
   })
 
-  test('keeps empty fields only if JSON keeps them', () => {
+  test('the protobuf reader keeps empty fields only if JSON keeps them', () => {
     const empty = read(PERSISTENT_VOLUME_MESSAGE, field(2, field(6, ''), field(8, '')))
     expect(json(empty)).toEqual({ spec: { volumeMode: '' } })
     expect(json(read(POD_MESSAGE, field(2, field(1, field(1, 'v'), field(2, field(29))))))).toEqual({
@@ -50,7 +50,7 @@ describe('an object', () => {
     })
   })
 
-  test('accepts any text as a key of a map', () => {
+  test('the protobuf reader accepts any text as a key of a map', () => {
     const labels = field(11, field(1, '__proto__'), field(2, 'b'))
     const { metadata } = read(PERSISTENT_VOLUME_MESSAGE, field(1, labels))
     expect(Object.entries(metadata?.labels ?? {})).toEqual([['__proto__', 'b']])
@@ -61,7 +61,7 @@ describe('an object', () => {
     ['seconds before 1970', field(9, int(1, -1n)), '1969-12-31T23:59:59Z'],
     ['an empty message', field(9), null],
     ['an impossible number of seconds', field(9, int(1, 2n ** 60n)), null],
-  ])('reads a time of %s', (_, bytes, text) => {
+  ])('the protobuf reader reads a time of %s', (_, bytes, text) => {
     expect(read(PERSISTENT_VOLUME_MESSAGE, field(1, bytes)).metadata?.deletionTimestamp).toBe(text)
   })
 
@@ -83,11 +83,11 @@ describe('bytes', () => {
       [0x0a, 0x02, 0x0a, 0x05, 0x41, 0x41, 0x41, 0x41, 0x41],
       'unexpected EOF',
     ],
-  ])('refuses bytes %s', (_, bytes, message) => {
+  ])('the protobuf reader refuses bytes %s', (_, bytes, message) => {
     expect(() => read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))).toThrow(new ProtobufError(message))
   })
 
-  test('reads random bytes or throws a ProtobufError', () => {
+  test('the protobuf reader reads random bytes or throws a ProtobufError', () => {
     const property = fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
         read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))

@@ -6,7 +6,7 @@ const MAX = 9223372036854775807n
 
 describe('Quantity', () => {
   it.each<[text: string, canonical: string, bytes: bigint]>([
-    // The family of suffixes is kept.
+    // A quantity keeps its family of suffixes, for example Ki, Mi, Gi.
     ['1Gi', '1Gi', 1073741824n],
     ['1024Mi', '1Gi', 1073741824n],
     ['1536Mi', '1536Mi', 1610612736n],
@@ -41,14 +41,14 @@ describe('Quantity', () => {
     ['0Gi', '0', 0n],
     ['-0', '0', 0n],
     ['0e5', '0', 0n],
-    // These numbers do not fit into an int64.
+    // The numbers below do not fit into an int64.
     ['8Ei', '9223372036854775807', MAX],
     ['-8Ei', '-9223372036854775807', -MAX],
     ['10E', '10E', MAX],
     ['1e30', '1e30', MAX],
     ['1000E', '1000E', MAX],
     ['1e2000000000', '100e1999999998', MAX],
-    // Upstream considers these texts canonical, so they are kept.
+    // Upstream considers the texts below canonical, so they are kept.
     ['1.500', '1.500', 2n],
     ['1.500k', '1.500k', 1500n],
     ['+1Gi', '+1Gi', 1073741824n],
@@ -62,30 +62,30 @@ describe('Quantity', () => {
     ['+', '0', 0n],
     ['Gi', '0', 0n],
     ['.5', '500m', 1n],
-  ])('%s is written as %s and has %s bytes', (text, canonical, bytes) => {
+  ])('the quantity %s is written as %s and has %s bytes', (text, canonical, bytes) => {
     const quantity = Quantity.parse(text)
     expect(quantity.toString()).toBe(canonical)
     expect(quantity.bytes()).toBe(bytes)
   })
 
-  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('refuses the form of %j', (text) => {
+  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('a quantity is not %j', (text) => {
     expect(() => Quantity.parse(text)).toThrow(
       new QuantityError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
     )
   })
 
   it.each(['1ki', '1K', '1mi', '1Kii', '1e', '1kk', '1m5', '1-5', '--1', '1e99999999999999999999'])(
-    'refuses the suffix of %j',
+    'a quantity cannot have the suffix of %j',
     (text) => {
       expect(() => Quantity.parse(text)).toThrow(new QuantityError("unable to parse quantity's suffix"))
     },
   )
 
-  it.each(['Ei', '.Pi', '+.Ei', 'e-20'])('refuses the missing number in %j', (text) => {
+  it.each(['Ei', '.Pi', '+.Ei', 'e-20'])('a quantity cannot lack the number, as in %j', (text) => {
     expect(() => Quantity.parse(text)).toThrow(new QuantityError('unable to parse numeric part of quantity'))
   })
 
-  it('tryParse returns undefined for a text that is not a quantity', () => {
+  it('`tryParse` returns undefined for a text that is not a quantity', () => {
     expect(Quantity.tryParse('ten')).toBeUndefined()
     expect(Quantity.tryParse('10')?.bytes()).toBe(10n)
   })
@@ -98,7 +98,7 @@ describe('Quantity', () => {
     [500n, '500'],
     [1000n, '1k'],
     [0n, '0'],
-  ])('writes a size of %s bytes as %s', (bytes, text) => {
+  ])('a quantity of %s bytes is written as %s', (bytes, text) => {
     expect(Quantity.ofBytes(bytes).toString()).toBe(text)
   })
 
@@ -113,7 +113,7 @@ describe('Quantity', () => {
     ['9223372036854775808', '9223372036854775807', 1],
     ['1e2000000000', '9e1999999999', 1],
     ['-1e2000000000', '-9e1999999999', -1],
-  ])('compares %s with %s as %s', (a, b, order) => {
+  ])('the quantities %s and %s are in the order %s', (a, b, order) => {
     expect(Quantity.parse(a).compare(Quantity.parse(b))).toBe(order)
     expect(Quantity.parse(b).compare(Quantity.parse(a))).toBe(order === 0 ? 0 : -order)
     expect(Quantity.parse(a).equals(Quantity.parse(b))).toBe(order === 0)
@@ -145,7 +145,7 @@ describe('Quantity', () => {
   const number = fc.stringMatching(/^[+-]?[0-9]{1,17}(\.[0-9]{1,12})?$/)
   const quantity = fc.tuple(number, suffix).map(([digits, unit]) => digits + unit)
 
-  it('the text of a quantity is parsed to the same quantity', () => {
+  it('the text of a quantity is parsed to an equal quantity', () => {
     fc.assert(
       fc.property(quantity, (text) => {
         const once = Quantity.parse(text)
@@ -174,7 +174,7 @@ describe('Quantity', () => {
     )
   })
 
-  it('random texts cause no error except a QuantityError', () => {
+  it('random texts cause no error except a QuantityError when they are parsed', () => {
     const noise = fc.string({ unit: fc.constantFrom(...'0123456789.+-eEinumkKMGTP ') })
     fc.assert(
       fc.property(noise, (text) => {

@@ -36,7 +36,7 @@ describe('resourcePath', () => {
       { namespace: 'kube-system', name: 'external-attacher-leader' },
     ],
     ['/api/v1/persistentvolumes/a%20%3Fb%23c', PERSISTENT_VOLUMES, { name: 'a ?b#c' }],
-  ])('returns the path %s', (path, resource, ref) => {
+  ])('`resourcePath` returns the path %s', (path, resource, ref) => {
     expect(resourcePath(resource, ref)).toBe(path)
   })
 
@@ -47,18 +47,18 @@ describe('resourcePath', () => {
     [{ name: '..' }, 'invalid resource name "..": [may not be \'..\']'],
     [{ name: 'a/b' }, 'invalid resource name "a/b": [may not contain \'/\']'],
     [{ name: 'a%2fb' }, 'invalid resource name "a%2fb": [may not contain \'%\']'],
-  ])('refuses %j, which would lead to another path', (ref, message) => {
+  ])('`resourcePath` refuses %j, which would lead to another path', (ref, message) => {
     expect(() => resourcePath(PERSISTENT_VOLUME_CLAIMS, ref)).toThrow(new Error(message))
   })
 })
 
-describe('the table of resources', () => {
-  it('contains each resource once', () => {
+describe('resources', () => {
+  it('the table of API resources contains each resource once', () => {
     const names = RESOURCES.map((resource) => `${resource.plural}.${resource.group}`)
     expect(new Set(names).size).toBe(names.length)
   })
 
-  it('apiVersionOf returns the `apiVersion` of objects', () => {
+  it('`apiVersionOf` returns the `apiVersion` of the objects of a resource', () => {
     expect(apiVersionOf(PERSISTENT_VOLUMES)).toBe('v1')
     expect(apiVersionOf(LEASES)).toBe('coordination.k8s.io/v1')
   })

@@ -12,16 +12,16 @@ describe('a Status', () => {
     retryAfterSeconds: 3,
   }
 
-  it('reads all fields of a Status', () => {
+  it('`statusOf` reads all fields of a Status', () => {
     const status = { kind: 'Status', code: 422, reason: 'Invalid', message: 'no', details }
     expect(statusOf({ ...status, apiVersion: 'v1', metadata: {} })).toEqual(status)
   })
 
-  it.each([undefined, null, 'Status', [], {}, { kind: 'Pod' }])('statusOf returns undefined for %j', (answer) => {
+  it.each([undefined, null, 'Status', [], {}, { kind: 'Pod' }])('`statusOf` returns undefined for %j', (answer) => {
     expect(statusOf(answer)).toBeUndefined()
   })
 
-  it('ignores a field of the wrong type', () => {
+  it('`statusOf` ignores a field of the wrong type', () => {
     const wrong = { code: '429', reason: 1, message: {}, details: { causes: [null, 'x', { field: 1 }], name: [] } }
     expect(statusOf({ kind: 'Status', ...wrong })).toEqual({ kind: 'Status', details: { causes: [{}] } })
     expect(statusOf({ kind: 'Status', details: [1] })).toEqual({ kind: 'Status' })

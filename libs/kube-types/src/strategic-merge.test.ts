@@ -123,21 +123,21 @@ describe('claimStatusPatch', () => {
       { status: { modifyVolumeStatus: { status: 'Infeasible' } } },
     ],
     ['no change', { status: { conditions: [resizing] } }, { status: { conditions: [resizing] } }, {}],
-  ])('the patch describes %s', (_what, before, after, body) => {
+  ])('the status patch of a claim describes %s', (_what, before, after, body) => {
     expect(claimStatusPatch(before, after)).toStrictEqual({ kind: 'strategic', body })
   })
 
-  it('the patch contains the version that it is based on', () => {
+  it('the status patch of a claim contains the version that it is based on', () => {
     const body = { metadata: { resourceVersion: '42' }, status: { phase: 'Bound' } }
     expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { resourceVersion: '42' }).body).toStrictEqual(body)
   })
 
-  it('the patch contains the UID of the claim', () => {
+  it('the status patch of a claim contains the UID of the claim', () => {
     const body = { metadata: { uid: 'u1' }, status: { phase: 'Bound' } }
     expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { uid: 'u1' }).body).toStrictEqual(body)
   })
 
-  it('the patch changes only annotations and status', () => {
+  it('the status patch of a claim changes only annotations and status', () => {
     const before = { metadata: { annotations: {}, labels: { a: '1' } }, spec: { volumeName: 'pv1' }, status: {} }
     const after = { metadata: { annotations: {}, labels: { a: '2' } }, spec: { volumeName: 'pv2' }, status: {} }
     expect(claimStatusPatch(before, after).body).toStrictEqual({})
@@ -171,11 +171,11 @@ describe('volumePatch', () => {
       { spec: { volumeAttributesClassName: 'gold' } },
     ],
     ['no change', { spec: { capacity: { storage: '1Gi' } } }, { spec: { capacity: { storage: '1Gi' } } }, {}],
-  ])('the patch describes %s', (_what, before, after, body) => {
+  ])('the patch of a volume describes %s', (_what, before, after, body) => {
     expect(volumePatch(before, after)).toStrictEqual({ kind: 'strategic', body })
   })
 
-  it('the patch contains the UID of the volume', () => {
+  it('the patch of a volume contains the UID of the volume', () => {
     const body = { metadata: { uid: 'u1' }, spec: { capacity: { storage: '2Gi' } } }
     expect(volumePatch({}, { spec: { capacity: { storage: '2Gi' } } }, { uid: 'u1' }).body).toStrictEqual(body)
   })

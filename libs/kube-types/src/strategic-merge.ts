@@ -18,9 +18,9 @@ export interface VolumePatchParts {
 
 /** The object that a patch is meant for. The API server refuses the patch for other objects. */
 export interface PatchGuard {
-  /** Refuses an object that was recreated under the same name. */
+  /** The UID of the object. The API server refuses the patch for a recreated object of the same name. */
   readonly uid?: string | undefined
-  /** Refuses an object that has changed since this version. */
+  /** The version of the object. The API server refuses the patch if the object has changed since. */
   readonly resourceVersion?: string | undefined
 }
 

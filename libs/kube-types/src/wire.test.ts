@@ -35,7 +35,7 @@ it('`Wire` drops the underscore before reserved words', () => {
   same<Wire<V1JSONSchemaProps>['enum'], readonly unknown[] | undefined>(true)
 })
 
-it('the package does not load client-node', async () => {
+it('the package kube-types loads no other package at run time', async () => {
   const script = `
     import { registerHooks } from 'node:module'
     const loaded = []

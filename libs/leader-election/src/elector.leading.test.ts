@@ -46,7 +46,7 @@ describe('leading', () => {
     expect(server.lease?.spec?.holderIdentity).toBe('b')
   })
 
-  it('renews after another writer has changed the lease but not its holder, and counts the slow path', async () => {
+  it('a leader renews after another writer has changed the lease but not its holder, and counts the slow path', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -98,7 +98,7 @@ describe('leading', () => {
     expect(a.announced).toEqual(['a became leader'])
   })
 
-  it('the pause between two renewals begins when the first is sent', async () => {
+  it('the pause between two renewals of the lease begins when the first is sent', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -109,7 +109,7 @@ describe('leading', () => {
     expect(sent).toEqual([5_000, 10_000, 15_000, 20_000])
   })
 
-  it('a leader uses the answer to a slow PUT that arrives while the lease is read', async () => {
+  it('a leader uses the answer to a slow renewal that arrives while the lease is read', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -136,7 +136,7 @@ describe('leading', () => {
   it.each([
     { asked: 4_000, next: [5_000, 5_000, 8_500] },
     { asked: 3_600_000, next: [5_000, 5_000, 8_500, 8_500, 9_250, 9_250] },
-  ])('waits $asked ms because the server asks for it, as far as the term allows', async ({ asked, next }) => {
+  ])('a leader waits $asked ms if the server asks for it, as far as the term allows', async ({ asked, next }) => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -163,7 +163,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection', 'replace'])
   })
 
-  it('announces the start and the end of leading on the current lease', async () => {
+  it('a leader announces the start and the end of leading on the current lease', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -178,7 +178,7 @@ describe('leading', () => {
     ])
   })
 
-  it('reports an unhealthy leader only if the last renewal is older than the lease duration plus 20 s', async () => {
+  it('a leader is unhealthy only if its last renewal is older than the lease duration plus 20 s', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

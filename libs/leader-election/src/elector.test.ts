@@ -10,8 +10,8 @@ beforeEach(() => {
   server = new LeaseServer()
 })
 
-describe('the writes of earlier leaders', () => {
-  it('`soleSince` is the time when the lease was found to be free', async () => {
+describe('earlier leaders', () => {
+  it('`soleSince` of a term is the time when the lease was found to be free', async () => {
     server.hold('gone', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -22,7 +22,7 @@ describe('the writes of earlier leaders', () => {
   it.each([
     { how: 'after the lease was read', failing: false },
     { how: 'after the lease could not be read', failing: true },
-  ])('`looked` resolves $how', async ({ failing }) => {
+  ])('`looked` of the elector resolves $how', async ({ failing }) => {
     server.hold('other', 15)
     server.failing = failing
     const b = new Candidate(server, clock, 'b')
@@ -104,7 +104,7 @@ describe('acquiring', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(0)
   })
 
-  it('a process keeps trying while the API server refuses', async () => {
+  it('a process keeps trying to get the lease while the API server refuses', async () => {
     server.failing = true
     const a = new Candidate(server, clock, 'a')
     void a.run()
@@ -118,7 +118,7 @@ describe('acquiring', () => {
     ['failing', 3],
     ['forbidden', 0],
   ] as const)(
-    'if the server is %s, it logs %d lines, because the client logs a missing permission',
+    'if the server is %s, the elector logs %d lines, because the client logs a missing permission',
     async (state, lines) => {
       server[state] = true
       const a = new Candidate(server, clock, 'a')
@@ -129,7 +129,7 @@ describe('acquiring', () => {
     },
   )
 
-  it('a process does not take part before it is eligible, and ends at once when stopped', async () => {
+  it('a process does not compete for the lease before it is eligible, and ends at once when stopped', async () => {
     const a = new Candidate(server, clock, 'a')
     const ended = a.run(
       (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -163,25 +163,22 @@ describe('handing over', () => {
   it.each([
     { throttledMs: 3_000, holder: '' },
     { throttledMs: 60_000, holder: 'a' },
-  ])(
-    'releases as soon as a server that throttles for $throttledMs ms allows it, within the renew deadline',
-    async (row) => {
-      const a = new Candidate(server, clock, 'a')
-      void a.run()
-      await clock.settle()
-      server.throttling = true
-      server.retryAfterMs = 3_600_000
-      a.stop()
-      a.drained()
-      await clock.advance(row.throttledMs)
-      server.throttling = false
-      await clock.advance(1000)
-      expect(a.outcome).toBe('stopped')
-      expect(server.lease?.spec?.holderIdentity).toBe(row.holder)
-      const failures = a.log.lines.filter(({ message }) => message === 'Failed to release lease')
-      expect(failures).toHaveLength(row.holder === '' ? 0 : 1)
-    },
-  )
+  ])('a leader releases the lease if a server that throttles for $throttledMs ms allows it in time', async (row) => {
+    const a = new Candidate(server, clock, 'a')
+    void a.run()
+    await clock.settle()
+    server.throttling = true
+    server.retryAfterMs = 3_600_000
+    a.stop()
+    a.drained()
+    await clock.advance(row.throttledMs)
+    server.throttling = false
+    await clock.advance(1000)
+    expect(a.outcome).toBe('stopped')
+    expect(server.lease?.spec?.holderIdentity).toBe(row.holder)
+    const failures = a.log.lines.filter(({ message }) => message === 'Failed to release lease')
+    expect(failures).toHaveLength(row.holder === '' ? 0 : 1)
+  })
 
   it('two processes never lead at once, even if the leader cannot renew', async () => {
     const a = new Candidate(server, clock, 'a')

@@ -37,24 +37,24 @@ describe('newLease', () => {
 describe('heldLease', () => {
   const before = { acquireTime: '2026-01-01T00:00:00.000000Z', renewTime: '2026-01-01T00:00:00.000000Z' }
 
-  it('keeps the acquire time and the transitions of the same holder', () => {
+  it('`heldLease` keeps the acquire time and the transitions of the same holder', () => {
     const { spec } = heldLease(stored({ ...before, holderIdentity: 'me', leaseTransitions: 3 }), identity, NOW)
     expect(spec).toMatchObject({ acquireTime: before.acquireTime, renewTime: TIME, leaseTransitions: 3 })
   })
 
-  it.each(['other', ''])('counts a transition if the holder was "%s"', (holderIdentity) => {
+  it.each(['other', ''])('`heldLease` counts a transition if the holder was "%s"', (holderIdentity) => {
     const { spec } = heldLease(stored({ ...before, holderIdentity, leaseTransitions: 3 }), identity, NOW)
     expect(spec).toMatchObject({ holderIdentity: 'me', acquireTime: TIME, renewTime: TIME, leaseTransitions: 4 })
   })
 
-  it.each(['5', -1, 1.5, null, 2 ** 40])('treats %j as a missing number', (odd) => {
+  it.each(['5', -1, 1.5, null, 2 ** 40])('a lease with the number %j counts as a lease without the number', (odd) => {
     const spec = { holderIdentity: 'other', leaseDurationSeconds: odd, leaseTransitions: odd }
     const lease: Lease = { ...stored(undefined), ...JSON.parse(JSON.stringify({ spec })) }
     expect(recordOf(lease)).toEqual({ holder: 'other', durationMs: 0 })
     expect(heldLease(lease, identity, NOW).spec).toMatchObject({ leaseTransitions: 1 })
   })
 
-  it('takes over a lease whose spec is null like an empty lease', () => {
+  it('a lease whose spec is null is taken over like an empty lease', () => {
     const lease: Lease = { ...stored(undefined), ...JSON.parse('{"spec":null}') }
     expect(recordOf(lease)).toEqual({ holder: '', durationMs: 0 })
     expect(heldLease(lease, identity, NOW).spec).toEqual({
@@ -66,7 +66,7 @@ describe('heldLease', () => {
     })
   })
 
-  it('adds its labels, and keeps other labels and the resource version', () => {
+  it('`heldLease` adds our labels, and keeps other labels and the resource version', () => {
     const lease = heldLease(
       stored({ holderIdentity: 'me' }, { foreign: '1', app: 'old' }),
       { ...identity, labels: { app: 'x' } },
@@ -80,7 +80,7 @@ describe('heldLease', () => {
     })
   })
 
-  it('keeps unknown fields of the spec', () => {
+  it('`heldLease` keeps unknown fields of the spec', () => {
     const { spec } = heldLease(stored({ holderIdentity: 'me', strategy: 'OldestEmulationVersion' }), identity, NOW)
     expect(spec).toMatchObject({ strategy: 'OldestEmulationVersion' })
   })
@@ -108,7 +108,7 @@ describe('sameRecord', () => {
     leaseDurationSeconds: 15,
   })
 
-  it('ignores the metadata', () => {
+  it('`sameRecord` ignores the metadata of a lease', () => {
     expect(sameRecord(lease, { ...lease, metadata: { name: 'lease', resourceVersion: '8' } })).toBe(true)
   })
 
@@ -118,7 +118,7 @@ describe('sameRecord', () => {
     ['acquire time', { acquireTime: '2' }],
     ['transitions', { leaseTransitions: 2 }],
     ['duration', { leaseDurationSeconds: 1 }],
-  ])('notices a change of the %s', (_, change) => {
+  ])('`sameRecord` notices a change of the %s', (_, change) => {
     expect(sameRecord(lease, { ...lease, spec: { ...lease.spec, ...change } })).toBe(false)
   })
 })

@@ -9,7 +9,7 @@ export interface RenewalOptions {
   readonly retryPeriodMs: number
   /** Called if the first PUT fails or gets no answer in time, before the Lease is read. */
   onSlowPath(why: string): void
-  /** Called after the Lease was read. */
+  /** Called after the Lease was read because the first PUT failed. */
   onLook(): void
 }
 

@@ -17,7 +17,7 @@ describe('Term', () => {
     expect(term.signal.aborted).toBe(true)
   })
 
-  it('the renew deadline counts from when the renewal was sent, not from its answer', async () => {
+  it('the renew deadline of a term counts from when the renewal was sent, not from its answer', async () => {
     const { clock, term } = start()
     const sentAt = clock.monotonic()
     await clock.advance(4_000)

@@ -99,7 +99,7 @@ export interface StartTable {
   readonly endpointFirst: boolean
   /** The pairs of the log line that contains the driver's name. */
   readonly namePairs: (driverName: string) => Pairs
-  /** The pairs of all later log lines about the start. */
+  /** The pairs of all log lines about the start after the driver's name is known. */
   readonly context: (driverName: string) => Pairs
 }
 

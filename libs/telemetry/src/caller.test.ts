@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals'
 import { parseFrame, siteAt, writtenSite } from './caller.ts'
 
-describe('a stack frame', () => {
+describe('stack frames', () => {
   test.each([
     ['Error\n    at run (file:///a/b.ts:12:34)', 'file:///a/b.ts'],
     ['Error\n    at file:///a/b.ts:12:34', 'file:///a/b.ts'],
     ['Error\n    at async Promise.all (index 0)\n    at Object.<anonymous> (/a/b.ts:12:34)', '/a/b.ts'],
     ['    at main.ts:12:34', 'main.ts'],
-  ])('%j is at line 12', (stack, path) => {
+  ])('the call site in the stack %j is at line 12', (stack, path) => {
     expect(parseFrame(stack)).toEqual({ path, line: 12 })
   })
 
@@ -22,14 +22,14 @@ test.each([
   ['C:\\repo\\libs\\csi\\src\\call.ts', 'csi', 'call.ts'],
   ['attacher/main.ts', 'attacher', 'main.ts'],
   ['main.ts', '', 'main.ts'],
-])('%s is in folder %s, file %s', (path, folder, file) => {
+])('the call site in %s has the folder %s and the file %s', (path, folder, file) => {
   expect(siteAt(path, 7)).toEqual({ folder, file, line: 7 })
 })
 
 test.each([
   ['csi/connect.ts:45', 'csi', 'connect.ts', 45],
   ['attacher/main.ts:7', 'attacher', 'main.ts', 7],
-])('reads and caches the call site %s that the build has written', (text, folder, file, line) => {
+])('`writtenSite` reads and caches the call site %s that the build has written', (text, folder, file, line) => {
   expect(writtenSite(text)).toEqual({ folder, file, line })
   expect(writtenSite(text)).toBe(writtenSite(text))
 })

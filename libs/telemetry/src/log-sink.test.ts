@@ -43,8 +43,8 @@ function piped(maxBufferedBytes = 10) {
   return { stream, clock, reported, sink: createLogSink({ stream, clock, maxBufferedBytes, onDropped }) }
 }
 
-describe('a reader that is stuck', () => {
-  test('drops the records that do not fit, and reports their number when it reads again', () => {
+describe('stuck readers', () => {
+  test('the log drops records that do not fit while its reader is stuck, and reports their number later', () => {
     const { stream, sink, reported } = piped()
     for (const record of ['12345\n', '67890\n', 'lost1\n', 'lost2\n']) sink.write(record)
     expect({ dropped: sink.dropped, reported }).toEqual({ dropped: 2, reported: [] })
@@ -58,7 +58,7 @@ describe('a reader that is stuck', () => {
     })
   })
 
-  test('delays a flush no longer than the given time', async () => {
+  test('a stuck reader of the log delays a flush no longer than the given time', async () => {
     const { stream, clock, sink } = piped()
     sink.write('a\n')
     const flushed = sink.flush(500)
@@ -70,8 +70,8 @@ describe('a reader that is stuck', () => {
   })
 })
 
-describe('a reader that has disconnected', () => {
-  test('drops all further records without an exception', async () => {
+describe('closed streams', () => {
+  test('the log drops all further records without an exception after its reader has disconnected', async () => {
     const { stream, sink } = piped()
     stream.break()
     sink.write('a\n')
@@ -80,7 +80,7 @@ describe('a reader that has disconnected', () => {
   })
 })
 
-test('a flush ends as soon as all records are written, and leaves no timer', async () => {
+test('a flush of the log ends as soon as all records are written, and leaves no timer', async () => {
   const { stream, clock, sink } = piped()
   sink.write('a\n')
   const flushed = sink.flush(500)
@@ -89,13 +89,13 @@ test('a flush ends as soon as all records are written, and leaves no timer', asy
   expect({ read: stream.read, pending: clock.pending }).toEqual({ read: ['a\n'], pending: 0 })
 })
 
-test('a flush ends at once if no record is waiting', async () => {
+test('a flush of the log ends at once if no record is waiting', async () => {
   const { clock, sink } = piped()
   await sink.flush(500)
   expect(clock.pending).toBe(0)
 })
 
-test('the log reports the dropped lines, in its own format', () => {
+test('the log reports the number of dropped lines, in its own format', () => {
   const stream = new Pipe()
   const { log, sink } = openLog({ format: 'json', verbosity: 0, clock: new FakeClock(), stream })
   const line = 'x'.repeat(600_000)

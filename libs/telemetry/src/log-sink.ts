@@ -27,7 +27,7 @@ export interface LogSink {
 export interface LogStream {
   /** The bytes that the stream has accepted but not passed to the operating system. */
   readonly writableLength: number
-  /** Calls `done` when these and all earlier bytes are written or have failed. */
+  /** Writes a text. Calls `done` when its bytes and all earlier bytes are written or have failed. */
   write(text: string, done?: () => void): boolean
   on(event: 'error', listener: (error: Error) => void): unknown
 }

@@ -20,19 +20,19 @@ function capture(options: Partial<LoggerOptions> = {}): { log: Logger; records: 
 const unnumbered = (records: readonly string[]): string => (records[0] ?? '').replace(/(test\.ts:)\d+/, '$1N')
 
 describe('text', () => {
-  test('a line has level, local time with microseconds, process, caller, message and pairs', () => {
+  test('a log line in text has level, local time with microseconds, process, caller, message and pairs', () => {
     const { log, records } = capture()
     log.info('Started', { key: 'value', count: 3 })
     expect(unnumbered(records)).toBe(`I1121 01:09:16.289000 ${PID} logger.test.ts:N] "Started" key="value" count=3\n`)
   })
 
-  test('a warning differs from an info line only by its letter', () => {
+  test('a warning in text differs from an info line only by its letter', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).warn('Strange', { count: 3 })
     expect(unnumbered(records)).toBe(`W1121 01:09:16.289000 ${PID} logger.test.ts:N] "Strange" driver="d" count=3\n`)
   })
 
-  test('an error line puts err first, then the context, then the pairs of the call', () => {
+  test('an error line in text puts err first, then the context, then the pairs of the call', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).error(new Error('no "socket"'), 'Failed', { address: '/csi' })
     expect(unnumbered(records)).toBe(
@@ -40,13 +40,13 @@ describe('text', () => {
     )
   })
 
-  test('an error line without an error has no err', () => {
+  test('an error line in text without an error has no err', () => {
     const { log, records } = capture()
     log.error(undefined, 'Stopped leading')
     expect(unnumbered(records)).toMatch(/\] "Stopped leading"\n$/)
   })
 
-  test('a fatal line is the bare message', () => {
+  test('a fatal line in text is the bare message', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).fatal('CSI driver does not support resize nor modify')
     expect(unnumbered(records)).toBe(
@@ -79,13 +79,13 @@ describe('text', () => {
     ['bytes', new Uint8Array([0x61, 0xff, 0xc3, 0xa9, 0x0a]), '="a\\xff\\u00e9\\n"'],
     ['an object by name', new LoggedRef('pvc', 'ns'), '="ns/pvc"'],
     ['an object without namespace', new LoggedRef('pv', ''), '="pv"'],
-  ])('prints %s', (_what, value, expected) => {
+  ])('the text format of the log prints %s', (_what, value, expected) => {
     const { log, records } = capture()
     log.info('m', { k: value })
     expect(records[0]?.replace(/^.*?\] "m" k/s, '')).toBe(`${expected}\n`)
   })
 
-  test('a value that cannot be printed becomes a note instead of an exception', () => {
+  test('a value that cannot be printed becomes a note in the log instead of an exception', () => {
     const { log, records } = capture()
     const ring: Record<string, unknown> = {}
     ring['self'] = ring
@@ -96,13 +96,13 @@ describe('text', () => {
   test.each([
     ['another value moves to the later place', { a: 1, b: 2 }, { a: 3 }, 'b=2 a=3'],
     ['an equal value stays at its place', { a: 1, b: 2 }, { a: 1, c: 3 }, 'a=1 b=2 c=3'],
-  ])('prints a repeated key by the rule: %s', (_rule, context, pairs, expected) => {
+  ])('the log prints a repeated key by the rule: %s', (_rule, context, pairs, expected) => {
     const { log, records } = capture()
     log.with(context).info('m', pairs)
     expect(records[0]?.trimEnd().endsWith(`"m" ${expected}`)).toBe(true)
   })
 
-  test('microseconds increase between two ticks of the wall clock and never leave its millisecond', () => {
+  test('the microseconds of log lines increase between two ticks of the wall clock, within its millisecond', () => {
     const { log, records, clock } = capture({ clock: ticking() })
     for (let count = 0; count < 4; count += 1) log.info('m')
     expect(clock.pending).toBe(0)
@@ -129,7 +129,7 @@ function ticking(): FakeClock {
 describe('JSON', () => {
   const json = { format: 'json' } as const
 
-  test('a line has ts, caller with its folder, msg, context, v and pairs, in this order', () => {
+  test('a log line in JSON has ts, caller with its folder, msg, context, v and pairs, in this order', () => {
     const { log, records } = capture(json)
     log
       .with({ driver: 'd' })
@@ -141,7 +141,7 @@ describe('JSON', () => {
     )
   })
 
-  test('a warning is a line at level 0', () => {
+  test('a warning in JSON is a line at level 0', () => {
     const { log, records } = capture(json)
     log.with({ driver: 'd' }).warn('Strange', { count: 3 })
     expect(unnumbered(records)).toBe(
@@ -149,7 +149,7 @@ describe('JSON', () => {
     )
   })
 
-  test('an error line has no v and ends with err', () => {
+  test('an error line in JSON has no v and ends with err', () => {
     const { log, records } = capture(json)
     log.with({ driver: 'd' }).error(new Error('boom'), 'Failed', { a: 1, err: 'hidden' })
     expect(unnumbered(records)).toBe(
@@ -157,19 +157,19 @@ describe('JSON', () => {
     )
   })
 
-  test('an error line without an error has a null err', () => {
+  test('an error line in JSON without an error has a null err', () => {
     const { log, records } = capture(json)
     log.error(undefined, 'Stopped leading')
     expect(JSON.parse(records[0] ?? '')).toMatchObject({ msg: 'Stopped leading', err: null })
   })
 
-  test('a fatal line is the bare message at level 0', () => {
+  test('a fatal line in JSON is the bare message at level 0', () => {
     const { log, records } = capture(json)
     log.fatal('no use')
     expect(unnumbered(records)).toBe(`{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"no use","v":0}\n`)
   })
 
-  test('a context key that the call repeats is printed once, with the value of the call', () => {
+  test('a context key that the call repeats is printed once in JSON, with the value of the call', () => {
     const { log, records } = capture(json)
     log.with({ a: 1, b: 2 }).info('m', { a: 3 })
     expect(unnumbered(records)).toMatch(/"msg":"m","b":2,"v":0,"a":3\}\n$/)
@@ -182,7 +182,7 @@ describe('JSON', () => {
 })
 
 describe('levels', () => {
-  test('a level beyond the verbosity is off', () => {
+  test('a log level beyond the verbosity is off', () => {
     const { log, records } = capture({ verbosity: 4 })
     log.v(4)?.info('four')
     log.v(5)?.info('five')
@@ -199,7 +199,7 @@ describe('levels', () => {
     expect(log.v(level) !== undefined).toBe(on)
   })
 
-  test('the verbosity applies if a vmodule rule allows less', () => {
+  test('the verbosity of the log applies if a vmodule rule allows less', () => {
     const { log } = capture({ verbosity: 5, vmodule: [{ pattern: '*', level: 1 }] })
     expect(log.v(5)).toBeDefined()
   })
@@ -221,19 +221,19 @@ test('each log method reports the line of its call as the caller', () => {
   expect(lines).toEqual([1, 2, 3, 4].map((offset) => Number(next) + offset))
 })
 
-describe('the trace ID of a run', () => {
+describe('trace IDs', () => {
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 
   test.each([
     ['text', / "Attached" va="x"\n$/],
     ['json', /"msg":"Attached","v":0,"va":"x"\}\n$/],
-  ] as const)('does not appear in a line outside of a run: %s', (format, line) => {
+  ] as const)('a log line outside of a run contains no trace ID: %s', (format, line) => {
     const { log, records } = capture({ format, traceId: () => undefined })
     log.info('Attached', { va: 'x' })
     expect(records[0]).toMatch(line)
   })
 
-  test('the trace ID ends each line of the text format', () => {
+  test('the trace ID of a run ends each of its log lines in the text format', () => {
     const { log, records } = capture({ traceId: () => traceId })
     const run = log.with({ va: 'x' })
     run.info('one')
@@ -247,7 +247,7 @@ describe('the trace ID of a run', () => {
     )
   })
 
-  test('the trace ID follows the pairs in JSON, before an error', () => {
+  test('the trace ID of a run follows the pairs of its log lines in JSON, before an error', () => {
     const { log, records } = capture({ format: 'json', traceId: () => traceId })
     log.v(2)?.info('two', { count: 2 })
     log.error(new Error('why'), 'four', { count: 4 })

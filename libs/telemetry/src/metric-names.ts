@@ -123,7 +123,7 @@ export const REST_CLIENT_REQUEST_RETRIES_TOTAL = {
   labels: ['code', 'verb', 'host'],
 } as const satisfies MetricSpec<string>
 
-/** This metric does not exist in the original sidecars. */
+/** The limit of parallel requests. The original sidecars have no such metric. */
 export const API_IN_FLIGHT_LIMIT = {
   name: 'csi_sidecar_api_in_flight_limit',
   help:

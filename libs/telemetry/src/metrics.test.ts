@@ -7,7 +7,7 @@ import { processStartSeconds, registerProcessMetrics, watchEventLoop } from './p
 const named = { name: 'n', help: 'h', labels: ['name'] } as const
 
 describe('the exposition', () => {
-  test('prints counters and gauges with help, type and labels, and sorts the families by name', async () => {
+  test('the exposition prints counters and gauges with help, type and labels, and sorts the families by name', async () => {
     const metrics = new Metrics()
     metrics.gauge({ ...named, name: 'z_depth' }).set({ name: 'q' }, 3)
     const adds = metrics.counter({ ...named, name: 'a_total', help: 'Adds \\ and\nmore.' })
@@ -19,7 +19,7 @@ describe('the exposition', () => {
     )
   })
 
-  test('prints an empty label value, leaves an absent label out and escapes the rest', async () => {
+  test('the exposition prints an empty label value, leaves an absent label out and escapes the rest', async () => {
     const metrics = new Metrics()
     const gauge = metrics.gauge({ name: 'g', help: 'h', labels: ['b', 'a'] })
     gauge.set({ b: '' }, 1)
@@ -27,7 +27,7 @@ describe('the exposition', () => {
     expect((await metrics.text()).split('\n').slice(2)).toEqual(['g{b=""} 1', 'g{a="q\\"\\\\\\n",b="x"} 2', ''])
   })
 
-  test('distinguishes label values whose concatenations are equal', async () => {
+  test('the exposition distinguishes label values whose concatenations are equal', async () => {
     const metrics = new Metrics()
     const counter = metrics.counter({ name: 'c', help: 'h', labels: ['a', 'b'] })
     for (const labels of [{ a: '1:x' }, { a: '', b: '1:x' }, { a: '1', b: ':x' }, { b: '1:x' }, { a: '1:x' }]) {
@@ -36,20 +36,20 @@ describe('the exposition', () => {
     expect((await metrics.text()).match(/\d$/gm)).toEqual(['2', '1', '1', '1'])
   })
 
-  test('omits a family that has no series', async () => {
+  test('the exposition omits a family of metrics that has no series', async () => {
     const metrics = new Metrics()
     metrics.counter(specs.LEADER_ELECTION_SLOWPATH_TOTAL)
     metrics.histogram(specs.CSI_OPERATIONS_SECONDS)
     expect(await metrics.text()).toBe('')
   })
 
-  test('contains a metric without labels from the start', async () => {
+  test('the exposition contains a metric without labels from the start', async () => {
     const metrics = new Metrics()
     metrics.counter({ name: 'c_total', help: 'h', labels: [] })
     expect(await metrics.text()).toMatch(/^c_total 0$/m)
   })
 
-  test('omits a series that was removed', async () => {
+  test('the exposition omits a series that was removed', async () => {
     const metrics = new Metrics()
     const gauge = metrics.gauge(named)
     gauge.set({ name: 'a' }, 1)
@@ -58,7 +58,7 @@ describe('the exposition', () => {
     expect((await metrics.text()).match(/\{.*\}/g)).toEqual(['{name="b"}'])
   })
 
-  test('runs the collectors before it prints, until they are removed', async () => {
+  test('the exposition runs the collectors before it prints, until they are removed', async () => {
     const metrics = new Metrics()
     const gauge = metrics.gauge(named)
     let reads = 0
@@ -72,7 +72,7 @@ describe('the exposition', () => {
     expect(await metrics.text()).toMatch(/^n\{name="q"\} 2$/m)
   })
 
-  test('omits a reading that has no value', async () => {
+  test('the exposition omits a metric if reading it returns no value', async () => {
     const metrics = new Metrics()
     let value: number | undefined
     metrics.reading({ name: 'r_total', help: 'h', type: 'counter', read: () => value })
@@ -93,7 +93,7 @@ test('series that are read for each exposition show the current values and label
   expect(await metrics.text()).toBe('')
 })
 
-test('a second request for a name returns the same metric', async () => {
+test('a second request for the name of a metric returns the same metric', async () => {
   const metrics = new Metrics()
   metrics.counter(named).inc({ name: 'a' })
   metrics.counter(named).inc({ name: 'a' })
@@ -138,7 +138,7 @@ describe('histograms', () => {
     ])
   })
 
-  test('a value at a bound belongs to its bucket, and each bucket counts the smaller ones', async () => {
+  test('a value at a bound of a histogram belongs to its bucket, and each bucket counts the smaller ones', async () => {
     const metrics = new Metrics()
     const histogram = metrics.histogram({ name: 'h', help: 'h', labels: [], buckets: [1, 2] })
     for (const value of [0.5, 1, 2, 2, 3]) histogram.observe({}, value)
@@ -152,7 +152,7 @@ describe('histograms', () => {
     ])
   })
 
-  test('`zero` shows a series before the first observation', async () => {
+  test('`zero` shows a series of a histogram before the first observation', async () => {
     const metrics = new Metrics()
     metrics.histogram({ ...named, buckets: [1] }).zero({ name: 'q' })
     expect(await metrics.text()).toMatch(/^n_count\{name="q"\} 0$/m)
@@ -195,7 +195,7 @@ describe('process metrics', () => {
     ])
   })
 
-  test('omits the metrics that need /proc if it does not exist', async () => {
+  test('process metrics that need /proc are omitted if it does not exist', async () => {
     const metrics = new Metrics()
     registerProcessMetrics(metrics, '/nonexistent')
     const names = [...(await metrics.text()).matchAll(/^(process_\w+) \S+$/gm)].map(([, name]) => name)
@@ -208,8 +208,8 @@ describe('process metrics', () => {
   })
 })
 
-describe('the event loop', () => {
-  test('a late heartbeat is reported as the lag in the next exposition only', async () => {
+describe('event loop', () => {
+  test('a late heartbeat of the event loop is reported as the lag in the next exposition only', async () => {
     const clock = new FakeClock()
     const metrics = new Metrics()
     const watch = watchEventLoop(clock, metrics)
@@ -222,7 +222,7 @@ describe('the event loop', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a missing heartbeat counts as overdue', async () => {
+  test('a missing heartbeat of the event loop counts as overdue', async () => {
     const clock = new FakeClock()
     const watch = watchEventLoop(clock, new Metrics())
     const elapsed = clock.monotonic.bind(clock)

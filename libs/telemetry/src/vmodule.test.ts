@@ -18,11 +18,11 @@ test.each([
   ['a.b', 'axb', false],
   ['a\\', 'a', false],
   ['(x|y)', 'x', false],
-])('the pattern %s matches the file name %s: %s', (pattern, name, matches) => {
+])('the vmodule pattern %s matches the file name %s: %s', (pattern, name, matches) => {
   expect(globMatcher(pattern)(name)).toBe(matches)
 })
 
-test('the first rule that matches the file name without its last extension sets the level', () => {
+test('the first vmodule rule that matches the file name without its last extension sets the level', () => {
   const level = vmoduleLevels([
     { pattern: 'main', level: 2 },
     { pattern: 'm*', level: 7 },

@@ -3,7 +3,7 @@ import { matchesLabels, matchesNode } from './selectors.ts'
 
 const LABELS = { disk: 'ssd', size: '10' }
 
-describe('a label selector', () => {
+describe('matchesLabels', () => {
   const rows: [string, Parameters<typeof matchesLabels>[0], boolean][] = [
     ['no selector', undefined, true],
     ['an empty selector', {}, true],
@@ -23,12 +23,12 @@ describe('a label selector', () => {
       false,
     ],
   ]
-  it.each(rows)('matchesLabels evaluates %s', (_, selector, matches) => {
+  it.each(rows)('`matchesLabels` evaluates %s', (_, selector, matches) => {
     expect(matchesLabels(selector, LABELS)).toBe(matches)
   })
 })
 
-describe('a node affinity', () => {
+describe('matchesNode', () => {
   const node = { name: 'node-1', labels: LABELS }
   const ssd = { key: 'disk', operator: 'In', values: ['ssd'] }
   const hdd = { key: 'disk', operator: 'In', values: ['hdd'] }
@@ -49,7 +49,7 @@ describe('a node affinity', () => {
     ],
     ['Lt', { nodeSelectorTerms: [{ matchExpressions: [{ key: 'size', operator: 'Lt', values: ['9'] }] }] }, false],
   ]
-  it.each(rows)('matchesNode evaluates %s', (_, required, matches) => {
+  it.each(rows)('`matchesNode` evaluates %s', (_, required, matches) => {
     expect(matchesNode(required, node)).toBe(matches)
   })
 })

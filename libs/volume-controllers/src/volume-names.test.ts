@@ -3,18 +3,18 @@ import { attachmentName, csiVolumeOf, ephemeralHandle, uniqueVolumeName } from '
 
 const volume = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
 
-describe('names of volumes', () => {
-  it('a unique name leads back to its volume', () => {
+describe('volume names', () => {
+  it('a unique volume name leads back to its driver and handle', () => {
     const name = uniqueVolumeName(volume)
     expect(name).toBe('kubernetes.io/csi/csi.example.com^vol-1')
     expect(csiVolumeOf(name)).toEqual(volume)
   })
 
-  it('a caret in the handle is preserved', () => {
+  it('a caret in the volume handle is preserved', () => {
     expect(csiVolumeOf(uniqueVolumeName({ ...volume, volumeHandle: 'a^b' }))?.volumeHandle).toBe('a^b')
   })
 
-  it.each(['kubernetes.io/aws-ebs/vol-1', 'kubernetes.io/csi/nothing'])('csiVolumeOf rejects the name %s', (name) => {
+  it.each(['kubernetes.io/aws-ebs/vol-1', 'kubernetes.io/csi/nothing'])('`csiVolumeOf` rejects the name %s', (name) => {
     expect(csiVolumeOf(name)).toBeUndefined()
   })
 

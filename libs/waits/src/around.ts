@@ -1,6 +1,6 @@
 import type { Party } from './wait.ts'
 
-/** The facts about a claim on which its waits depend. Sizes are texts such as `1Gi`. */
+/** The facts about a claim that show why it waits. Sizes are texts such as `1Gi`. */
 export interface WaitingClaim {
   readonly name: string
   readonly deleting: boolean
@@ -62,7 +62,7 @@ export type ClaimClass =
   | { readonly is: 'missing' }
   | { readonly is: 'present'; readonly waitsForPod: boolean }
 
-/** A claim, its volume and their users at one moment. Unknown facts are undefined and lead to no wait. */
+/** A claim, its volume and their users at one moment. Unknown facts are undefined and count as no reason to wait. */
 export interface Around {
   /** The key of the claim, whether it exists or not. Undefined for a volume without a claim. */
   readonly claimKey: string | undefined
@@ -83,7 +83,7 @@ export interface Around {
   /** Reports whether the Node is known to be missing. */
   readonly nodeGone?: (name: string) => boolean
   readonly node: (name: string) => NodeState | undefined
-  /** Returns the error of the party's calls for this volume. */
+  /** Returns the last error of a component's calls to the driver for this volume. */
   readonly failing: (party: Party, ...methods: readonly string[]) => FailureText | undefined
   /** Returns the last Warning event about a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
@@ -97,7 +97,7 @@ export function isTerminated({ phase }: PodState): boolean {
 export const OWN_FINALIZERS = 'external-attacher/'
 /** The prefix of the provisioner's finalizer, which stays on a PersistentVolume until the volume is deleted. */
 export const PROVISIONER_FINALIZERS = 'external-provisioner.volume.kubernetes.io/'
-/** The finalizers of Kubernetes. Other waits explain them. */
+/** The finalizers of Kubernetes. Reports give other reasons for them, for example the pods that use the claim. */
 const PROTECTION: ReadonlySet<string> = new Set(['kubernetes.io/pv-protection', 'kubernetes.io/pvc-protection'])
 
 /** Returns the finalizers that neither the sidecars nor Kubernetes remove. Their owners have to remove them. */

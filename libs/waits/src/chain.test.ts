@@ -74,7 +74,7 @@ it.each<[what: string, wait: ObjectWait, awaited: readonly string[]]>([
 
 const reasons = (...waits: readonly ObjectWait[]) => causesFirst(waits, around).map(({ reason }) => reason)
 
-it('the end of a chain comes first, and independent waits keep their order', () => {
+it('the end of a chain of waits comes first, and independent waits keep their order', () => {
   expect(reasons(ofPod('PodWithoutVolume'), ofClaim('NoClass'))).toEqual(['NoClass', 'PodWithoutVolume'])
   expect(reasons(ofClaim('ConsumerNotScheduled'), ofPod('NoNodeFits'))).toEqual(['NoNodeFits', 'ConsumerNotScheduled'])
   expect(reasons(ofClaim('ClaimInUse', ['old']), ofPod('Mounting'), ofPod('PodEnding', 'node-2', 'old'))).toEqual([

@@ -1,13 +1,13 @@
 import type { Around } from './around.ts'
 import type { ObjectWait } from './wait.ts'
 
-/** An object whose own wait has to end first. An attachment is named by its key. */
+/** An object for which another object waits. An attachment is named by its key. */
 export interface Awaited {
   readonly kind: 'claim' | 'pod' | 'attachment'
   readonly name: string
 }
 
-/** Returns the next objects in the chain of waits. Empty at the end of the chain, where the party has to act next. */
+/** Returns the objects for which an object waits. Empty if it waits for a component or a person only. */
 export function awaitedBy(wait: ObjectWait, { claim, pods, attachments }: Around): readonly Awaited[] {
   const { reason, names, node, about } = wait
   switch (reason) {
@@ -41,7 +41,7 @@ function podsNamed(names: readonly string[] = []): readonly Awaited[] {
   return names.map((name) => ({ kind: 'pod', name }))
 }
 
-/** Sorts waits, each after the waits that have to end first. The age of a wait does not matter. */
+/** Sorts reasons to wait: each comes after the reasons that have to end first. Their age does not matter. */
 export function causesFirst(waits: readonly ObjectWait[], around: Around): readonly ObjectWait[] {
   const depthOf = (wait: ObjectWait, above: ReadonlySet<ObjectWait>): number => {
     if (above.has(wait)) return 0
@@ -53,7 +53,7 @@ export function causesFirst(waits: readonly ObjectWait[], around: Around): reado
   return waits.toSorted((a, b) => (depths.get(a) ?? 0) - (depths.get(b) ?? 0))
 }
 
-/** Returns the key of the object that waits. The attachment stands for a volume that leaves a node. */
+/** Returns the key of the object that waits. For a volume that leaves a node, this is its attachment. */
 function objectOf({ about }: ObjectWait, { attachments }: Around): string {
   const attachment = about.node === undefined ? undefined : attachments.find(({ nodeName }) => nodeName === about.node)
   return attachment === undefined ? `${about.kind} ${about.name}` : `attachment ${attachment.key}`

@@ -2,7 +2,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import { type Around, foreignFinalizers, type WaitingClaim } from './around.ts'
 import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 
-/** Returns the waits of a claim, in the order in which they end. Empty if the claim has everything that it requests. */
+/** Returns why a claim waits, in the order in which the reasons end. Empty if the claim has all that it requests. */
 export function claimWaits(claim: WaitingClaim, around: Around): readonly ObjectWait[] {
   const about = { kind: 'claim', name: claim.name } as const
   const lost = lostVolume(claim, around)
@@ -28,7 +28,7 @@ function ending({ deleting, finalizers }: WaitingClaim, { pods }: Around): reado
   return [{ on: 'persistent-volume', ...own }, ...others]
 }
 
-/** Returns the wait of an unbound claim. The objects take precedence over events of controllers. */
+/** Returns why an unbound claim waits. The state of its objects takes precedence over events of controllers. */
 function binding(claim: WaitingClaim, around: Around): readonly WaitOf[] | undefined {
   if (claim.phase === 'Bound') return undefined
   const wait = byClass(claim, around) ?? byEvent(claim, around)
@@ -85,7 +85,7 @@ function resize(claim: WaitingClaim, around: Around): readonly WaitOf[] {
   return [failingOr(failed, 'ExpandFails', { reason: 'Expanding', on })]
 }
 
-/** Returns the wait of a claim whose volume has been expanded, but not yet its file system. */
+/** Returns why a claim waits whose volume has been expanded, but not yet its file system. */
 function nodeResize(status: string, { pods, failing }: Around): WaitOf {
   const running = pods.filter(({ phase }) => phase === 'Running')
   const [user] = running

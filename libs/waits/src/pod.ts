@@ -1,7 +1,7 @@
 import { type Around, isTerminated, type PodState, type VolumeState, type WaitingAttachment } from './around.ts'
 import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 
-/** Returns the wait of a pod because of one claim. Undefined if the pod runs or has ended. */
+/** Returns why a pod waits because of one claim. Undefined if the pod runs or has ended. */
 export function podWait(pod: PodState, around: Around): ObjectWait | undefined {
   const wait = pod.deleting ? leaving(pod, around) : arriving(pod, around)
   return wait && { ...wait, about: { kind: 'pod', name: pod.name } }
@@ -15,7 +15,7 @@ function leaving({ nodeName }: PodState, around: Around): WaitOf {
 
 export const UNMOUNT = ['NodeUnpublishVolume', 'NodeUnstageVolume'] as const
 
-/** Returns the wait for a node that is missing or not ready, and so does nothing for its pods. */
+/** Returns the reason to wait if the node is missing or not ready, and so does nothing for its pods. */
 function down(name: string, { node, nodeGone }: Around): WaitOf | undefined {
   if (nodeGone?.(name) === true) return { reason: 'NodeGone', on: 'you', node: name }
   return node(name)?.ready === false ? { reason: 'NodeNotReady', on: `kubelet/${name}`, node: name } : undefined
@@ -36,7 +36,7 @@ function placing({ key, nodeName }: PodState, { claim, binding, storageClass, wa
   if (nodeName !== '') return undefined
   const on = 'scheduler'
   const message = warning(key, 'FailedScheduling')
-  // The wait of the claim explains why the claim has no volume.
+  // The reasons of the claim explain why the claim has no volume.
   const afterPod =
     binding?.reason === 'WaitForPodScheduled' || (storageClass?.is === 'present' && storageClass.waitsForPod)
   const lacks = claim !== undefined && claim.volumeName === '' && !afterPod
@@ -51,7 +51,7 @@ function claiming({ nodeName }: PodState, { claim, volume, volumeGone }: Around)
   return { reason: claim.phase === 'Lost' ? 'PodLostVolume' : 'PodWithoutVolume', on: `kubelet/${nodeName}` }
 }
 
-/** Returns the wait for an attachment, until the status of the node lists the volume. */
+/** Returns why a volume is not attached to the node of the pod. Ends when the status of the node lists the volume. */
 function attaching(pod: PodState, around: Around): WaitOf | undefined {
   const { nodeName: node } = pod
   const { volume, attachments, attaches, failing, nameOnNodes } = around
@@ -72,7 +72,7 @@ function attaching(pod: PodState, around: Around): WaitOf | undefined {
   return isReported ? undefined : { reason: 'NotReported', on: 'attach-detach', node }
 }
 
-/** Returns the wait for another node: a volume for one node must be detached there before it is attached here. */
+/** Returns the reason if another node has the volume: a volume for one node must first be detached there. */
 function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, around: Around): WaitOf | undefined {
   const other = around.attachments.find((each) => each.nodeName !== nodeName)
   const shared = accessModes.includes('ReadWriteMany') || accessModes.includes('ReadOnlyMany')
@@ -89,7 +89,7 @@ function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, ar
   return withMessage(wait, around.warning(key, 'FailedAttachVolume'))
 }
 
-/** Returns the wait for a detach that is under way or fails. */
+/** Returns why an object waits for a detach: it is running, or it fails. */
 export function detaching(
   { detachError, nodeName: node }: WaitingAttachment,
   { failing }: Around,

@@ -3,7 +3,7 @@ import type { Remedy } from './stuck.ts'
 /** The state of an object that another object names. A field of this type is undefined if the state is unknown. */
 type Presence = 'missing' | 'waits' | 'present'
 
-/** A VolumeSnapshot and the objects around it. Unknown facts are undefined and lead to no wait. */
+/** A VolumeSnapshot and the objects around it. Unknown facts are undefined and count as no reason to wait. */
 export interface SnapshotAround {
   readonly deleting: boolean
   readonly finalizers: readonly string[]

@@ -9,7 +9,7 @@ it.each([
   ['for an unknown time', 'retried', undefined, true],
   ['and no retry helps', 'blocked', now, true],
   ['for a user who may never come', 'idle', 0, false],
-] as const)('decides about work that waits %s', (_, remedy, since, stuck) => {
+] as const)('`isStuck` decides about work that waits %s', (_, remedy, since, stuck) => {
   expect(isStuck(remedy, { since, now })).toBe(stuck)
 })
 

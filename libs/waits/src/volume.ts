@@ -9,13 +9,13 @@ import {
 import { detaching, UNMOUNT } from './pod.ts'
 import { failingOr, type ObjectWait, type WaitOf } from './wait.ts'
 
-/** Returns the waits of a volume that is being detached or deleted. */
+/** Returns why a volume waits that is being detached or deleted. */
 export function volumeWaits(around: Around): readonly ObjectWait[] {
   const { volume } = around
   const about = { kind: 'volume', name: volume?.key ?? '' } as const
   if (volume === undefined) return leaving(around)
   const reclaimed = reclaim(volume, around)
-  // The wait for the provisioner already explains the finalizer of the provisioner.
+  // The reason that names the provisioner already explains the finalizer of the provisioner.
   const others = deletion(volume, around).filter(({ names }) => reclaimed.length === 0 || !names?.every(isProvisioners))
   return [...leaving(around), ...[...others, ...reclaimed].map((wait) => ({ ...wait, about }))]
 }
@@ -24,7 +24,7 @@ function isProvisioners(finalizer: string): boolean {
   return finalizer.startsWith(PROVISIONER_FINALIZERS)
 }
 
-/** Returns the waits of attachments that no pod needs. */
+/** Returns why attachments still exist that no pod needs. */
 function leaving(around: Around): readonly ObjectWait[] {
   const { volume, attachments, pods, failing, nameOnNodes } = around
   return attachments.flatMap((attachment): ObjectWait[] => {
@@ -41,7 +41,7 @@ function leaving(around: Around): readonly ObjectWait[] {
   })
 }
 
-/** Returns the waits of a PersistentVolume that is being deleted. */
+/** Returns why a PersistentVolume still exists that is being deleted. */
 function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachments }: Around): readonly WaitOf[] {
   if (!deleting) return []
   const found: WaitOf[] = []
@@ -55,7 +55,7 @@ function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachmen
   return found
 }
 
-/** Returns the waits of a volume whose claim is gone. */
+/** Returns why a volume still exists whose claim is gone. */
 function reclaim(volume: VolumeState, { claim, attachments, failing }: Around): readonly WaitOf[] {
   const { phase, reclaimPolicy } = volume
   if (claim !== undefined || (phase !== 'Released' && phase !== 'Failed')) return []

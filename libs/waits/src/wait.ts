@@ -19,7 +19,7 @@ export interface About {
   readonly node?: string
 }
 
-/** `works`: a party is working. `waits`: another event has to come first. `trouble`: the work fails or is blocked. */
+/** `works`: a component is working. `waits`: another event comes first. `trouble`: the work fails or is blocked. */
 export type WaitLevel = 'works' | 'waits' | 'trouble'
 
 const retried = (level: WaitLevel): Kind => ({ level, remedy: 'retried' })
@@ -101,23 +101,23 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS
 
-/** One wait of an object for a party. Each user of this package has its own texts. */
+/** The reason why an object waits, and who has to act next (`on`). Each program has its own texts. */
 export interface ObjectWait {
   readonly about: About
   readonly reason: Reason
   readonly on: Party
-  /** The node that the wait is about, or another node that has the volume. */
+  /** The node that the reason is about, or another node that has the volume. */
   readonly node?: string
-  /** Pods, finalizers or attachments that are in the way. */
+  /** The names of the pods, finalizers or attachments that have to disappear first. */
   readonly names?: readonly string[]
-  /** The last message of Kubernetes or of the driver about the wait. */
+  /** The last message of Kubernetes or of the driver about the reason. */
   readonly message?: string
 }
 
-/** A wait without the object that waits. */
+/** A reason to wait, without the object that waits. */
 export type WaitOf = Omit<ObjectWait, 'about'>
 
-/** Returns a wait with the reason `fails` and the error message. Without an error message, returns `otherwise`. */
+/** Returns `otherwise` with the reason `fails` and the error message, or unchanged without an error message. */
 export function failingOr(message: string | undefined, fails: Reason, otherwise: WaitOf): WaitOf {
   return message === undefined ? otherwise : { ...otherwise, reason: fails, message }
 }

@@ -11,7 +11,7 @@ function make(): { clock: FakeClock; delays: Delays; due: string[] } {
 }
 
 describe('delays', () => {
-  test('each key is reported when its delay is over', async () => {
+  test('each delayed key is reported when its delay is over', async () => {
     const { clock, delays, due } = make()
     delays.add('late', 300)
     delays.add('early', 100)
@@ -23,7 +23,7 @@ describe('delays', () => {
   test.each([
     ['earlier', 100, ['a@100', 'b@200']],
     ['later', 900, ['b@200', 'a@300']],
-  ])('the earlier of two times of a key counts if the second time is %s', async (_, second, expected) => {
+  ])('a key with two times is reported at the earlier time, if the second time is %s', async (_, second, expected) => {
     const { clock, delays, due } = make()
     delays.add('a', 300)
     delays.add('b', 200)
@@ -33,7 +33,7 @@ describe('delays', () => {
     expect(due).toEqual(expected)
   })
 
-  test('each reported key takes a token, so the last of many keys are late', async () => {
+  test('each reported key takes a token, so the last of many due keys are late', async () => {
     const clock = new FakeClock()
     const due: string[] = []
     const pace = new TokenBucket({ clock, qps: 10, burst: 2 })
@@ -49,7 +49,7 @@ describe('delays', () => {
     expect([due.at(-1), clock.pending]).toEqual(['g@10150', 0])
   })
 
-  test('a removed key is forgotten', async () => {
+  test('a removed key is not reported when its delay is over', async () => {
     const { clock, delays, due } = make()
     for (const [key, ms] of [
       ['first', 100],
@@ -65,7 +65,7 @@ describe('delays', () => {
     expect(due).toEqual(['middle@200'])
   })
 
-  test('a key can be added again after it was due or removed', async () => {
+  test('a delayed key can be added again after it was due or removed', async () => {
     const { clock, delays, due } = make()
     delays.add('a', 100)
     await clock.advance(100)
@@ -83,7 +83,7 @@ describe('delays', () => {
     expect([delays.dueIn('a'), delays.dueIn('b')]).toEqual([200, undefined])
   })
 
-  test('a key can be added again while it is being reported', async () => {
+  test('a delayed key can be added again while it is being reported', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     const delays = new Delays({
@@ -99,7 +99,7 @@ describe('delays', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('thousands of keys need one timer, and no keys need no timer', async () => {
+  test('thousands of delayed keys need one timer, and no keys need no timer', async () => {
     const { clock, delays, due } = make()
     for (let key = 0; key < 5000; key += 1) {
       delays.add(`${key}`, 10_000 - key)
@@ -113,7 +113,7 @@ describe('delays', () => {
     expect(due).toHaveLength(2500)
   })
 
-  test('all keys that are due are reported at once after a freeze', async () => {
+  test('all due keys are reported at once after a freeze of the process', async () => {
     const { clock, delays, due } = make()
     delays.add('b', 200)
     delays.add('a', 100)
@@ -121,7 +121,7 @@ describe('delays', () => {
     expect(due).toEqual(['a@60000', 'b@60000'])
   })
 
-  test('each key is reported at the earliest of its times, in any order of calls', async () => {
+  test('each delayed key is reported at the earliest of its times, in any order of calls', async () => {
     const step = fc.record({
       key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
       ms: fc.integer({ min: 1, max: 100 }),

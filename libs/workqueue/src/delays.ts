@@ -92,7 +92,7 @@ export class Delays {
     this.#arm()
   }
 
-  /** Takes a token, or returns false if none is free. A key that is added early needs no token. */
+  /** Takes a token for a due key. Returns false, and sets the time of the next try, if no token is free. */
   #mayGo(now: number): boolean {
     const waitMs = this.#pace?.reserve() ?? 0
     if (waitMs === 0) return true

@@ -9,7 +9,7 @@ test('keys start in the order in which they were pushed', () => {
   expect([order.length, order.take(), order.take(), order.take(), order.length]).toEqual([2, 'b', 'a', undefined, 0])
 })
 
-test('normal keys come before retries, except for every fourth pick', () => {
+test('normal keys start before retries, except for every fourth started key', () => {
   const order = new FifoOrder()
   for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
   for (const key of ['a', 'b', 'c', 'd']) order.push(key)
@@ -44,7 +44,7 @@ function takeAll(order: FifoOrder): string[] {
   return taken
 }
 
-test('preferred keys come next, in the order of their preference', () => {
+test('preferred keys start first, in the order of their preference', () => {
   const order = filled('a', 'b', 'c', 'd')
   for (const key of ['d', 'b', 'd']) order.prefer(key)
   expect([order.length, takeAll(order)]).toEqual([4, ['d', 'b', 'a', 'c']])
@@ -74,7 +74,7 @@ test('a preferred key that was taken loses its preference when it is pushed agai
   expect([order.length, takeAll(order)]).toEqual([3, ['a', 'c', 'b']])
 })
 
-test('only normal keys start beyond the workers while retries occupy all of them', () => {
+test('while retries occupy all workers, only normal keys start in addition', () => {
   const order = new FifoOrder({ workers: 3, reserved: 2 })
   expect(order.capacity).toBe(5)
   for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
@@ -83,7 +83,7 @@ test('only normal keys start beyond the workers while retries occupy all of them
   expect(takeAll(order)).toEqual(['a', 'b'])
   order.release('a')
   expect(takeAll(order)).toEqual(['c'])
-  // The end of one retry makes no room for another key.
+  // Normal keys still run in addition to the workers, so the end of one retry makes no room for another key.
   order.release('l0')
   order.release('l1')
   expect(takeAll(order)).toEqual([])
@@ -91,13 +91,13 @@ test('only normal keys start beyond the workers while retries occupy all of them
   expect(takeAll(order)).toEqual(['l3'])
 })
 
-test('no key starts beyond the workers while normal keys occupy all of them', () => {
+test('no key starts in addition while normal keys occupy all workers', () => {
   const order = new FifoOrder({ workers: 2, reserved: 1 })
   for (const key of ['a', 'b', 'c']) order.push(key)
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a preferred retry does not start beyond the workers', () => {
+test('a preferred retry does not start while retries occupy all workers', () => {
   const order = new FifoOrder({ workers: 1, reserved: 1 })
   for (const key of ['l0', 'l1']) order.push(key, 'retry')
   expect(takeAll(order)).toEqual(['l0'])
@@ -116,7 +116,7 @@ test.each([
   expect(reservedFor(workers)).toBe(reserved)
 })
 
-test('no key starts without workers', () => {
+test('no key starts if there are no workers', () => {
   const order = new FifoOrder({ workers: 0, reserved: 0 })
   order.push('a')
   expect([order.capacity, order.take()]).toEqual([0, undefined])

@@ -1,11 +1,11 @@
-/** The number of taken tickets that a queue keeps before it frees their memory. */
+/** The number of entries of started keys that a `TicketQueue` keeps before it frees their memory. */
 const SLACK = 1024
 
 interface Ticket {
   readonly key: string
   readonly priority: KeyPriority
   readonly among: Tickets
-  /** True if the key has another ticket now, so this ticket does not count. */
+  /** True if a later entry (ticket) of the key replaces this entry, which then does not count. */
   withdrawn: boolean
 }
 
@@ -74,7 +74,7 @@ export class FifoOrder implements KeyOrder {
     this.#retriesInWork.delete(key)
   }
 
-  /** Changes the ticket and puts it at the end of its new queue. */
+  /** Replaces the entry of a waiting key by a changed entry at the end of its new queue. */
   #move(ticket: Ticket, change: Partial<Ticket>): void {
     ticket.withdrawn = true
     this.#join({ ...ticket, ...change, withdrawn: false })
@@ -86,7 +86,7 @@ export class FifoOrder implements KeyOrder {
   }
 }
 
-/** The tickets of waiting keys, for each priority in the order of their arrival. */
+/** The entries of waiting keys, for each priority in the order of their arrival. */
 class Tickets {
   readonly #queues: Readonly<Record<KeyPriority, TicketQueue>> = { normal: new TicketQueue(), retry: new TicketQueue() }
   #picks = 0
@@ -106,9 +106,9 @@ class Tickets {
   }
 }
 
-/** The tickets of one priority, in the order of their arrival. */
+/** The entries of waiting keys of one priority, in the order of their arrival. */
 class TicketQueue {
-  /** The tickets before `#head` are taken already. */
+  /** The entries before `#head` belong to keys that have started. */
   #tickets: Ticket[] = []
   #head = 0
 

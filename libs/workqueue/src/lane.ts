@@ -31,9 +31,9 @@ export interface KeyLaneOptions {
 
 export interface LaneEntry extends HeapItem {
   readonly key: string
-  /** The position of the key in its lane: lower turns start first. A key that waits for a group keeps its turn. */
+  /** The position of the key in its lane: lower numbers start first. A key that waits for a group keeps it. */
   readonly turn: number
-  /** The order of keys with the same turn: lower numbers came earlier. */
+  /** The order of keys with the same `turn`: lower numbers came earlier. */
   readonly arrival: number
   readonly priority: KeyPriority
   readonly lane: KeyLane
@@ -77,11 +77,11 @@ export interface KeyLane {
   inWork: number
   /** The number of retries among the keys in work. */
   retriesInWork: number
-  /** The highest turn of a key that has started. The lane gives no lower turn to new keys. */
+  /** The highest position (`turn`) of a key of this lane that has started. New keys get no lower position. */
   now: number
-  /** The next turn of each priority, unless `now` is higher. */
+  /** The position of the next new key, by priority, unless `now` is higher. */
   readonly next: Record<KeyPriority, number>
-  /** The keys whose turn may come. The limits of their groups are checked when it comes. */
+  /** The waiting keys that may start next. The limits of their groups are checked right before they start. */
   readonly ready: Ready
 }
 
@@ -118,7 +118,7 @@ function byTurn(): Heap<LaneEntry> {
 }
 
 /**
- * Returns the turn of a new key. Normal keys get every turn, and retries every third, so that neither priority starves,
+ * Returns the position of a new key in its lane. Retries get only every third position, so that no priority starves,
  * however many keys of the other priority wait.
  */
 export function nextTurn({ now, next }: KeyLane, priority: KeyPriority): number {

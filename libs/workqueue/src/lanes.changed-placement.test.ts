@@ -3,8 +3,8 @@ import type { Placement } from './lane.ts'
 import { Lanes } from './lanes.ts'
 import { ATTACH, DETACH, lanesOf, one } from './testing/lanes-setup.ts'
 
-describe('a key whose placement changes', () => {
-  test('a touched key goes to the end of its new lane', () => {
+describe('changed placement', () => {
+  test('a waiting key that changes its lane goes to the end of the new lane', () => {
     const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
     push('a0', 'a1', 'd0')
     place('a0', DETACH)
@@ -13,7 +13,7 @@ describe('a key whose placement changes', () => {
     expect(takeAll()).toEqual(['a1', 'd0', 'a0'])
   })
 
-  test('a touched key goes before keys that come into its new lane later', () => {
+  test('a waiting key that changes its lane goes before keys that come into the new lane later', () => {
     const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
     push('a0', 'd0')
     place('a0', DETACH)
@@ -22,7 +22,7 @@ describe('a key whose placement changes', () => {
     expect(takeAll()).toEqual(['d0', 'a0', 'd1'])
   })
 
-  test('a key starts at once even if its new lane was already checked', () => {
+  test('a waiting key that changes its lane starts at once, even if the new lane was already checked', () => {
     const { place, push, takeAll } = lanesOf(4, [0, 0])
     push('d0')
     place('d0', ATTACH)

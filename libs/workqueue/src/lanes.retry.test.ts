@@ -27,7 +27,7 @@ describe('a lane', () => {
     expect(picks.join(' ')).toBe('a-l0 a0 a1 a2 a-l1 a3 a4 a5 a-l2')
   })
 
-  test('a retry becomes a normal key when it is touched', () => {
+  test('a retry in a lane becomes a normal key when it is touched', () => {
     const { push, lanes, takeAll } = lanesOf(4, [0, 0])
     for (const key of ['a-l0', 'a-l1', 'a-l2']) lanes.push(key, 'retry')
     push('a0')
@@ -35,7 +35,7 @@ describe('a lane', () => {
     expect([lanes.length, takeAll()]).toEqual([4, ['a-l0', 'a0', 'a-l2', 'a-l1']])
   })
 
-  test('a lane starts only normal keys beyond the workers while retries occupy all of them', () => {
+  test('while retries occupy all workers, a lane starts only normal keys, as many as it has reserved', () => {
     const setup = lanesOf(10, [4, 0])
     pushRetries(setup, ...numbered('a-l', 20))
     expect(setup.takeAll()).toEqual(numbered('a-l', 10))
@@ -43,7 +43,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(numbered('a', 4))
     setup.release('a1')
     expect(setup.takeAll()).toEqual(['a4'])
-    // The end of one retry makes no room for another key.
+    // Normal keys still run in addition to the workers, so the end of one retry makes no room for another key.
     setup.release('a-l0')
     expect(setup.takeAll()).toEqual([])
     setup.release('a-l1', 'a-l2', 'a-l3')
@@ -52,7 +52,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toHaveLength(1)
   })
 
-  test('a lane does not use the reserve of another lane beyond the workers', () => {
+  test('a lane does not use the reserve of another lane while all workers are occupied', () => {
     const setup = lanesOf(2, [2, 2, 0])
     for (const key of ['e0', 'e1']) setup.place(key, 2)
     setup.push('e0', 'e1')
@@ -67,7 +67,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(['d0'])
   })
 
-  test('normal keys of a group pass retries that have no room', () => {
+  test('normal keys of a full group start before its retries if only they have room', () => {
     const setup = lanesOf(4, [2, 0])
     for (const key of ['a-in', 'a-l-in', 'a-new']) setup.place(key, ATTACH, one('node'))
     setup.push('a-in')

@@ -26,7 +26,7 @@ describe('a lane', () => {
     expect(takeAll()).toHaveLength(1)
   })
 
-  test('a lane never uses its reserve beyond the workers while no other lane has keys', () => {
+  test('a lane does not use its reserve in addition to the workers while no other lane has keys', () => {
     const { push, takeAll } = lanesOf(10, [4, 0])
     push(...numbered('a', 20))
     expect(takeAll()).toEqual(numbered('a', 10))
@@ -87,7 +87,7 @@ describe('a lane', () => {
     expect(takeAll().sort()).toEqual(['a0', 'd0'])
   })
 
-  test('no key starts without workers', () => {
+  test('no key of a lane starts if there are no workers', () => {
     const { push, lanes, takeAll } = lanesOf(0, [1, 0])
     push('a0', 'd0')
     expect([takeAll(), lanes.length]).toEqual([[], 2])
@@ -141,7 +141,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a3'])
   })
 
-  test('a key of the preferred lane passes a key of the group whose lane has no worker', () => {
+  test('a key of the preferred lane passes an earlier key of its group whose lane has no free worker', () => {
     const { place, push, takeAll, release } = lanesOf(2, [1, 0])
     for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
     push('d0', 'd1')
@@ -156,7 +156,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['d2'])
   })
 
-  test('a group can have another limit after its last key has left', () => {
+  test('a group of keys can have another limit after its last key has left', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1']) place(key, ATTACH, one('node'))
     push('a0', 'a1')
@@ -170,7 +170,7 @@ describe('a group', () => {
   })
 })
 
-describe('limits of one group', () => {
+describe('group limits', () => {
   const alone = (group: string): GroupLimit => ({ group, max: 1 })
   const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
 
@@ -191,7 +191,7 @@ describe('limits of one group', () => {
   })
 })
 
-describe('a key that blocks others of a group', () => {
+describe('blocking keys', () => {
   /** Returns lanes in which `d0` blocks `a0` and `a1`, which need the volume alone. */
   const setup = (workers = 10): LanesSetup => {
     const made = lanesOf(workers, [0, 0])
@@ -250,7 +250,7 @@ describe('a key that blocks others of a group', () => {
   })
 })
 
-test('`release` throws for a key that is not in work, and `touch` accepts an unknown key', () => {
+test('`release` of lanes throws for a key that is not in work, and `touch` accepts an unknown key', () => {
   const { lanes, push } = lanesOf(1, [0, 0])
   push('a0')
   lanes.touch('unknown')
@@ -259,7 +259,7 @@ test('`release` throws for a key that is not in work, and `touch` accepts an unk
   expect(lanes.length).toBe(1)
 })
 
-test('`push` throws for an unknown lane', () => {
+test('`push` of a key throws if its lane is unknown', () => {
   const { lanes, place } = lanesOf(1, [0, 0])
   place('a0', 2)
   expect(() => lanes.push('a0')).toThrow(InvariantError)

@@ -70,7 +70,7 @@ describe('queue metrics', () => {
     )
   })
 
-  test.each(['queue_duration', 'work_duration'])('the bounds of %s are printed as Go does', async (family) => {
+  test.each(['queue_duration', 'work_duration'])('the bucket bounds of %s are printed as in Go', async (family) => {
     const { queue, text } = make()
     const va = queue()
     va.add('a')
@@ -84,7 +84,7 @@ describe('queue metrics', () => {
     )
   })
 
-  test('metrics count additions without repeats, and waiting keys, even if they are still in work', async () => {
+  test('queue metrics count additions without repeats, and waiting keys, even if they are still in work', async () => {
     const { queue, read } = make()
     const va = queue()
     for (const key of ['a', 'b', 'a']) va.add(key)
@@ -101,7 +101,7 @@ describe('queue metrics', () => {
     expect([await read('adds_total'), await read('depth')]).toEqual([4, 0])
   })
 
-  test('metrics measure the wait and the work of a key', async () => {
+  test('queue metrics measure the wait and the work of a key', async () => {
     const { clock, queue, read } = make()
     const va = queue()
     va.add('a')
@@ -118,7 +118,7 @@ describe('queue metrics', () => {
     expect([await read('queue_duration_seconds_sum'), await read('queue_duration_seconds_count')]).toEqual([3.75, 2])
   })
 
-  test('metrics show the total and the longest unfinished work', async () => {
+  test('queue metrics show the total and the longest unfinished work', async () => {
     const { clock, queue, read } = make()
     const va = queue()
     va.add('a')
@@ -134,7 +134,7 @@ describe('queue metrics', () => {
     expect([await read('unfinished_work_seconds'), await read('longest_running_processor_seconds')]).toEqual([0, 0])
   })
 
-  test('metrics count every planned run as a retry', async () => {
+  test('queue metrics count every planned run as a retry', async () => {
     const { queue, read } = make()
     const each = queue()
     each.addRateLimited('a')
@@ -144,7 +144,7 @@ describe('queue metrics', () => {
     expect(await read('retries_total')).toBe(2)
   })
 
-  test('metrics add up two queues of one name', async () => {
+  test('queue metrics add up two queues of one name', async () => {
     const { clock, queue, read } = make()
     const [resize, modify, other] = [queue('driver-pvc'), queue('driver-pvc'), queue('other')]
     resize.add('a')
@@ -162,7 +162,7 @@ describe('queue metrics', () => {
     expect(await read('depth', 'other')).toBe(1)
   })
 
-  test('metrics forget the keys of a shut queue once its last key is done', async () => {
+  test('queue metrics forget the keys of a shut queue once its last key is done', async () => {
     const { queue, read } = make()
     const [old, young] = [queue(), queue()]
     old.add('a')

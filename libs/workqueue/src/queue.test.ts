@@ -28,7 +28,7 @@ async function takeAll(queue: Queue): Promise<(string | undefined)[]> {
 }
 
 describe('a queue', () => {
-  test('hands out keys in the order in which they were added', async () => {
+  test('a queue hands out keys in the order in which they were added', async () => {
     const queue = new Queue()
     for (const key of ['b', 'a', 'c']) queue.add(key)
     expect(queue.length).toBe(3)
@@ -36,13 +36,13 @@ describe('a queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 3])
   })
 
-  test('hands out a key once, however often it was added before', async () => {
+  test('a queue hands out a key once, however often it was added before', async () => {
     const queue = new Queue()
     for (const key of ['a', 'b', 'a', 'a']) queue.add(key)
     expect(await takeAll(queue)).toEqual(['a', 'b'])
   })
 
-  test('hands out a key that is added while in work once more, and only after it is done', async () => {
+  test('a queue hands out a running key once more if it is added again, but only after it is done', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)
@@ -57,7 +57,7 @@ describe('a queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 1])
   })
 
-  test('does not hand out a key in work again for additions that its run has seen', async () => {
+  test('a queue does not hand out a running key again for additions that its run has seen', async () => {
     const queue = new Queue()
     queue.add('a')
     queue.markSeen('a')
@@ -74,20 +74,20 @@ describe('a queue', () => {
     expect(await takeAll(queue)).toEqual(['a'])
   })
 
-  test('serves waiting workers in the order of their arrival', async () => {
+  test('a queue serves waiting workers in the order of their arrival', async () => {
     const queue = new Queue()
     const gets = [queue.get(), queue.get(), queue.get()]
     for (const key of ['a', 'b', 'c']) queue.add(key)
     expect(await Promise.all(gets)).toEqual(['a', 'b', 'c'])
   })
 
-  test('`done` throws for a key that is not in work', () => {
+  test('`done` of a queue throws for a key that is not in work', () => {
     const queue = new Queue()
     queue.add('a')
     expect(() => queue.done('a')).toThrow(InvariantError)
   })
 
-  test('touches the order if a waiting key is added again, but not for a key in work', async () => {
+  test('a queue touches its order if a waiting key is added again, but not for a running key', async () => {
     const calls: string[] = []
     let keys: string[] = []
     const order: KeyOrder = {
@@ -114,7 +114,7 @@ describe('a queue', () => {
     expect(calls).toEqual(['push a', 'touch a', 'release a', 'push a'])
   })
 
-  test('hands out a key that can start after a touch', async () => {
+  test('a queue hands out a waiting key that can start after it was added again', async () => {
     let open = false
     const keys: string[] = []
     const order: KeyOrder = {
@@ -135,7 +135,7 @@ describe('a queue', () => {
   })
 })
 
-describe('a paused queue', () => {
+describe('paused', () => {
   test('a paused queue accepts keys but hands out no key until it is resumed', async () => {
     const queue = new Queue()
     const waiting = queue.get()
@@ -171,8 +171,8 @@ describe('a paused queue', () => {
   })
 })
 
-describe('a get that is aborted', () => {
-  test('an aborted `get` rejects with the reason and loses no key', async () => {
+describe('aborted get', () => {
+  test('an aborted `get` of a queue rejects with the reason and loses no key', async () => {
     const queue = new Queue()
     const controller = new AbortController()
     const aborted = queue.get(controller.signal)
@@ -184,14 +184,14 @@ describe('a get that is aborted', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
   })
 
-  test('a `get` with an aborted signal takes no key', async () => {
+  test('a `get` of a queue with an aborted signal takes no key', async () => {
     const queue = new Queue()
     queue.add('a')
     await expect(queue.get(AbortSignal.abort(reason))).rejects.toBe(reason)
     expect([queue.length, queue.inWork]).toEqual([1, 0])
   })
 
-  test('`get` leaves no listener if a key came before the abort', async () => {
+  test('`get` of a queue leaves no listener if a key came before the abort', async () => {
     const queue = new Queue()
     const controller = new AbortController()
     const got = queue.get(controller.signal)
@@ -203,7 +203,7 @@ describe('a get that is aborted', () => {
 })
 
 describe('shutdown', () => {
-  test('`shutDown` hands out waiting keys, accepts no other keys, and then ends the workers', async () => {
+  test('`shutDown` of a queue hands out waiting keys, accepts no other keys, and then ends the workers', async () => {
     const queue = new Queue()
     queue.add('a')
     expect(queue.isShut).toBe(false)
@@ -213,7 +213,7 @@ describe('shutdown', () => {
     expect(await takeAll(queue)).toEqual(['a', undefined])
   })
 
-  test('`shutDown` ends the waits of all workers', async () => {
+  test('`shutDown` of a queue ends the waits of all workers', async () => {
     const queue = new Queue()
     const { signal } = new AbortController()
     const gets = [queue.get(signal), queue.get()]
@@ -222,7 +222,7 @@ describe('shutdown', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('`shutDown` still hands out a running key that was added again before', async () => {
+  test('`shutDown` of a queue still hands out a running key that was added again before', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)

@@ -21,8 +21,8 @@ async function fail(queue: WorkQueue): Promise<string | undefined> {
   return key
 }
 
-describe('a work queue', () => {
-  test('adds a key after its delay', async () => {
+describe('WorkQueue', () => {
+  test('a work queue adds a key after its delay', async () => {
     const { clock, queue } = make()
     queue.addAfter('a', 300)
     await clock.advance(299)
@@ -32,7 +32,7 @@ describe('a work queue', () => {
     expect(await queue.get()).toBe('a')
   })
 
-  test('starts added keys before keys whose delay is over', async () => {
+  test('a work queue starts added keys before keys whose delay is over', async () => {
     const { clock, queue } = make()
     for (const key of ['a', 'b', 'c']) queue.addAfter(key, 300)
     await clock.advance(300)
@@ -42,13 +42,13 @@ describe('a work queue', () => {
     expect(order).toEqual(['d', 'c', 'a', 'b'])
   })
 
-  test.each([0, -1])('adds a key at once when the wait is %d', (ms) => {
+  test.each([0, -1])('a work queue adds a key at once when the wait is %d', (ms) => {
     const { clock, queue } = make()
     queue.addAfter('a', ms)
     expect([queue.length, clock.pending]).toEqual([1, 0])
   })
 
-  test('makes a key wait longer with each failure, until it succeeds', async () => {
+  test('a key waits longer with each failure, until it succeeds', async () => {
     const { clock, queue } = make()
     queue.add('a')
     const waits: (number | undefined)[] = []
@@ -63,7 +63,7 @@ describe('a work queue', () => {
     expect(queue.dueIn('a')).toBe(1000)
   })
 
-  test('runs an added key at once, and does not repeat its planned run', async () => {
+  test('an added key runs at once, and its planned run is not repeated', async () => {
     const { clock, queue } = make()
     queue.add('a')
     await fail(queue)
@@ -77,7 +77,7 @@ describe('a work queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 0])
   })
 
-  test('runs a key once more when its delay ends while it is in work', async () => {
+  test('a key runs once more when its delay ends while it is in work', async () => {
     const { clock, queue } = make()
     queue.add('a')
     await queue.get()
@@ -88,7 +88,7 @@ describe('a work queue', () => {
     expect(queue.length).toBe(1)
   })
 
-  test('waits for a key until its signal aborts', async () => {
+  test('`get` of a work queue waits for a key until its signal is aborted', async () => {
     const { clock, queue } = make()
     const controller = new AbortController()
     const [aborted, served] = [queue.get(controller.signal), queue.get()]
@@ -99,7 +99,7 @@ describe('a work queue', () => {
     expect(await served).toBe('a')
   })
 
-  test('keeps keys whose delay ends while it is paused', async () => {
+  test('a paused work queue keeps keys whose delay ends', async () => {
     const { clock, queue } = make()
     queue.pause()
     const got = queue.get()
@@ -110,7 +110,7 @@ describe('a work queue', () => {
     expect(await got).toBe('a')
   })
 
-  test('drops planned keys at shutdown, and plans no further keys', async () => {
+  test('the shutdown of a work queue drops planned keys, and no further keys are planned', async () => {
     const { clock, queue } = make()
     queue.add('a')
     queue.addAfter('later', 100)
@@ -122,7 +122,7 @@ describe('a work queue', () => {
     expect([await queue.get(), clock.pending, queue.length]).toEqual([undefined, 0, 0])
   })
 
-  test('lists pending, planned and failed keys', async () => {
+  test('a work queue lists pending, planned and failed keys', async () => {
     const { queue } = make()
     queue.add('failing')
     await fail(queue)
@@ -132,7 +132,7 @@ describe('a work queue', () => {
     expect(['queued', 'later'].map((key) => queue.isPending(key))).toEqual([true, false])
   })
 
-  test('notifies its observer of each step, and of every planned run as a retry', async () => {
+  test('a work queue notifies its observer of each step, and of every planned run as a retry', async () => {
     const notified: string[] = []
     const { clock, queue } = make({
       ...unobserved,
@@ -149,19 +149,19 @@ describe('a work queue', () => {
   })
 })
 
-describe('the exponential limiter', () => {
-  test('doubles the wait of a key with each failure, up to its limit', () => {
+describe('limiter', () => {
+  test('the back-off limiter doubles the wait of a key with each failure, up to its limit', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     expect([1, 2, 3, 4, 5].map(() => limiter.when('a'))).toEqual([1000, 2000, 4000, 5000, 5000])
   })
 
-  test('counts the failures of each key separately', () => {
+  test('the back-off limiter counts the failures of each key separately', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     limiter.when('a')
     expect([limiter.when('b'), limiter.when('a'), limiter.when('c')]).toEqual([1000, 2000, 1000])
   })
 
-  test('starts with the shortest wait again once a key has succeeded', () => {
+  test('the back-off limiter starts with the shortest wait again once a key has succeeded', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     limiter.when('a')
     limiter.when('a')
@@ -170,14 +170,14 @@ describe('the exponential limiter', () => {
     expect(limiter.when('a')).toBe(1000)
   })
 
-  test('lists the keys that have failed', () => {
+  test('the back-off limiter lists the keys that have failed', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 5000 })
     for (const key of ['a', 'b', 'a', 'c']) limiter.when(key)
     limiter.forget('b')
     expect([...limiter.failed()]).toEqual(['a', 'c'])
   })
 
-  test('keeps the wait of a key that fails for ever at the limit', () => {
+  test('the back-off limiter keeps the wait of a key that fails for ever at the limit', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
     for (let failure = 0; failure < 3000; failure += 1) limiter.when('a')
     expect(limiter.when('a')).toBe(300_000)

@@ -4,38 +4,38 @@ import { seconds, text, textMap, texts } from './fields.ts'
 const NEITHER = [undefined, null, 0, true, {}, [], 'a'] as const
 
 describe('text', () => {
-  it('returns texts, and undefined for other values', () => {
+  it('`text` returns texts, and undefined for other values', () => {
     expect(NEITHER.map(text)).toStrictEqual([...NEITHER.slice(0, -1).map(() => undefined), 'a'])
     expect(text('')).toBe('')
   })
 })
 
 describe('seconds', () => {
-  it('returns the seconds of a timestamp, and undefined for other values', () => {
+  it('`seconds` returns the seconds of a timestamp, and undefined for other values', () => {
     expect(seconds('2026-01-01T00:00:00Z')).toBe(1_767_225_600)
     expect(NEITHER.map(seconds)).toStrictEqual(NEITHER.map(() => undefined))
   })
 })
 
 describe('texts', () => {
-  it('drops values that are no texts', () => {
+  it('`texts` drops the values of a list that are no texts', () => {
     expect(NEITHER.map(texts)).toStrictEqual([undefined, undefined, undefined, undefined, undefined, [], undefined])
     expect(texts(['a', 1, null, ['b'], 'c'])).toStrictEqual(['a', 'c'])
   })
 
-  it('returns the same list if it needs no change', () => {
+  it('`texts` returns the same list if all its values are texts', () => {
     const list = ['a', 'b']
     expect(texts(list)).toBe(list)
   })
 })
 
 describe('textMap', () => {
-  it('drops values that are no texts, and returns nulls as empty texts', () => {
+  it('`textMap` drops the values of a map that are no texts, and returns nulls as empty texts', () => {
     expect(NEITHER.map(textMap)).toStrictEqual([undefined, undefined, undefined, undefined, {}, undefined, undefined])
     expect(textMap({ a: 'b', c: 1, d: null, e: {} })).toStrictEqual({ a: 'b', d: '' })
   })
 
-  it('returns the same map if it needs no change', () => {
+  it('`textMap` returns the same map if all its values are texts', () => {
     const map = { a: 'b' }
     expect(textMap(map)).toBe(map)
   })

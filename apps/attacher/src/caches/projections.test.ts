@@ -91,7 +91,7 @@ const anyVa = fc.oneof(damaged(VA), json).map((object) => attachmentProjection(D
 const anyPv = fc.oneof(...PVS.map(damaged), json).map((object) => object as PersistentVolume)
 const anyNode = fc.oneof(damaged(NODE), json).map((object) => nodeProjection(DRIVER)(object as CSINode))
 
-describe('objects with random content', () => {
+describe('random objects', () => {
   it('an attach and a detach of random objects make CSI requests that can be serialized', async () => {
     const property = fc.asyncProperty(anyVa, anyPv, anyNode, fc.boolean(), async (any, pv, node, alone) => {
       const va: CachedAttachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
@@ -115,7 +115,7 @@ describe('objects with random content', () => {
     await fc.assert(property, runs)
   })
 
-  it('the triggers accept random objects', () => {
+  it('the triggers of attachments and volumes throw no error for random objects', () => {
     const trigger = onAttachment(FINALIZER, recordingLogger())
     const property = fc.property(anyVa, anyVa, anyPv, (before, after, pv) => {
       for (const cause of ['watch', 'own', 'resync'] as const) {
@@ -129,8 +129,8 @@ describe('objects with random content', () => {
   })
 })
 
-describe('a projection', () => {
-  it('keeps only the volume name of an attachment of another attacher', () => {
+describe('projections', () => {
+  it("the projection of another attacher's attachment keeps only the name of its volume", () => {
     const foreign = attachmentProjection('other')(VA as unknown as VolumeAttachment)
     expect(Object.entries(foreign).filter(([, value]) => value !== undefined && value !== '')).toEqual([
       ['key', 'x'],
@@ -143,7 +143,7 @@ describe('a projection', () => {
     ])
   })
 
-  it('stores a list or map only once if several objects have equal ones', () => {
+  it('projections store a list or map only once if several objects have equal ones', () => {
     const interner = new Interner()
     const own = { metadata: METADATA, spec: SPEC } as unknown as PersistentVolume
     const va = VA as unknown as VolumeAttachment
@@ -165,11 +165,11 @@ describe('a projection', () => {
     { name: 'a null among the drivers', spec: { drivers: [null] } },
     { name: 'another driver', spec: { drivers: [{ name: 'other', nodeID: 'id' }] } },
     { name: 'a driver without an id', spec: { drivers: [{ name: DRIVER }] } },
-  ])('finds no node ID in a CSINode with $name', ({ spec }) => {
+  ])('the projection finds no node ID in a CSINode with $name', ({ spec }) => {
     expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
   })
 
-  it('distinguishes labels, annotations and owners, and ignores the order of their keys', () => {
+  it('the projection of an attachment distinguishes labels, annotations and owners, and ignores the order of their keys', () => {
     const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).rest
     expect(rest({ labels: { a: '1', b: '2' } })).toBe(rest({ labels: { b: '2', a: '1' } }))
     const all = [{ labels: { a: '1' } }, { annotations: { a: '1' } }, { ownerReferences: [{ name: 'a' }] }]

@@ -31,16 +31,16 @@ describe('decideRelease', () => {
     { name: 'in-tree, no longer migrated', pv: inTree(), released: true },
     { name: 'neither CSI nor translatable', pv: volume({ nfs: { server: 's', path: '/' } }), released: false },
   ]
-  it.each(rows)('removes our finalizer from a volume ($name): $released', ({ pv, attachments = 0, released }) => {
+  it.each(rows)('`decideRelease` removes our finalizer ($name): $released', ({ pv, attachments = 0, released }) => {
     const patch = decideRelease(pv, Array(attachments).fill({}), settings)
     expect(patch).toEqual(released ? REMOVE : undefined)
   })
 
-  it('returns no patch for a volume without our finalizer', () => {
+  it('`decideRelease` returns no patch for a volume without our finalizer', () => {
     expect(decideRelease(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
   })
 
-  it('removes only our finalizer, at any position', () => {
+  it('`decideRelease` removes only our finalizer, at any position', () => {
     const patch = decideRelease(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
     expect(patch?.body).toEqual([
       UID,
@@ -57,7 +57,7 @@ describe('concernsUs', () => {
     ['deleted without any', volume({}, { ...DELETED, finalizers: undefined }), false],
     ['alive', volume(), false],
     ['given back', inTree(), true],
-  ])('returns for a volume that is %s: %s', (_, pv, concerned) => {
+  ])('`concernsUs` returns for a volume that is %s: %s', (_, pv, concerned) => {
     expect(concernsUs(pv, settings)).toBe(concerned)
   })
 })

@@ -70,33 +70,33 @@ describe('reconcileVolume', () => {
     api.put(pv(deleted))
   })
 
-  it('removes the finalizer of a deleted volume without attachments', async () => {
+  it('`reconcileVolume` removes the finalizer of a deleted volume without attachments', async () => {
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1)])
     expect(own.causes).toEqual([])
   })
 
-  it('keeps the finalizer of a volume that an attachment names', async () => {
+  it('`reconcileVolume` keeps the finalizer of a volume that an attachment names', async () => {
     expect(await run([{ key: 'va1' }])).toBe(SETTLED)
     expect(api.requests).toEqual([])
     expect(own.causes).toEqual([{ on: 'attachment', name: 'va1' }])
   })
 
-  it('reads the volume again if its finalizers have changed', async () => {
+  it('`reconcileVolume` reads the volume again if its finalizers have changed since they were cached', async () => {
     api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
   })
 
-  it('does not change a recreated volume', async () => {
+  it('`reconcileVolume` does not change a recreated volume', async () => {
     api.put(pv({ ...deleted, uid: 'v' }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)
     expect(cached?.uid).toBe('v')
   })
 
-  it('settles if the volume is gone', async () => {
+  it('`reconcileVolume` succeeds if the volume is gone', async () => {
     api.objects.clear()
     expect(await run()).toEqual({ kind: 'settled' })
   })

@@ -15,7 +15,7 @@ export interface VolumeReleaseDeps {
   readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
   readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
-  /** The removals of our finalizer by other writers, by UID of the volume. */
+  /** The removals of our finalizer by other writers, by the UID of the PersistentVolume. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly settings: VolumeReleaseSettings
   readonly clock: Clock

@@ -28,7 +28,7 @@ describe('compareForever', () => {
       },
       'failed to ListVolumes: the driver goes on after 1050000 volumes',
     ],
-  ])('ends an endless listing %s, and logs an error', async (_, next, text) => {
+  ])('the attacher ends an endless ListVolumes %s, and logs an error', async (_, next, text) => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1, pages: async () => next() })
     await until(() => fixture.log.lines.length > 0)
@@ -38,7 +38,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('ends a listing that takes longer than five minutes, and logs an error', async () => {
+  it('the attacher ends a ListVolumes that takes longer than five minutes, and logs an error', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const pages = async (): Promise<ListVolumesResponse> => {
       await fixture.clock.sleep(1_000)
@@ -55,7 +55,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('reads all pages of a listing, and logs a failed listing', async () => {
+  it('the attacher reads all pages of ListVolumes, and logs a failed ListVolumes', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const pages = [page('t1', ['other', 'n']), page('', ['handle-1', 'node1-id'])]
     void fixture.start({
@@ -72,13 +72,13 @@ describe('compareForever', () => {
     })
   })
 
-  it('ends a listing if the driver returns the same page token twice', async () => {
+  it('the attacher ends ListVolumes if the driver returns the same page token twice', async () => {
     void fixture.start({ pages: async () => page('again') })
     await fixture.clock.settle()
     expect(fixture.asked).toEqual(['', 'again'])
   })
 
-  it('ends a listing if a page token leads back to an earlier page', async () => {
+  it('the attacher ends ListVolumes if a page token leads back to an earlier page', async () => {
     const pages = async (): Promise<ListVolumesResponse> => {
       if (fixture.asked.length > 5) throw new Error('asked too often')
       return page(fixture.asked.length % 2 === 0 ? 'a' : 'b')
@@ -92,7 +92,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('runs one listing at a time, and pauses as long as a slow listing took', async () => {
+  it('the attacher runs one ListVolumes at a time, and pauses as long as a slow one took', async () => {
     void fixture.start({ pages: () => fixture.clock.sleep(100_000).then(() => page('')) })
     await fixture.clock.advance(100_000)
     expect(fixture.asked).toHaveLength(1)
@@ -102,7 +102,7 @@ describe('compareForever', () => {
     expect(fixture.asked).toHaveLength(2)
   })
 
-  it('ends at once if it is aborted during a pause', async () => {
+  it('the comparison with the driver ends at once if it is aborted during a pause', async () => {
     const ended = fixture.start({})
     await fixture.clock.settle()
     fixture.stop.abort(new Error('stop'))

@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('compareForever', () => {
-  it('enqueues an attachment if two consecutive listings lack its volume, and after each later listing', async () => {
+  it('`compareForever` enqueues an attachment if two consecutive listings lack its volume, and after each later listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -22,7 +22,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1', 'va1'])
   })
 
-  it('enqueues an attachment after the first listing if one confirmation is enough', async () => {
+  it('`compareForever` enqueues an attachment after the first listing if one confirmation is enough', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()
@@ -40,14 +40,14 @@ describe('compareForever', () => {
     { name: 'without a status and not listed', va: { attached: undefined }, nodes: [], done: [] },
     { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
     { name: 'detached, listed', va: { attached: false, deleting: true }, nodes: ['node1-id'], done: ['va1'] },
-  ])('enqueues for an attachment ($name): $done', async ({ va, nodes, done }) => {
+  ])('`compareForever` enqueues for an attachment ($name): $done', async ({ va, nodes, done }) => {
     fixture.has(withFinalizer(va))
     void fixture.start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
     await fixture.clock.settle()
     expect(fixture.forced).toEqual(done)
   })
 
-  describe('compareForever with a call for the attachment', () => {
+  describe('running calls', () => {
     /** Starts a CSI call for the attachment. The returned function ends it. */
     const begin = (key: string): (() => Promise<void>) => {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ describe('compareForever', () => {
       }
     }
 
-    it('ignores the attachment if the call began before the listing', async () => {
+    it('the comparison ignores an attachment whose CSI call began before the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       begin('va1')
       void fixture.start({ confirmations: 1 })
@@ -67,7 +67,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('ignores the attachment if the call ended during the listing', async () => {
+    it('the comparison ignores an attachment whose CSI call ended during the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       const earlier = begin('va1')
       const gate = Promise.withResolvers<ListVolumesResponse>()
@@ -80,7 +80,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('compares the attachment with the next listing, and other attachments at once', async () => {
+    it('an attachment with a running CSI call is compared with the next listing, other attachments at once', async () => {
       fixture.has(withFinalizer({ attached: true }))
       fixture.has({ ...withFinalizer({ attached: true }), key: 'va2' })
       const end = begin('va1')
@@ -93,7 +93,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('drops a difference that the next listing does not confirm', async () => {
+  it('`compareForever` drops a difference that the next listing does not confirm', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id']), page('')]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
@@ -101,7 +101,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('does not count the differences of a deleted attachment for a recreated one', async () => {
+  it('the differences of a deleted attachment do not count for the recreated attachment', async () => {
     fixture.has(withFinalizer({ attached: true, uid: 'earlier' }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -112,7 +112,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('ignores an attachment that changed during the listing', async () => {
+  it('the comparison ignores an attachment that changed during the listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
       confirmations: 1,
@@ -125,7 +125,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('ignores an attachment that changed while its volume was read', async () => {
+  it('the comparison ignores an attachment that changed while its volume was read', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
       confirmations: 1,
@@ -138,7 +138,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('logs an attachment that cannot be compared, and continues with the others', async () => {
+  it('`compareForever` logs an attachment that cannot be compared, and continues with the others', async () => {
     fixture.has(withFinalizer({ key: 'bad', attached: true }))
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
@@ -158,7 +158,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('needs the configured number of equal consecutive listings', async () => {
+  it('an attachment is enqueued after the configured number of consecutive listings with the same difference', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 3, pages: async () => page('') })
     await fixture.clock.advance(60_000)
@@ -167,7 +167,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('counts from zero when the difference changes', async () => {
+  it('the count of equal differences starts at zero when the difference changes', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id'])]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
@@ -179,7 +179,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1 as usual'])
   })
 
-  it("ignores other attachers' attachments", async () => {
+  it('`compareForever` ignores attachments of other attachers', async () => {
     fixture.has(withFinalizer({ attached: true, ours: false }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()

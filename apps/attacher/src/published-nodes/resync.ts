@@ -168,7 +168,7 @@ export async function listAll(
   return published
 }
 
-/** The keys whose runs have called the driver since `WorkLog.since()`, or were calling it at that moment. */
+/** The keys whose runs have called the driver since the call of `since()`, or were calling it at that moment. */
 export interface WorkSince extends Disposable {
   has(key: string): boolean
 }

@@ -52,23 +52,23 @@ describe('FailureSeriesTable', () => {
     ],
     ['belongs to a deleted object', { object: undefined }, QUIET_MS],
     ['removes a finalizer from a volume', { operation: 'release' }, QUIET_MS],
-  ])('chooses no event if the work %s', (_, change, now) => {
+  ])('`FailureSeriesTable` chooses no event if the work %s', (_, change, now) => {
     expect(report([work('a', change)], now).reported).toEqual([])
   })
 
-  it('chooses one event a minute while the work fails', () => {
+  it('`FailureSeriesTable` chooses one event a minute while the work fails', () => {
     expect(report([work('a')], QUIET_MS).reported).toEqual(['a'])
     expect(report([work('a', { tries: 2 })], QUIET_MS + PERIOD_MS - 1).reported).toEqual([])
     expect(report([work('a', { tries: 3 })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('chooses no further event without a new try or a new message', () => {
+  it('`FailureSeriesTable` chooses no further event for an object without a new try or a new message', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a')], QUIET_MS + PERIOD_MS).reported).toEqual([])
     expect(report([work('a', { message: 'other' })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('chooses an event at once for another operation, and for a recreated object', () => {
+  it('`FailureSeriesTable` chooses an event at once if the operation changes or the object is recreated', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a', { operation: 'detach' })], QUIET_MS).reported).toEqual(['a'])
     const object = { kind: 'VolumeAttachment', namespace: '', name: 'a', uid: 'other' }
@@ -76,24 +76,24 @@ describe('FailureSeriesTable', () => {
   })
 })
 
-describe('FailureSeriesTable with more failing objects than events', () => {
+describe('full table', () => {
   const three = (tries: number): PendingWork[] => ['a', 'b', 'c'].map((name) => work(name, { tries }))
 
-  it('chooses each object in turn, the oldest first', () => {
+  it('`FailureSeriesTable` chooses each failing object in turn, the oldest first', () => {
     expect(report([work('young', { since: 1 }), work('old')], 20_000, 1).reported).toEqual(['old'])
     expect(report([work('young', { since: 1, tries: 2 }), work('old', { tries: 2 })], 90_000, 1).reported).toEqual([
       'young',
     ])
   })
 
-  it('chooses an object once if it appears twice in the pending work', () => {
+  it('`FailureSeriesTable` chooses an object once if it appears twice in the pending work', () => {
     expect(look([work('a'), work('b'), work('a')], QUIET_MS, 3).chosen.map((event) => event.work.key)).toEqual([
       'a',
       'b',
     ])
   })
 
-  it('counts a skipped event for each minute in which an object gets no event', () => {
+  it('`FailureSeriesTable` counts a skipped event for each minute in which an object gets no event', () => {
     const skips = [0, 5_000, 59_999, 60_000, 65_000, 119_999, 120_000].map(
       (ms) => report(three(ms), QUIET_MS + ms, ms === 0 ? 1 : 0).skipped,
     )
@@ -101,8 +101,8 @@ describe('FailureSeriesTable with more failing objects than events', () => {
   })
 })
 
-describe('FailureSeriesTable after a recovery', () => {
-  it('no longer contains a chosen event of the recovered object', () => {
+describe('recovery', () => {
+  it('`FailureSeriesTable` removes the chosen event of an object that recovers', () => {
     const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
     table.take(work('a'))
     expect(chosen.map((event) => [event.work.key, table.holds(event)])).toEqual([
@@ -111,13 +111,13 @@ describe('FailureSeriesTable after a recovery', () => {
     ])
   })
 
-  it('returns the events of the recovered object once', () => {
+  it('`FailureSeriesTable` returns the events of a recovered object once', () => {
     report([work('a')], QUIET_MS)
     expect(table.take(work('a'))).toMatchObject({ tries: 1 })
     expect(table.take(work('a'))).toBeUndefined()
   })
 
-  it('returns no events if none was written, or if the work is no longer pending', () => {
+  it('`FailureSeriesTable` returns no events of a recovered object if none was written, or if it was not pending', () => {
     look([work('a')], QUIET_MS, 0)
     expect(table.take(work('a'))).toBeUndefined()
     report([work('b')], QUIET_MS)

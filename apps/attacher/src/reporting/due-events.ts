@@ -42,7 +42,7 @@ export interface DueEvents {
 export class FailureSeriesTable {
   readonly #series = new Map<string, FailureSeries>()
 
-  /** Begins to choose the events that are due at `now`, at most `most`. */
+  /** Begins to choose at most `most` of the events that are due at `now`. */
   look(now: number, most: number): DueLook {
     return new DueLook(this.#series, now, most)
   }
@@ -52,7 +52,7 @@ export class FailureSeriesTable {
     return this.#series.get(idOf(work)) === series
   }
 
-  /** Removes and returns the events of an object that has recovered. Undefined if no event was written. */
+  /** Removes and returns the events of an object that has recovered. Returns undefined if no event was written. */
   take(work: Pick<PendingWork, 'operation' | 'object'>): FailureSeries | undefined {
     const id = idOf(work)
     const series = this.#series.get(id)
@@ -103,7 +103,7 @@ class DueLook {
     if (last !== undefined) this.#skip(last.series)
   }
 
-  /** Counts a due event that is not written, once in each minute. */
+  /** Counts a due event that was not chosen, at most once a minute for each object. */
   #skip(series: FailureSeries): void {
     if (this.#now - series.due < PERIOD_MS) return
     series.due += PERIOD_MS

@@ -89,8 +89,8 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 
 const WORDS = 'Volume pv on node n: failed to attach: no'
 
-describe('FailureReporter, for an attach that keeps failing', () => {
-  it('writes one event about the attachment and one about the claim, and later increases their counts', async () => {
+describe('attach', () => {
+  it('a failing attach causes one event about the attachment and one about the claim, whose counts increase later', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     expect(requests.splice(0)).toEqual([
@@ -106,7 +106,7 @@ describe('FailureReporter, for an attach that keeps failing', () => {
     expect(priorities).not.toContain(undefined)
   })
 
-  it('writes one recovery event about the attachment and one about the claim', async () => {
+  it('a recovered attach causes one recovery event about the attachment and one about the claim', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     pending = []
@@ -117,13 +117,13 @@ describe('FailureReporter, for an attach that keeps failing', () => {
     expect(requests).toEqual([`create VolumeAttachment a ${well}`, `create PersistentVolumeClaim claim ${well}`])
   })
 
-  it('writes about the attachment only if the volume has no claim', async () => {
+  it('a failing attach of a volume without a claim causes an event about the attachment alone', async () => {
     pending = [work('a', { volume: 'unclaimed' })]
     await clock.advance(5_000)
     expect(requests).toHaveLength(2)
   })
 
-  it('writes no event about an object that recovers before its event is written', async () => {
+  it('an attachment that recovers before its event is written gets no event', async () => {
     pending = ['a', 'b', 'c', 'd'].map((name) => work(name, { volume: 'unclaimed' }))
     answer = async (request) => {
       if (request.startsWith('create VolumeAttachment a ')) reporter.completed(work('c'))
@@ -133,14 +133,14 @@ describe('FailureReporter, for an attach that keeps failing', () => {
     expect(written).toEqual(['a', 'b', 'd'])
   })
 
-  it('writes no recovery event if it has written no failure event', async () => {
+  it('a recovered attach causes no recovery event if no failure event was written', async () => {
     reporter.completed(work('a'))
     await clock.advance(10_000)
     expect(requests).toEqual([])
   })
 })
 
-describe('FailureReporter, for a detach', () => {
+describe('detach', () => {
   it.each<[string, Partial<PendingWork>, string]>([
     ['fails', {}, 'VolumeDetachFailed x3: Volume unclaimed on node n: failed to detach: no'],
     [
@@ -148,15 +148,15 @@ describe('FailureReporter, for a detach', () => {
       { state: 'waiting', nextTry: undefined },
       'VolumeDetachBlocked x3: Volume unclaimed on node n: failed to detach: no. Not tried again until that changes',
     ],
-  ])('writes an event with the reason if it %s', async (_, change, text) => {
+  ])('`FailureReporter` writes an event with the reason if it %s', async (_, change, text) => {
     pending = [work('a', { operation: 'detach', message: 'failed to detach: no', volume: 'unclaimed', ...change })]
     await clock.advance(5_000)
     expect(requests).toEqual([`create VolumeAttachment a ${text}`, 'get unclaimed'])
   })
 })
 
-describe('FailureReporter, for ten thousand failures', () => {
-  it('writes five events a second, and counts the skipped events in a metric', async () => {
+describe('rate', () => {
+  it('ten thousand failures cause five events a second, and a metric counts the skipped events', async () => {
     pending = Array.from({ length: 10_000 }, (_, index) => work(`${index}`))
     const written = (): number => requests.filter((each) => each.startsWith('create')).length
     await clock.advance(5_999)
@@ -170,10 +170,10 @@ describe('FailureReporter, for ten thousand failures', () => {
   })
 })
 
-describe('FailureReporter, if the API server refuses an event', () => {
+describe('refusals', () => {
   const refused = apiError(403, 'Forbidden', 'events is forbidden')
 
-  it('logs one warning, and writes no events for ten minutes, even if the lease is lost and won again', async () => {
+  it('a refused event causes one warning, and no events for ten minutes, even if the lease changes', async () => {
     answer = async (request) => {
       if (request.startsWith('create')) throw refused
     }
@@ -192,7 +192,7 @@ describe('FailureReporter, if the API server refuses an event', () => {
     ])
   })
 
-  it('continues to write other events if the namespace of the refused event is being deleted', async () => {
+  it('other events are still written if the namespace of a refused event is being deleted', async () => {
     answer = async (request) => {
       if (request.startsWith('create PersistentVolumeClaim')) {
         const error = apiError(403, 'Forbidden', 'x')
@@ -205,7 +205,7 @@ describe('FailureReporter, if the API server refuses an event', () => {
     expect(log.lines.filter(({ level }) => level === 'warning')).toEqual([])
   })
 
-  it('tries again in the next minute after an internal error of the API server', async () => {
+  it('an event is tried again in the next minute after an internal error of the API server', async () => {
     answer = async () => {
       throw apiError(500, 'InternalError', 'x')
     }

@@ -6,7 +6,7 @@ import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type FailureSeries, FailureSeriesTable, PERIOD_MS } from './due-events.ts'
 
-/** The name of the Go original, under which pending work and events are reported. */
+/** The name of the Go original, which stands for the attacher in pending work and in events. */
 export const SIDECAR = 'external-attacher'
 /** The pause between two checks for failing work. */
 const LOOK_MS = 5_000

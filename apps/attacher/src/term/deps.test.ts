@@ -32,7 +32,7 @@ function undo(): number {
 }
 
 describe('undoneAgain', () => {
-  it('returns a pause of 0 ms the first time, then doubles the pause up to the longest', async () => {
+  it('the pause before an undone write is repeated starts at 0 ms and doubles up to a limit', async () => {
     const waits: number[] = []
     for (let left = 5; left > 0; left -= 1) {
       waits.push(undo())
@@ -42,7 +42,7 @@ describe('undoneAgain', () => {
     expect(waits).toEqual([0, 1_000, 2_000, 4_000, 4_000])
   })
 
-  it('returns a pause of 0 ms again if no write was undone for the longest pause', async () => {
+  it('the pause is 0 ms again if no write was undone for the longest pause', async () => {
     expect([undo(), undo()]).toEqual([0, 1_000])
     await clock.advance(5_000)
     expect(undo()).toBe(2_000)
@@ -52,7 +52,7 @@ describe('undoneAgain', () => {
 })
 
 describe('undoneWaitMs', () => {
-  it('returns 0 for a write that no writer has undone', () => {
+  it('`undoneWaitMs` returns 0 for a write that no other writer has undone', () => {
     expect(undoneWaitMs(undefined, clock)).toBe(0)
   })
 })

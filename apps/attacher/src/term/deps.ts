@@ -86,7 +86,7 @@ interface UndoneOptions {
   readonly clock: Clock
 }
 
-/** Records that a write was undone just now. After the longest back-off without that, it counts from zero. */
+/** Records that another writer has just undone our write. Counts from zero after the longest back-off without that. */
 export function undoneAgain(last: UndoneWrite | undefined, { backoff, clock }: UndoneOptions): UndoneWrite {
   const { baseMs, maxMs } = backoff
   const now = clock.monotonic()

@@ -54,7 +54,7 @@ function run(
   return reconcileTrivially('va1', deps, recordingRun(signal))
 }
 
-it('waits if another writer resets the status repeatedly', async () => {
+it('an attacher without attach waits if another writer resets the status repeatedly', async () => {
   api.put(va() as never)
   waitMs = 1_000
   expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })
@@ -80,18 +80,18 @@ it.each([
   },
   { name: 'attached', object: va({ status: { attached: true } }), requests: [] },
   { name: 'of another attacher', object: va({ attacher: 'other' }), requests: [] },
-])('sends for an attachment ($name): $requests', async ({ object, requests }) => {
+])('an attacher without attach sends for an attachment ($name): $requests', async ({ object, requests }) => {
   api.put(object)
   expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
   expect(api.requests).toEqual(requests)
   expect(learned.map(({ attached }) => attached)).toEqual(requests.map(() => true))
 })
 
-it('sends nothing for a deleted attachment', async () => {
+it('an attacher without attach sends nothing for a deleted attachment', async () => {
   expect(await run()).toEqual({ kind: 'settled' })
 })
 
-it('tries again at once if another writer reverts the status during the run', async () => {
+it('`reconcileTrivially` tries again at once if another writer reverts the status during the run', async () => {
   api.put(va())
   const statusReverted = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
   expect(await run(undefined, statusReverted)).toMatchObject({
@@ -100,12 +100,12 @@ it('tries again at once if another writer reverts the status during the run', as
   })
 })
 
-it('settles if the attachment is deleted during the run', async () => {
+it('`reconcileTrivially` succeeds if the attachment is deleted during the run', async () => {
   api.put(va())
   expect(await run(undefined, () => undefined)).toBe(DONE)
 })
 
-it('tries again when the status cannot be stored', async () => {
+it('`reconcileTrivially` tries again when the status cannot be stored', async () => {
   const refused = apiError(500, 'InternalError', 'no')
   api.put(va())
   api.fail('patch', refused)
@@ -118,14 +118,14 @@ it('tries again when the status cannot be stored', async () => {
   })
 })
 
-it('does not change a recreated attachment', async () => {
+it('`reconcileTrivially` does not change a recreated attachment', async () => {
   api.put(va())
   api.fail('patch', uidMismatch('u'))
   expect(await run()).toMatchObject({ kind: 'retry' })
   expect(log.lines).toEqual([])
 })
 
-it('logs nothing if it is cancelled', async () => {
+it('`reconcileTrivially` logs nothing if it is cancelled', async () => {
   const stop = new AbortController()
   stop.abort(new Error('stop'))
   api.put(va())

@@ -31,7 +31,7 @@ export async function patch(run: AttachmentRun, change: Patch, options: PatchOpt
 
 type Change = (va: CachedAttachment) => Patch | undefined
 
-/** Patches the status. Undefined if there is nothing to write. */
+/** Patches the status. Returns undefined if there is nothing to write. */
 export async function patchStatus(
   run: AttachmentRun,
   change: Change,

@@ -9,8 +9,8 @@ beforeEach(() => {
   fixture = new ReconcileFixture()
 })
 
-describe('an attach', () => {
-  it('stores an error in the status and waits if the volume is missing', async () => {
+describe('attach', () => {
+  it('an attach stores an error in the status and waits if the volume is missing', async () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
@@ -21,7 +21,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*attachError/)])
   })
 
-  it('passes the signal and the logger of the run to the driver call', async () => {
+  it('an attach passes the signal and the logger of its run to the CSI call', async () => {
     const options: unknown[] = []
     const publish = async (_: object, given: object): Promise<object> => {
       options.push(given)
@@ -31,7 +31,7 @@ describe('an attach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('sends requests with low priority while it fails repeatedly, except its first error and its success', async () => {
+  it('an attach sends requests with low priority while it fails repeatedly, except its first error and its success', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.publish = async () => {
@@ -50,7 +50,7 @@ describe('an attach', () => {
   it.each([
     ['an unpublish from an earlier handle if it was never marked as attached', {}, ['former on node1-id']],
     ['no unpublish from an earlier handle of an attached volume, which a pod may use', { attached: true }, []],
-  ])('enqueues %s', async (_, status, keys) => {
+  ])('a forced publish enqueues %s', async (_, status, keys) => {
     fixture.api.put(va({ metadata: FINALIZED, status: status as never }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     const request = { volumeId: 'former', nodeId: 'node1-id' }
@@ -60,13 +60,13 @@ describe('an attach', () => {
     expect([fixture.calls.length, fixture.enqueued]).toEqual([1, keys])
   })
 
-  it('does not write an existing finalizer', async () => {
+  it('an attach does not write the finalizer of the attachment if it exists', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status /)])
   })
 
-  it('clears an error that the cache did not show', async () => {
+  it('an attach clears an error that the API server stores but the cache did not show', async () => {
     const attachError = { message: 'full', time: '2023-11-14T22:13:20Z' }
     fixture.api.put(va({ metadata: FINALIZED, status: { attachError } }))
     fixture.late.set('va1', va({ metadata: FINALIZED }))
@@ -82,7 +82,7 @@ describe('an attach', () => {
     expect(JSON.stringify(fixture.api.get('va1'))).not.toContain('attachError')
   })
 
-  it('runs again if another writer reverts the status during the run', async () => {
+  it('an attach runs again if another writer reverts the status during the run', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     const back = { ...va({ metadata: FINALIZED }), status: { attached: false } }
     const patch = async (): Promise<object> => back
@@ -92,7 +92,7 @@ describe('an attach', () => {
     })
   })
 
-  it('waits for the volume if it is gone when its finalizer is written, but not after other failures', async () => {
+  it('an attach waits for the volume only if writing the finalizer of the volume returns 404', async () => {
     const { finalizers: _, ...metadata } = pv().metadata as { finalizers?: string[]; name: string; uid: string }
     const held = { ...pv(), metadata }
     for (const [error, causes] of [
@@ -110,12 +110,12 @@ describe('an attach', () => {
     }
   })
 
-  it('succeeds when the status shows that the volume is attached', async () => {
+  it('an attach succeeds when the status shows that the volume is attached', async () => {
     fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
     expect(await fixture.run()).toBe(DONE)
   })
 
-  it('ends without an error if it is cancelled while it writes the status', async () => {
+  it('an attach ends without an error if it is cancelled while it writes the status', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     const patch = async (): Promise<never> => {
       fixture.signal.abort(new Error('enough'))
@@ -124,7 +124,7 @@ describe('an attach', () => {
     await expect(fixture.run({ api: { ...fixture.api.client, patch } as never })).rejects.toThrow('enough')
   })
 
-  it('returns the error of the API server if the status cannot be written', async () => {
+  it('an attach returns the error of the API server if the status cannot be written', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     const failure = apiError(500, 'InternalError', 'no')
     fixture.api.fail('patch va1/status', failure)

@@ -70,7 +70,7 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Cac
   return pv
 }
 
-/** Performs the steps of an attach. Undefined if the attachment or its volume was deleted before the publish. */
+/** Performs the steps of an attach. Undefined: the attachment or its volume was deleted before the publish. */
 async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): Promise<Context | undefined> {
   const { deps, signal, log } = run
   let secretRef: PublishSecretRef | undefined
@@ -152,7 +152,7 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
   let saved: VolumeAttachment | undefined
   try {
     saved = await patchStatus(run, (va) => attachedPatch(va, context))
-    // The answer may contain an error, or keys of an earlier publish, that the cache did not show.
+    // The answer to the patch may show an error, or keys of an earlier publish, which the cache lacked.
     if (newest(run).attached === true) await patchStatus(run, (va) => attachedPatch(va, context))
   } catch (error) {
     // The volume is attached, and only the status does not show it. So no error is recorded, and the run is repeated.

@@ -154,7 +154,7 @@ function pageOf({ driver, settings, assertLeading, log }: AttacherTerm): Compari
   return (startingToken, signal) => calls.listVolumes({ maxEntries, startingToken }, { timeoutMs, signal })
 }
 
-/** Returns the comparison of the attachments with the driver's listing, which runs until the term ends. */
+/** Returns the comparison of the attachments with the driver's listing, which runs while this process leads. */
 function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog): Alongside {
   const { settings, attachments, volumes, nodes, api, clock, log } = term
   return (queue: Enqueuer, stop) =>

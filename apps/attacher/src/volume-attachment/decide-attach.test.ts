@@ -147,7 +147,7 @@ describe('decideAttach', () => {
       plan: PUBLISH,
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('an attach $name', (row) => {
     expect(summary(decideAttach(view(row.view)))).toStrictEqual(row.plan)
   })
 
@@ -178,13 +178,13 @@ describe('decideAttach', () => {
     ['no object if the attachment names no volume', { volume: { from: 'nowhere' } }, undefined, undefined],
     ['no object if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined, undefined],
   ]
-  it.each(waits)('waits for %s', (_, change, waitsFor, obstacle) => {
+  it.each(waits)('an attach that fails waits for %s', (_, change, waitsFor, obstacle) => {
     expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor, obstacle })
   })
 })
 
-describe('the steps of `decideAttach`', () => {
-  it('the steps contain the volume, the secret, the node ID and the finalizer', () => {
+describe('attach steps', () => {
+  it('the steps of an attach contain the volume, the secret, the node ID and the finalizer', () => {
     const ref = { controllerPublishSecretRef: { name: 's', namespace: 'n' } }
     const pv = volume({ csi: csi(ref) }, { finalizers: [] })
     expect(decideAttach(view({ volume: ofPv(pv) })).slice(0, 3)).toEqual([
@@ -199,20 +199,20 @@ describe('the steps of `decideAttach`', () => {
     { ref: { name: 's' }, secret: { name: 's', namespace: '' } },
     { ref: null, secret: undefined },
     { ref: undefined, secret: undefined },
-  ])('the plan loads secret $secret if the volume names $ref', ({ ref, secret }) => {
+  ])('an attach loads secret $secret if the volume names $ref', ({ ref, secret }) => {
     const steps = decideAttach(view({ volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: ref }) })) }))
     expect(steps.find((step) => step.do === 'loadSecret')).toEqual(secret && { do: 'loadSecret', ref: secret })
   })
 })
 
-describe('the publish request of `decideAttach`', () => {
+describe('publish request', () => {
   const requestOf = (change: Partial<AttachmentView>): unknown => {
     const step = decideAttach(view(change)).at(-1)
     return step?.do === 'publish' ? step.request : step
   }
   const rwo = { mode: 1 }
 
-  it('contains handle, node ID, capability and volume context', () => {
+  it('the publish request contains handle, node ID, capability and volume context', () => {
     expect(requestOf({ volume: ofPv(volume({ csi: csi({ volumeAttributes: { a: 'b' } }) })) })).toEqual({
       volumeId: 'handle-1',
       nodeId: 'node1-id',
@@ -230,7 +230,7 @@ describe('the publish request of `decideAttach`', () => {
     { readOnly: true, publishReadonly: false, readonly: false },
     { readOnly: false, publishReadonly: true, readonly: false },
     { readOnly: undefined, publishReadonly: true, readonly: false },
-  ])('sets readonly $readonly for readOnly $readOnly if the driver has PUBLISH_READONLY: $publishReadonly', (row) => {
+  ])('a publish has readonly $readonly for readOnly $readOnly and PUBLISH_READONLY $publishReadonly', (row) => {
     const capabilities = {
       publishReadonly: row.publishReadonly,
       singleNodeMultiWriter: false,
@@ -244,7 +244,7 @@ describe('the publish request of `decideAttach`', () => {
     { fsType: undefined, defaultFsType: 'ext4', sent: 'ext4' },
     { fsType: '', defaultFsType: 'ext4', sent: 'ext4' },
     { fsType: undefined, defaultFsType: '', sent: '' },
-  ])('sends fsType "$sent" for a volume with $fsType and flag $defaultFsType', ({ fsType, defaultFsType, sent }) => {
+  ])('a publish has fsType "$sent" for fsType $fsType and flag $defaultFsType', ({ fsType, defaultFsType, sent }) => {
     const settings = { driverName: DRIVER, finalizer: FINALIZER, defaultFsType, recoverLostVolumes: false }
     const request = requestOf({ settings, volume: ofPv(volume({ csi: csi({ fsType }), mountOptions: ['b', 'a'] })) })
     expect(request).toMatchObject({
@@ -252,7 +252,7 @@ describe('the publish request of `decideAttach`', () => {
     })
   })
 
-  it('drops file system and mount options of a block volume', () => {
+  it('the publish request omits file system and mount options of a block volume', () => {
     const pv = volume({ volumeMode: 'Block', mountOptions: ['a'], csi: csi({ fsType: 'xfs' }) })
     expect(requestOf({ volume: ofPv(pv) })).toMatchObject({
       volumeCapability: { accessType: { $case: 'block', value: {} }, accessMode: rwo },
@@ -264,7 +264,7 @@ describe('the publish request of `decideAttach`', () => {
     { singleNodeMultiWriter: true, modes: ['ReadWriteOnce'], mode: Mode.SINGLE_NODE_MULTI_WRITER },
     { singleNodeMultiWriter: true, modes: ['ReadWriteOncePod'], mode: Mode.SINGLE_NODE_SINGLE_WRITER },
     { singleNodeMultiWriter: true, modes: ['ReadWriteMany'], mode: Mode.MULTI_NODE_MULTI_WRITER },
-  ])('asks for mode $mode for $modes if the driver has SINGLE_NODE_MULTI_WRITER: $singleNodeMultiWriter', (row) => {
+  ])('a publish has mode $mode for $modes and SINGLE_NODE_MULTI_WRITER $singleNodeMultiWriter', (row) => {
     const capabilities = {
       publishReadonly: false,
       singleNodeMultiWriter: row.singleNodeMultiWriter,
@@ -273,7 +273,7 @@ describe('the publish request of `decideAttach`', () => {
     expect(request).toMatchObject({ volumeCapability: { accessMode: { mode: row.mode } } })
   })
 
-  it('sends the handle of a translated volume as it is, even if parts of it are `UNSPECIFIED`', () => {
+  it('the publish request has the unchanged handle of a translated volume, even if parts are `UNSPECIFIED`', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd', fsType: 'xfs', readOnly: true } })
     const capabilities = { publishReadonly: true, singleNodeMultiWriter: false }
     expect(requestOf({ capabilities, volume: ofPv(inTree) })).toMatchObject({
@@ -284,7 +284,7 @@ describe('the publish request of `decideAttach`', () => {
     })
   })
 
-  it('marks only a translated volume as migrated', () => {
+  it('only the publish request of a translated volume is marked as migrated', () => {
     const inTree = volume({ awsElasticBlockStore: { volumeID: 'vol-1' } })
     const inline = { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } as const
     const migrated = [ofPv(inTree), ofPv(volume()), inline].map((each) => decideAttach(view({ volume: each })).at(-1))

@@ -142,11 +142,11 @@ describe('decideDetach', () => {
       plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('a detach $name', (row) => {
     expect(summary(decideDetach(view(row.view)))).toStrictEqual(row.plan)
   })
 
-  it('prefers the node ID in the CSINode to the node ID in the annotation', () => {
+  it('a detach prefers the node ID in the CSINode to the node ID in the annotation', () => {
     const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }) }))
     expect(steps[0]).toEqual({
       do: 'unpublish',
@@ -174,12 +174,12 @@ describe('decideDetach', () => {
     ],
     ['no object if the attachment names no volume', { volume: { from: 'nowhere' } }, 'fail', undefined, undefined],
   ]
-  it.each(waits)('waits for %s', (_, change, step, waitsFor, obstacle) => {
+  it.each(waits)('a detach that fails waits for %s', (_, change, step, waitsFor, obstacle) => {
     const steps = decideDetach(view({ va: withFinalizer(deleting), ...change }))
     expect(steps.at(-1)).toMatchObject({ do: step, waitsFor, obstacle })
   })
 
-  it('uses the same handle as the publish for a translated volume, and marks it as migrated', () => {
+  it('a detach uses the same handle as the publish for a translated volume, and marks it as migrated', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd' } })
     expect(decideDetach(view({ va: withFinalizer(deleting), volume: ofPv(inTree) }))[0]).toEqual({
       do: 'unpublish',
@@ -188,7 +188,7 @@ describe('decideDetach', () => {
     })
   })
 
-  it('contains the name of the finalizer to remove', () => {
+  it('the last step of a detach contains the name of the finalizer to remove', () => {
     expect(decideDetach(view({ va: withFinalizer(deleting) })).at(-1)).toEqual({
       do: 'removeFinalizer',
       finalizer: FINALIZER,
@@ -196,7 +196,7 @@ describe('decideDetach', () => {
   })
 })
 
-describe('the node ID of `decideDetach`', () => {
+describe('node ID', () => {
   const published = (nodeId: string, volumeId = 'handle-1'): Publication => ({
     volume: volumeId,
     nodeName: 'node1',
@@ -229,13 +229,13 @@ describe('the node ID of `decideDetach`', () => {
     },
   ]
 
-  it('fails if neither CSINode nor annotation has a node ID, although this process has published the volume', () => {
+  it('a detach fails if neither CSINode nor annotation has a node ID, although this process has published the volume', () => {
     const va = withFinalizer({ ...deleting, nodeId: undefined })
     const steps = decideDetach(view({ va, node: { known: 'noNode' }, published: [published('here')] }))
     expect(steps).toMatchObject([{ do: 'fail' }])
   })
 
-  it.each(rows)('$name', ({ view: change, nodeId }) => {
+  it.each(rows)('a detach $name', ({ view: change, nodeId }) => {
     const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }), ...change }))
     expect(steps[0]).toMatchObject({ do: 'unpublish', request: { volumeId: 'handle-1', nodeId } })
   })

@@ -38,7 +38,7 @@ export type DetachStep =
       readonly waitsFor: Cause
       readonly obstacle: AttachObstacle | undefined
     }
-  /** Comes before the write of the status: `attached: false` with a finalizer would mean "maybe published". */
+  /** Removes our finalizer before the status is written: `attached: false` with it would mean "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is already detached, and only the status may still have to be written. */
   | { readonly do: 'markDetached' }

@@ -27,7 +27,7 @@ describe('operationOf', () => {
       'unpublish',
     ],
   ]
-  it.each(rows)('%s', (_, change, operation, lastStep) => {
+  it.each(rows)('`operationOf` %s', (_, change, operation, lastStep) => {
     expect(operationOf(view(change))).toBe(operation)
     const plan = decide(view(change))
     expect([plan.operation, plan.steps.at(-1)?.do]).toEqual([operation, lastStep])
@@ -51,13 +51,13 @@ describe('`decide` for an attached attachment', () => {
       [{ do: 'clearError' }],
     ],
   ]
-  it.each(rows)('%s', (_, change, steps) => {
+  it.each(rows)('`decide` for an attached attachment %s', (_, change, steps) => {
     expect(decide(view(change)).steps).toEqual(steps)
   })
 })
 
 describe('checked', () => {
-  it('returns a defined fact, and throws for undefined', () => {
+  it('`checked` returns a defined fact, and throws for undefined', () => {
     expect(checked('id')).toBe('id')
     expect(() => checked(undefined)).toThrow('an earlier check ends the plan without this fact')
   })
@@ -72,7 +72,7 @@ describe('hasStaleError', () => {
     ['a detached attachment with metadata', attachment({ deleting: true, metadata: { a: 'b' } }), true],
     ['a detached attachment without error and metadata', attachment({ deleting: true }), false],
     ['a failed detach with its error', withFinalizer({ deleting: true, detachError: attachError }), false],
-  ])('returns for %s: case %#', (_, object, stale) => {
+  ])('`hasStaleError` returns for %s: case %#', (_, object, stale) => {
     expect(hasStaleError(object, FINALIZER)).toBe(stale)
   })
 })

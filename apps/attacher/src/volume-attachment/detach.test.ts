@@ -15,15 +15,15 @@ beforeEach(() => {
   fixture.api.put(deleting())
 })
 
-describe('a detach', () => {
-  it('reads the secret for the call', async () => {
+describe('detach', () => {
+  it('a detach reads the secret for the CSI call', async () => {
     fixture.api.put(pv(SECRET_REF))
     fixture.api.put({ metadata: { name: 'login' }, data: { user: 'YWRtaW4=' } } as never)
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {"user":"admin"}'])
   })
 
-  it('sends requests of low priority while it fails repeatedly', async () => {
+  it('a detach sends requests of low priority while it fails repeatedly', async () => {
     fixture.api.put(pv(SECRET_REF))
     fixture.api.put({ metadata: { name: 'login' }, data: {} } as never)
     fixture.unpublish = async () => {
@@ -36,14 +36,14 @@ describe('a detach', () => {
     expect(fixture.api.ofLowPriority).toEqual(['get login', 'patch va1/status'])
   })
 
-  it('passes the signal and the logger of the run to the driver call', async () => {
+  it('a detach passes the signal and the logger of its run to the CSI call', async () => {
     const options: unknown[] = []
     const driver = { unpublish: async (_: object, given: object) => void options.push(given), lost: false }
     await fixture.run({ driver: driver as never })
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('stores an error in the status and blocks if the volume is missing', async () => {
+  it('a detach stores an error in the status and blocks if the volume is missing', async () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
       kind: 'blocked',
@@ -54,17 +54,17 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*detachError/)])
   })
 
-  it('succeeds when the status shows that the volume is detached', async () => {
+  it('a detach succeeds when the status shows that the volume is detached', async () => {
     expect(await fixture.run()).toBe(DONE)
   })
 
-  it('waits for no other object if the driver refuses the unpublish', async () => {
+  it('a detach that the driver refuses waits for no other object', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
     expect(fixture.lastRun.causes).toEqual([])
   })
 
-  it('sends nothing if our finalizer is removed and the status is up to date', async () => {
+  it('a detach sends nothing if our finalizer is removed and `attached` is false', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b'] }))
     const { status } = fixture.api.get('va1') as { status?: object }
     fixture.api.put({ ...deleting({ finalizers: ['a/b'] }), status: { ...status, attached: false } } as never)
@@ -72,7 +72,7 @@ describe('a detach', () => {
     expect([fixture.calls, fixture.api.requests]).toEqual([[], []])
   })
 
-  it('enqueues an unpublish from an earlier node ID that the volume is still published to', async () => {
+  it('a detach enqueues an unpublish for an earlier node ID that the volume is still published to', async () => {
     const publication = { volume: 'handle-1', nodeName: 'node1', secret: undefined, migrated: false }
     for (const nodeId of ['former-id', 'node1-id'])
       fixture.memory.publishing({ uid: 'va1-uid' }, { ...publication, request: { volumeId: 'handle-1', nodeId } })
@@ -81,7 +81,7 @@ describe('a detach', () => {
   })
 })
 
-describe('a detach of a volume whose PersistentVolume is gone', () => {
+describe('lost volume', () => {
   const remembered = { handle: 'handle-1', uid: 'pv1-uid' }
   const gone: AttachmentView = view({
     va: withFinalizer({ key: 'va1', uid: 'va1-uid', deleting: true, attached: true, remembered }),
@@ -94,7 +94,7 @@ describe('a detach of a volume whose PersistentVolume is gone', () => {
   it.each([
     ['calls the driver once the API server confirms the deletion', undefined],
     ['succeeds if the driver does not know the volume', new RpcError(CODES.NotFound, 'no such volume')],
-  ])('%s, and remembers that the volume is detached', async (_, refusal) => {
+  ])('a detach without a PersistentVolume %s, and remembers that the volume is detached', async (_, refusal) => {
     fixture.api.objects.delete('pv1')
     if (refusal !== undefined) fixture.unpublish = () => Promise.reject(refusal)
     expect(await run()).toBe(DONE)
@@ -103,7 +103,7 @@ describe('a detach of a volume whose PersistentVolume is gone', () => {
     expect(isRemembered()).toBe(true)
   })
 
-  it('retries after an error of the driver', async () => {
+  it('a detach without a PersistentVolume retries after an error of the driver', async () => {
     fixture.api.objects.delete('pv1')
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     expect(await run()).toMatchObject({ kind: 'retry' })
@@ -113,14 +113,14 @@ describe('a detach of a volume whose PersistentVolume is gone', () => {
   it.each([
     ['has a PersistentVolume of that name', undefined, 'failed to detach: persistentvolume "pv1" has been made again'],
     ['fails to answer', apiError(500, 'InternalError', 'no'), 'failed to detach: no'],
-  ])('makes no call if the API server %s', async (_, failure, message) => {
+  ])('a detach without a PersistentVolume makes no CSI call if the API server %s', async (_, failure, message) => {
     if (failure !== undefined) fixture.api.fail('get pv1', failure)
     expect(await run()).toMatchObject({ kind: 'retry', cause: { message } })
     expect([fixture.calls, isRemembered()]).toEqual([[], false])
   })
 })
 
-it('a detach is remembered as the detach of a lost volume only if the PersistentVolume is gone', async () => {
+it('NotFound from the driver counts as detached only if the PersistentVolume is gone', async () => {
   await fixture.run()
   expect(fixture.memory.of({ uid: 'va1-uid' }).lostDetached).toBe(false)
   fixture.api.put(deleting())
@@ -137,13 +137,13 @@ function noteRemoval({ memory, clock }: ReconcileFixture): void {
   memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
 }
 
-describe('a run over an attached attachment', () => {
+describe('keep', () => {
   let fixture: ReconcileFixture
   beforeEach(() => {
     fixture = new ReconcileFixture()
   })
 
-  it('restores our finalizer, keeps foreign finalizers, and makes no call', async () => {
+  it('a run over an attached attachment restores our finalizer, keeps foreign finalizers, and makes no CSI call', async () => {
     fixture.api.put(va({ metadata: { finalizers: ['a/b'] }, status: { attached: true } }))
     noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
@@ -151,7 +151,7 @@ describe('a run over an attached attachment', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('waits if another writer removes our finalizer repeatedly', async () => {
+  it('a run over an attached attachment waits if another writer removes our finalizer repeatedly', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     noteRemoval(fixture)
@@ -159,7 +159,7 @@ describe('a run over an attached attachment', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('fails without an attach error if the API server refuses the finalizer', async () => {
+  it('a run over an attached attachment stores no attach error if the API server refuses the finalizer', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(403, 'Forbidden', 'policy'))
@@ -167,7 +167,7 @@ describe('a run over an attached attachment', () => {
     expect(fixture.api.requests.filter((each) => each.includes('attachError'))).toEqual([])
   })
 
-  it('fails after one patch if the API server refuses the patch for another reason than a failed test', async () => {
+  it('the finalizer is patched once if the API server refuses the patch for another reason than a failed test', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)
@@ -175,7 +175,7 @@ describe('a run over an attached attachment', () => {
     expect(fixture.api.requests.map((each) => each.split(' ')[0])).toEqual(['patch', 'get'])
   })
 
-  it('clears an attach error once, after a listing has confirmed the attach', async () => {
+  it('an attach error of an attached attachment is cleared once, after a listing has confirmed the attach', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true, attachError } }))
     fixture.memory.note(VA, { listing: 'same' })
     await fixture.run()
@@ -185,7 +185,7 @@ describe('a run over an attached attachment', () => {
     ])
   })
 
-  it('keeps the result of the listing while a forced attach fails', async () => {
+  it('a forced attach that fails is repeated, because the result of the listing is kept', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.note(VA, { listing: 'different' })
     fixture.publish = () => Promise.reject(new Error('no'))

@@ -104,7 +104,7 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
   throw new OperationError(`persistentvolume "${name}" has been made again`)
 }
 
-/** Writes the status. The memory marks it as pending until then, because no event would start another try. */
+/** Writes the status. Until that succeeds, the memory marks it as pending, because no event would start another try. */
 async function markDetached(run: AttachmentRun): Promise<void> {
   run.deps.memory.note(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')

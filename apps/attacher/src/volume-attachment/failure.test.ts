@@ -57,7 +57,7 @@ describe('failureOf', () => {
     { name: 'records an unexpected error', error: new TypeError('x is not a function'), is: { ...recorded } },
     { name: 'records a thrown value that is not an Error', error: 'what', is: { ...recorded, message: 'what' } },
   ]
-  it.each(rows)('$name', ({ error, lost = false, is }) => {
+  it.each(rows)('`failureOf` $name', ({ error, lost = false, is }) => {
     expect(failureOf(error, lost)).toMatchObject(is)
   })
 })

@@ -26,7 +26,7 @@ describe('placementOf', () => {
   it.each([
     { name: 'an attach', va: attachment(), lane: 0, blocks: undefined },
     { name: 'a detach', va: deleting, lane: 1, blocks: 'volume handle-1' },
-  ])('places $name in lane $lane, where it blocks group "$blocks"', ({ va, lane, blocks }) => {
+  ])('the queue places $name in lane $lane, where it blocks group "$blocks"', ({ va, lane, blocks }) => {
     const { lane: found, blocks: blocked } = place(va, volume())
     expect([found, blocked]).toEqual([lane, blocks])
   })
@@ -40,14 +40,14 @@ describe('placementOf', () => {
     { modes: ['New'], max: 1 },
     { modes: [], max: 1 },
     { modes: undefined, max: 1 },
-  ])('allows one call for each node, and $max concurrent publishes for access modes $modes', ({ modes, max }) => {
+  ])('one call per node and $max publishes at a time are allowed for access modes $modes', ({ modes, max }) => {
     const onNode = { group: 'volume handle-1 on node1', max: 1 }
     const pv = volume({ accessModes: modes })
     expect(place(attachment(), pv).limits).toEqual([{ group: 'volume handle-1', max }, onNode])
     expect(place(deleting, pv).limits).toEqual([onNode])
   })
 
-  it('groups calls by the name of the volume if its handle is unknown', () => {
+  it('the queue groups calls by the name of the volume if its handle is unknown', () => {
     const names = ['volume of pv1', 'volume of pv1 on node1']
     expect(groups(attachment())).toEqual(names)
     expect(groups(attachment(), volume({ nfs: { server: 's', path: '/' } }))).toEqual(names)
@@ -70,11 +70,11 @@ describe('placementOf', () => {
       source: { accessModes: ['ReadWriteMany'], gcePersistentDisk: { pdName: 'd' } },
       limit: { group: 'volume projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d', max: 1 },
     },
-  ])('uses the translation of an in-tree volume: $name', ({ source, limit }) => {
+  ])('the queue uses the translation of an in-tree volume: $name', ({ source, limit }) => {
     expect(place(attachment(), volume(source)).limits[0]).toEqual(limit)
   })
 
-  it("uses a hash of the handle for another driver's volume, and allows it on many nodes", () => {
+  it("the group of another driver's volume is a hash of its handle, and has the limit of its modes", () => {
     const limitOf = (name: string, spec: PersistentVolume['spec']): GroupLimit | undefined =>
       place(attachment({ pvName: name }), volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name }))
         .limits[0]
@@ -85,7 +85,7 @@ describe('placementOf', () => {
     expect(limitOf('pv1', { accessModes: ['ReadWriteMany'] })).toEqual({ ...single, max: Number.POSITIVE_INFINITY })
   })
 
-  it("gives another driver's volume the same name whether its source was read or not", () => {
+  it("the queue gives another driver's volume the same name whether its source was read or not", () => {
     const foreign = volume({ csi: csi({ driver: 'other' }) })
     const read: CachedVolume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
     const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
@@ -96,16 +96,16 @@ describe('placementOf', () => {
     { name: 'no source', va: attachment({ pvName: undefined }) },
     { name: 'both sources', va: attachment({ inlineSpec: { csi: csi() } }) },
     { name: 'an inline spec that is not CSI', va: attachment({ pvName: undefined, inlineSpec: {} }) },
-  ])('places an attachment with $name in a separate group', ({ va }) => {
+  ])('the queue places an attachment with $name in a group of its own', ({ va }) => {
     expect(place(va, volume()).limits[0]).toEqual({ group: 'volume va1', max: 1 })
   })
 
-  it('uses the handle of an inline volume', () => {
+  it('the queue groups an inline volume by its handle', () => {
     const va = attachment({ pvName: undefined, inlineSpec: { accessModes: ['ReadWriteOnce'], csi: csi() } })
     expect(place(va).limits[0]).toEqual({ group: 'volume handle-1', max: 1 })
   })
 
-  it('places the unpublish of a volume without an attachment like a detach', () => {
+  it('the queue places the unpublish of a volume without an attachment like a detach', () => {
     const memory = new AttachmentMemory()
     const request = { volumeId: 'handle-1', nodeId: 'id' }
     const publication = { volume: 'handle-1', nodeName: 'node1', request, secret: undefined, migrated: false }
@@ -115,13 +115,13 @@ describe('placementOf', () => {
     expect(placementOf(key, { maxInflightPerNode: 3 }, sources)).toEqual(place(deleting, volume(), 3))
   })
 
-  it('limits a node with `--max-inflight-per-node`', () => {
+  it('the queue limits the calls for a node with `--max-inflight-per-node`', () => {
     for (const va of [attachment(), deleting]) {
       expect(place(va, volume(), 3).limits.at(-1)).toEqual({ group: 'node node1', max: 3 })
     }
   })
 
-  it('sets no limits for a deleted attachment', () => {
+  it('the queue sets no limits for a deleted attachment', () => {
     expect(place(undefined)).toEqual({ lane: 0, limits: [] })
   })
 })

@@ -16,26 +16,26 @@ function publish(va: { uid: string }, nodeId = 'id', volumeId = 'h'): Publicatio
   return publication
 }
 
-describe('AttachmentMemory, for one attachment', () => {
-  it('keeps each fact until a later fact replaces it', () => {
+describe('attachment facts', () => {
+  it('`AttachmentMemory` keeps each fact until a later fact replaces it', () => {
     memory.note(VA, { listing: 'different' })
     memory.note(VA, { statusPending: true })
     memory.note(VA, { listing: 'same' })
     expect(memory.of(VA)).toMatchObject({ listing: 'same', statusPending: true, gone: false, lostDetached: false })
   })
 
-  it('knows no facts about a recreated attachment', () => {
+  it('`AttachmentMemory` has no facts about a recreated attachment', () => {
     memory.note(VA, { gone: true, listing: 'different' })
     expect(memory.of(OTHER)).toMatchObject({ gone: false, listing: undefined, published: [] })
   })
 
-  it('forgets all facts when the attachment is gone', () => {
+  it('`AttachmentMemory` forgets all facts when the attachment is gone', () => {
     memory.note(VA, { gone: true, listing: 'different', statusPending: true })
     memory.forget(VA)
     expect(memory.of(VA)).toMatchObject({ gone: false, listing: undefined, statusPending: false })
   })
 
-  it('lists publications in the order of the calls, until they are unpublished', () => {
+  it('`AttachmentMemory` lists publications in the order of the calls, until they are unpublished', () => {
     const [first, second] = [publish(VA, 'a'), publish(VA, 'b')]
     expect(memory.of(VA).published).toEqual([first, second])
     const again = publish(VA, 'a')
@@ -46,7 +46,7 @@ describe('AttachmentMemory, for one attachment', () => {
     expect(memory.of(VA).published).toEqual([])
   })
 
-  it('distinguishes publications by volume and node ID', () => {
+  it('`AttachmentMemory` distinguishes publications by volume and node ID', () => {
     const [one, other] = [publish(VA, 'id', 'h'), publish(VA, 'id', 'i')]
     memory.unpublished({ volumeId: 'h', nodeId: 'other' }, VA)
     memory.unpublished({ volumeId: 'x', nodeId: 'id' }, VA)
@@ -54,11 +54,11 @@ describe('AttachmentMemory, for one attachment', () => {
   })
 })
 
-describe('AttachmentMemory, for publications without an attachment', () => {
+describe('orphaned publications', () => {
   const orphans = (): unknown[] => [memory.orphanedPublicationsOn('node1'), memory.orphanedPublication('h on id')]
   const NONE = [[], undefined]
 
-  it('keeps a publication as orphaned from the end of its attachment until it is unpublished', () => {
+  it('a publication is orphaned from the deletion of its attachment until it is unpublished', () => {
     const publication = publish(VA)
     expect(orphans()).toEqual(NONE)
     expect(memory.forget(VA)).toEqual(['h on id'])
@@ -68,7 +68,7 @@ describe('AttachmentMemory, for publications without an attachment', () => {
     expect(orphans()).toEqual(NONE)
   })
 
-  it('orphans the publications of all volumes except the named volume', () => {
+  it('`orphan` makes all publications of an attachment orphaned, except those of the named volume', () => {
     publish(VA, 'id', 'former')
     const current = publish(VA, 'id', 'h')
     publish(OTHER, 'id', 'i')
@@ -77,7 +77,7 @@ describe('AttachmentMemory, for publications without an attachment', () => {
     expect(memory.of(VA).published).toEqual([current])
   })
 
-  it('drops an orphaned publication when another attachment publishes the volume on the node', () => {
+  it('a publication is no longer orphaned when another attachment publishes the volume on the node', () => {
     publish(VA)
     memory.forget(VA)
     publish(OTHER)

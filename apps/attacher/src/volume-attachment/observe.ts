@@ -46,7 +46,7 @@ export interface AttachmentObserveDeps {
   readonly settings: AttachSettings
 }
 
-/** Reads the state of an attachment. Undefined if it is gone, or belongs to another attacher. */
+/** Reads the state of an attachment. Returns undefined if it is gone, or belongs to another attacher. */
 export type ObserveAttachment = (key: string, signal: AbortSignal) => Promise<AttachmentView | undefined>
 
 export function observeAttachment(deps: AttachmentObserveDeps): ObserveAttachment {

@@ -21,14 +21,14 @@ beforeEach(() => {
 })
 
 describe('reconcileOrphanedPublication', () => {
-  it('unpublishes the volume, and logs its name', async () => {
+  it('`reconcileOrphanedPublication` unpublishes the volume, and logs volume handle and node ID', async () => {
     expect(await fixture.run({}, KEY)).toBe(DONE)
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
     expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
     expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()
   })
 
-  it('passes the signal and the logger of the run to the driver call', async () => {
+  it('`reconcileOrphanedPublication` passes the signal and the logger of the run to the CSI call', async () => {
     const options: unknown[] = []
     const unpublish = async (_: object, given: object) => {
       options.push(given)
@@ -39,7 +39,7 @@ describe('reconcileOrphanedPublication', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('returns the error of the driver', async () => {
+  it('`reconcileOrphanedPublication` retries with the error of the driver', async () => {
     const refusal = new RpcError(CODES.Internal, 'no')
     fixture.unpublish = () => Promise.reject(refusal)
     expect(await fixture.run({}, KEY)).toMatchObject({ kind: 'retry', cause: { cause: refusal } })

@@ -65,17 +65,17 @@ describe('addFinalizerPatch', () => {
       va: withFinalizer({ nodeId: 'wrong' }),
       operations: [{ op: 'add', path: NODE_ID, value: 'n' }],
     },
-  ])('$name', ({ va, operations }) => {
+  ])('`addFinalizerPatch` $name', ({ va, operations }) => {
     expect(addFinalizerPatch(va, { nodeId: 'n', finalizer: FINALIZER })).toEqual(tested(operations))
   })
 
-  it('returns undefined if the attachment has node ID and finalizer', () => {
+  it('`addFinalizerPatch` returns undefined if the attachment has node ID and finalizer', () => {
     expect(addFinalizerPatch(withFinalizer(), { nodeId: 'node1-id', finalizer: FINALIZER })).toBeUndefined()
   })
 })
 
 describe('restoreFinalizerPatch', () => {
-  it('adds only the finalizer', () => {
+  it('`restoreFinalizerPatch` adds only the finalizer', () => {
     expect(restoreFinalizerPatch(attachment(), FINALIZER)).toEqual(
       tested([
         { op: 'test', path: '/metadata/finalizers', value: null },
@@ -87,7 +87,7 @@ describe('restoreFinalizerPatch', () => {
 })
 
 describe('removeFinalizerPatch', () => {
-  it('removes our finalizer at its index, and returns undefined without it', () => {
+  it('`removeFinalizerPatch` removes our finalizer at its index, and returns undefined if it is missing', () => {
     const va = withFinalizer({ finalizers: ['b/b', FINALIZER, 'a/a'] })
     expect(removeFinalizerPatch(va, FINALIZER)).toEqual(
       tested([
@@ -100,7 +100,7 @@ describe('removeFinalizerPatch', () => {
 })
 
 describe('confirmedPatch', () => {
-  it('clears only the attach error', () => {
+  it('`confirmedPatch` clears only the attach error', () => {
     const va = withFinalizer({ attached: true, attachError: error('x'), detachError: error('y') })
     expect(confirmedPatch(va)).toEqual(merge({ status: { attachError: null } }))
     expect(confirmedPatch(withFinalizer({ attached: true }))).toBeUndefined()
@@ -134,23 +134,23 @@ describe('attachedPatch', () => {
       context: {},
       status: { attachmentMetadata: null },
     },
-  ])('$name', ({ va, context, status }) => {
+  ])('`attachedPatch` $name', ({ va, context, status }) => {
     expect(attachedPatch(va, context)).toEqual(merge({ status }))
   })
 
-  it('returns undefined if nothing changes', () => {
+  it('`attachedPatch` returns undefined if the status would not change', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' } })
     expect(attachedPatch(va, { a: '1' })).toBeUndefined()
   })
 
-  it('keeps a detach error', () => {
+  it('`attachedPatch` keeps a detach error', () => {
     const va = withFinalizer({ detachError: error('x') })
     expect(attachedPatch(va, {})).toEqual(merge({ status: { attached: true } }))
   })
 })
 
 describe('detachedPatch', () => {
-  it('clears publish context and detach error, and keeps the attach error', () => {
+  it('`detachedPatch` clears publish context and detach error, and keeps the attach error', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' }, detachError: error('x'), attachError: error('y') })
     expect(detachedPatch(va)).toEqual(
       merge({ status: { attached: false, attachmentMetadata: null, detachError: null } }),
@@ -159,7 +159,7 @@ describe('detachedPatch', () => {
 })
 
 describe('triviallyAttachedPatch', () => {
-  it('clears the metadata and the error of an earlier attacher', () => {
+  it('`triviallyAttachedPatch` clears the metadata and the error of an earlier attacher', () => {
     const va = attachment({ metadata: { a: '1' }, attachError: error('y') })
     expect(triviallyAttachedPatch(va)).toEqual(
       merge({ status: { attached: true, attachmentMetadata: null, attachError: null } }),
@@ -171,20 +171,20 @@ describe('attachErrorPatch', () => {
   const patchOf = (va = withFinalizer(), message = 'boom', code: number | undefined = 13): Patch | undefined =>
     attachErrorPatch(va, { message, code }, NOW)
 
-  it('stores message, time and code', () => {
+  it('`attachErrorPatch` stores message, time and code', () => {
     expect(patchOf()).toEqual(merge({ status: { attachError: { message: 'boom', time: TIME, errorCode: 13 } } }))
   })
 
-  it('changes only the time of a repeated error', () => {
+  it('`attachErrorPatch` changes only the time of a repeated error', () => {
     const va = withFinalizer({ attachError: { ...error('boom', 13), time: '2026-01-01T00:00:00Z' } })
     expect(patchOf(va)).toEqual(merge({ status: { attachError: { time: TIME } } }))
   })
 
-  it('returns undefined for a repeated error within a second', () => {
+  it('`attachErrorPatch` returns undefined for a repeated error within a second', () => {
     expect(patchOf(withFinalizer({ attachError: error('boom', 13) }))).toBeUndefined()
   })
 
-  it('removes the code of an earlier error', () => {
+  it('`attachErrorPatch` removes the code of an earlier error', () => {
     const va = withFinalizer({ attachError: error('older', 13) })
     expect(attachErrorPatch(va, { message: 'boom', code: undefined }, NOW)).toEqual(
       merge({ status: { attachError: { message: 'boom', errorCode: null } } }),
@@ -197,13 +197,15 @@ describe('attachErrorPatch', () => {
     [`${'a'.repeat(1023)}é`, 'a'.repeat(1023)],
     [`${'a'.repeat(1022)}€`, 'a'.repeat(1022)],
     [`${'a'.repeat(1022)}é`, `${'a'.repeat(1022)}é`],
-  ])('shortens a message to 1024 bytes without splitting a character: case %#', (message, stored) => {
-    expect(patchOf(withFinalizer(), message)).toMatchObject({ body: { status: { attachError: { message: stored } } } })
+  ])('`attachErrorPatch` cuts a message at 1024 bytes, between characters: case %#', (message, stored) => {
+    expect(patchOf(withFinalizer(), message)).toMatchObject({
+      body: { status: { attachError: { message: stored } } },
+    })
   })
 })
 
 describe('detachErrorPatch', () => {
-  it('stores no code', () => {
+  it('`detachErrorPatch` stores no error code', () => {
     expect(detachErrorPatch(withFinalizer(), { message: 'boom' }, NOW)).toEqual(
       merge({ status: { detachError: { message: 'boom', time: TIME } } }),
     )

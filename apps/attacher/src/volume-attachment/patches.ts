@@ -39,7 +39,7 @@ export function addFinalizerPatch(
   return testedPatch(va, [...annotate(va, annotations), ...addFinalizer(va, finalizer)])
 }
 
-/** Restores only our finalizer. Undefined if the attachment has it. */
+/** Returns the patch that restores only our finalizer. Undefined if the attachment has it. */
 export function restoreFinalizerPatch(va: CachedAttachment, finalizer: string): Patch | undefined {
   return testedPatch(va, addFinalizer(va, finalizer))
 }
@@ -75,7 +75,7 @@ function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** Removes our finalizer by its index. Undefined if the attachment lacks it. */
+/** Returns the patch that removes our finalizer by its index. Undefined if the attachment lacks it. */
 export function removeFinalizerPatch({ finalizers, uid }: CachedAttachment, finalizer: string): Patch | undefined {
   return removeFinalizer(finalizers, finalizer, uid)
 }

@@ -52,27 +52,27 @@ describe('subjectOf', () => {
     ['nothing for a deleted attachment without our finalizer', attachment({ deleting: true }), undefined],
     ['nothing for an attachment of another attacher', attachment({ ours: false }), undefined],
     ['nothing for an attachment that is gone', undefined, undefined],
-  ])('returns %s', (_, va, expected) => {
+  ])('`subjectOf` returns %s', (_, va, expected) => {
     expect(subject(va)).toEqual(expected)
   })
 
-  it('returns an attach without an age if a listing lacks the volume', () => {
+  it('`subjectOf` returns an attach without a start time if a listing lacks the volume', () => {
     memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     const expected = { ...ABOUT, operation: 'attach', sinceSeconds: undefined }
     expect(subject(withFinalizer({ attached: true, dueSeconds: DUE }))).toEqual(expected)
   })
 
-  it('returns a detach while the status of a detached attachment is outdated', () => {
+  it('`subjectOf` returns a detach while the status of a detached attachment is outdated', () => {
     memory.note({ uid: 'va1-uid' }, { statusPending: true })
     expect(subject(attachment({ deleting: true }))).toMatchObject({ operation: 'detach' })
   })
 
-  it('returns undefined for an attachment that the API server reports as gone', () => {
+  it('`subjectOf` returns undefined for an attachment that the API server reports as gone', () => {
     memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(subject(attachment())).toBeUndefined()
   })
 
-  it('returns a detach for a published volume whose attachment is gone', () => {
+  it('`subjectOf` returns a detach for a published volume whose attachment is gone', () => {
     memory.publishing(
       { uid: 'u' },
       {
@@ -88,22 +88,22 @@ describe('subjectOf', () => {
   })
 })
 
-describe('the obstacle of `subjectOf`', () => {
+describe('obstacles', () => {
   const obstacle = (change: Partial<CachedAttachment> = {}): unknown =>
     (subject(withFinalizer({ attached: false, ...change })) as { obstacle?: string }).obstacle
   const detaching = { deleting: true, attached: true }
 
-  it('names a missing volume', () => {
+  it('the obstacle names a missing volume', () => {
     pv = undefined
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeMissing', 'PersistentVolumeMissing'])
   })
 
-  it('names a volume that is being deleted, for an attach only', () => {
+  it('the obstacle of an attach, but not of a detach, names a volume that is being deleted', () => {
     pv = volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeDeleting', undefined])
   })
 
-  it('names a missing node, unless the annotation has its ID', () => {
+  it('the obstacle names a missing CSINode, unless a detach finds the node ID in the annotation', () => {
     node = undefined
     expect([obstacle(), obstacle(detaching), obstacle({ ...detaching, nodeId: undefined })]).toEqual([
       'CSINodeMissing',
@@ -112,7 +112,7 @@ describe('the obstacle of `subjectOf`', () => {
     ])
   })
 
-  it('names a node without the driver', () => {
+  it('the obstacle names a node without the driver', () => {
     node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: undefined }
     expect(obstacle()).toBe('DriverNotOnNode')
   })

@@ -13,16 +13,16 @@ beforeEach(() => {
   fixture = new ReconcileFixture()
 })
 
-describe('a detach', () => {
+describe('detach', () => {
   beforeEach(() => fixture.api.put(deleting()))
 
-  it('unpublishes, and then removes the finalizer in one write', async () => {
+  it('a detach unpublishes, and then removes the finalizer in one write', async () => {
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
     expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
   })
 
-  it('writes the status if a foreign finalizer keeps the object', async () => {
+  it('a detach writes the status if a foreign finalizer keeps the attachment', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -31,7 +31,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('writes a failed status later, without another unpublish', async () => {
+  it('a detach whose status write failed writes it in the next run, without another unpublish', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({
@@ -49,7 +49,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('drops a pending status once the attachment is gone', async () => {
+  it('a detach drops a pending status write once the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
     await fixture.run()
@@ -59,7 +59,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toHaveLength(2)
   })
 
-  it('drops a pending status if the API server reports that the attachment is gone', async () => {
+  it('a detach drops a pending status write if the API server reports that the attachment is gone', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.unpublish = async () => {
       fixture.late.set('va1', deleting({ finalizers: ['a/b', FINALIZER] }))
@@ -71,7 +71,7 @@ describe('a detach', () => {
     expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(false)
   })
 
-  it('stores the error without a code and keeps the finalizer', async () => {
+  it('a failed detach stores the error without a code, and keeps the finalizer', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.NotFound, 'no such volume'))
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
@@ -82,7 +82,7 @@ describe('a detach', () => {
     ])
   })
 
-  it('unpublishes again if the finalizer could not be removed', async () => {
+  it('a detach unpublishes again if the finalizer could not be removed', async () => {
     fixture.api.fail('patch va1 ', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.api.requests.at(-1)).toContain('could not mark as detached: no')
@@ -91,7 +91,7 @@ describe('a detach', () => {
     expect(fixture.api.requests.at(-1)).toBe(REMOVE_FINALIZER)
   })
 
-  it('writes nothing after a forced detach of an attachment without finalizer and `attached`', async () => {
+  it('a forced detach of an attachment without finalizer and `attached` writes nothing', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -99,7 +99,7 @@ describe('a detach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('writes the status after a forced detach of an attached attachment without finalizer', async () => {
+  it('a forced detach of an attached attachment without finalizer writes the status', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()

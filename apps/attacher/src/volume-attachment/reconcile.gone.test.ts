@@ -11,7 +11,7 @@ beforeEach(() => {
   fixture = new ReconcileFixture()
 })
 
-describe('an attachment that is deleted during its run', () => {
+describe('deleted attachment', () => {
   const again = (): ReturnType<typeof va> => va({ metadata: { uid: 'later' } })
   const LEFT = 'handle-1 on node1-id'
 
@@ -20,7 +20,7 @@ describe('an attachment that is deleted during its run', () => {
     fixture.api.put(again())
   }
 
-  it('does not store its result in the recreated attachment, which is now responsible for the volume', async () => {
+  it('the result of a deleted attachment is not stored in the recreated attachment, which now owns the volume', async () => {
     fixture.publish = async () => {
       replaced()
       return { device: '/dev/x' }
@@ -35,7 +35,7 @@ describe('an attachment that is deleted during its run', () => {
   it.each([
     { name: 'has published it', error: undefined },
     { name: 'has refused the publish', error: new RpcError(CODES.Internal, 'no') },
-  ])('unpublishes the volume if no other attachment names it, and the driver $name', async ({ error }) => {
+  ])('the volume of a deleted attachment is unpublished if the driver $name', async ({ error }) => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       if (error !== undefined) throw error
@@ -50,7 +50,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.calls).toHaveLength(2)
   })
 
-  it('unpublishes the volume after a reconnect if the driver disconnected before its answer', async () => {
+  it('the volume of a deleted attachment is unpublished after a reconnect if the driver disconnected during the publish', async () => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       fixture.lost = true
@@ -79,7 +79,7 @@ describe('an attachment that is deleted during its run', () => {
       unpublished: false,
     },
     { name: 'that is not being deleted', object: { metadata: { uid: 'other' } }, unpublished: false },
-  ])('unpublishes although another attachment exists $name: $unpublished', async ({ object, unpublished }) => {
+  ])('a volume is unpublished if an attachment exists $name: $unpublished', async ({ object, unpublished }) => {
     const {
       nodeName = 'node1',
       attacher = DRIVER,
@@ -97,7 +97,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.memory.orphanedPublication(LEFT) === undefined).toBe(unpublished)
   })
 
-  it('unpublishes with the same secret as the publish', async () => {
+  it('the volume of a deleted attachment is unpublished with the same secret as the publish', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
     fixture.publish = async () => {
@@ -115,7 +115,7 @@ describe('an attachment that is deleted during its run', () => {
       code: 'Internal',
       outcome: { kind: 'retry', cause: new Error('failed to detach: rpc error: code = Internal desc = no') },
     },
-  ] as const)('returns $outcome.kind if the driver answers the unpublish with $code', async ({ code, outcome }) => {
+  ] as const)('an unpublish returns $outcome.kind if the driver answers $code', async ({ code, outcome }) => {
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       return {}
@@ -126,7 +126,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.memory.orphanedPublication(LEFT) === undefined).toBe(outcome.kind === 'settled')
   })
 
-  it('does not publish if the cache shows the deletion before the call', async () => {
+  it('an attach does not publish if the cache shows the deletion of the attachment before the call', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.api.put(va({ metadata: FINALIZED }))
@@ -142,7 +142,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('confirms the deletion by a read while the cache holds the attachment, and makes no second publish', async () => {
+  it('a read confirms the deletion while the cache has the attachment, and no second publish follows', async () => {
     fixture.publish = async () => {
       fixture.late.set('va1', va({ metadata: FINALIZED }))
       fixture.api.objects.delete('va1')
@@ -161,7 +161,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.calls).toHaveLength(3)
   })
 
-  it('retries the write after a 404 if a read finds the attachment', async () => {
+  it('a status write that returns 404 is retried if a read finds the attachment', async () => {
     fixture.api.fail('patch va1/status', apiError(404, 'NotFound', 'no such path'))
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
@@ -170,21 +170,21 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.enqueued).toEqual([])
   })
 
-  it('retries the write after a 404 if the read fails too', async () => {
+  it('a status write that returns 404 is retried if the following read fails too', async () => {
     fixture.api.fail('patch va1/status', apiError(404, 'NotFound', 'no such path'))
     fixture.api.fail('get va1', apiError(500, 'InternalError', 'etcd is away'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.enqueued).toEqual([])
   })
 
-  it('attaches if the API server has an attachment that was reported as gone', async () => {
+  it('an attachment that was reported as gone is attached if the API server has it', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     fixture.memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toHaveLength(1)
   })
 
-  it('ends after its unpublish, and does not change the recreated attachment', async () => {
+  it('a detach ends after its unpublish, and does not change the recreated attachment', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = async () => replaced()
     expect(await fixture.run()).toEqual({ kind: 'settled' })
@@ -192,7 +192,7 @@ describe('an attachment that is deleted during its run', () => {
     expect(fixture.calls).toHaveLength(1)
   })
 
-  it('stores no error in the recreated attachment', async () => {
+  it('a failed detach stores no error in the recreated attachment', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = async () => {
       replaced()

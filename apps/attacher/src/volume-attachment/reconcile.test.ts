@@ -13,8 +13,8 @@ beforeEach(() => {
   fixture = new ReconcileFixture()
 })
 
-describe('an attach', () => {
-  it('adds the finalizer, publishes, and stores the publish context, in two writes', async () => {
+describe('attach', () => {
+  it('an attach adds the finalizer, publishes, and stores the publish context, in two writes', async () => {
     fixture.publish = async () => ({ device: '/dev/x' })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.api.requests).toEqual([
@@ -28,7 +28,7 @@ describe('an attach', () => {
     ])
   })
 
-  it('publishes only once the finalizer is stored', async () => {
+  it('an attach publishes only once the finalizer is stored', async () => {
     fixture.api.fail('patch va1 ', apiError(500, 'InternalError', 'etcd is away'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.calls).toEqual([])
@@ -37,13 +37,13 @@ describe('an attach', () => {
     )
   })
 
-  it('adds the finalizer of the volume first', async () => {
+  it('an attach adds the finalizer of the volume before the finalizer of the attachment', async () => {
     fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } })
     await fixture.run()
     expect(fixture.api.requests.slice(0, 2)).toEqual(['hold pv1', ADD_FINALIZER])
   })
 
-  it('reads the secret for the call before it adds the finalizer', async () => {
+  it('an attach reads the secret for the CSI call before it adds the finalizer', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
     await fixture.run()
@@ -51,7 +51,7 @@ describe('an attach', () => {
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {"key":"word"}'])
   })
 
-  it('reports a missing secret, and adds no finalizer', async () => {
+  it('an attach reports a missing secret, and adds no finalizer', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.fail('get creds', apiError(404, 'NotFound', 'secrets "creds" not found'))
     await fixture.run()
@@ -61,7 +61,7 @@ describe('an attach', () => {
     ])
   })
 
-  it('stores the error of the driver with its code', async () => {
+  it('an attach stores the error of the driver with its code', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.ResourceExhausted, 'node is full'))
     const outcome = await fixture.run()
     expect(outcome).toMatchObject({
@@ -73,18 +73,18 @@ describe('an attach', () => {
     )
   })
 
-  it('stores no error code if the feature gate is off', async () => {
+  it('an attach stores no error code if the feature gate `MutableCSINodeAllocatableCount` is off', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Internal, 'x'))
     await fixture.run({ recordErrorCode: false })
     expect(fixture.api.requests.at(-1)).not.toContain('errorCode')
   })
 
-  it('retries after the pause that the driver asks for', async () => {
+  it('an attach retries after the pause that the driver asks for', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }))
     expect(await fixture.run()).toMatchObject({ kind: 'retry', afterMs: 3_000 })
   })
 
-  it('clears the error of an earlier try when it succeeds', async () => {
+  it('an attach clears the error of an earlier try when it succeeds', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attachError: { message: 'x', time: TIME } } }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -92,19 +92,19 @@ describe('an attach', () => {
     ])
   })
 
-  it('stores no attach error if only the status cannot be stored', async () => {
+  it('an attach stores no attach error if only the status cannot be stored', async () => {
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry', cause: new Error('failed to mark as attached: no') })
     expect(fixture.api.requests.filter((request) => request.includes('attachError'))).toEqual([])
   })
 
-  it('stores no attach error if the API server asks to retry later', async () => {
+  it('an attach stores no attach error if the API server asks to retry later', async () => {
     fixture.api.fail('patch va1 ', apiError(429, 'TooManyRequests'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.api.requests).toEqual([ADD_FINALIZER])
   })
 
-  it('stores no attach error if the driver disconnects', async () => {
+  it('an attach stores no attach error if the driver disconnects', async () => {
     fixture.publish = () => {
       fixture.lost = true
       return Promise.reject(new RpcError(CODES.Unavailable, 'connection to the CSI driver lost'))
@@ -113,7 +113,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([ADD_FINALIZER])
   })
 
-  it('writes nothing if it is cancelled', async () => {
+  it('an attach that is cancelled during the publish writes nothing', async () => {
     fixture.publish = () => {
       fixture.signal.abort(new CancelledError('the lease is lost'))
       return Promise.reject(new RpcError(CODES.Canceled, 'context canceled'))
@@ -122,7 +122,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([ADD_FINALIZER])
   })
 
-  it('retries if the error cannot be stored', async () => {
+  it('an attach retries if its error cannot be stored', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Internal, 'x'))
     fixture.api.fail('patch va1/status', apiError(422, 'Invalid', 'too long'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
@@ -132,7 +132,7 @@ describe('an attach', () => {
     )
   })
 
-  it('waits for a missing volume until a run finds it', async () => {
+  it('an attach waits for a missing volume until a run finds it', async () => {
     fixture.api.objects.delete('pv1')
     await fixture.run()
     expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
@@ -141,7 +141,7 @@ describe('an attach', () => {
     expect(fixture.lastRun.causes).toEqual([])
   })
 
-  it('sends nothing if the attachment is gone or attached', async () => {
+  it('an attach sends nothing if the attachment is gone or attached', async () => {
     fixture.api.objects.delete('va1')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
@@ -149,7 +149,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('publishes once more if a listing disagrees with the status, and writes no unchanged status', async () => {
+  it('an attach publishes again if a listing disagrees with the status, and writes no unchanged status', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -158,7 +158,7 @@ describe('an attach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('refuses a secret that is no text, after it has stored the finalizer', async () => {
+  it('an attach refuses a secret that is no text, after it has stored the finalizer', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from([0xff]).toString('base64') } } as never)
     await fixture.run()
@@ -167,20 +167,20 @@ describe('an attach', () => {
   })
 })
 
-describe('a volume that was recreated before our finalizer was on it', () => {
+describe('recreated volume', () => {
   beforeEach(() => fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } }))
 
   it.each([
     { name: 'a recreated volume', pv: () => projectVolume({ ...pv(), metadata: { ...pv().metadata, uid: 'later' } }) },
     { name: 'other access modes', pv: () => ({ ...projectVolume(pv()), modes: 0 }) },
     { name: 'no volume', pv: () => undefined },
-  ])('enqueues the attachment again if the API server has $name', async ({ pv: answer }) => {
+  ])('an attach is enqueued again if the patch of the volume returns $name', async ({ pv: answer }) => {
     fixture.volumeAfterWrite = answer
     expect(await fixture.run()).toEqual({ kind: 'again' })
     expect([fixture.api.requests, fixture.calls]).toEqual([['hold pv1'], []])
   })
 
-  it('plans the steps again with the volume that the API server has returned', async () => {
+  it('an attach decides its steps again with the volume that the patch of the finalizer returns', async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), deleting: true })
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.calls).toEqual([])
@@ -188,13 +188,13 @@ describe('a volume that was recreated before our finalizer was on it', () => {
     expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
   })
 
-  it("keeps the source that was read for another driver's volume", async () => {
+  it("an attach of another driver's volume keeps the source that it has read before the patch", async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), spec: undefined })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {}'])
   })
 
-  it('waits for the volume if it is gone', async () => {
+  it('an attach waits for the volume if the patch of its finalizer returns 404', async () => {
     fixture.volumeAfterWrite = () => {
       throw apiError(404, 'NotFound', 'persistentvolumes "pv1" not found')
     }
@@ -203,7 +203,7 @@ describe('a volume that was recreated before our finalizer was on it', () => {
   })
 })
 
-it('a run whose queue group has changed is queued again, and keeps the result of the listing', async () => {
+it('an attach whose queue group has changed is queued again, and keeps the result of the listing', async () => {
   fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
   fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
   expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })
@@ -212,7 +212,7 @@ it('a run whose queue group has changed is queued again, and keeps the result of
   expect(fixture.calls).toHaveLength(1)
 })
 
-describe('a call that the driver has refused', () => {
+describe('refusals', () => {
   it('a refused publish waits until we have detached the volume from another node', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
     await fixture.run()

@@ -30,8 +30,8 @@ const block = (message: string, on = 'volume'): unknown => [
 const again = (source: object = {}): AttachmentView['volume'] =>
   ofPv(volume({ csi: csi(source) }, { uid: 'other-uid' }))
 
-describe('`decideDetach` for a missing PersistentVolume', () => {
-  it('unpublishes by the annotations once the API server confirms that the volume is gone', () => {
+describe('missing volume', () => {
+  it('a detach uses the annotations once the API server confirms that the PersistentVolume is gone', () => {
     expect(detach({ volume: ofPv(undefined) })).toEqual([
       { do: 'confirmLost', name: 'pv1' },
       { ...UNPUBLISH, lost: true },
@@ -39,7 +39,7 @@ describe('`decideDetach` for a missing PersistentVolume', () => {
     ])
   })
 
-  it('plans no second unpublish, even if a recreated volume has the same name', () => {
+  it('a detach plans no second unpublish, even if a recreated volume has the same name', () => {
     for (const now of [ofPv(undefined), again({ volumeHandle: 'other' })]) {
       expect(detach({ volume: now, lostDetached: true })).toEqual([REMOVE_FINALIZER])
     }
@@ -49,13 +49,13 @@ describe('`decideDetach` for a missing PersistentVolume', () => {
     ['the flag is off', { settings: view().settings }],
     ['the annotations are missing', { va: deleting({ remembered: undefined }) }],
     ['the node is unknown', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
-  ])('blocks if %s', (_, change) => {
+  ])('a detach without its PersistentVolume blocks if %s', (_, change) => {
     expect(detach({ volume: ofPv(undefined), ...change })).toEqual(block('persistentvolume "pv1" not found'))
   })
 })
 
-describe('`decideDetach` for a recreated PersistentVolume', () => {
-  it('blocks until the recreated volume is deleted if its handle differs', () => {
+describe('recreated volume', () => {
+  it('a detach blocks until the recreated volume is deleted if its handle differs', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
         'PersistentVolume "pv1" was made again since it was attached: its uid is other-uid, that of the attached one was pv1-uid',
@@ -68,7 +68,7 @@ describe('`decideDetach` for a recreated PersistentVolume', () => {
     ['it has the same handle', { volume: again() }],
     ['the flag is off', { volume: again(), settings: view().settings }],
     ['the annotations are missing', { volume: again(), va: deleting({ remembered: undefined }) }],
-  ])('detaches the volume as usual if %s', (_, change) => {
+  ])('a detach of a recreated PersistentVolume detaches the volume as usual if %s', (_, change) => {
     expect(detach(change)).toEqual([UNPUBLISH, REMOVE_FINALIZER])
   })
 })
@@ -79,11 +79,11 @@ it('a detach uses the current handle of the PersistentVolume if its UID is the r
   expect(detach({ volume: changed })).toEqual([{ ...UNPUBLISH, request }, REMOVE_FINALIZER])
 })
 
-describe('`decideAttach` with --recover-lost-volumes', () => {
+describe('attach', () => {
   const note = (change: Partial<AttachmentView>): unknown =>
     decideAttach(view({ settings: recovering, ...change })).find((step) => step.do === 'addFinalizer')
 
-  it('stores handle and UID of the volume together with the finalizer', () => {
+  it('an attach with --recover-lost-volumes stores handle and UID of the volume together with the finalizer', () => {
     expect(note({})).toEqual({
       do: 'addFinalizer',
       nodeId: 'node1-id',
@@ -102,14 +102,14 @@ describe('`decideAttach` with --recover-lost-volumes', () => {
     })
   })
 
-  it('writes nothing if handle, UID and finalizer are stored', () => {
+  it('an attach writes nothing if handle, UID and finalizer are stored', () => {
     expect(note({ va: withFinalizer({ remembered: REMEMBERED }) })).toBeUndefined()
   })
 
   it.each<[string, Partial<AttachmentView>]>([
     ['without the flag', { settings: view().settings }],
     ['for an inline volume', { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } }],
-  ])('stores neither handle nor UID %s', (_, change) => {
+  ])('an attach with --recover-lost-volumes stores neither handle nor UID %s', (_, change) => {
     expect(note(change)).toEqual({ do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
   })
 })

@@ -14,7 +14,7 @@ import type { ObserveAttachment } from './observe.ts'
 export interface PublishCallOptions {
   readonly migrated: boolean
   readonly signal: AbortSignal
-  /** The logger of the attachment. */
+  /** The logger with the name of the attachment. */
   readonly log: Logger
 }
 

@@ -27,13 +27,13 @@ const ours = attachment()
 const foreign = attachment({ ours: false })
 
 describe('onAttachment', () => {
-  it('returns a new attachment of this attacher, and ignores attachments of another attacher', () => {
+  it('`onAttachment` returns a new attachment of this attacher, and ignores attachments of another attacher', () => {
     expect([...trigger({ type: 'added', object: ours })]).toEqual(['va1'])
     expect([...trigger({ type: 'added', object: foreign })]).toEqual([])
     expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'resync' })]).toEqual([])
   })
 
-  it('ignores an added attachment that is attached, unless it lacks our finalizer or has an error', () => {
+  it('`onAttachment` ignores an added attachment that is attached, unless it lacks our finalizer or has an error', () => {
     const added = (va: CachedAttachment): readonly string[] => [...trigger({ type: 'added', object: va })]
     expect(added(withFinalizer({ attached: true }))).toEqual([])
     expect(log.lines.map(({ message }) => message)).toEqual(['VolumeAttachment is already attached'])
@@ -42,7 +42,7 @@ describe('onAttachment', () => {
     expect(added(withFinalizer({ attached: true, deleting: true }))).toEqual(['va1'])
   })
 
-  it('logs a change that it ignores', () => {
+  it('`onAttachment` logs a change that it ignores', () => {
     const failed = attachment({ attachError: error })
     const again = attachment({ attachError: later })
     expect([...trigger({ type: 'updated', before: failed, after: again, cause: 'watch' })]).toEqual([])
@@ -53,7 +53,7 @@ describe('onAttachment', () => {
     ])
   })
 
-  it('ignores a deletion', () => {
+  it('`onAttachment` ignores a deletion', () => {
     expect([...trigger({ type: 'deleted', object: ours })]).toEqual([])
   })
 
@@ -264,7 +264,7 @@ describe('onAttachment', () => {
       runs: true,
     },
   ]
-  it.each(rows)('starts a run for $name: $runs', ({ before, after, cause, runs, ...row }) => {
+  it.each(rows)('`onAttachment` starts a run for $name: $runs', ({ before, after, cause, runs, ...row }) => {
     inWork = row.inWork === true
     expect([...trigger({ type: 'updated', before, after, cause })]).toEqual(runs ? ['va1'] : [])
   })
@@ -284,7 +284,7 @@ describe('onAttachmentEnd', () => {
     ],
     ['an attachment is created', { type: 'added', object: before }, []],
     ['an attachment changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
-  ])('returns the orphaned publications on the node when %s: case %#', (_, event, keys) => {
+  ])('`onAttachmentEnd` returns the orphaned publications on the node when %s: case %#', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
 })
@@ -307,7 +307,7 @@ it.each([
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
-describe('causesOfVolume and causesOfNode', () => {
+describe('causes', () => {
   const node = (
     nodeId: string | undefined,
   ): { key: string; uid: string; resourceVersion: string; nodeId: string | undefined } => ({
@@ -317,7 +317,7 @@ describe('causesOfVolume and causesOfNode', () => {
     nodeId,
   })
 
-  it('keys wake when a volume is created, deleted or gets other access modes', () => {
+  it('waiting keys wake when a volume is created, deleted or gets other access modes', () => {
     expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
     expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])
@@ -335,7 +335,7 @@ describe('causesOfVolume and causesOfNode', () => {
     { name: 'the driver registers again with another ID', before: node('old'), nodeId: 'id', is: true },
     { name: 'a CSINode changes in another field', before: node('id'), nodeId: 'id', is: false },
     { name: 'the driver is removed from a node', before: node('id'), nodeId: undefined, is: false },
-  ])('keys wake when $name: $is', ({ before, nodeId, is }) => {
+  ])('waiting keys wake when $name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
     const causes =
       before === undefined

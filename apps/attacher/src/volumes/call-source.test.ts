@@ -50,17 +50,17 @@ describe('callSource', () => {
       message: expect.stringMatching(/^failed to translate in tree pv to CSI: ./),
     },
   ]
-  it.each(rows)('refuses $name with code $code', ({ volume: of, code, message }) => {
+  it.each(rows)('`callSource` refuses $name with code $code', ({ volume: of, code, message }) => {
     expect(callSource(of)).toMatchObject({ ok: false, code, message })
   })
 })
 
-describe('callSource, for a usable volume', () => {
+describe('usable volumes', () => {
   it.each([
     { name: 'a CSI volume', volume: ofPv(volume()), migrated: false },
     { name: 'an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
     { name: 'an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
-  ])('returns migrated $migrated for $name', ({ volume: of, migrated }) => {
+  ])('`callSource` returns migrated $migrated for $name', ({ volume: of, migrated }) => {
     expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })
   })
 })
@@ -83,11 +83,11 @@ describe('listedHandle', () => {
       is: 'projects/p/zones/z/disks/d',
     },
   ]
-  it.each(rows)('returns for $name: $is', ({ volume: of, is }) => {
+  it.each(rows)('`listedHandle` returns for $name: $is', ({ volume: of, is }) => {
     expect(listedHandle(of, GCE_NODE)).toEqual({ ok: true, volumeHandle: is })
   })
 
-  it('fails if an incomplete handle cannot be completed', () => {
+  it('`listedHandle` fails if an incomplete handle cannot be completed', () => {
     expect(listedHandle(inline(GCE, 'projects/UNSPECIFIED'), GCE_NODE)).toMatchObject({
       ok: false,
       code: 'GCE_HANDLE_ELEMENTS',

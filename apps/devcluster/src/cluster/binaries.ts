@@ -11,7 +11,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { APPS, HERE, isInRepository } from '../place.ts'
 import { type Sidecar, startSidecar } from './sidecars.ts'
 
-/** The sidecars. Each runs only if the driver has at least one of the capabilities in its list. */
+/** The sidecars, with the capabilities of the driver of which each needs at least one to run. */
 const NEEDS = {
   attacher: undefined,
   resizer: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],

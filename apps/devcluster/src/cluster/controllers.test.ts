@@ -25,7 +25,7 @@ const controllerWith = (change: Partial<Controller>): Controller => ({
 })
 
 describe('Controllers', () => {
-  it('the controllers stop on request, and are created again by a restart', async () => {
+  it('the controllers of the cluster stop on request, and are created again by a restart', async () => {
     let created = 0
     controllers.start('a', () => {
       created += 1
@@ -37,7 +37,7 @@ describe('Controllers', () => {
     expect([failures, clock.pending]).toEqual([[], 0])
   })
 
-  it('the controllers end by force if a reconcile takes longer than 3 seconds to stop', async () => {
+  it('the controllers of the cluster end by force if a reconcile takes longer than 3 seconds to stop', async () => {
     const feed = new KeyFeed()
     feed.add('slow')
     const begun = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ describe('Controllers', () => {
     await stopped
   })
 
-  it('the controllers report their error when they end without a stop', async () => {
+  it('the controllers of the cluster report their error when they end without a stop', async () => {
     const alongside = async (): Promise<void> => {
       throw new Error('no')
     }
@@ -72,7 +72,7 @@ describe('Controllers', () => {
     await controllers.stopAll()
   })
 
-  it('the controllers ignore a second start, and a start of an unknown name', async () => {
+  it('the controllers of the cluster ignore a second start, and a start of an unknown name', async () => {
     let created = 0
     controllers.start('a', () => {
       created += 1

@@ -13,7 +13,7 @@ interface Running {
 /** Creates the controllers of a component without any state of an earlier run. */
 type Component = () => readonly Controller[]
 
-/** Runs components by name, such as `attach-detach`. One can be stopped and started while the others continue. */
+/** Runs components by name, such as `attach-detach`. Each can be stopped and started while the others continue. */
 export class Controllers {
   readonly #clock: Clock
   readonly #fail: (name: string, error: Error) => void

@@ -52,7 +52,7 @@ export interface DevclusterOptions extends SocketOptions {
   readonly resyncMs?: number | undefined
   /** The number of requests in the log of the emulated API server. The default is 0. */
   readonly keptRequests?: number | undefined
-  /** The folder for the mounts of the nodes, if the driver really mounts. */
+  /** The folder for the mounts of all nodes, if the driver really mounts. */
   readonly data?: string | undefined
   /** The folder for the socket, the kubeconfig and the logs. */
   readonly directory: string
@@ -154,7 +154,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
  */
 const HISTORY = { changes: 1_000, bytes: 512 * 1024 }
 
-/** Reports whether the API server serves VolumeSnapshots. Without them the snapshotter and the caches wait forever. */
+/** Reports whether the API server serves VolumeSnapshots. If not, the snapshotter and its caches would wait forever. */
 async function servesSnapshots(client: OwnedKubeClient, signal: AbortSignal): Promise<boolean> {
   const served = await except(isNotFound, client.discover('/apis/snapshot.storage.k8s.io/v1', { signal }))
   return served !== undefined

@@ -14,7 +14,7 @@ export interface EndPodsParts {
 const TIMEOUT_MS = 30_000
 const LOOK_MS = 50
 
-/** Deletes all pods and waits until no volume is mounted, but for 30 seconds at most. */
+/** Deletes all pods and waits until no volume is mounted, at most 30 seconds. */
 export async function endPods({ client, clock, mounted }: EndPodsParts): Promise<void> {
   using limit = deadline(clock, TIMEOUT_MS, { what: 'ending the pods' })
   const { signal } = limit

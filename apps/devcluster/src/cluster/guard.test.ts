@@ -17,7 +17,7 @@ const OWNER = `
 `
 
 describe('guardGroup', () => {
-  it('a guard ends the group when the process that started the guard is killed', async () => {
+  it('a guard ends the process group when the process that started the guard is killed', async () => {
     const owner = spawn(process.execPath, ['--input-type=module', '-e', OWNER], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { isFromOtherSite, isOwnHost } from '@csi-sidecars/emulator'
 
 /**
- * Reports whether the server accepts a request. A link on another site may open the page, but only requests of the page
- * itself may perform actions.
+ * Reports whether the page's server accepts a request. A link on another site may open the page, but only requests of
+ * the page itself may perform actions.
  */
 export function isAdmitted({ method, headers }: IncomingMessage): boolean {
   if (!isOwnHost(headers)) return false

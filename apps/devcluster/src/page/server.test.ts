@@ -160,7 +160,7 @@ describe('POST /actions', () => {
     expect(bodies).toEqual([undefined, undefined])
   })
 
-  it('an action gets code 404 at another path', async () => {
+  it('an action that is sent to another path gets code 404', async () => {
     expect((await ask(at('/x'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() } })).code).toBe(404)
   })
 

@@ -14,7 +14,7 @@ export interface PageServer {
 }
 
 export interface PageServerOptions {
-  /** 0: any free port. */
+  /** The port of the server. 0: any free port. */
   readonly port: number
   readonly clock: Clock
   readonly beginning: () => Beginning

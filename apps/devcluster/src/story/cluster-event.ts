@@ -29,7 +29,7 @@ export type ObjectEvent = {
 /** A change of an object, or a CSI call that has ended. */
 export type ClusterEvent = ObjectEvent | { readonly is: 'call'; readonly call: SeenCall }
 
-/** Calls the listener with every later event, in the order of arrival. Returns a function that ends this. */
+/** Calls the listener with every later event, in the order of arrival. Returns a function that removes the listener. */
 export function watchCluster(caches: Caches, calls: CallSource, listener: (event: ClusterEvent) => void): () => void {
   const follow = <K extends keyof Kinds>(is: K, informer: Informer<Kinds[K], never>): (() => void) =>
     informer.subscribe((event) => {

@@ -25,7 +25,7 @@ interface Turn<T> {
 type Is = Exclude<ClusterEvent['is'], 'call'>
 type ObjectOf<K extends Is> = NonNullable<Extract<ClusterEvent, { is: K }>['after']>
 
-/** Expects a change after which `holds` is true for an object of the kind, and before which it was not. */
+/** Expects a change of an object of the kind that makes `holds` true, where it was false before. */
 export function becomes<K extends Is>(is: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,

@@ -29,7 +29,7 @@ export interface RunOptions {
   readonly firstNumber?: number
   readonly printer: Printer
   readonly clock: Clock
-  /** Subscribes to the events of the cluster. Returns the end of the subscription. */
+  /** Subscribes to the events of the cluster. Returns a function that ends the subscription. */
   readonly watch: (listener: (event: ClusterEvent) => void) => () => void
   /** The time limit of one step. */
   readonly stepMs: number

@@ -196,7 +196,7 @@ class Devtools {
     return (await abortable(reply.promise, limit.signal)) as T
   }
 
-  /** Calls the listener with all events of a DevTools session. Returns a function that ends this. */
+  /** Calls the listener with all events of a DevTools session. Returns a function that removes the listener. */
   listen(session: string, listener: (method: string, params: EventParams) => void): () => void {
     this.#listeners.set(session, listener)
     return () => void this.#listeners.delete(session)

@@ -14,8 +14,8 @@ import { podOf } from '../../src/testing/cluster.ts'
 
 jest.setTimeout(20_000)
 
-describe('the attach/detach controller', () => {
-  it("the controller creates the attachment that kubelet expects, and reports it in the node's status and on the pod", async () => {
+describe('attachDetachController', () => {
+  it("the attach/detach controller creates the attachment that kubelet expects, and reports it in the node's status and on the pod", async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     expect(test.api.get(VOLUME_ATTACHMENTS, ON_1)).toMatchObject({
@@ -25,7 +25,7 @@ describe('the attach/detach controller', () => {
     expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
   })
 
-  it('the controller reports the attached volumes of a recreated node', async () => {
+  it('the attach/detach controller reports the attached volumes of a recreated node', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const node = test.api.get(NODES, { name: 'node-1' })
@@ -35,7 +35,7 @@ describe('the attach/detach controller', () => {
   })
 
   it.each(['attached', 'detached'])(
-    "the controller repeats the update of a node's status with an %s volume if the update has failed",
+    "the attach/detach controller repeats the update of a node's status with an %s volume if the update has failed",
     async (what) => {
       await using test = await attachDetachOnly()
       const failing = (): void => {
@@ -54,7 +54,7 @@ describe('the attach/detach controller', () => {
     },
   )
 
-  it('the controller attaches nothing for a pod that has ended, or that is not scheduled', async () => {
+  it('the attach/detach controller attaches nothing for a pod that has ended, or that is not scheduled', async () => {
     await using test = await attachDetachOnly()
     test.api.create(PODS, { ...podOf('ended', 'node-1', 'data'), status: { phase: 'Failed' } })
     test.api.create(PODS, podOf('waiting', undefined, 'data'))
@@ -63,7 +63,7 @@ describe('the attach/detach controller', () => {
     expect(test.api.list(VOLUME_ATTACHMENTS)).toHaveLength(1)
   })
 
-  it('the controller detaches a volume only when the node no longer reports it as in use', async () => {
+  it('the attach/detach controller detaches a volume only when the node no longer reports it as in use', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -77,7 +77,7 @@ describe('the attach/detach controller', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('the controller reads the node from the API before it detaches, and keeps a volume that is in use again', async () => {
+  it('the attach/detach controller reads the node from the API before it detaches, and keeps a volume that is in use again', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
@@ -95,7 +95,7 @@ describe('the attach/detach controller', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('the controller uses the latest status of a node, even if an older answer arrives after it', async () => {
+  it('the attach/detach controller uses the latest status of a node, even if an older answer arrives after it', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const { client, caches } = test.cluster
@@ -113,7 +113,7 @@ describe('the attach/detach controller', () => {
     expect(overtaken.mock.calls[0]?.slice(0, 2)).toEqual([NODES, { name: 'node-1' }])
   })
 
-  it('the controller reports to a waiting pod which pods use its volume', async () => {
+  it('the attach/detach controller reports to a waiting pod which pods use its volume', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -125,7 +125,7 @@ describe('the attach/detach controller', () => {
     expect(test.driver.log.matching({ method: 'ControllerPublishVolume', nodeId: 'node-2' })).toEqual([])
   })
 
-  it('the controller attaches a ReadWriteMany volume to all nodes of its pods', async () => {
+  it('the attach/detach controller attaches a ReadWriteMany volume to all nodes of its pods', async () => {
     await using test = await attachDetachOnly(['ReadWriteMany'])
     await attachedTo1(test)
     test.api.create(PODS, podOf('next', 'node-2', 'data'))
@@ -133,7 +133,7 @@ describe('the attach/detach controller', () => {
     expect(isAttached(test.api.get(VOLUME_ATTACHMENTS, ON_1))).toBe(true)
   })
 
-  it('the controller detaches by force from a node that is out of service', async () => {
+  it('the attach/detach controller detaches by force from a node that is out of service', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -143,7 +143,7 @@ describe('the attach/detach controller', () => {
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
   })
 
-  it('the controller detaches from a node that was deleted', async () => {
+  it('the attach/detach controller detaches from a node that was deleted', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     test.api.delete(NODES, { name: 'node-1' })
@@ -151,7 +151,7 @@ describe('the attach/detach controller', () => {
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
   })
 
-  it('the controller reports to the pod why its volume cannot be attached', async () => {
+  it('the attach/detach controller reports to the pod why its volume cannot be attached', async () => {
     await using test = await attachDetachOnly()
     test.driver.faults.add({ match: { method: 'ControllerPublishVolume' }, action: { do: 'fail', code: 'INTERNAL' } })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -164,7 +164,7 @@ describe('the attach/detach controller', () => {
     ])
   })
 
-  it('the controller recreates an attachment that a user deleted under a running pod', async () => {
+  it('the attach/detach controller recreates an attachment that a user deleted under a running pod', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const before = test.api.get(VOLUME_ATTACHMENTS, ON_1)?.metadata?.uid
@@ -172,7 +172,7 @@ describe('the attach/detach controller', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_1, (va) => isAttached(va) && va?.metadata?.uid !== before)
   })
 
-  it('the controller does not repeat an attach or a detach after restarts', async () => {
+  it('the attach/detach controller does not repeat an attach or a detach after restarts', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -186,7 +186,7 @@ describe('the attach/detach controller', () => {
     expect([made.length, deletes(test).length]).toEqual([1, 1])
   })
 
-  it('the controller finishes an attach during which it was restarted', async () => {
+  it('the attach/detach controller finishes an attach during which it was restarted', async () => {
     await using test = await attachDetachOnly()
     const held = test.driver.faults.hold({ method: 'ControllerPublishVolume' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -197,7 +197,7 @@ describe('the attach/detach controller', () => {
     expect(test.api.requests.matching({ verb: 'create', resource: 'volumeattachments' })).toHaveLength(1)
   })
 
-  it('the controller creates an attachment once, even if the answer of the API server was lost', async () => {
+  it('the attach/detach controller creates an attachment once, even if the answer of the API server was lost', async () => {
     await using test = await attachDetachOnly()
     const lost = { verb: 'create', resource: 'volumeattachments' } as const
     test.api.faults.add({ match: lost, times: 1, action: { do: 'cut', applied: true } })
@@ -205,7 +205,7 @@ describe('the attach/detach controller', () => {
     expect(test.api.requests.matching(lost)).toHaveLength(1)
   })
 
-  it('the controller detaches a volume whose pod was deleted while the controller was stopped', async () => {
+  it('the attach/detach controller detaches a volume whose pod was deleted while the controller was stopped', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const { controllers } = test.cluster
@@ -217,7 +217,7 @@ describe('the attach/detach controller', () => {
   })
 })
 
-describe('the attach/detach controller', () => {
+describe('unmanaged node', () => {
   it('a node whose kubelet attaches gets no attach and no detach from the controller until its annotation changes', async () => {
     await using test = await attachDetachOnly()
     const annotate = (value: string): void => {

@@ -30,8 +30,8 @@ function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.cac
   return { clock, [Symbol.asyncDispose]: () => controllers.stopAll() }
 }
 
-describe('the attach/detach controller', () => {
-  it('the controller detaches by force from an unhealthy node that has not unmounted the volume for six minutes', async () => {
+describe('time-outs', () => {
+  it('the attach/detach controller detaches by force from an unhealthy node that has not unmounted the volume for six minutes', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
@@ -54,7 +54,7 @@ describe('the attach/detach controller', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('the controller reports to a pod every two minutes that no attacher answers', async () => {
+  it('the attach/detach controller reports to a pod every two minutes that no attacher answers', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
@@ -75,7 +75,7 @@ describe('the attach/detach controller', () => {
     }
   })
 
-  it('the controller attaches within a minute for a pod whose watch event was lost', async () => {
+  it('the attach/detach controller attaches within a minute for a pod whose watch event was lost', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     const { caches } = test.cluster
@@ -124,8 +124,8 @@ function lateNodes(real: Caches['nodes']) {
   }
 }
 
-describe('the attach/detach controller', () => {
-  it('the controller detaches two volumes in turn if the cache reports the release of the second one late', async () => {
+describe('late cache', () => {
+  it('the attach/detach controller detaches two volumes in turn if the cache reports the release of the second one late', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })

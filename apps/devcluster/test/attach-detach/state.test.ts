@@ -24,7 +24,7 @@ async function quietCluster(): Promise<TestCluster> {
 const newState = ({ cluster }: TestCluster): AttachDetachState =>
   new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
 
-describe('AttachDetachState after a restart', () => {
+describe('restart', () => {
   it('the state contains volumes that a node reports as attached and in use, even if no attachment exists', async () => {
     await using test = await quietCluster()
     setAttached(test, 'node-1', [VOLUME_NAME])
@@ -37,7 +37,7 @@ describe('AttachDetachState after a restart', () => {
     ])
   })
 
-  it('the state treats an attachment that no node reports as uncertain', async () => {
+  it('an attachment that no node status lists is uncertain after a restart', async () => {
     await using test = await quietCluster()
     attach(test, 'node-2')
     setAttached(test, 'node-2', [])

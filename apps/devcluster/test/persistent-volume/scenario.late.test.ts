@@ -22,8 +22,8 @@ const volumeOf = (spec: Partial<PersistentVolume['spec']> = {}): PersistentVolum
 const isIn = (phase: string) => (object: { status?: { phase?: string | undefined } | undefined }) =>
   object.status?.phase === phase
 
-describe('the persistent volume controller', () => {
-  it('the controller binds a claim that names the volume', async () => {
+describe('persistentVolumeControllers', () => {
+  it('the persistent volume controller binds a claim that names the volume', async () => {
     await using test = await controllersOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { volumeName: 'pv-1' } }))
@@ -32,7 +32,7 @@ describe('the persistent volume controller', () => {
     await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isIn('Bound'))
   })
 
-  it('the controller binds a Lost claim again when its volume is recreated', async () => {
+  it('the persistent volume controller binds a Lost claim again when its volume is recreated', async () => {
     await using test = await controllersOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUMES, volumeOf())

@@ -33,8 +33,8 @@ const isIn = (phase: string) => (object: { status?: { phase?: string | undefined
   object.status?.phase === phase
 const isBound = isIn('Bound') as (object: PersistentVolumeClaim) => boolean
 
-describe('the persistent volume controller', () => {
-  it('the controller sets volumes to Available, and binds a claim to the smallest that fits', async () => {
+describe('persistentVolumeControllers', () => {
+  it('the persistent volume controller sets volumes to Available, and binds a claim to the smallest that fits', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     for (const [name, storage] of Object.entries({ 'pv-big': '5Gi', 'pv-fit': '2Gi', 'pv-small': '1Gi' })) {
@@ -56,7 +56,7 @@ describe('the persistent volume controller', () => {
     })
   })
 
-  it('the controller binds a waiting claim as soon as a volume is created', async () => {
+  it('the persistent volume controller binds a waiting claim as soon as a volume is created', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))
@@ -65,7 +65,7 @@ describe('the persistent volume controller', () => {
     await test.until(PERSISTENT_VOLUME_CLAIMS, inDefault('data'), isBound)
   })
 
-  it('the controller binds six claims to six volumes if all are created at once', async () => {
+  it('the persistent volume controller binds six claims to six volumes if all are created at once', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     const names = ['a', 'b', 'c', 'd', 'e', 'f']
@@ -75,7 +75,7 @@ describe('the persistent volume controller', () => {
     expect(new Set(test.api.list(PERSISTENT_VOLUME_CLAIMS).map(({ spec }) => spec?.volumeName)).size).toBe(6)
   })
 
-  it('the controller binds a claim and a volume if the user has set the reference in one of them', async () => {
+  it('the persistent volume controller binds a claim and a volume if the user has set the reference in one of them', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUMES, volumeOf('pv-a', { claimRef: { namespace: 'default', name: 'a' } }))
@@ -88,7 +88,7 @@ describe('the persistent volume controller', () => {
     expect([test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('a'))?.spec?.volumeName, ofUser]).toEqual(['pv-a', {}])
   })
 
-  it('the controller sets a retained volume to Released when its claim is deleted, and does not bind it again', async () => {
+  it('the persistent volume controller sets a retained volume to Released when its claim is deleted, and does not bind it again', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1'))
@@ -102,7 +102,7 @@ describe('the persistent volume controller', () => {
     expect(test.api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.status?.phase).toBe('Released')
   })
 
-  it('the controller releases a volume that names a claim which never got bound and was deleted', async () => {
+  it('the persistent volume controller releases a volume that names a claim which never got bound and was deleted', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     const { metadata } = await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -114,7 +114,7 @@ describe('the persistent volume controller', () => {
     await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, isIn('Released'))
   })
 
-  it('the controller protects a claim until its last pod is deleted, and a volume until its claim is deleted', async () => {
+  it('the persistent volume controller protects a claim until its last pod is deleted, and a volume until its claim is deleted', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1'))
@@ -132,7 +132,7 @@ describe('the persistent volume controller', () => {
     await test.untilGone(PERSISTENT_VOLUMES, { name: 'pv-1' })
   })
 
-  it('the controller keeps the finalizer of a claim if the API has a pod that the cache lacks', async () => {
+  it('the persistent volume controller keeps the finalizer of a claim if the API has a pod that the cache lacks', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -150,7 +150,7 @@ describe('the persistent volume controller', () => {
     held.release()
   })
 
-  it('the controller reports on a claim that its class is missing, and binds the claim when the class is created', async () => {
+  it('the persistent volume controller reports on a claim that its class is missing, and binds the claim when the class is created', async () => {
     await using test = await startTestCluster({ controllers: ['persistent-volume'], substitutes: ['csi-provisioner'] })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: 'late' } }))

@@ -10,7 +10,7 @@ import { kubeletsOnly, nodeCalls, runningPod } from '../../src/testing/kubelets.
 
 jest.setTimeout(20_000)
 
-describe('the kubelet and expansion', () => {
+describe('expansion', () => {
   /** Writes the sizes and the status of a resizer that leaves the end of the expansion to the node. */
   function grow({ api }: TestCluster, size: string): void {
     api.update(PERSISTENT_VOLUMES, { name: 'pv-1' }, (old) => ({

@@ -10,7 +10,7 @@ export type ChaosAction =
       readonly block?: boolean
       /** The claim whose volume is cloned. */
       readonly from?: string
-      /** The index of the zone for the volume. */
+      /** The index of the zone in which the volume is created. */
       readonly zone?: number
     }
   | { readonly do: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }

@@ -30,7 +30,7 @@ export class FaultDeck {
   readonly #kills: boolean
   #left: PlannedFault[] = []
 
-  /** `kills` adds faults that kill the driver. */
+  /** The option `kills` adds faults that kill the driver. */
   constructor(random: Random, methods: readonly string[], { kills = false } = {}) {
     this.#random = random
     this.#methods = methods

@@ -18,7 +18,7 @@ function violations(sightings: readonly Sighting[]): readonly string[] {
 }
 
 describe('Monitor', () => {
-  it('the monitor accepts the attach, the use and the detach of a volume', () => {
+  it('the chaos monitor accepts the attach, the use and the detach of a volume', () => {
     const life: Sighting[] = [
       { is: 'publishing', ...call, present: [], shared: false },
       node([], [V]),
@@ -31,37 +31,37 @@ describe('Monitor', () => {
     expect(violations(life)).toEqual([])
   })
 
-  it('the monitor reports a ReadWriteOnce volume that is published to a second node', () => {
+  it('the chaos monitor reports a ReadWriteOnce volume that is published to a second node', () => {
     expect(violations([{ is: 'publishing', ...call, present: ['node-2'], shared: false }])).toEqual([
       'volume vol-1 was to be published to node-1 while it is on node-2',
     ])
   })
 
-  it('the monitor accepts a ReadWriteMany volume that is published to a second node', () => {
+  it('the chaos monitor accepts a ReadWriteMany volume that is published to a second node', () => {
     expect(violations([{ is: 'publishing', ...call, present: ['node-2'], shared: true }])).toEqual([])
   })
 
-  it('the monitor reports an unpublish of a volume that is still mounted', () => {
+  it('the chaos monitor reports an unpublish of a volume that is still mounted', () => {
     expect(violations([{ is: 'unpublishing', ...call, mountedAt: ['/x'] }])).toEqual([
       'volume vol-1 was unpublished from node-1 while it is mounted at /x',
     ])
   })
 
-  it('the monitor reports the deletion of an attachment whose volume the node has always reported as in use', () => {
+  it('the chaos monitor reports the deletion of an attachment whose volume the node has always reported as in use', () => {
     expect(violations([node([V], [V]), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([
       'va was deleted while node-1 says that it uses volume vol-1',
     ])
   })
 
-  it('the monitor reports the deletion of an attachment while the node status lists the volume as attached', () => {
+  it('the chaos monitor reports the deletion of an attachment while the node status lists the volume as attached', () => {
     expect(violations([node([V], []), node([V], [V]), { is: 'attachmentDeleted', ...va }])).toHaveLength(1)
   })
 
-  it('the monitor accepts the deletion of an attachment if the volume got in use after it left the node status', () => {
+  it('the chaos monitor accepts the deletion of an attachment if the volume got in use after it left the node status', () => {
     expect(violations([node([V], []), node([], []), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([])
   })
 
-  it('the monitor reports a claim whose size shrinks', () => {
+  it('the chaos monitor reports a claim whose size shrinks', () => {
     const sizes = ['1Gi', '2Gi', '2048Mi', '1Gi'].map(
       (size): Sighting => ({ is: 'size', of: 'claim default/data', size }),
     )

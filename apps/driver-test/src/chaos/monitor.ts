@@ -25,9 +25,9 @@ interface OnNode {
 type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
 
 interface NodeRecord {
-  /** The first observation, by number, since which the node status has always listed the volume as in use. */
+  /** The number of the first observation since which the node status has always listed the volume as in use. */
   readonly inUseSince: Map<string, number>
-  /** The observation, by number, at which the volume left the attached volumes of the node status. */
+  /** The number of the observation at which the volume left the attached volumes of the node status. */
   readonly attachedUntil: Map<string, number>
 }
 

@@ -23,18 +23,18 @@ const actions = (change: Partial<PlanOptions> = {}): ChaosAction[] =>
   planOf(options(change)).map(({ action }) => action)
 
 describe('planOf', () => {
-  it('a plan depends only on the seed', () => {
+  it('a chaos plan depends only on the seed', () => {
     expect(planOf(options())).toEqual(planOf(options()))
     expect(planOf(options())).not.toEqual(planOf(options({ seed: 2 })))
   })
 
-  it('a plan lasts for the requested time', () => {
+  it('a chaos plan lasts for the requested time', () => {
     const total = planOf(options()).reduce((sum, { afterMs }) => sum + afterMs, 0)
     expect(total).toBeGreaterThan(59_000)
     expect(total).toBeLessThanOrEqual(60_000)
   })
 
-  it('a plan contains each kind of action and fault', () => {
+  it('a chaos plan contains each kind of action and fault', () => {
     const kinds = new Set(actions().map((action) => action.do))
     expect([...kinds].sort()).toEqual([
       'breakApi',
@@ -51,10 +51,10 @@ describe('planOf', () => {
     ])
   })
 
-  describe('with the abilities of a driver', () => {
+  describe('driver abilities', () => {
     const planned = (change: Partial<DriverCan> = {}): ChaosAction[] => actions({ can: { ...CAN, ...change } })
 
-    it('a plan modifies claims if the driver supports it, sometimes with refused parameters', () => {
+    it('a chaos plan modifies claims if the driver supports it, sometimes with refused parameters', () => {
       const modified = (all: ChaosAction[]): readonly number[] =>
         all.flatMap((each) => (each.do === 'modifyClaim' ? [each.to] : []))
       expect(modified(planned())).toEqual([])
@@ -62,7 +62,7 @@ describe('planOf', () => {
       expect([...classes].sort()).toEqual([0, 1, 2])
     })
 
-    it('a plan expands some claims at the same moment at which they are modified', () => {
+    it('a chaos plan expands some claims at the same moment at which they are modified', () => {
       const together = (change: Partial<DriverCan>): readonly (readonly [string, string])[] => {
         const all = planOf(options({ can: { ...CAN, attributes: [{ tier: 'gold' }], ...change } }))
         return all.flatMap(({ action }, at): [string, string][] => {
@@ -77,7 +77,7 @@ describe('planOf', () => {
       expect(together({ expand: false })).toEqual([])
     })
 
-    it('a plan contains no actions that the driver cannot do', () => {
+    it('a chaos plan contains no actions that the driver cannot do', () => {
       const claims = (all: ChaosAction[]) => all.filter((each) => each.do === 'createClaim')
       expect(claims(planned()).some(({ shared }) => shared)).toBe(true)
       expect(claims(planned()).some(({ block }) => block)).toBe(true)
@@ -86,7 +86,7 @@ describe('planOf', () => {
       expect(less.filter((each) => each.do === 'resizeClaim' || each.do === 'crashDriver')).toEqual([])
     })
 
-    it('a plan clones only claims that are never changed, into the zone of the source', () => {
+    it('a chaos plan clones only claims that are never changed, into the zone of the source', () => {
       const zones = [
         { nodes: ['node-1'], segments: { zone: 'east' } },
         { nodes: ['node-2'], segments: { zone: 'west' } },
@@ -109,7 +109,7 @@ describe('planOf', () => {
       }
     })
 
-    it('a plan creates and deletes pods with inline volumes', () => {
+    it('a chaos plan creates and deletes pods with inline volumes', () => {
       const all = planned({ inline: true })
       const made = all.flatMap((each) => (each.do === 'createInlinePod' ? [each.pod] : []))
       expect(made.length).toBeGreaterThan(2)
@@ -117,7 +117,7 @@ describe('planOf', () => {
       expect(planned().some((each) => each.do === 'createInlinePod')).toBe(false)
     })
 
-    it('a plan injects each fault into each method once before it repeats one', () => {
+    it('a chaos plan injects each fault into each method once before it repeats one', () => {
       const faults = planned().flatMap((each) => (each.do === 'breakCall' ? [`${each.method} ${each.fault.do}`] : []))
       const kinds = ['cut', 'delay', 'loseAnswer', 'repeat']
       const all = [...kinds.map((kind) => `CreateVolume ${kind}`), ...kinds.map((kind) => `${LATE_METHOD} ${kind}`)]
@@ -126,7 +126,7 @@ describe('planOf', () => {
     })
   })
 
-  it.each([1, 2, 3, 4, 5])('a plan contains with seed %i only actions that are possible at their time', (seed) => {
+  it.each([1, 2, 3, 4, 5])('a chaos plan with seed %i has only actions that are possible at their time', (seed) => {
     const claims = new Map<string, { size: number; shared: boolean }>()
     const pods = new Map<string, string>()
     const users = (claim: string): number => [...pods.values()].filter((each) => each === claim).length

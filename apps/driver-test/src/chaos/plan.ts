@@ -18,7 +18,7 @@ export interface PlanOptions {
 const MOST_INLINE = 3
 const MOST_CLAIMS = 6
 const MOST_PODS_SHARED = 3
-/** The limits of the pause between two actions, in which the driver can work. */
+/** The limits of the pause between two actions in milliseconds. The driver can work in these pauses. */
 const PAUSE_MS = { least: 20, most: 400 }
 const FAULTS = [
   'conflict',
@@ -198,7 +198,7 @@ class Planner {
   }
 
   #movePod(): ChaosAction | undefined {
-    // A deleted claim cannot get a new pod.
+    // A pod whose claim was deleted cannot be moved, because its successor could not use the claim.
     const movable = [...this.#podClaims].filter(([, { name }]) => this.#claims.has(name))
     const [pod, claim] = pick(this.#random, movable) ?? []
     const node = claim && pick(this.#random, this.#nodesFor(claim))

@@ -57,7 +57,7 @@ export interface ChaosTarget {
 export type ChaosEvent =
   | { readonly is: 'action'; readonly action: ChaosAction }
   | { readonly is: 'violation'; readonly text: string }
-  /** Reported when the faults have ended. From then on all objects have to converge. */
+  /** The faults have ended. From now on all objects have to converge. */
   | { readonly is: 'calm' }
 
 export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {

@@ -19,18 +19,18 @@ function grown(capacityBytes: bigint, code = 0): readonly string[] {
   )
 }
 
-describe('the size in an answer', () => {
-  it('the size in an answer passes if it is the required size, larger up to the limit, or absent', () => {
+describe('wrongAnswer', () => {
+  it('the volume size in an answer passes if it is the required size, larger up to the limit, or absent', () => {
     expect([made(10n), made(11n), made(11n, 11n), made(0n), grown(10n), grown(0n)].flat()).toEqual([])
   })
 
-  it('the size in an answer fails if it is less than required or more than the limit', () => {
+  it('the volume size in an answer fails if it is less than required or more than the limit', () => {
     expect(made(9n)).toEqual(['CreateVolume of vol answered with 9 bytes where 10 were required'])
     expect(made(12n, 11n)).toEqual(['CreateVolume of vol answered with 12 bytes where 11 was the limit'])
     expect(grown(9n)).toEqual(['ControllerExpandVolume of vol answered with 9 bytes where 10 were required'])
   })
 
-  it('the size in an answer passes unchecked if the call failed', () => {
+  it('the volume size in an answer passes unchecked if the call failed', () => {
     expect(grown(9n, 13)).toEqual([])
   })
 })

@@ -54,7 +54,7 @@ function wrongSize({ method, request, response, code }: ProxiedCall): readonly V
   const created = method === 'CreateVolume' ? (response['volume'] as Volume | undefined) : undefined
   const range = request['capacityRange'] as CapacityRange | undefined
   const size = method === 'CreateVolume' ? created?.capacityBytes : (response['capacityBytes'] as bigint)
-  // 0 means that the driver does not know the size.
+  // A size of 0 means that the driver does not know the size.
   if (range === undefined || size === undefined || size === 0n) return []
   const { requiredBytes, limitBytes } = range
   const wrong =

@@ -5,7 +5,7 @@ import { pictureOf } from './picture.ts'
 const attach = { volumeId: 'vol', nodeId: 'a' }
 const same = (path: string): string => path
 
-it('a picture shows where a volume was, between the successful calls that began and ended it', () => {
+it('the picture of a finding shows where the volume was, between the successful calls that began and ended it', () => {
   const calls = [
     created('pvc', 'vol', 1n),
     answered('ControllerPublishVolume', { ...attach, nodeId: 'b' }, { code: 9, message: 'it is <there>' }),
@@ -25,6 +25,6 @@ it('a picture shows where a volume was, between the successful calls that began 
   expect(svg).toContain('<title>ControllerPublishVolume 9 it is &lt;there&gt;</title>')
 })
 
-it('a picture without calls is empty', () => {
+it('the picture of a finding without calls is empty', () => {
   expect(pictureOf([], same)).toBe('')
 })

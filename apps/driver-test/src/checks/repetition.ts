@@ -4,7 +4,7 @@ import { text } from './volume-tracker.ts'
 
 /** The codes by which a driver may ask for a later retry, even if the call has succeeded before. */
 export const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
-/** The codes that may be a temporary fault. They break the promise only if they occur twice in a row. */
+/** The codes that may be a temporary fault. They are a finding only if they occur twice in a row. */
 export const PERHAPS: ReadonlySet<number> = new Set([2, 13])
 
 const NODE_METHODS = [

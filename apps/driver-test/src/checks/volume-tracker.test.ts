@@ -12,12 +12,12 @@ const publish = { volumeId: 'vol', nodeId: 'a' }
 const made = [...created('pvc', 'vol', 1024n)]
 
 describe('VolumeTracker', () => {
-  it('the tracker records a volume from the answer to CreateVolume', () => {
+  it('the volume tracker records a volume from the answer to CreateVolume', () => {
     const [volume] = trackerOf(made).volumes
     expect(volume).toMatchObject({ id: 'vol', name: 'pvc', exists: 'yes', capacity: 1024n, busy: 0 })
   })
 
-  it('the tracker records no volume if CreateVolume has failed', () => {
+  it('the volume tracker records no volume if CreateVolume has failed', () => {
     expect(trackerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).volumes).toEqual([])
   })
 
@@ -34,20 +34,20 @@ describe('VolumeTracker', () => {
     expect(trackerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
   })
 
-  it('the tracker records no volume for a publish without a volume ID', () => {
+  it('the volume tracker records no volume for a publish without a volume ID', () => {
     expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).volumes).toEqual(
       [],
     )
   })
 
-  it('the tracker treats a volume as possibly created if the answer has no ID', () => {
+  it('the volume tracker treats a volume as possibly created if the answer has no ID', () => {
     for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
       const { volumes, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
       expect([volumes, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
     }
   })
 
-  it('the tracker treats a volume as attached after a success, and as maybe attached during the call and after a failure', () => {
+  it('the volume tracker treats a volume as attached after a success, and as maybe attached during the call and after a failure', () => {
     const begun = callOf('ControllerPublishVolume', publish)
     expect([...(trackerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
     const done = trackerOf([...made, ...answered('ControllerPublishVolume', publish)])
@@ -56,20 +56,20 @@ describe('VolumeTracker', () => {
     expect([...(failed.get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
   })
 
-  it('the tracker keeps a volume as attached while the attach is repeated', () => {
+  it('the volume tracker keeps a volume as attached while the attach is repeated', () => {
     const again = callOf('ControllerPublishVolume', publish)
     const tracker = trackerOf([...made, ...answered('ControllerPublishVolume', publish), again])
     expect(tracker.get('vol')).toMatchObject({ nodes: new Map([['a', 'yes']]), busy: 1 })
   })
 
-  it('the tracker treats a volume as maybe attached during a detach, and as not attached after its success', () => {
+  it('the volume tracker treats a volume as maybe attached during a detach, and as not attached after its success', () => {
     const attached = [...made, ...answered('ControllerPublishVolume', publish)]
     const [begun, ended] = answered('ControllerUnpublishVolume', publish)
     expect(trackerOf([...attached, begun]).get('vol')?.nodes).toEqual(new Map([['a', 'maybe']]))
     expect(trackerOf([...attached, begun, ended]).get('vol')?.nodes).toEqual(new Map())
   })
 
-  it('the tracker treats a detach without a node as a detach from all nodes', () => {
+  it('the volume tracker treats a detach without a node as a detach from all nodes', () => {
     const attached = [
       ...answered('ControllerPublishVolume', publish),
       ...answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'b' }),
@@ -82,7 +82,7 @@ describe('VolumeTracker', () => {
     expect(tracker.get('vol')?.nodes.size).toBe(0)
   })
 
-  it('the tracker treats a volume as deleted after a successful DeleteVolume, and as new after another CreateVolume', () => {
+  it('the volume tracker treats a volume as deleted after a successful DeleteVolume, and as new after another CreateVolume', () => {
     const gone = [...made, ...answered('DeleteVolume', { volumeId: 'vol' })]
     expect(trackerOf(gone).get('vol')?.exists).toBe('no')
     expect(trackerOf([...gone, ...created('other', 'vol', 1n)]).get('vol')).toMatchObject({
@@ -91,13 +91,13 @@ describe('VolumeTracker', () => {
     })
   })
 
-  it('the tracker keeps the largest size in the answers', () => {
+  it('the volume tracker keeps the largest size in the answers', () => {
     const grow = (capacityBytes: bigint) =>
       answered('ControllerExpandVolume', { volumeId: 'vol' }, { response: { capacityBytes } })
     expect(trackerOf([...made, ...grow(4096n), ...grow(2048n)]).get('vol')?.capacity).toBe(4096n)
   })
 
-  it('the tracker records staged and published volumes by their paths', () => {
+  it('the volume tracker records staged and published volumes by their paths', () => {
     const mount = { volumeId: 'vol', targetPath: '/t', stagingTargetPath: '/s' }
     const tracker = trackerOf([...made, ...answered('NodeStageVolume', mount), ...answered('NodePublishVolume', mount)])
     expect(certain(tracker.get('vol')?.staged ?? new Map())).toEqual(['/s'])
@@ -107,7 +107,7 @@ describe('VolumeTracker', () => {
     expect(tracker.get('vol')).toMatchObject({ staged: new Map(), published: new Map() })
   })
 
-  it('the tracker treats a published volume that was never created as an inline volume', () => {
+  it('the volume tracker treats a published volume that was never created as an inline volume', () => {
     const mount = { volumeId: 'csi-1', targetPath: '/t' }
     const tracker = trackerOf([...answered('NodePublishVolume', mount)])
     expect(tracker.get('csi-1')).toMatchObject({ inline: true, exists: 'maybe', published: new Map([['/t', 'yes']]) })

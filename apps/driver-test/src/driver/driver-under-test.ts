@@ -93,7 +93,7 @@ export class DriverUnderTest implements ChaosDriver {
     })
   }
 
-  /** The proxy asks this before it repeats a detach late. It must not if the volume was attached again. */
+  /** The proxy asks this before a late repetition of a detach, which must not follow another attach of the volume. */
   readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
     const volume = this.#parts.checker.tracker.get(text(request['volumeId']))
     const node = text(request['nodeId'])

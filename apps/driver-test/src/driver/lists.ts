@@ -54,14 +54,14 @@ function listed({ volume, status }: ListVolumesResponse_Entry, withNodes: boolea
   }
 }
 
-/** The number of checks for remaining objects. A provisioner may need ten seconds until it repeats a deletion. */
+/** The number of checks for left objects. A provisioner may need ten seconds until it repeats a deletion. */
 const GONE_LOOKS = 20
 const GONE_MS = 60_000
 /** The pause between two checks. */
 const GONE_LOOK_MS = 1_000
 
 /**
- * Repeats `look` until it returns no objects or the time is over. Returns its last list of objects. Undefined if it
+ * Repeats `look` until `look` returns no objects or the time is over. Returns its last list of objects. Undefined if it
  * never returned a list.
  */
 export async function leftAtLast(

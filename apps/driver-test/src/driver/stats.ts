@@ -15,7 +15,7 @@ const STATS_MS = 10_000
 /** The number of failures in a row for one mount that are a finding. */
 const FAILURES = 2
 
-/** Calls NodeGetVolumeStats as a kubelet does, at each look for the next mounted volume. */
+/** Calls NodeGetVolumeStats as a kubelet does. Each check asks about the next mounted volume. */
 export class UsageLooks {
   readonly #tracker: VolumeTracker
   readonly #nodes: OwnNodes

@@ -9,7 +9,7 @@ export interface Content {
   readonly capability: VolumeCapability
   readonly write: (path: string, text: string) => Promise<void>
   readonly read: (path: string) => Promise<string>
-  /** Reports whether the volume at the path has this number of bytes. Undefined for volumes with a file system. */
+  /** Reports whether the volume at the path has so many bytes. The field is absent for volumes with a file system. */
   readonly holds?: (path: string, bytes: bigint) => Promise<boolean>
 }
 

@@ -122,7 +122,7 @@ class Data {
     this.content = content
   }
 
-  /** Runs `work` while the volume is mounted on the node. Undefined if the driver refuses or does not really mount. */
+  /** Runs `work` while the node has mounted the volume. Undefined: the driver refuses or does not really mount. */
   async within<T>(node: OwnNode, work: (mounted: Mounted) => Promise<T>, readonly = false): Promise<T | undefined> {
     const { setting, volume, content } = this
     const mounted = await mount(setting, volume, { node, readonly, capability: content.capability })
@@ -151,7 +151,7 @@ class Data {
     return text === expected
   }
 
-  /** Checks that the device has this many bytes. 0 means that the driver does not know the size. */
+  /** Checks that the device has this many bytes. Checks nothing for 0, because the driver does not know the size. */
   async checkSize({ path }: Mounted, bytes: bigint): Promise<void> {
     const { holds } = this.content
     if (holds === undefined || bytes === 0n) return

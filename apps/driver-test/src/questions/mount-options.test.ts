@@ -63,7 +63,7 @@ describe('checkMountOptions', () => {
   })
 })
 
-describe('checkMountOptions and the fsGroup of a pod', () => {
+describe('fsGroup', () => {
   asRoot('a driver with VOLUME_MOUNT_GROUP must give new files to the group', async () => {
     expect(await found({ byDriver: true })).toEqual({ findings: [], left: [] })
     expect(await texts({ byDriver: true, bug: 'group-ignored' })).toEqual([

@@ -5,14 +5,14 @@ import { operationsText } from './operations.ts'
 
 const adviser = adviserOf(operationsText())
 
-describe('the text of docs/operations.md', () => {
-  it.each(Object.entries(ROWS))('contains one row for %s', (_, key) => {
+describe('docs/operations.md', () => {
+  it.each(Object.entries(ROWS))('docs/operations.md contains one row for %s', (_, key) => {
     const advice = adviser(key)
     expect(advice.means).not.toBe('')
     expect(advice.do).not.toBe('')
   })
 
-  it('names the danger before the removal of a finalizer', () => {
+  it('docs/operations.md names the danger before the command that removes a finalizer', () => {
     const { below = '' } = adviser(ROWS.volumeGone)
     const [danger, command] = [below.indexOf('destroy its data'), below.indexOf('"finalizers":null')]
     expect(danger).toBeGreaterThan(0)
@@ -20,7 +20,7 @@ describe('the text of docs/operations.md', () => {
     expect(below).not.toContain('```')
   })
 
-  it('advises to remove a finalizer only for a volume that is gone', () => {
+  it('docs/operations.md advises to remove a finalizer only for a volume that is gone', () => {
     const others = Object.values(ROWS).filter((key) => key !== ROWS.volumeGone)
     for (const key of others) expect(JSON.stringify(adviser(key))).not.toMatch(/finalizers":\s*null|kubectl patch/)
   })
@@ -53,7 +53,7 @@ kubectl x
 describe('adviserOf', () => {
   const read = adviserOf(PAGE)
 
-  it('returns the cells of a row without links and escapes, and the text after the table', () => {
+  it('`adviserOf` returns the cells of a table row without links and escapes, and the text after the table', () => {
     expect(read({ heading: 'One', see: 'a | b' })).toEqual({
       see: 'a | b',
       means: 'is this',
@@ -67,7 +67,7 @@ describe('adviserOf', () => {
     ['no row', { heading: 'One', see: 'only here' }],
     ['two rows', { heading: 'One', see: 'twice' }],
     ['no heading', { heading: 'Three', see: 'a' }],
-  ])('throws for a key that fits %s', (_, key) => {
+  ])('`adviserOf` throws for a key that fits %s', (_, key) => {
     expect(() => read(key)).toThrow(`under "${key.heading}" with "${key.see}"`)
   })
 })

@@ -43,7 +43,7 @@ async function asked({ proxy, pods = [leader(ATTACHER)], leases = [lease(ATTACHE
 }
 
 describe('collectPending', () => {
-  it('reads the pending work of a leader through the proxy to its pod, page by page', async () => {
+  it('`collectPending` reads the pending work of a leader through the proxy to its pod, page by page', async () => {
     const proxy: PodProxy = (query) =>
       query.get('continue') === null
         ? { items: [item('a')], continue: 'n&xt' }
@@ -55,7 +55,7 @@ describe('collectPending', () => {
     })
   })
 
-  it('reads the pending work once if one process leads for both sidecars', async () => {
+  it('`collectPending` reads the pending work once if one process leads for both sidecars', async () => {
     const both = leader(container('csi-sidecars', ['--http-endpoint=:8080']))
     const proxy: PodProxy = () => ({ items: [item('a')] })
     const { names, paths } = await asked({
@@ -97,12 +97,12 @@ describe('collectPending', () => {
       { proxy: () => ({ items: [], continue: 'more' }) },
       'it has more than 40 pages of pending work, the rest was not read',
     ],
-  ])('reports pending work as not seen for %s', async (_, setup, why) => {
+  ])('`collectPending` reports pending work as not seen for %s', async (_, setup, why) => {
     const { unseen } = await asked(setup)
     expect(unseen).toEqual([{ what: `/debug/stuck of ${ATTACHER_LEASE}`, why, essential: false }])
   })
 
-  it('sends no request for Leases without a holder and for Leases of other programs', async () => {
+  it('`collectPending` sends no request for Leases without a holder and for Leases of other programs', async () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('other-leader-x')]
     expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
   })
@@ -114,6 +114,6 @@ it.each([
   ['--http-endpoint [::]:8081', 'pod-a:8081'],
   ['--http-endpoint=:8080 --tls-cert-file=/x', 'https:pod-a:8080'],
   ['--metrics-address=:8080', undefined],
-])('the arguments %s lead to the endpoint %s', (words, expected) => {
+])('the container arguments %s lead to the endpoint %s', (words, expected) => {
   expect(listenerOf(leader(container('csi-resizer', words.split(' '))), RESIZER_LEASE)).toBe(expected)
 })

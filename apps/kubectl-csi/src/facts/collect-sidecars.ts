@@ -32,7 +32,7 @@ async function podsOf(lease: Lease, into: FactCollection, reach: Reach): Promise
 
 export type SidecarContainer = NonNullable<NonNullable<Pod['spec']>['containers']>[number]
 
-/** Returns the containers that may be the sidecar of a Lease, judged by their names, images and commands. */
+/** Returns the containers that may be the sidecar of a Lease, according to their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly SidecarContainer[] {
   // bounded: one of two words
   const words = new RegExp(`${sidecarWord(lease)}|csi-sidecars`)

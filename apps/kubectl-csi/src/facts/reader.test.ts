@@ -17,7 +17,7 @@ it('the read-only client has neither write verbs nor a watch', () => {
   expect(Object.keys(readOnly(reading().whole)).sort()).toEqual(['discover', 'get', 'list'])
 })
 
-it('a list is read page by page, and keeps only the requested objects', async () => {
+it('the reader lists page by page, and keeps only the requested objects', async () => {
   const { server, reader } = reading()
   for (let index = 0; index < 2100; index += 1) server.create(PERSISTENT_VOLUMES, pv(`pv-${index}`))
   const found = await reader.list(PERSISTENT_VOLUMES, {
@@ -27,7 +27,7 @@ it('a list is read page by page, and keeps only the requested objects', async ()
   expect(server.requests.entries).toHaveLength(3)
 })
 
-it('a read returns an object, its absence, or that it could not be seen', async () => {
+it('the reader returns an object, its absence, or that it may not be read', async () => {
   const { server, reader } = reading()
   server.create(PERSISTENT_VOLUMES, pv('here'))
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toMatchObject({ is: 'present' })
@@ -37,7 +37,7 @@ it('a read returns an object, its absence, or that it could not be seen', async 
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toEqual({ is: 'unseen' })
 })
 
-it('a refused read is recorded once, with its importance for the answer', async () => {
+it('the reader records a refused read once, and whether the answer depends on it', async () => {
   const { server, reader } = reading()
   server.faults.add({ action: refused(403, 'no') })
   expect(await reader.list(PERSISTENT_VOLUMES)).toBeUndefined()

@@ -60,7 +60,7 @@ export class ApiReader {
     }
   }
 
-  /** Lists objects page by page. Undefined if the API server refuses the list. */
+  /** Lists objects page by page. Returns undefined if the API server refuses the list. */
   async list<T>(
     resource: Resource<T>,
     { where = () => true, keep = (object) => object, notUnderstood: skipped, ...selection }: ListQuery<T> = {},

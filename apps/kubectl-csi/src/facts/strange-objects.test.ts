@@ -203,13 +203,13 @@ const CASES = Object.entries(FULL).flatMap(([plural, object]) =>
 const STRANGE = [5, 'x', {}, [], [5], { x: 5 }, true]
 
 describe.each(CASES)('%s, %s', (plural, _, object, path) => {
-  it('null means the same as a missing field', async () => {
+  it('`stuck` and `explain` treat a field that is null like a missing field', async () => {
     expect(await answers(plural, withValue(object, path, null))).toEqual(
       await answers(plural, withValue(object, path, undefined)),
     )
   })
 
-  it.each(STRANGE)('the value %j hides no other object', async (value) => {
+  it.each(STRANGE)('the value %j in a field hides no other object from `stuck`', async (value) => {
     const [stuck, explained] = await answers(plural, withValue(object, path, value))
     expect(witnessesIn(stuck)).toEqual(['PersistentVolumeClaim', 'Pod', 'VolumeAttachment'])
     expect(explained).toContain('"subject"')

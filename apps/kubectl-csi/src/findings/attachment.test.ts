@@ -176,7 +176,7 @@ const ROWS: readonly Row[] = [
 ]
 
 it.each(ROWS)(
-  'finds the cause of a waiting attachment: $name',
+  'a waiting attachment has the right cause: $name',
   ({ va: object, facts = {}, reason, says, sure, stuck = true }) => {
     const all = factsWith({ ...SOUND, ...facts })
     const [finding, ...more] = attachmentFindings(object, all)
@@ -188,7 +188,7 @@ it.each(ROWS)(
   },
 )
 
-describe('the pending work of the attacher', () => {
+describe('pending work', () => {
   const item = (more: object) =>
     byObject(
       pendingPage({
@@ -204,21 +204,21 @@ describe('the pending work of the attacher', () => {
       })?.items ?? [],
     )
 
-  it('distinguishes a call from a wait for a worker if the API shows neither', () => {
+  it("the attacher's pending work shows that the attacher calls the driver if the API does not show it", () => {
     const facts = factsWith({ ...SOUND, pending: item({ state: 'calling', since: ago(100), stuck: true }) })
     expect(attachmentFindings(attaching(), facts)).toMatchObject([
       { reason: 'DriverCalled', waitsFor: 'driver csi.example.com to answer its call', sure: 'certain', stuck: true },
     ])
   })
 
-  it('names the object for which the attacher waits', () => {
+  it("the attacher's pending work names the object for which the attacher waits", () => {
     const pending = item({ state: 'waiting', reason: 'NodeBusy', waitsFor: ['detach of va-0'] })
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([
       { reason: 'NodeBusy', waitsFor: 'detach of va-0' },
     ])
   })
 
-  it('shows a failure that is missing in the status, with the number of attempts and the next attempt', () => {
+  it('a finding shows a failure that is missing in the status, with the numbers of attempts and the next attempt', () => {
     const pending = item({ state: 'backoff', message: rpc('Unavailable'), tries: 3, nextTry: ago(-5) })
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))
     expect(finding).toMatchObject({ reason: 'DriverUnavailable' })
@@ -232,7 +232,7 @@ it.each([
   ['is gone', allOf(), ['.metadata.name: (there is no such object)']],
   ['is down', allOf(node('Unknown')), [`.status.conditions[Ready]: Unknown, since ${ago(70)}, NodeStatusUnknown`]],
   ['is ready', allOf(node('True')), []],
-])('evidence includes a node only if it is missing or not ready: a node that %s', (_, nodes, expected) => {
+])('the evidence includes a node only if it is missing or not ready: a node that %s', (_, nodes, expected) => {
   const [finding] = attachmentFindings(detaching(), factsWith({ ...SOUND, nodes }))
   const about = finding?.evidence.filter(({ object }) => object.kind === 'Node') ?? []
   expect(about.map(({ field, value }) => `${field}: ${value}`)).toEqual(expected)
@@ -243,7 +243,7 @@ function node(status: string): Node {
   return { metadata: { name: 'node-1' }, status: { conditions: [condition] } }
 }
 
-it('a finished attachment has no wait', () => {
+it('an attached attachment has no finding', () => {
   expect(attachmentFindings(attaching({ status: { attached: true } }), factsWith(SOUND))).toEqual([])
 })
 
@@ -259,12 +259,12 @@ it('the deletion of an attachment waits for the owner of another finalizer once 
   ])
 })
 
-it('the last renewed Lease counts if several have the same name', () => {
+it('if several Leases have the same name, the Lease that was renewed last counts', () => {
   const leases = [lease(ATTACHER_LEASE, { renewed: 9999 }), lease(ATTACHER_LEASE, { renewed: 2 })]
   expect(attachmentFindings(attaching(), factsWith({ ...SOUND, leases }))).toMatchObject([{ reason: 'DriverSilent' }])
 })
 
-describe('containers in the pod of the leader', () => {
+describe('unready containers', () => {
   const crashing = pod('pod-a', {
     metadata: { namespace: 'storage' },
     status: {
@@ -284,13 +284,13 @@ describe('containers in the pod of the leader', () => {
   const sidecarPods = new Map([[`storage/${ATTACHER_LEASE}`, [crashing]]])
   const what = 'container csi-driver of Pod storage/pod-a (waiting: CrashLoopBackOff)'
 
-  it('an unready container in the pod of the leader explains work without an error', () => {
+  it('an unready container in the pod of the leader is the likely cause of work without an error', () => {
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, sidecarPods }))).toMatchObject([
       { reason: 'ContainerNotReady', waitsFor: `${what} to be ready`, sure: 'likely', stuck: true },
     ])
   })
 
-  it('an unready container appears in the text if there is no leader', () => {
+  it('an unready container in the pod of the sidecar is named if there is no leader', () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' })]
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, leases, sidecarPods }))
     expect(finding?.waitsFor).toBe(`a leader, and no replica leads, with ${what} not ready`)

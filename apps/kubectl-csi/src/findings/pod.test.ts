@@ -122,7 +122,7 @@ describe('volumeFindings', () => {
   })
 })
 
-it('findings are ordered by age, stuck ones before those under way', () => {
+it('the findings are ordered by age, stuck ones before those under way', () => {
   const attachments = [
     va('young', { metadata: { creationTimestamp: ago(5) } }),
     va('old', { metadata: { creationTimestamp: ago(900) } }),
@@ -145,7 +145,7 @@ it('findings are ordered by age, stuck ones before those under way', () => {
   ])
 })
 
-it('an object that is not understood is listed as not seen', () => {
+it('an object with unusable fields is listed as not seen', () => {
   const strange = bound({ claim: { status: { capacity: { storage: 'much' } } } }).claim
   const attachments = [va('old', { metadata: { creationTimestamp: ago(900) } })]
   const { findings, unseen } = findingsOf(factsWith({ ...SOUND, claims: allOf(strange), attachments }))

@@ -45,7 +45,7 @@ const isUnbound = ({ status }: PersistentVolumeClaim): boolean => status?.phase 
 const isNotReady = ({ status }: VolumeSnapshot): boolean => status?.readyToUse !== true
 const never = (): boolean => false
 
-/** Reports whether the named class exists. Undefined without a name, or if the class could not be read. */
+/** Reports whether the named class exists. Returns undefined without a name, or if the class could not be read. */
 function classPresence(name: string | undefined, facts: ClusterFacts): 'missing' | 'present' | undefined {
   if (name === undefined) return undefined
   const is = presenceOf(facts.snapshotClasses.get(name), never)

@@ -19,7 +19,7 @@ export interface WaitingObject {
 
 interface Words extends ObjectWait {
   readonly list: string
-  /** The `names` of the wait as `namespace/name` of pods. */
+  /** The pods that the wait names, as `namespace/name`. */
   readonly pods: readonly string[]
   readonly missing: string
 }
@@ -30,7 +30,7 @@ interface Text {
   readonly advice: RowKey
 }
 
-/** Converts a wait to a finding with its text. Undefined if another finding of the object covers the wait. */
+/** Converts a wait to a finding with its text. Returns undefined if another finding of the object covers the wait. */
 export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: ClusterFacts): WaitFinding | undefined {
   const { reason, names = [], message } = wait
   const text = TEXTS[reason]

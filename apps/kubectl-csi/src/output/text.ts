@@ -8,7 +8,7 @@ interface ExplainedText extends Explained {
   readonly well: string
 }
 
-/** Returns the explanation as text: the wait, its evidence, the advice, the certainty, and the unseen objects. */
+/** Returns the explanation as text: the wait, its evidence, the advice, the certainty, and the unread objects. */
 export function explanationText(explained: ExplainedText): string {
   const { subject, findings, facts, adviser, well } = explained
   const [first, ...others] = findings

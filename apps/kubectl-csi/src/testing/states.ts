@@ -167,7 +167,7 @@ interface Item {
 
 const aboutOther = / \((?:VolumeAttachment|PersistentVolumeClaim|Pod) [^)]+\)$/
 
-/** The headings of docs/operations.md that may contain the advice, by the first word of a test's title. */
+/** The headings of docs/operations.md that may contain the advice, by the start of a test's title. */
 const HEADINGS: Readonly<Record<string, RegExp>> = {
   pending: /Pods that wait for volumes/,
   provisioning: /Pods that wait for volumes/,

@@ -60,7 +60,7 @@ export interface CachesOptions {
   readonly nodes: boolean
 }
 
-/** The index by UID. It has only claims that are unbound or have the finalizer of this process. */
+/** The index of claims by UID. It has only claims that are unbound or have the finalizer of this process. */
 export const CLAIMS_BY_UID = 'uid'
 /** The index of unbound claims by the snapshot or claim that their volume is copied from. */
 export const CLAIMS_BY_SOURCE = 'source'

@@ -17,7 +17,7 @@ describe('segmentsOf', () => {
     ['leaves out nodes without a label', { b: ['zone', 'rack'], c: ['zone'] }, [{ zone: 'z2' }]],
     ['leaves out nodes without the driver, and missing nodes', { a: undefined, missing: ['zone'] }, []],
     ['finds one topology for nodes without keys', { a: [], d: [] }, [{}]],
-  ])('%s', (_what, keys, expected) => {
+  ])('`segmentsOf` %s', (_what, keys, expected) => {
     const registrations = Object.entries(keys).map(([key, topologyKeys]) => ({ ...identity(key), topologyKeys }))
     expect(segmentsOf(registrations, nodes)).toEqual(expected)
   })
@@ -36,12 +36,12 @@ describe('itemsOf', () => {
   it.each([
     [false, ['late']],
     [true, ['late', 'soon']],
-  ])('lists the classes of the driver, including immediate binding: %s', (immediate, expected) => {
+  ])('`itemsOf` lists the classes of the driver, including immediate binding: %s', (immediate, expected) => {
     const items = [...itemsOf(classes, [{ zone: 'z1' }], { names, immediate }).values()]
     expect(items.map(({ className }) => className)).toEqual(expected)
   })
 
-  it('gives equal keys to topologies that differ only in the order of labels', () => {
+  it('`itemsOf` gives equal keys to topologies that differ only in the order of labels', () => {
     expect(itemKey('class', { a: '1', b: '2' })).toBe(itemKey('class', { b: '2', a: '1' }))
   })
 })
@@ -53,7 +53,7 @@ describe('managerName', () => {
     ['n'.repeat(42), `external-provisioner-${'n'.repeat(42)}`],
     ['n'.repeat(45), `external-53f40b57-${'n'.repeat(45)}`],
     ['n'.repeat(53), `external-provisioner-698d23b8`],
-  ])('derives the managed-by label from the node %s', (node, expected) => {
+  ])('`managerName` derives the managed-by label from the node %s', (node, expected) => {
     expect(managerName(node)).toBe(expected)
   })
 })

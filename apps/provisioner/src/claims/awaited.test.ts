@@ -25,7 +25,7 @@ function open() {
 
 const secret = (name: string): Cause => ({ on: 'secret', name: `ns/${name}` })
 
-it('wakes the claims within a second when a missing object appears, and once for each change', async () => {
+it('waiting claims wake within a second when a missing object appears, and once for each change', async () => {
   const { clock, versions, woken, awaited, stop } = open()
   awaited.await('claim', [secret('a'), { on: 'class', name: 'cached' }])
   await clock.advance(60_000)
@@ -41,7 +41,7 @@ it('wakes the claims within a second when a missing object appears, and once for
   stop()
 })
 
-it('reads each object once for all claims, and less often the longer they wait', async () => {
+it('each missing object is read once for all claims, and less often the longer they wait', async () => {
   const { clock, reads, awaited, stop } = open()
   for (let claim = 0; claim < 1_000; claim += 1) awaited.await(`${claim}`, [secret('a')])
   await clock.advance(7_000)
@@ -53,7 +53,7 @@ it('reads each object once for all claims, and less often the longer they wait',
   stop()
 })
 
-it('sends few requests for many objects, and reads each of them', async () => {
+it('each of many missing objects is read, with few requests', async () => {
   const { clock, reads, awaited, stop } = open()
   for (let claim = 0; claim < 100; claim += 1) awaited.await(`${claim}`, [secret(`${claim}`)])
   await clock.advance(7_000)
@@ -62,7 +62,7 @@ it('sends few requests for many objects, and reads each of them', async () => {
   stop()
 })
 
-it('reads nothing while no claim waits, and after this process has stopped leading', async () => {
+it('no missing object is read while no claim waits, and after this process has stopped leading', async () => {
   const { clock, reads, awaited, stop } = open()
   awaited.await('a', [secret('a')])
   awaited.await('b', [secret('b')])

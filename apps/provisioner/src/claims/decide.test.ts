@@ -90,7 +90,7 @@ describe('decideClaim', () => {
     ['that is bound to its volume, with our finalizer', { claim: { volumeName: 'pvc-uid', ...MARKED } }, 'release'],
     ['that is bound to another volume, with our finalizer', { claim: { volumeName: 'v', ...MARKED } }, 'provision'],
     ['that is deleted, with our finalizer', { claim: { deleting: true, ...MARKED } }, 'provision'],
-  ])('chooses the next step of a claim %s', (_state, state, decision) => {
+  ])('`decideClaim` chooses the next step of a claim %s', (_state, state, decision) => {
     expect(decideClaim(view(state)).do).toBe(decision)
   })
 
@@ -99,25 +99,25 @@ describe('decideClaim', () => {
     ['waits for a consumer again', { class: LATE }],
     ['is deleted', { claim: { deleting: true } }],
     ['has another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }],
-  ])('continues a creation in progress although the claim %s', (_state, state) => {
+  ])('`decideClaim` continues a creation in progress although the claim %s', (_state, state) => {
     expect(decideClaim(view({ ...state, inProgress: true })).do).toBe('provision')
   })
 })
 
-describe('decideClaim with --finalize-claims', () => {
+describe('--finalize-claims', () => {
   const settings = { finalizeClaims: true }
 
-  it('puts the finalizer on a claim before the first call', () => {
+  it('with --finalize-claims, `decideClaim` puts the finalizer on a claim before the first CSI call', () => {
     expect(decideClaim(view({ settings }))).toMatchObject({ do: 'provision', mark: true })
     expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject({ do: 'provision', mark: false })
   })
 
-  it('creates no volume for a claim that is deleted without the finalizer', () => {
+  it('with --finalize-claims, `decideClaim` creates no volume for a claim that is deleted without the finalizer', () => {
     expect(decideClaim(view({ settings, claim: { deleting: true } })).do).toBe('nothing')
   })
 })
 
-describe('decideClaim with --node-deployment', () => {
+describe('--node-deployment', () => {
   const settings = { node: NODE }
 
   it.each<[string, State, string]>([
@@ -136,7 +136,7 @@ describe('decideClaim with --node-deployment', () => {
       { annotations: { [SELECTED_NODE]: 'node-2' }, claim: { deleting: true, ...MARKED } },
       'nothing',
     ],
-  ])('chooses the next step of a claim %s', (_state, state, decision) => {
+  ])('with --node-deployment, `decideClaim` chooses the next step of a claim %s', (_state, state, decision) => {
     expect(decideClaim(view({ settings, ...state })).do).toBe(decision)
   })
 })

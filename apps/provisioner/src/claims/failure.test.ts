@@ -10,7 +10,7 @@ const BACKGROUND: readonly CodeName[] = ['Canceled', 'DeadlineExceeded', 'Unavai
 
 describe('failureOf', () => {
   it.each((Object.keys(CODES) as CodeName[]).filter((name) => name !== 'OK'))(
-    'decides by the code %s whether the creation may still be running',
+    '`failureOf` decides by the code %s whether the creation may still be running',
     (name) => {
       const isRunning = BACKGROUND.includes(name)
       expect(failureOf(rpc(name), { mayReschedule: false }).state).toBe(isRunning ? 'background' : 'final')
@@ -27,11 +27,11 @@ describe('failureOf', () => {
     ['an error before the call', new ProvisionError('x'), { state: 'unchanged', answered: false }],
     ['another node', new ProvisionError('x', { reschedule: true }), { state: 'reschedule', answered: false }],
     ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
-  ])('decides about retries after %s', (_, error, expected) => {
+  ])('`failureOf` decides about retries after %s', (_, error, expected) => {
     expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
   })
 
-  it('keeps the causes that the error names', () => {
+  it('`failureOf` keeps the causes that the error names', () => {
     const waitsFor = [{ on: 'secret', name: 'ns/a' }]
     expect(failureOf(new ProvisionError('x', { waitsFor }), { mayReschedule: false }).waitsFor).toBe(waitsFor)
   })

@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 
 describe('ClaimMemory.pause', () => {
-  it('pauses an infeasible claim for the configured time', async () => {
+  it('`ClaimMemory` pauses an infeasible claim for the configured time', async () => {
     memory.pause('a', 'class')
     await clock.advance(PAUSE_MS - 1)
     expect(memory.pausedForMs('a', 'class')).toBe(1)
@@ -24,28 +24,28 @@ describe('ClaimMemory.pause', () => {
     ['a class with another UID', () => {}, 'other'],
     ['the end of the claim', () => memory.forget('a'), 'class'],
     ['a new driver', () => memory.onDriverReturn(), 'class'],
-  ])('ends the pause after %s', (_, change, classUid) => {
+  ])('`ClaimMemory` ends the pause of an infeasible claim after %s', (_, change, classUid) => {
     memory.pause('a', 'class')
     expect(memory.pausedForMs('a', 'class')).toBe(PAUSE_MS)
     change()
     expect(memory.pausedForMs('a', classUid)).toBe(0)
   })
 
-  it('does not pause other claims', () => {
+  it('the pause of an infeasible claim does not pause other claims', () => {
     memory.pause('a', 'class')
     expect(memory.pausedForMs('b', 'class')).toBe(0)
   })
 })
 
 describe('ClaimMemory.isNews', () => {
-  it('publishes an event again if its message has changed, or after 15 minutes', async () => {
+  it('`isNews` is true again for an event whose message has changed, or after 15 minutes', async () => {
     expect([memory.isNews('a', 'x'), memory.isNews('a', 'x'), memory.isNews('b', 'x')]).toEqual([true, false, true])
     expect([memory.isNews('a', 'y'), memory.isNews('a', 'x')]).toEqual([true, true])
     await clock.advance(15 * 60_000)
     expect(memory.isNews('a', 'x')).toBe(true)
   })
 
-  it('reports the beginning of work again after the claim was forgotten', () => {
+  it('`isNews` is true for the first event of a claim after the claim was forgotten', () => {
     expect([memory.begins('a'), memory.begins('a')]).toEqual([true, false])
     memory.forget('a')
     expect(memory.begins('a')).toBe(true)
@@ -53,7 +53,7 @@ describe('ClaimMemory.isNews', () => {
 })
 
 describe('ClaimMemory.follows', () => {
-  it('follows a running creation until it has ended, even if its claim is gone', () => {
+  it('`ClaimMemory` follows a running creation until it has ended, even if its claim is gone', () => {
     memory.inProgress.set('a', {} as Followed)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)

@@ -119,7 +119,7 @@ export class News {
     this.#clock = clock
   }
 
-  /** Reports whether to publish the message: it is new, or 15 minutes old. Then records it as published. */
+  /** Reports whether to publish the message: it is new, or was published 15 minutes ago. Then records it. */
   isNews(key: string, message: string): boolean {
     const last = this.#last.get(key)
     const at = this.#clock.monotonic()

@@ -46,12 +46,12 @@ it.each<[string, () => void, object]>([
   ['an infeasible claim with a new class', () => memory.pause('uid', 'former-uid'), { pausedForMs: 0 }],
   ['a name that is impossible', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existing: undefined }],
   ['a shortened volume name', () => rename({ volumeNameUuidLength: 2 }), { volumeName: 'pvc-ui' }],
-])('observes %s', (_, change, view) => {
+])('`observeClaim` returns %s', (_, change, view) => {
   change()
   expect(observed()).toMatchObject(view)
 })
 
-it('returns undefined for a claim that is bound or deleted', () => {
+it('`observeClaim` returns undefined for a claim that is bound or deleted', () => {
   claims = []
   expect(observed()).toBeUndefined()
 })

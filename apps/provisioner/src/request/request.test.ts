@@ -5,7 +5,7 @@ import { bytesOf, capabilitiesOf, createVolumeRequest, driverParameters, fsTypeO
 const UID = '12345678-9abc-def0-1234-56789abcdef0'
 const CLAIM = { key: 'ns/a', uid: UID, size: '1Gi' } as Claim
 
-describe('the name of a volume', () => {
+describe('volumeNameOf', () => {
   it.each<[string, string, number, string]>([
     [UID, 'pvc', -1, `pvc-${UID}`],
     [UID, 'vol', 10, 'vol-123456789a'],
@@ -36,7 +36,7 @@ describe('the parameters', () => {
     expect(fsTypeOf(parameters as Record<string, string>, 'ext4')).toEqual({ fsType, deprecated })
   })
 
-  it('refuses parameters that name two file systems', () => {
+  it('a request with parameters that name two file systems is refused', () => {
     expect(() => fsTypeOf({ fstype: 'a', FSTYPE: 'b' }, '')).toThrow('fstype specified in parameters with both')
   })
 
@@ -56,7 +56,7 @@ it.each<[string | undefined, bigint]>([
   expect(bytesOf(size)).toBe(bytes)
 })
 
-it('refuses an access mode that does not exist', () => {
+it('a claim with an access mode that does not exist is refused', () => {
   const wanted = { accessModes: ['ReadWriteOnce', 'New'] } as unknown as WantedVolume
   expect(() => capabilitiesOf(wanted, { mountOptions: [] }, { fsType: '', singleNodeMultiWriter: false })).toThrow(
     'New',

@@ -18,18 +18,18 @@ describe('secretRefOf', () => {
     [t('%{pv.name}'), t('%{pv.name}'), 'pv-1', 'pv-1'],
     ['x-$'.concat("{pvc.annotations['example.com/key']}.y"), 'ns', 'x-marked.y', 'ns'],
     [t('a%{}b'), 'ns', 'ab', 'ns'],
-  ])('resolves the Secret name %s and the namespace %s', (name, namespace, expectedName, expectedNamespace) => {
+  ])('`secretRefOf` resolves the Secret name %s, namespace %s', (name, namespace, expectedName, expectedNamespace) => {
     expect(provisioner(pair(name, namespace))).toEqual({ name: expectedName, namespace: expectedNamespace })
   })
 
-  it('accepts the deprecated keys csiProvisionerSecretName and csiProvisionerSecretNamespace', () => {
+  it('`secretRefOf` accepts the deprecated keys csiProvisionerSecretName and csiProvisionerSecretNamespace', () => {
     expect(provisioner({ csiProvisionerSecretName: 'a', csiProvisionerSecretNamespace: 'b' })).toEqual({
       name: 'a',
       namespace: 'b',
     })
   })
 
-  it('uses the default Secret for each purpose that names no Secret', () => {
+  it('`secretRefOf` uses the default Secret for each purpose that names no Secret', () => {
     const refs = secretRefsOf({ ...pair('all', 'ns', ''), ...pair('one', 'ns', 'node-stage-') }, TOKENS)
     const all = { name: 'all', namespace: 'ns' }
     expect(refs).toEqual({
@@ -43,7 +43,7 @@ describe('secretRefOf', () => {
     })
   })
 
-  it('returns undefined if no parameter names a Secret', () => {
+  it('`secretRefOf` returns undefined if no parameter names a Secret', () => {
     expect(provisioner({})).toBeUndefined()
   })
 
@@ -70,7 +70,7 @@ describe('secretRefOf', () => {
     ['"A" is not a valid secret name', pair('A', 'ns')],
     ['"a.b" is not a valid namespace name', pair('a', 'a.b')],
     [t('"%{pv.name}_" resolved to "pv-1_" which is not a valid secret name'), pair(t('%{pv.name}_'), 'ns')],
-  ])('fails with %s', (message, parameters) => {
+  ])('`secretRefOf` fails with %s', (message, parameters) => {
     expect(() => provisioner(parameters as Record<string, string>)).toThrow(expect.objectContaining({ message }))
   })
 })

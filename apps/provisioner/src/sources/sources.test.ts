@@ -25,7 +25,7 @@ describe('sourceOf', () => {
     ['a claim', { dataSource: clone }, { kind: 'PersistentVolumeClaim', name: 'c' }],
     ['the source in dataSourceRef', { dataSourceRef: clone }, { kind: 'PersistentVolumeClaim', name: 'c' }],
     ['dataSource before dataSourceRef', { dataSource: snapshot, dataSourceRef: clone }, { kind: 'VolumeSnapshot' }],
-  ])('finds %s', (_what, spec, expected) => {
+  ])('`sourceOf` finds %s', (_what, spec, expected) => {
     const found = sourceOf(claimOf('claim', spec))
     if (expected === undefined) expect(found).toBeUndefined()
     else expect(found).toMatchObject(expected)
@@ -36,7 +36,7 @@ describe('sourceOf', () => {
     [`Expected ${GROUP}, Got x`, { dataSource: { ...snapshot, apiGroup: 'x' } }],
     ['the CrossNamespaceVolumeDataSource feature is disabled', { dataSourceRef: { ...snapshot, namespace: 'other' } }],
     ['data source (Data) is not handled', { dataSourceRef: { apiGroup: 'x', kind: 'Data', name: 'd' } }],
-  ])('refuses with: %s', (message, spec) => {
+  ])('`sourceOf` refuses with: %s', (message, spec) => {
     expect(() => sourceOf(claimOf('claim', spec))).toThrow(message)
   })
 })
@@ -76,12 +76,12 @@ describe('whyUnusable', () => {
     ['accepts an allowed mode', { spec: block, annotations: { [ALLOW]: '1' } }, undefined],
     ['refuses a forbidden mode', { spec: block, annotations: { [ALLOW]: 'FALSE' } }, 'is set to false'],
     ['refuses an unreadable permission', { spec: block, annotations: { [ALLOW]: 'tRUE' } }, 'parsing "tRUE"'],
-  ])('%s', (_what, parts, expected) => {
+  ])('`whyUnusable` %s', (_what, parts, expected) => {
     if (expected === undefined) expect(reasonOf(parts)).toBeUndefined()
     else expect(reasonOf(parts)).toContain(expected)
   })
 
-  it('accepts each mode without --prevent-volume-mode-conversion', () => {
+  it('`whyUnusable` accepts each mode without --prevent-volume-mode-conversion', () => {
     expect(reasonOf({ spec: block }, false)).toBeUndefined()
   })
 })
@@ -92,7 +92,7 @@ describe('checkOriginal', () => {
   const check = (original: Claim | undefined, claim = claimOf('claim')) =>
     checkOriginal({ claim, class: CLASS, source, original })
 
-  it('returns a bound source that is not larger than the new claim', () => {
+  it('`checkOriginal` returns a bound source claim that is not larger than the new claim', () => {
     const original = claimOf('o', { volumeName: 'pv' }, bound)
     expect(check(original)).toBe(original)
   })
@@ -112,7 +112,7 @@ describe('checkOriginal', () => {
       claimOf('o', { resources: { requests: { storage: '3Gi' } } }, bound),
     ],
     ['volume name is empty in source PVC o', claimOf('o', {}, bound)],
-  ])('refuses with: %s', (message, ...[original, claim]) => {
+  ])('`checkOriginal` refuses with: %s', (message, ...[original, claim]) => {
     expect(() => check(original, claim)).toThrow(message)
   })
 })

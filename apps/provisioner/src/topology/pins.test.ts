@@ -10,13 +10,13 @@ describe('Pins', () => {
     ['replaces the requirement for another node', { ...TRY, node: 'b' }, 'new'],
     ['replaces the requirement for another class', { ...TRY, classUid: 'd' }, 'new'],
     ['keeps the requirement while a creation may be running', { ...TRY, node: 'b', inProgress: true }, 'old'],
-  ])('%s', (_, tried, expected) => {
+  ])('`Pins` %s', (_, tried, expected) => {
     const pins = new Pins()
     pins.requirement('uid', TRY, () => of('old'))
     expect(pins.requirement('uid', tried, () => of('new'))).toEqual(of(expected))
   })
 
-  it('forgets the requirement of a creation that is over', () => {
+  it('`Pins` forgets the requirement of a creation that is over', () => {
     const pins = new Pins()
     pins.requirement('uid', TRY, () => of('old'))
     pins.release('uid')

@@ -46,13 +46,13 @@ describe('requirementOf', () => {
     ['the allowed topology of the node first', { node: 'b', allowed: zones('z1', 'z2') }, ['z1', 'z2'], ['z2', 'z1']],
     ['the topology of the node alone with --strict-topology', { node: 'b', strict: true }, ['z2'], ['z2']],
     ['a strict and allowed topology', { node: 'b', strict: true, allowed: zones('z2', 'z3') }, ['z2'], ['z2']],
-  ])('requires %s', (_, rules, requisite, preferred) => {
+  ])('`requirementOf` requires %s', (_, rules, requisite, preferred) => {
     const requirement = of(rules)
     expect(segments(requirement?.requisite)).toEqual(requisite)
     expect(segments(requirement?.preferred)).toEqual(preferred)
   })
 
-  it('combines the sets of keys that nodes have registered, smaller sets first', () => {
+  it('`requirementOf` combines the sets of keys that nodes have registered, smaller sets first', () => {
     const nodes: Nodes = {
       a: { keys: ['zone', 'rack'], labels: { zone: 'z1', rack: 'r1' } },
       b: { keys: ['zone'], labels: { zone: 'z2', rack: 'r2' } },
@@ -60,7 +60,7 @@ describe('requirementOf', () => {
     expect(segments(of({}, nodes)?.requisite)).toEqual(['z1', 'z2', 'r1/z1'])
   })
 
-  it('combines the values of different keys in an allowed topology', () => {
+  it('`requirementOf` combines the values of different keys in an allowed topology', () => {
     const allowed = [
       {
         matchLabelExpressions: [
@@ -102,11 +102,11 @@ describe('requirementOf', () => {
     ],
     [`${PREFIX}no available topology found`, {}, { a: {} }],
     [`${PREFIX}topologyKeys [[zone]] were not found on any nodes`, {}, { a: { keys: ['zone'] } }],
-  ])('fails with %s', (message, rules, nodes) => {
+  ])('`requirementOf` fails with %s', (message, rules, nodes) => {
     expect(() => of(rules, nodes)).toThrow(expect.objectContaining({ message }))
   })
 
-  it('asks the scheduler for another node only if the selected node has no CSINode', () => {
+  it('`requirementOf` asks the scheduler for another node only if the selected node has no CSINode', () => {
     expect(() => of({ node: 'n' })).toThrow(expect.objectContaining({ reschedule: true }))
     expect(() => of({ node: 'unregistered' })).toThrow(expect.objectContaining({ reschedule: false }))
   })

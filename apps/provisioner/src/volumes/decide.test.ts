@@ -27,7 +27,7 @@ describe('decideVolume', () => {
     ['released with policy Retain', { reclaimPolicy: 'Retain' }, 'nothing'],
     ['released and protected with policy Retain', { reclaimPolicy: 'Retain', ...PROTECTED }, 'removeFinalizer'],
     ['released with an unknown policy', { reclaimPolicy: 'Later' }, 'nothing'],
-  ])('chooses the next step for a volume that is %s', (_state, changes, decision) => {
+  ])('`decideVolume` chooses the next step for a volume that is %s', (_state, changes, decision) => {
     expect(decided(changes)).toBe(decision)
   })
 })

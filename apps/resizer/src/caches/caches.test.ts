@@ -25,7 +25,7 @@ describe('projectClaim', () => {
     },
   })
 
-  it('keeps the fields that decide about the size and the class of the claim', () => {
+  it('`projectClaim` keeps the fields that decide about the size and the class of the claim', () => {
     expect(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7', labels: { a: 'b' } } })).toEqual(
       {
         key: 'ns/data',
@@ -48,7 +48,7 @@ describe('projectClaim', () => {
     )
   })
 
-  it("keeps only the type of other controllers' conditions", () => {
+  it("`projectClaim` keeps only the type of other controllers' conditions", () => {
     const unused = { type: 'Unused', status: 'True', reason: 'NoPod', message: 'long', lastTransitionTime: 'then' }
     const kept = projectClaim({
       ...full,
@@ -60,13 +60,13 @@ describe('projectClaim', () => {
     ])
   })
 
-  it('returns the same fields in the same order for each claim, and empty fields for a claim without a volume', () => {
+  it('`projectClaim` returns the same fields in the same order for each claim, even without a volume', () => {
     const bare = projectClaim({ ...full, spec: { ...full.spec, volumeName: undefined } })
     expect(Object.keys(bare)).toEqual(Object.keys(projectClaim(full)))
     expect(Object.values(bare).filter(Boolean)).toEqual(['ns/data', 'uid-data'])
   })
 
-  it('stores equal texts of several claims once', () => {
+  it('`projectClaim` stores equal texts of several claims once', () => {
     const interner = new Interner()
     const text = jest.spyOn(interner, 'text')
     projectClaim(full, interner)
@@ -75,7 +75,7 @@ describe('projectClaim', () => {
     )
   })
 
-  it('keeps the identity of the claim for requests and events', () => {
+  it('`projectClaim` keeps the identity of the claim for requests and events', () => {
     expect(claimRef({ key: 'ns/data' })).toEqual({ namespace: 'ns', name: 'data' })
     expect(eventTarget(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7' } }))).toEqual({
       apiVersion: 'v1',
@@ -89,7 +89,7 @@ describe('projectClaim', () => {
 })
 
 describe('volumeProjection', () => {
-  it('keeps the fields that calls need for a volume of this driver', () => {
+  it('`volumeProjection` keeps the fields that calls need for a volume of this driver', () => {
     const csi = {
       driver: 'csi.example.com',
       volumeHandle: 'h',
@@ -142,11 +142,11 @@ describe('volumeProjection', () => {
       'other',
     ],
     ['a volume without CSI', EBS, { csi: undefined, nfs: { server: 's', path: '/' } }, 'other'],
-  ])('returns the kind of %s: case %#', (_what, driverName, spec, kind) => {
+  ])('`volumeProjection` returns the kind of %s: case %#', (_what, driverName, spec, kind) => {
     expect(volumeProjection(driverName)(volume({ spec })).kind).toBe(kind)
   })
 
-  it("keeps few fields of another driver's volume, and `wholeVolume` returns all of them", () => {
+  it("`volumeProjection` keeps few fields of another driver's volume, and `wholeVolume` returns all of them", () => {
     const foreign = volume({ driver: 'other' })
     const kept = volumeProjection('csi.example.com')(foreign)
     expect(Object.entries(kept).filter(([, value]) => value)).toEqual([

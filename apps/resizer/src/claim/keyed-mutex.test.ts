@@ -5,7 +5,7 @@ import { KeyedMutex, SlowSet } from './keyed-mutex.ts'
 
 const never = new AbortController().signal
 
-it('runs the work on one key sequentially, in the order of the requests', async () => {
+it('`KeyedMutex` runs the functions of one key one after the other, in the order of the calls', async () => {
   const clock = new FakeClock()
   const mutex = new KeyedMutex()
   const seen: string[] = []
@@ -22,7 +22,7 @@ it('runs the work on one key sequentially, in the order of the requests', async 
   expect(mutex.size).toBe(0)
 })
 
-it('work on different keys does not wait for each other', async () => {
+it('`KeyedMutex` runs the functions of different keys at the same time', async () => {
   const mutex = new KeyedMutex()
   const held = Promise.withResolvers<void>()
   const first = mutex.run('a', never, () => held.promise)
@@ -31,7 +31,7 @@ it('work on different keys does not wait for each other', async () => {
   await first
 })
 
-it('passes the failure of work to its caller, and starts the next work', async () => {
+it('`KeyedMutex` passes the error of a function to its caller, and starts the next function', async () => {
   const mutex = new KeyedMutex()
   const first = mutex.run('a', never, async () => {
     throw new Error('broken')
@@ -41,7 +41,7 @@ it('passes the failure of work to its caller, and starts the next work', async (
   expect(await second).toBe('done')
 })
 
-it('drops aborted work, and later work still waits for the running work', async () => {
+it('`KeyedMutex` drops an aborted function, and later functions still wait for the running function', async () => {
   const clock = new FakeClock()
   const mutex = new KeyedMutex()
   const held = Promise.withResolvers<void>()
@@ -60,14 +60,14 @@ it('drops aborted work, and later work still waits for the running work', async 
   expect(mutex.size).toBe(0)
 })
 
-it('does not run work whose signal is already aborted', async () => {
+it('`KeyedMutex` does not run a function whose signal is already aborted', async () => {
   const mutex = new KeyedMutex()
   const given = AbortSignal.abort(new CancelledError('enough'))
   await expect(mutex.run('a', given, async () => 'done')).rejects.toThrow('enough')
   expect(mutex.size).toBe(0)
 })
 
-it('SlowSet keeps a key for the configured time', async () => {
+it('`SlowSet` keeps a key for the configured time', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   slow.add('a')
@@ -79,7 +79,7 @@ it('SlowSet keeps a key for the configured time', async () => {
   expect(slow.leftMs('a')).toBeUndefined()
 })
 
-it('SlowSet does not extend the time of a present key, and adds an expired key again', async () => {
+it('`SlowSet` does not extend the time of a present key, and adds an expired key again', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   slow.add('a')
@@ -91,14 +91,14 @@ it('SlowSet does not extend the time of a present key, and adds an expired key a
   expect(slow.leftMs('a')).toBe(1000)
 })
 
-it('SlowSet removes a key before its time', () => {
+it('`SlowSet` can remove a key before its time', () => {
   const slow = new SlowSet(new FakeClock(), 1000)
   slow.add('a')
   slow.remove('a')
   expect(slow.leftMs('a')).toBeUndefined()
 })
 
-it('SlowSet uses no memory for expired keys', async () => {
+it('`SlowSet` uses no memory for expired keys', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   for (let n = 0; n < 100; n += 1) slow.add(`old ${n}`)

@@ -12,17 +12,17 @@ describe('unlessAtRest', () => {
     ({ request, capacity }) => request === capacity,
   )
 
-  it('skips a claim without work at the start and at a resync', () => {
+  it('`unlessAtRest` returns no key for a claim without work at the start and at a resync', () => {
     expect(trigger({ type: 'added', object }, queue)).toEqual([])
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'resync' }, queue)).toEqual([])
   })
 
-  it('enqueues a claim without work after a change, because an earlier run may be incomplete', () => {
+  it('`unlessAtRest` returns the key of a claim without work after a change, because an earlier run may be incomplete', () => {
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'watch' }, queue)).toEqual(['ns/data'])
     expect(trigger({ type: 'deleted', object }, queue)).toEqual(['ns/data'])
   })
 
-  it('enqueues a claim with work at the start and at a resync', () => {
+  it('`unlessAtRest` returns the key of a claim with work at the start and at a resync', () => {
     const raised = projectClaim(claim({ request: '2Gi' }))
     expect(trigger({ type: 'added', object: raised }, queue)).toEqual(['ns/data'])
   })

@@ -21,7 +21,7 @@ export type ClaimBeginning<W> = { readonly work: W } | { readonly end: Outcome }
 
 /** The steps of a controller in a run over one claim. */
 export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
-  /** Reads the state of the claim. Undefined if the claim is gone. */
+  /** Reads the state of the claim. Returns undefined if the claim is gone. */
   observe(): V | undefined | Promise<V | undefined>
   /** Performs the steps before the call to the driver. */
   begin(view: V): Promise<ClaimBeginning<W>>

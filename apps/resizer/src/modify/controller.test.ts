@@ -18,7 +18,7 @@ const updated = (
 const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 const gold = { currentVolumeAttributesClassName: 'gold' }
 
-describe('onClaim of modify', () => {
+describe('onClaim', () => {
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is new in the cache', { type: 'added', object: known() }],
     ['when the claim requests another class', updated({}, { wantedClass: 'gold' })],
@@ -42,7 +42,7 @@ describe('onClaim of modify', () => {
       'at a resync if the claim requests another class',
       updated({ wantedClass: 'gold' }, { wantedClass: 'gold' }, 'resync'),
     ],
-  ])('starts a run %s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
+  ])('a run of a modification starts %s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is deleted', { type: 'deleted', object: known() }],
@@ -59,26 +59,26 @@ describe('onClaim of modify', () => {
       'at a resync while the claim is being modified',
       updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: inProgress }, 'resync'),
     ],
-  ])('starts no run %s', (_what, event) => expect(onClaim(event)).toEqual([]))
+  ])('no run of a modification starts %s', (_what, event) => expect(onClaim(event)).toEqual([]))
 })
 
 describe('classChanged', () => {
-  it('returns a claim whose requested class changes', () =>
+  it('`classChanged` returns a claim whose requested class changes', () =>
     expect(classChanged(updated({}, { wantedClass: 'gold' }))).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['a claim that is new in the cache', { type: 'added', object: known({ wantedClass: 'gold' }) }],
     ['a change of another field', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
-  ])('ignores %s', (_what, event) => expect(classChanged(event)).toEqual([]))
+  ])('`classChanged` ignores %s', (_what, event) => expect(classChanged(event)).toEqual([]))
 })
 
-describe('wasTried of modify', () => {
+describe('wasTried', () => {
   it.each([
     [undefined, false],
     ['Pending', false],
     ['InProgress', true],
     ['Infeasible', true],
-  ])('reports for a claim with status %s that it has been tried: %s', (status, expected) => {
+  ])('`wasTried` reports for a claim whose modification has status %s: %s', (status, expected) => {
     const modifyVolumeStatus = status && { modifyVolumeStatus: { status } }
     expect(wasTried(known({ status: { ...modifyVolumeStatus } }))).toBe(expected)
   })

@@ -115,7 +115,7 @@ export interface ModificationSources {
   readonly nodeDeployment: boolean
 }
 
-/** Describes the pending modification of a claim's volume. Undefined if no modification is due. */
+/** Describes the pending modification of a claim's volume. Returns undefined if no modification is due. */
 export function modificationOf(
   claim: ResizerClaim,
   { volumes, classes, nodeDeployment }: ModificationSources,

@@ -10,14 +10,14 @@ const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
  * Walks all states that the class of one claim can reach. The actors are users and a driver that fails in each way. The
  * faults are late caches, refused writes, lost responses and crashes between any two steps.
  */
-describe('the model of one claim’s class', () => {
-  it('each state leads to the requested class, and no class is tried while another class may be running', () => {
+describe('ClassModel', () => {
+  it('every reachable state leads to the requested class, and never two classes may be running', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(10_000)
   })
 
-  it('each state leads to the requested class even if a class is created late and deleted', () => {
+  it('every reachable state leads to the requested class even if a class is created late and deleted', () => {
     const { states, problem } = walk({ ...WITH_BRONZE, faults: false })
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(10_000)
@@ -26,9 +26,12 @@ describe('the model of one claim’s class', () => {
   it.each([
     ['changes of the requested class', { onClaim: deafToRequests }],
     ['created classes', { ...WITH_BRONZE, wakes: false }],
-  ] satisfies [string, Partial<ClassOptions>][])('a problem appears without a trigger for %s', (_, broken) => {
-    expect(walk({ faults: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
-  })
+  ] satisfies [string, Partial<ClassOptions>][])(
+    'a claim never gets its class if no trigger watches %s',
+    (_, broken) => {
+      expect(walk({ faults: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
+    },
+  )
 })
 
 function walk(options: Partial<ClassOptions>) {

@@ -32,7 +32,7 @@ export interface ModifyObserveDeps {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Reads the state of a claim from the caches. Undefined if the claim is gone. */
+/** Reads the state of a claim from the caches. Returns undefined if the claim is gone. */
 export function observeModify(
   key: string,
   { claims, volumes, classes, memory, nodeDeployment, clock }: ModifyObserveDeps,

@@ -27,7 +27,7 @@ function known(status: PersistentVolumeClaim['status'] = {}) {
 const begun = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 
 describe('startPatch', () => {
-  it('sets status, target and condition, for the cached version of the claim only', () => {
+  it('`startPatch` sets status, target and condition, for the cached version of the claim only', () => {
     expect(startPatch(known(), 'gold', now)).toEqual({
       kind: 'strategic',
       body: {
@@ -40,7 +40,7 @@ describe('startPatch', () => {
     })
   })
 
-  it("keeps older errors and other controllers' conditions, and changes only the probe time of our condition", () => {
+  it("`startPatch` keeps older errors and other controllers' conditions, and changes only the probe time of our condition", () => {
     const conditions = [foreign, modifyingThen, errorThen]
     const claimed = known({
       conditions,
@@ -61,7 +61,7 @@ describe('startPatch', () => {
   it.each([
     ['False', NOW],
     ['True', undefined],
-  ])('changes a condition with status %s to transition time %s', (status, lastTransitionTime) => {
+  ])('`startPatch` changes a condition with status %s to transition time %s', (status, lastTransitionTime) => {
     const body = startPatch(known({ ...begun, conditions: [{ ...modifyingThen, status }] }), 'gold', now).body
     const [changed] = (body as { status: { conditions: Record<string, unknown>[] } }).status.conditions
     expect(changed?.['lastTransitionTime']).toBe(lastTransitionTime)
@@ -69,7 +69,7 @@ describe('startPatch', () => {
 })
 
 describe('pendingPatch', () => {
-  it('sets the status Pending and changes nothing else', () => {
+  it('`pendingPatch` sets the status Pending and changes nothing else', () => {
     expect(pendingPatch(known({ conditions: [modifyingThen] }))?.body).toEqual({
       metadata: { resourceVersion: '42' },
       status: { modifyVolumeStatus: { status: 'Pending' } },
@@ -82,7 +82,7 @@ describe('pendingPatch', () => {
   })
 })
 
-describe('failedPatch of modify', () => {
+describe('failedPatch', () => {
   const failed = (kind: 'infeasible' | 'final' | 'uncertain', reason = 'Internal') =>
     failedPatch(
       known({ ...begun, conditions: [modifyingThen] }),
@@ -97,7 +97,7 @@ describe('failedPatch of modify', () => {
     ['infeasible' as const, 'failed. Waiting for retry.', { modifyVolumeStatus: { status: 'Infeasible' } }],
     ['final' as const, 'failed. Waiting for retry.', {}],
     ['uncertain' as const, 'is still in progress.', {}],
-  ])('writes for an error of kind %s the message: %s', (kind, state, status) => {
+  ])('`failedPatch` writes for an error of kind %s the message: %s', (kind, state, status) => {
     expect(failed(kind)).toEqual({
       metadata: { resourceVersion: '42' },
       status: {
@@ -114,14 +114,14 @@ describe('failedPatch of modify', () => {
   it.each([
     ['Internal', { type: 'ModifyVolumeError', lastProbeTime: NOW }],
     ['Aborted', { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'Aborted' }],
-  ])('changes the transition time only if the reason changes, here from Internal to %s', (reason, changed) => {
+  ])('the transition time changes only if the reason changes, here from Internal to %s', (reason, changed) => {
     const claimed = known({ ...begun, conditions: [modifyingThen, errorThen] })
     const { body } = failedPatch(claimed, { target: 'gold', error: { kind: 'final', reason, message: 'broken' } }, now)
     expect((body as { status: { conditions: unknown[] } }).status.conditions[1]).toEqual(changed)
   })
 })
 
-describe('failedPatch for an error without a message', () => {
+describe('empty message', () => {
   const silent = { kind: 'final', reason: 'NotFound', message: '' } as const
   const errorOf = (conditions: readonly object[]): unknown => {
     const claimed = known({ ...begun, conditions: [...conditions] as (typeof modifyingThen)[] })
@@ -129,15 +129,15 @@ describe('failedPatch for an error without a message', () => {
     return (body as { status: { conditions: unknown[] } }).status.conditions[1]
   }
 
-  it('removes the message of an earlier error', () => {
+  it('`failedPatch` for an error without a message removes the message of an earlier error', () => {
     const stated = { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'NotFound' }
     expect(errorOf([modifyingThen])).toEqual({ ...stated, status: 'True' })
     expect(errorOf([modifyingThen, errorThen])).toEqual({ ...stated, message: null })
   })
 })
 
-describe('modifiedPatch, cancelPatch and classPatch', () => {
-  it('a success sets the current class and removes our other fields, for any version of the claim', () => {
+describe('success patches', () => {
+  it('a successful modification sets the current class and removes our other fields, for any version of the claim', () => {
     const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -153,7 +153,7 @@ describe('modifiedPatch, cancelPatch and classPatch', () => {
     })
   })
 
-  it('a success does not change a class that the claim already shows', () => {
+  it('a successful modification does not change a class that the claim already shows', () => {
     const claimed = known({ ...begun, currentVolumeAttributesClassName: 'gold' })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -161,7 +161,7 @@ describe('modifiedPatch, cancelPatch and classPatch', () => {
     })
   })
 
-  it('a withdrawn request removes only the condition', () => {
+  it('a withdrawn request for a class removes only the condition `ModifyingVolume`', () => {
     expect(cancelPatch(known({ ...begun, conditions: [modifyingThen, errorThen] })).body).toEqual({
       metadata: { uid: 'uid-data' },
       status: {
@@ -171,7 +171,7 @@ describe('modifiedPatch, cancelPatch and classPatch', () => {
     })
   })
 
-  it('a success writes the class to the volume, unless the volume already has it', () => {
+  it('a successful modification writes the class to the volume, unless the volume already has it', () => {
     const pv = (spec: object) => volumeProjection(DRIVER)(volume({ spec }))
     const metadata = { uid: 'uid-pv-data' }
     expect(classPatch(pv({}), 'gold')?.body).toEqual({ metadata, spec: { volumeAttributesClassName: 'gold' } })

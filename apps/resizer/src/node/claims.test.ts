@@ -54,7 +54,7 @@ afterEach(async () => {
   expect(clock.pending).toBe(0)
 })
 
-it('lists the claims if no watch event brings the claim of a new volume', async () => {
+it('the resizer of a node lists the claims if no watch event brings the claim of a new volume', async () => {
   const { state, add } = scene()
   add('x')
   await clock.advance(900)
@@ -65,7 +65,7 @@ it('lists the claims if no watch event brings the claim of a new volume', async 
   expect(state.lists).toBe(1)
 })
 
-it('does not list if the claim arrives, the volume is deleted, or it existed before the first list', async () => {
+it('no list is sent if the claim arrives, or if the volume is deleted or older than the first list', async () => {
   const { known, state, add, remove } = scene()
   add('x')
   known.add('ns/x')
@@ -76,7 +76,7 @@ it('does not list if the claim arrives, the volume is deleted, or it existed bef
   expect(state.lists).toBe(0)
 })
 
-it('lists for a volume that appears during the first list, and for a volume that is recreated', async () => {
+it('the claims are listed for a volume that appears during the first list, and for a recreated volume', async () => {
   const { state, add, remove } = scene({ synced: false })
   add('x')
   await clock.advance(60_000)
@@ -91,7 +91,7 @@ it('lists for a volume that appears during the first list, and for a volume that
   expect(state.lists).toBe(2)
 })
 
-it('lists at most twice a minute, however many volumes have no claim', async () => {
+it('the claims are listed at most twice a minute, however many volumes have no claim', async () => {
   const { state, add } = scene()
   for (let second = 0; second < 120; second += 1) {
     add(`v-${second}`)

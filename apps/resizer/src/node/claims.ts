@@ -9,7 +9,7 @@ export interface ClaimsOfNewVolumesOptions {
   readonly clock: Clock
 }
 
-/** The wait for the watch event of a new volume's claim. It nearly always comes, because a claim is bound last. */
+/** The wait for the watch event of a new volume's claim. The event nearly always comes, as a claim is bound last. */
 const FOR_THE_EVENT_MS = 1_000
 /** The pause between two lists, because a list reads all claims and each volume without a claim may cause one. */
 const BETWEEN_LISTS_MS = 30_000

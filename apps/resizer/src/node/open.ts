@@ -48,7 +48,7 @@ export function openOfNode({
     resyncMs,
   })
   const runVolumes = async (signal: AbortSignal): Promise<void> => {
-    // After a change of the node, only a new list finds its other volumes. It rejects only when the process ends.
+    // After a change of the node, only a new list finds its other volumes. The list fails only when the process ends.
     const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
     using undo = new DisposableStack()
     undo.defer(node.onChange(listAgain))

@@ -241,7 +241,7 @@ const rows: Record<string, Row> = {
 }
 
 describe('decideResize', () => {
-  it.each(Object.entries(rows))('%s', (_name, row) => {
+  it.each(Object.entries(rows))('`decideResize` %s', (_name, row) => {
     expect(decideResize(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
     const last: { do?: string; target?: string } = row.steps.at(-1) ?? {}
     expect(dueSize(viewOf(row))?.toString()).toBe(last.do === 'mark' ? last.target : undefined)
@@ -262,7 +262,7 @@ describe('decideResize', () => {
     expect(isSizeAtRest(claim, volume, DRIVER)).toBe(true)
   })
 
-  it('the mark sets the status ControllerResizeInProgress only for a size that was not tried before', () => {
+  it('the first patch of an expansion sets the status ControllerResizeInProgress if the size was not tried before', () => {
     const marks = ['1536Mi', '2Gi'].map((allocated) => {
       const step = decideResize(viewOf({ claim: { ...infeasible, allocated }, steps: [] })).at(-1)
       return step?.do === 'mark' && JSON.stringify(step.patch).includes('ControllerResizeInProgress')
@@ -270,7 +270,7 @@ describe('decideResize', () => {
     expect(marks).toEqual([true, false])
   })
 
-  it('the mark for a size that was tried before keeps the status and the conditions', () => {
+  it('the first patch of an expansion keeps status and conditions if the size was tried before', () => {
     const conditions = [{ type: 'ControllerResizeError', status: 'True' }]
     const again = viewOf({ claim: { ...infeasible, status: { conditions } }, steps: [] })
     expect(decideResize(again).at(-1)).toMatchObject({

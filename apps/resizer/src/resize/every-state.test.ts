@@ -11,14 +11,14 @@ import { onClaim } from './triggers.ts'
  * Each state leads to the requested size by events, back-offs and a working driver. At the end claim, volume and driver
  * agree, and no temporary state is left.
  */
-describe('the model of one claim’s size', () => {
-  it('each state leads to the requested size', () => {
+describe('SizeModel', () => {
+  it('every reachable state leads to the requested size', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(50_000)
   })
 
-  it("each state leads to the requested size even if an administrator edits the volume's capacity", () => {
+  it("every reachable state leads to the requested size even if an administrator edits the volume's capacity", () => {
     const { states, problem } = walk({ edits: 1, faults: false, failures: false })
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(25_000)
@@ -28,7 +28,7 @@ describe('the model of one claim’s size', () => {
     ['changes of the request', { onClaim: deafTo('request') }],
     ['changes of the size status', { onClaim: deafTo('sizeStatus') }],
     ['volumes with the old size', { onVolume: () => [], faults: true, sizes: [1, 2] }],
-  ] satisfies [string, Partial<SizeOptions>][])('a problem appears without a trigger for %s', (_, broken) => {
+  ] satisfies [string, Partial<SizeOptions>][])('a claim never gets its size if no trigger watches %s', (_, broken) => {
     expect(walk({ faults: false, failures: false, ...broken }).problem).toMatch(/^No path leads to the goal/)
   })
 })

@@ -47,8 +47,8 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
   return seen
 }
 
-describe('InUse, for a claim whose driver has refused', () => {
-  it('marks the UID of the claim until the mark is removed', () => {
+describe('marks', () => {
+  it('`mark` marks the UID of the claim until `unmark` is called', () => {
     expect(inUse.isMarked(data)).toBe(false)
     inUse.mark(data)
     expect([inUse.isMarked(data), inUse.isMarked(other)]).toEqual([true, false])
@@ -56,7 +56,7 @@ describe('InUse, for a claim whose driver has refused', () => {
     expect(inUse.isMarked(data)).toBe(false)
   })
 
-  it('drops the mark if the claim is gone, or another driver connects', () => {
+  it('`InUse` drops the mark of a claim that is gone, or when another driver connects', () => {
     inUse.mark(data)
     inUse.forget(data)
     expect(inUse.isMarked(data)).toBe(false)
@@ -66,8 +66,8 @@ describe('InUse, for a claim whose driver has refused', () => {
   })
 })
 
-describe('InUse, for a claim that a pod uses', () => {
-  it('returns no pause, and wakes the claim once when the pod has ended', async () => {
+describe('used claims', () => {
+  it('`InUse` returns no pause for a claim that a pod uses, and wakes it once when the pod ends', async () => {
     run()
     expect(await inUse.isUsed(data, never)).toBe(true)
     expect(await refused()).toBeUndefined()
@@ -83,7 +83,7 @@ describe('InUse, for a claim that a pod uses', () => {
     ['the claim is gone', () => inUse.forget(data)],
     ['another driver connects', () => inUse.onDriverReturn()],
     ['the process no longer leads', () => close()],
-  ])('does not wake the claim and watches no pod if %s', async (_what, stop) => {
+  ])('`InUse` does not wake the claim and watches no pod if %s', async (_what, stop) => {
     run()
     await inUse.isUsed(data, never)
     stop()
@@ -93,7 +93,7 @@ describe('InUse, for a claim that a pod uses', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('wakes the claim exactly once if its pod ends during the check', async () => {
+  it('`InUse` wakes the claim at most once if its pod ends during the check', async () => {
     run()
     await inUse.isUsed(data, never)
     const looking = inUse.isUsed(data, never)
@@ -105,8 +105,8 @@ describe('InUse, for a claim that a pod uses', () => {
   })
 })
 
-describe('InUse, for a claim whose pods have ended', () => {
-  it('returns pauses that double up to eight seconds, for six minutes', async () => {
+describe('unused claims', () => {
+  it('`InUse` returns pauses that double up to eight seconds, for six minutes after the last pod has ended', async () => {
     expect(await waits(5)).toEqual([1_000, 2_000, 4_000, 8_000, 8_000])
     await clock.advance(360_000 - 23_000 - 1)
     expect(cluster.watches('pods')).toBe(1)
@@ -118,12 +118,12 @@ describe('InUse, for a claim whose pods have ended', () => {
     expect(await waits(4)).toEqual([128_000, 256_000, 300_000, 300_000])
   })
 
-  it('returns no pause that is longer than the longest back-off', async () => {
+  it('`InUse` returns no pause that is longer than the longest back-off', async () => {
     begin({ baseMs: 500, maxMs: 3_000 })
     expect(await waits(5)).toEqual([500, 1_000, 2_000, 3_000, 3_000])
   })
 
-  it('counts the six minutes from the end of the last pod, not from the next refusal', async () => {
+  it('`InUse` counts the six minutes from the end of the last pod, not from the next refusal', async () => {
     run()
     await inUse.isUsed(data, never)
     await end()
@@ -144,20 +144,20 @@ describe('InUse, for a claim whose pods have ended', () => {
     ],
     ['the claim was expanded', () => inUse.forget(data)],
     ['another driver connects', () => inUse.onDriverReturn()],
-  ])('starts again with the shortest pause when %s', async (_what, forget) => {
+  ])('`InUse` starts again with the shortest pause when %s', async (_what, forget) => {
     await waits(3)
     await forget()
     expect(await refused()).toBe(1_000)
   })
 
-  it('starts with the shortest pause for a recreated claim', async () => {
+  it('`InUse` starts with the shortest pause for a recreated claim', async () => {
     await waits(3)
     expect(await inUse.refusedFor(other, never)).toBe(1_000)
   })
 })
 
-describe('InUse, if pods cannot be read', () => {
-  it('returns no pause, so that the usual back-off applies', async () => {
+describe('unreadable pods', () => {
+  it('`InUse` returns no pause if pods cannot be read, so that the usual back-off applies', async () => {
     cluster.before = () => {
       throw apiError(403, 'Forbidden', 'pods is forbidden')
     }

@@ -71,7 +71,7 @@ export class InUse {
     if ((await this.#useOf(claim, signal)) !== 'unused') return undefined
     const { clock, backoff } = this.#options
     const now = clock.monotonic()
-    // If its pods ended during the call, no event has recorded when the claim became unused.
+    // If the claim's pods ended during the call, no event has recorded when the claim became unused.
     const detaching = this.#detaching.get(claim.uid) ?? { sinceMs: now, refusals: 0 }
     this.#detaching.set(claim.uid, detaching)
     const recent = now - detaching.sinceMs < DETACHING_MS

@@ -41,7 +41,7 @@ export interface ResizeObserveDeps {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Reads the state of a claim. Undefined if the claim is gone. */
+/** Reads the state of a claim. Returns undefined if the claim is gone. */
 export async function observeResize(
   key: string,
   { api, claims, volumes, memory, settings, clock }: ResizeObserveDeps,

@@ -33,7 +33,7 @@ function known(parts: ClaimParts & { conditions?: object[] } = {}) {
 describe('markPatch', () => {
   const size = Quantity.parse('2Gi')
 
-  it('sets size, status and condition, for the cached version of the claim only', () => {
+  it('`markPatch` sets size, status and condition, for the cached version of the claim only', () => {
     expect(markPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
@@ -47,7 +47,7 @@ describe('markPatch', () => {
     })
   })
 
-  it("removes status and conditions of an earlier size, and keeps other controllers' fields", () => {
+  it("`markPatch` removes status and conditions of an earlier size, and keeps other controllers' fields", () => {
     const conditions = [
       foreign,
       old('ControllerResizeError'),
@@ -77,7 +77,7 @@ describe('markPatch', () => {
     })
   })
 
-  it('changes only the time of the condition if the same size is tried again', () => {
+  it('`markPatch` changes only the time of the condition if the same size is tried again', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible', conditions })
     expect(markPatch(claimed, { target: size, newSize: false }, now).body).toEqual({
@@ -89,7 +89,7 @@ describe('markPatch', () => {
     })
   })
 
-  it('writes the size in the notation of the request', () => {
+  it('`markPatch` writes the size in the notation of the request', () => {
     const body = markPatch(known(), { target: Quantity.parse('2G'), newSize: true }, now).body
     expect(body).toMatchObject({ status: { allocatedResources: { storage: '2G' } } })
   })
@@ -99,7 +99,7 @@ describe('failedPatch', () => {
   const error = { message: 'rpc error: code = Internal desc = broken', infeasible: false }
   const message = 'failed to expand pvc with rpc error: code = Internal desc = broken'
 
-  it('adds the condition for the error, for any version of the claim', () => {
+  it('`failedPatch` adds the condition for the error, for any version of the claim', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
     expect(failedPatch(claimed, error, now).body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -110,14 +110,14 @@ describe('failedPatch', () => {
     })
   })
 
-  it('sets the status for an infeasible size', () => {
+  it('`failedPatch` sets the status for an infeasible size', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress' })
     expect(failedPatch(claimed, { ...error, infeasible: true }, now).body).toMatchObject({
       status: { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } },
     })
   })
 
-  it('replaces the condition of an older failure', () => {
+  it('`failedPatch` replaces the condition of an older failure', () => {
     const conditions = [{ ...old('ControllerResizeError'), message: 'older' }]
     expect(failedPatch(known({ conditions }), error, now).body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -129,8 +129,8 @@ describe('failedPatch', () => {
   })
 })
 
-describe('nodeStepPatch and finishedPatch', () => {
-  it('a node step adds only that the kubelet must finish the expansion', () => {
+describe('success patches', () => {
+  it('the patch for a pending node step records only that the kubelet must finish the expansion', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({
       sizeStatus: 'ControllerResizeInProgress',
@@ -156,7 +156,7 @@ describe('nodeStepPatch and finishedPatch', () => {
     })
   })
 
-  it('a finished expansion sets the capacity and removes our other fields', () => {
+  it('the patch for a finished expansion sets the capacity and removes our other fields', () => {
     const conditions = [old('Resizing'), foreign, old('ControllerResizeError')]
     const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInProgress', conditions })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
@@ -173,7 +173,7 @@ describe('nodeStepPatch and finishedPatch', () => {
     })
   })
 
-  it("a result keeps other controllers' statuses and an existing annotation", () => {
+  it("the patches after a call keep other controllers' statuses and an existing annotation", () => {
     const allocatedResourceStatuses = { storage: 'ControllerResizeInProgress', 'example.com/x': 'NodeResizePending' }
     const claimed = known({ annotations: { [NOT_REQUIRED]: 'yes' }, status: { allocatedResourceStatuses } })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
@@ -182,13 +182,13 @@ describe('nodeStepPatch and finishedPatch', () => {
     })
   })
 
-  it('a finished expansion adds the capacity of a claim that had none', () => {
+  it('the patch for a finished expansion adds the capacity of a claim that had none', () => {
     const body = finishedPatch(known({ capacity: null }), Quantity.ofBytes(2n ** 31n)).body
     expect(body).toMatchObject({ status: { capacity: { storage: '2Gi' } } })
   })
 })
 
-describe('capacityPatch and dropPreResizePatch', () => {
+describe('volume patches', () => {
   const pv = (capacity: string) => volumeProjection(DRIVER)(volume({ capacity }))
 
   it.each<[what: string, bytes: bigint, text: string]>([
@@ -196,14 +196,14 @@ describe('capacityPatch and dropPreResizePatch', () => {
     ['whole mebibytes', 1536n * 2n ** 20n, '1536Mi'],
     ['whole kibibytes', 2_000_000_000n, '1953125Ki'],
     ['plain bytes', 2_000_000_001n, '2000000001'],
-  ])('writes %s as %s', (_what, bytes, text) => {
+  ])('`capacityPatch` writes a size in %s as %s', (_what, bytes, text) => {
     expect(capacityPatch(pv('1Gi'), Quantity.ofBytes(bytes), undefined)).toEqual({
       kind: 'strategic',
       body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: text } } },
     })
   })
 
-  it('records the old size of the claim in an annotation', () => {
+  it('`capacityPatch` records the old size of the claim in an annotation', () => {
     expect(capacityPatch(pv('1Gi'), Quantity.parse('2G'), '1Gi')?.body).toEqual({
       metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: '1Gi' } },
       spec: { capacity: { storage: '2G' } },
@@ -213,11 +213,11 @@ describe('capacityPatch and dropPreResizePatch', () => {
     })
   })
 
-  it('returns undefined if the volume already has the capacity', () => {
+  it('`capacityPatch` returns undefined if the volume already has the capacity', () => {
     expect(capacityPatch(pv('2Gi'), Quantity.parse('2Gi'), undefined)).toBeUndefined()
   })
 
-  it('removes only the annotation with the old size', () => {
+  it('`dropPreResizePatch` removes only the annotation with the old size', () => {
     const annotated = (annotations: Record<string, string>) => volumeProjection(DRIVER)(volume({ annotations }))
     const body = { metadata: { uid: 'uid-pv-data', annotations: { [PRE_RESIZE]: null } } }
     expect(dropPreResizePatch(annotated({ [PRE_RESIZE]: '1Gi', mine: 'stays' })).body).toEqual(body)
@@ -228,7 +228,9 @@ describe('capacityPatch and dropPreResizePatch', () => {
     ['1024Mi', '1Gi'],
     ['1Gi', '1Gi'],
     ['1.5Gi', '1536Mi'],
-  ])('writes an old size of %s as %s', (capacity, text) => expect(preResizeText(known({ capacity }))).toBe(text))
+  ])('`preResizeText` writes an old size of %s as %s', (capacity, text) =>
+    expect(preResizeText(known({ capacity }))).toBe(text),
+  )
 
-  it('writes a missing old size as 0', () => expect(preResizeText(known({ capacity: null }))).toBe('0'))
+  it('`preResizeText` writes a missing old size as 0', () => expect(preResizeText(known({ capacity: null }))).toBe('0'))
 })

@@ -39,7 +39,7 @@ const uses = async (claim: string): Promise<boolean | undefined> => (await use.p
 const takeRequests = (): readonly string[] =>
   cluster.requests.splice(0).map(({ verb, name }) => `${verb} ${name || 'all'}`)
 
-/** Asks whether pods use one claim in each of `count` namespaces. All of them are used. */
+/** Asks whether pods use one claim in each of `count` namespaces. All these claims are used. */
 async function askAbout(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     run(`ns-${index}`, 'web')
@@ -49,8 +49,8 @@ async function askAbout(count: number): Promise<void> {
   await clock.settle()
 }
 
-describe('ClaimPodUse, for one namespace', () => {
-  it('sends one list and one watch for any number of claims and questions', async () => {
+describe('one namespace', () => {
+  it('`ClaimPodUse` sends one list and one watch for any number of questions about claims of a namespace', async () => {
     for (let index = 0; index < 50; index += 1) run('ns', `web-${index}`, `data-${index}`)
     const claims = Array.from({ length: 60 }, (_, index) => `ns/data-${index}`)
     const answers = await Promise.all(claims.map(uses))
@@ -59,7 +59,7 @@ describe('ClaimPodUse, for one namespace', () => {
     expect(takeRequests()).toEqual(['list ns', 'watch ns'])
   })
 
-  it('watches the pods until no run asks about a claim of the namespace', async () => {
+  it('`ClaimPodUse` watches the pods until no run asks about a claim of the namespace', async () => {
     run('ns', 'web')
     await uses('ns/data')
     await uses('ns/other')
@@ -72,7 +72,7 @@ describe('ClaimPodUse, for one namespace', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('reports a claim as unused when its last pod ends', async () => {
+  it('`ClaimPodUse` reports a claim as unused when its last pod ends', async () => {
     run('ns', 'a')
     run('ns', 'b')
     await uses('ns/data')
@@ -82,7 +82,7 @@ describe('ClaimPodUse, for one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('does not report a claim that passes from one pod to the next', async () => {
+  it('`ClaimPodUse` does not report a claim that passes from one pod to the next', async () => {
     run('ns', 'a')
     await uses('ns/data')
     run('ns', 'b')
@@ -93,7 +93,7 @@ describe('ClaimPodUse, for one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('continues to watch after a broken stream, without a new list', async () => {
+  it('`ClaimPodUse` continues to watch after a broken stream, without a new list', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -107,7 +107,7 @@ describe('ClaimPodUse, for one namespace', () => {
     expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns'])
   })
 
-  it('lists again if the API server has dropped the version, and reports pods that have ended before', async () => {
+  it('`ClaimPodUse` lists again if the API server has dropped the version, and reports pods that ended before', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -127,7 +127,7 @@ describe('ClaimPodUse, for one namespace', () => {
     expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns', 'list ns'])
   })
 
-  it('returns undefined if the list fails, and lists again for the next question', async () => {
+  it('`ClaimPodUse` returns undefined if the list fails, and lists again for the next question', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -138,7 +138,7 @@ describe('ClaimPodUse, for one namespace', () => {
     expect(takeRequests()).toEqual(['list ns', 'list ns', 'watch ns'])
   })
 
-  it('ends the watch after a failed question', async () => {
+  it('`ClaimPodUse` ends the watch of a namespace even if an earlier question failed', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -150,20 +150,20 @@ describe('ClaimPodUse, for one namespace', () => {
     expect(cluster.watches('pods')).toBe(0)
   })
 
-  it('returns at once if the signal of the caller is aborted', async () => {
+  it('`ClaimPodUse` returns at once if the signal of the caller is aborted', async () => {
     const given = AbortSignal.abort(new CancelledError('enough'))
     await expect(use.podsOf('ns/data', given)).rejects.toThrow('enough')
   })
 })
 
-describe('ClaimPodUse, for many namespaces', () => {
-  it('sends one watch for each of the first 19 namespaces', async () => {
+describe('many namespaces', () => {
+  it('`ClaimPodUse` sends one watch for each of the first 19 namespaces', async () => {
     await askAbout(19)
     expect(cluster.watches('pods')).toBe(19)
     expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual([])
   })
 
-  it('sends one list and one watch in total from the 20th namespace on', async () => {
+  it('`ClaimPodUse` sends one list and one watch of all pods from the 20th namespace on', async () => {
     await askAbout(19)
     takeRequests()
     await askAbout(40)
@@ -173,7 +173,7 @@ describe('ClaimPodUse, for many namespaces', () => {
     expect(unused).toEqual(['ns-3/data'])
   })
 
-  it('reports a pod that ended between the old and the new watch', async () => {
+  it('`ClaimPodUse` reports a pod that ended between the watch of its namespace and the watch of all pods', async () => {
     await askAbout(19)
     // The old watch does not get the event.
     cluster.breakWatches()
@@ -185,7 +185,7 @@ describe('ClaimPodUse, for many namespaces', () => {
     expect(unused).toEqual(['ns-3/data'])
   })
 
-  it('answers from the watch of a namespace until all pods are listed, then from the common watch', async () => {
+  it('`ClaimPodUse` answers from the watch of a namespace until all pods are listed', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
@@ -206,7 +206,7 @@ describe('ClaimPodUse, for many namespaces', () => {
     expect(takeRequests()).toEqual([])
   })
 
-  it('ends the common watch when no run asks any longer', async () => {
+  it('`ClaimPodUse` ends the watch of all pods when no run asks any longer', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
@@ -224,7 +224,7 @@ describe('ClaimPodUse, for many namespaces', () => {
     expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
   })
 
-  it('sends a watch for each namespace if the role does not allow listing all pods', async () => {
+  it('`ClaimPodUse` sends a watch for each namespace if the role does not allow listing all pods', async () => {
     cluster.before = ({ name }) => {
       if (name === '') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -233,7 +233,7 @@ describe('ClaimPodUse, for many namespaces', () => {
     expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual(['list all'])
   })
 
-  it('starts with watches of single namespaces again after the common watch has ended', async () => {
+  it('`ClaimPodUse` starts with watches of single namespaces again after the watch of all pods has ended', async () => {
     await askAbout(25)
     for (let index = 1; index < 25; index += 1) use.release(`ns-${index}/data`)
     use.release('ns-0/unused')
@@ -247,7 +247,7 @@ describe('ClaimPodUse, for many namespaces', () => {
     expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
   })
 
-  it('ends all watches on `close`', async () => {
+  it('`ClaimPodUse` ends all watches on `close`', async () => {
     await askAbout(5)
     use.close()
     await clock.settle()

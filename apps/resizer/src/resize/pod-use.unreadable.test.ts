@@ -29,7 +29,7 @@ function run(namespace: string, name: string): void {
 
 const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
 
-/** Asks whether pods use one claim in each of `count` namespaces. All of them are used. */
+/** Asks whether pods use one claim in each of `count` namespaces. All these claims are used. */
 async function askAbout(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     run(`ns-${index}`, 'web')
@@ -38,14 +38,14 @@ async function askAbout(count: number): Promise<void> {
   await clock.settle()
 }
 
-describe('ClaimPodUse, if pods cannot be read', () => {
+describe('unreadable pods', () => {
   const forbidden = (which: string) => {
     cluster.before = ({ verb }) => {
       if (verb === which) throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
   }
 
-  it("returns undefined, and logs no warning in addition to the client's warning", async () => {
+  it("`ClaimPodUse` returns undefined if pods cannot be read, and logs no warning in addition to the client's", async () => {
     forbidden('list')
     for (const claim of ['ns/data', 'ns/data', 'other/data']) expect(await uses(claim)).toBeUndefined()
     expect(log.lines.filter(({ level }) => level !== 2)).toEqual([])
@@ -53,7 +53,7 @@ describe('ClaimPodUse, if pods cannot be read', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('sends a list for each question if only `list` is allowed', async () => {
+  it('`ClaimPodUse` sends a list for each question if only `list` of pods is allowed', async () => {
     forbidden('watch')
     run('ns', 'web')
     expect(await uses('ns/data')).toBe(true)
@@ -65,7 +65,7 @@ describe('ClaimPodUse, if pods cannot be read', () => {
     expect(unused).toContain('ns/data')
   })
 
-  it('logs a line at level 2', async () => {
+  it('`ClaimPodUse` logs at level 2 that pods could not be read', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -79,7 +79,7 @@ describe('ClaimPodUse, if pods cannot be read', () => {
     ])
   })
 
-  it('starts the common watch later if the list of all pods fails only for a time', async () => {
+  it('`ClaimPodUse` starts the watch of all pods later if the list of all pods fails only for a time', async () => {
     let away = true
     cluster.before = ({ name }) => {
       if (name === '' && away) throw apiError(500, 'InternalError', 'etcd is away')

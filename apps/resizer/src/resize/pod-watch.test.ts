@@ -85,14 +85,14 @@ describe('PodWatch', () => {
     ['no claim of a pod that has succeeded', pod('web', 'data', 'Succeeded'), []],
     ['no claim of a pod that has failed', pod('web', 'data', 'Failed'), []],
     ['no claim of a pod without volumes', { metadata: { namespace: 'ns', name: 'web' }, spec: { containers: [] } }, []],
-  ])('reports as used %s', async (_what, each, claims) => {
+  ])('`PodWatch` reports as used %s', async (_what, each, claims) => {
     listed = [each]
     const watch = await open()
     expect(['ns/data', 'ns/job-scratch', 'ns/job-config', 'ns/'].filter((claim) => watch.uses(claim))).toEqual(claims)
     watch.close()
   })
 
-  it('reports a claim as unused when its pod ends, not when the pod changes', async () => {
+  it('`PodWatch` reports a claim as unused when its pod ends, not when the pod changes', async () => {
     listed = [pod('web', 'data')]
     streams = [
       [changed('MODIFIED', pod('web', 'data', 'Running'), '101'), over('closed')],
@@ -106,8 +106,8 @@ describe('PodWatch', () => {
   })
 })
 
-describe('PodWatch, for a claim that several pods use', () => {
-  it('reports the claim as unused when its last pod ends, in any order of events', async () => {
+describe('shared claims', () => {
+  it('`PodWatch` reports a claim of several pods as unused when the last pod ends, in any order of events', async () => {
     listed = [pod('web', 'data')]
     const frames = [
       changed('ADDED', pod('job', 'data'), '101'),
@@ -131,14 +131,14 @@ describe('PodWatch, for a claim that several pods use', () => {
   })
 })
 
-describe('PodWatch, after the end of a stream', () => {
+describe('stream ends', () => {
   it.each<[EndFrame['why'], version: string | undefined, lists: number]>([
     ['closed', '105', 1],
     ['broken', '105', 1],
     ['silent', '105', 1],
     ['badFrame', '200', 2],
     ['error', '200', 2],
-  ])('continues after the end `%s` from version %s', async (why, version, times) => {
+  ])('`PodWatch` continues after the end `%s` of a stream from version %s', async (why, version, times) => {
     streams = [[{ type: 'BOOKMARK', resourceVersion: '105', initialEventsEnd: false }, over(why)]]
     const watch = await open()
     await clock.advance(1_000)
@@ -149,7 +149,7 @@ describe('PodWatch, after the end of a stream', () => {
   it.each<[what: string, error: Error, versions: readonly string[]]>([
     ['continues from its last version after an error', apiError(500, 'InternalError', 'no'), ['100', '100']],
     ['lists again if the API server has dropped its version', apiError(410, 'Expired', 'too old'), ['100', '200']],
-  ])('%s', async (_what, error, expected) => {
+  ])('`PodWatch` %s', async (_what, error, expected) => {
     streams = [error]
     const watch = await open('ns')
     await clock.advance(1_000)
@@ -159,7 +159,7 @@ describe('PodWatch, after the end of a stream', () => {
     watch.close()
   })
 
-  it('reports after a new list only claims that no listed pod uses', async () => {
+  it('`PodWatch` reports after a new list only claims that no listed pod uses', async () => {
     listed = [pod('web', 'data'), pod('job', 'other')]
     streams = [apiError(410, 'Expired', 'too old')]
     const watch = await open()
@@ -169,7 +169,7 @@ describe('PodWatch, after the end of a stream', () => {
     watch.close()
   })
 
-  it('makes growing pauses until a stream delivers data', async () => {
+  it('`PodWatch` makes growing pauses until a stream delivers data', async () => {
     const empty: Frames = [over('closed')]
     streams = [empty, empty, [changed('ADDED', pod('web', 'data'), '101'), over('closed')], empty]
     const watch = await open()
@@ -184,7 +184,7 @@ describe('PodWatch, after the end of a stream', () => {
     watch.close()
   })
 
-  it('ends if the API server forbids the watch, and calls `onRefused`', async () => {
+  it('`PodWatch` ends if the API server forbids the watch, and calls `onRefused`', async () => {
     const forbidden = apiError(403, 'Forbidden', 'pods is forbidden')
     streams = [forbidden]
     await open()
@@ -195,8 +195,8 @@ describe('PodWatch, after the end of a stream', () => {
   })
 })
 
-describe('a closed PodWatch', () => {
-  it('sends no request and reports nothing', async () => {
+describe('closed PodWatch', () => {
+  it('a closed `PodWatch` sends no request and reports nothing', async () => {
     listed = [pod('web', 'data')]
     const watch = await open()
     watch.close()
@@ -205,7 +205,7 @@ describe('a closed PodWatch', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('does not start if it is closed before its list arrives', async () => {
+  it('a `PodWatch` that is closed before its list arrives sends no watch', async () => {
     const early = new PodWatch({
       api,
       namespace: 'ns',

@@ -22,7 +22,7 @@ describe('expansionOf', () => {
     })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
-  it('returns a pending expansion while the claim requests more than its capacity', () => {
+  it('`expansionOf` returns a pending expansion while the claim requests more than its capacity', () => {
     expect(due({ request: '2Gi' })).toEqual(EXPAND)
   })
 
@@ -35,11 +35,11 @@ describe('expansionOf', () => {
       { request: '2Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending },
       volumeOf(),
     ],
-  ])('returns undefined for %s', (_, parts, pv) => {
+  ])('`expansionOf` returns undefined for %s', (_, parts, pv) => {
     expect(due(parts, pv)).toBeUndefined()
   })
 
-  it('returns a pending expansion if the request exceeds the size that the kubelet is working on', () => {
+  it('`expansionOf` returns a pending expansion if the request exceeds the size that the kubelet is working on', () => {
     expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
   })
 
@@ -51,11 +51,11 @@ describe('expansionOf', () => {
       nodeDeployment,
     })
 
-  it('returns undefined with `--node-deployment` if the volume is not on this node', () => {
+  it('`expansionOf` returns undefined with `--node-deployment` if the volume is not on this node', () => {
     expect(withoutVolume(true)).toBeUndefined()
   })
 
-  it('names a missing volume, an infeasible size and a volume in use as obstacles', () => {
+  it('`expansionOf` names a missing volume, an infeasible size and a volume in use as obstacles', () => {
     const missing = withoutVolume(false)
     const infeasible = due({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
     const used = due({ request: '2Gi' }, volumeOf(), true)
@@ -102,11 +102,11 @@ describe('modificationOf', () => {
       { wantedClass: 'gold', status: modifying('Infeasible', 'gold') },
       { ...MODIFY, obstacle: 'Infeasible' },
     ],
-  ])('%s', (_, parts, subject) => {
+  ])('`modificationOf` %s', (_, parts, subject) => {
     expect(due(parts)).toEqual(subject)
   })
 
-  it("returns undefined for another driver's volume", () => {
+  it("`modificationOf` returns undefined for another driver's volume", () => {
     expect(due({ wantedClass: 'gold' }, volumeOf({ driver: 'other' }))).toBeUndefined()
   })
 })

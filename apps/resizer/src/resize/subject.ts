@@ -16,7 +16,7 @@ export interface ExpansionSources {
   readonly nodeDeployment: boolean
 }
 
-/** Describes the resizer's pending part of an expansion. Undefined if no expansion is due. */
+/** Describes the resizer's pending part of an expansion. Returns undefined if no expansion is due. */
 export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Subject | undefined {
   const { volumes, driverName, inUse, nodeDeployment } = sources
   if (claim.volumeName === '' || claim.phase !== 'Bound' || claim.request === claim.capacity) return undefined

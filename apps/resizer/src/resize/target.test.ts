@@ -114,7 +114,7 @@ const B: readonly Row[] = [
 ]
 
 describe('targetOf', () => {
-  it.each([...A, ...B])('uses row $row for request $request, volume $volume, allocated $allocated, $status', (row) => {
+  it.each([...A, ...B])('row $row is for request $request, volume $volume, allocated $allocated, $status', (row) => {
     const { request, volume, allocated, status, progress } = row
     const sizes = {
       request: Quantity.parse(request),
@@ -127,7 +127,7 @@ describe('targetOf', () => {
     expect({ row: target.row, size: target.size?.toString() }).toEqual({ row: row.row, size: row.size })
   })
 
-  it('compares sizes as amounts, not as texts', () => {
+  it('`targetOf` compares sizes as amounts, not as texts', () => {
     const sizes = {
       request: Quantity.parse('2048Mi'),
       capacity: Quantity.parse('1Gi'),

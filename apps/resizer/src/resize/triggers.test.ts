@@ -17,7 +17,7 @@ function updated(
 
 const resizer = { 'volume.kubernetes.io/storage-resizer': 'x' }
 
-describe('onClaim of resize', () => {
+describe('onClaim', () => {
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is new in the cache', { type: 'added', object: known() }],
     ['at each resync', updated({}, {}, 'resync')],
@@ -39,7 +39,9 @@ describe('onClaim of resize', () => {
     ['when the answer to our patch shows a larger request', updated({}, { request: '2Gi' }, 'own')],
     ['when another writer sets the status in progress', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
     ['when another writer sets the status node pending', updated({}, { sizeStatus: 'NodeResizePending' })],
-  ])('starts a run %s', (_what, event) => expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']))
+  ])('a run of an expansion starts %s', (_what, event) =>
+    expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']),
+  )
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is deleted', { type: 'deleted', object: known() }],
@@ -61,7 +63,7 @@ describe('onClaim of resize', () => {
     ],
     ['when we set the status infeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' }, 'own')],
     ['when we set the status node pending', updated({}, { sizeStatus: 'NodeResizePending' }, 'own')],
-  ])('starts no run %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
+  ])('no run of an expansion starts %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
 })
 
 describe('requestChanged', () => {
@@ -72,7 +74,7 @@ describe('requestChanged', () => {
     ['ignores changes of other fields', updated({}, { capacity: '2Gi', wantedClass: 'gold' }), []],
     ['ignores a resync', updated({}, {}, 'resync'), []],
     ['ignores a claim that is new in the cache', { type: 'added', object: known() }, []],
-  ])('%s', (_what, event, keys) => expect(requestChanged(event)).toEqual(keys))
+  ])('`requestChanged` %s', (_what, event, keys) => expect(requestChanged(event)).toEqual(keys))
 })
 
 describe('onVolume', () => {
@@ -110,17 +112,19 @@ describe('onVolume', () => {
       false,
       [],
     ],
-  ])('%s', (_what, event, inWork, keys) => expect([...onVolume(event, { isInWork: () => inWork })]).toEqual(keys))
+  ])('`onVolume` %s', (_what, event, inWork, keys) =>
+    expect([...onVolume(event, { isInWork: () => inWork })]).toEqual(keys),
+  )
 })
 
-describe('wasTried of resize', () => {
+describe('wasTried', () => {
   it.each([
     [undefined, false],
     ['ControllerResizeInProgress', true],
     ['ControllerResizeInfeasible', true],
     ['NodeResizePending', false],
     ['NodeResizeInfeasible', false],
-  ])('reports for a claim with status %s that it has been tried: %s', (sizeStatus, expected) => {
+  ])('`wasTried` reports for a claim whose expansion has status %s: %s', (sizeStatus, expected) => {
     expect(wasTried(known(sizeStatus === undefined ? {} : { sizeStatus }))).toBe(expected)
   })
 })

@@ -28,15 +28,15 @@ const failing =
 
 const statusOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)?.status
 
-describe('the creation of a snapshot', () => {
-  it('annotates the content, calls the driver, stores the answer and removes the annotation', async () => {
+describe('creation', () => {
+  it('the snapshotter annotates the content, calls the driver, stores the answer and removes the annotation', async () => {
     const fixture = await begin()
     expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark'])
     expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-1', readyToUse: true, restoreSize: 1024 })
     expect(fixture.takeEvents()).toEqual([])
   })
 
-  it('sends no calls and no writes for a ready snapshot after a restart', async () => {
+  it('the snapshotter sends no calls and no writes for a ready snapshot after a restart', async () => {
     const fixture = await begin()
     fixture.kill()
     fixture.takeWire()
@@ -46,7 +46,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('polls a snapshot that is not ready without writes until it is ready', async () => {
+  it('the snapshotter polls a snapshot that is not ready without writes until it is ready', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.storage.ready = false
     await fixture.start()
@@ -59,7 +59,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.log.lines.filter(({ level }) => level === 'error')).toEqual([])
   })
 
-  it('keeps the annotation being-created while the driver may still create the snapshot', async () => {
+  it('the annotation being-created stays while the driver may still create the snapshot', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.DeadlineExceeded))
     await fixture.start()
@@ -71,7 +71,7 @@ describe('the creation of a snapshot', () => {
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
 
-  it('reports a lasting failure by one event for each of its two reasons', async () => {
+  it('a failure of CreateSnapshot that lasts causes one event for each of its two reasons', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()
@@ -88,7 +88,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.events).toEqual([])
   })
 
-  it('sends the parameters of the class, the Secret of the annotations and the metadata', async () => {
+  it('CreateSnapshot contains the parameters of the class, the Secret of the annotations and the metadata', async () => {
     const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
     const parameters = { a: 'b', 'csi.storage.k8s.io/snapshotter-secret-name': 'creds' }
     const fixture = await begin({
@@ -130,7 +130,7 @@ describe('the creation of a snapshot', () => {
       [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotRef: { uid: null } } })]],
       'failed to take snapshot of the volume vol-1: "cannot create snapshot. Snapshot content c not bound to a snapshot"',
     ],
-  ])('sends no call and sets no annotation for a content without %s', async (_, objects = [], error) => {
+  ])('a content without %s gets no CSI call and no annotation', async (_, objects = [], error) => {
     const fixture = await Fixture.running({ objects })
     expect(fixture.takeWire()).toEqual(['error'])
     expect(statusOf(fixture)?.error?.message).toBe(`Failed to create snapshot: ${error}`)
@@ -141,7 +141,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
   })
 
-  it('removes the finalizer of a content whose class has an unknown reserved parameter', async () => {
+  it('the snapshotter removes the finalizer of a content whose class has an unknown reserved parameter', async () => {
     const parameters = { 'csi.storage.k8s.io/x': 'y' }
     const fixture = await Fixture.running({
       objects: [[VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters })], CONTENT],
@@ -156,7 +156,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
   })
 
-  it('sets no annotation if the driver does not return its name', async () => {
+  it('the snapshotter sets no annotation if the driver does not return its name', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('GetPluginInfo', () => ({ name: '' }))
     await fixture.start()
@@ -166,7 +166,7 @@ describe('the creation of a snapshot', () => {
     )
   })
 
-  it('reports an answer without a snapshot as an error and continues with other contents', async () => {
+  it('an answer without a snapshot counts as an error, and the snapshotter continues with other contents', async () => {
     const other = vsc('d', { spec: { source: { volumeHandle: 'vol-2' }, volumeSnapshotRef: { uid: `${UID}2` } } })
     const fixture = new Fixture({ objects: [CLASS, CONTENT, [VOLUME_SNAPSHOT_CONTENTS, other]] })
     fixture.scripts.set('CreateSnapshot', ({ sourceVolumeId }: CreateSnapshotRequest) =>
@@ -177,7 +177,7 @@ describe('the creation of a snapshot', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'd' })?.status?.readyToUse).toBe(true)
   })
 
-  it('reports no failure while the driver is disconnected, and retries after the reconnect', async () => {
+  it('the snapshotter reports no failure while the driver is disconnected, and retries after the reconnect', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     await fixture.startStepwise()
     fixture.running.gate.open()
@@ -193,8 +193,8 @@ describe('the creation of a snapshot', () => {
   })
 })
 
-describe('writes that the API server refuses', () => {
-  it('repeats only the removal of the annotation if the API server refuses it', async () => {
+describe('refused writes', () => {
+  it('the snapshotter repeats only the removal of the annotation if the API server refuses it', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('unmark', [apiError(500, 'InternalError', 'no'), apiError(500, 'InternalError', 'no')])
     await fixture.start()
@@ -203,7 +203,7 @@ describe('writes that the API server refuses', () => {
     expect(fixture.takeEvents()).toEqual([])
   })
 
-  it('sends no call if the API server refuses the annotation', async () => {
+  it('the snapshotter sends no CSI call if the API server refuses the annotation being-created', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('mark', [apiError(403, 'Forbidden', 'no')])
     await fixture.start()
@@ -213,7 +213,7 @@ describe('writes that the API server refuses', () => {
     )
   })
 
-  it('repeats only the status write if the API server refuses it', async () => {
+  it('the snapshotter repeats only the status write if the API server refuses it', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('status', [apiError(500, 'InternalError', 'no')])
     await fixture.start()
@@ -230,13 +230,13 @@ describe('writes that the API server refuses', () => {
 describe('waiting contents', () => {
   const settings = { retryStartMs: 20_000 }
 
-  it('creates the snapshot at once when the missing class appears', async () => {
+  it('the snapshotter creates the snapshot at once when the missing class appears', async () => {
     const fixture = await Fixture.running({ settings, objects: [CONTENT] })
     await fixture.put(...CLASS)
     expect(statusOf(fixture)?.readyToUse).toBe(true)
   })
 
-  it('creates the snapshot within a second after the missing Secret appears', async () => {
+  it('the snapshotter creates the snapshot within a second after the missing Secret appears', async () => {
     const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
     const objects = [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })]] as const
     const fixture = await Fixture.running({ settings, objects })
@@ -247,7 +247,7 @@ describe('waiting contents', () => {
     expect(statusOf(fixture)?.readyToUse).toBe(true)
   })
 
-  it('checks a group member when the snapshot-controller has written its handles', async () => {
+  it('the snapshotter checks a group member when the snapshot-controller has written its handles', async () => {
     const annotations = { [MEMBER_ANNOTATION]: 'group-1' }
     const member = vsc('c', { metadata: { annotations }, spec: { volumeSnapshotClassName: null } })
     const fixture = await Fixture.running({
@@ -300,7 +300,7 @@ describe('group snapshots', () => {
   ] as const
   const groupStatus = (fixture: Fixture) => fixture.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' })?.status
 
-  it('creates a group snapshot with one call and stores its list of snapshots', async () => {
+  it('the snapshotter creates a group snapshot with one call and stores its list of snapshots', async () => {
     const fixture = await Fixture.running({ objects })
     expect(fixture.takeWire()).toEqual(['mark', 'CreateVolumeGroupSnapshot', 'status', 'unmark'])
     expect(groupStatus(fixture)).toMatchObject({
@@ -311,7 +311,7 @@ describe('group snapshots', () => {
     })
   })
 
-  it('calls the driver only once if the status write conflicts', async () => {
+  it('the snapshotter calls the driver only once for a group if the status write conflicts', async () => {
     const fixture = new Fixture({ objects })
     fixture.refusals.set('status', [apiError(409, 'Conflict', 'the object has been modified')])
     await fixture.start()

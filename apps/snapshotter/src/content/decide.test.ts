@@ -32,7 +32,7 @@ const gone = deleted(SNAPSHOT_NAMES, 'beingDeleted')
 const unbound = { volumeSnapshotRef: { uid: null } }
 const retained = { deletionPolicy: 'Retain' }
 
-describe('decide for a single content', () => {
+describe('single content', () => {
   it.each<[what: string, change: object, steps: readonly string[]]>([
     ['creates the snapshot if the status is missing', {}, ['create as create']],
     ['creates again after a failure', { status: FAILED }, ['create as check']],
@@ -112,7 +112,7 @@ describe('decide for a single content', () => {
     expect(stepsOf(SNAPSHOT, given('c', change))).toEqual(steps)
   })
 
-  it('does nothing if the class belongs to another driver', () => {
+  it('`decide` does nothing with a content whose class belongs to another driver', () => {
     expect(stepsOf(SNAPSHOT, vsc(), DRIVER)).toEqual(['create as create'])
     expect(stepsOf(SNAPSHOT, vsc(), 'other.example.com')).toEqual([])
     expect(stepsOf(SNAPSHOT, vsc('c', { metadata: gone, status: READY }), 'other.example.com')).toEqual([])
@@ -122,7 +122,7 @@ describe('decide for a single content', () => {
 const GROUP_READY = { volumeGroupSnapshotHandle: 'group-1', readyToUse: true }
 const groupGone = deleted(GROUP_NAMES, 'beingDeleted')
 
-describe('decide for a group content', () => {
+describe('group content', () => {
   it.each<[what: string, object: KubeObject, steps: readonly string[]]>([
     ['creates a group snapshot', vgsc(), ['create as create']],
     ['does nothing without volumes', vgsc('g', { spec: { source: { volumeHandles: [] } } }), []],
@@ -144,7 +144,7 @@ describe('decide for a group content', () => {
       ['delete group-1 s-1 s-2', 'clear', 'release'],
     ],
     ['ignores the annotations of single contents', vgsc('g', { metadata: gone, status: GROUP_READY }), []],
-  ])('%s', (_, object, steps) => {
+  ])('`decide` for a group content %s', (_, object, steps) => {
     expect(stepsOf(GROUP, object)).toEqual(steps)
   })
 })

@@ -14,7 +14,7 @@ import { type Content, groupProjection, snapshotProjection } from '../caches/con
 import { type ContentNames, GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
 import type { Naming, SnapshotterSettings } from '../parts.ts'
 
-/** The driver's answer about a snapshot or a group snapshot. */
+/** The driver's answer about one snapshot or one group of snapshots. */
 export interface Taken
   extends Pick<Snapshot, 'readyToUse' | 'creationTime'>,
     Partial<Pick<Snapshot, 'sizeBytes' | 'groupSnapshotId'>> {
@@ -31,7 +31,7 @@ export interface CreateRequest {
 
 type Calls = SnapshotClient
 
-/** Words of messages, which equal the words of the Go original. `checkSecret` names the Secret for checks. */
+/** Parts of messages, equal to the messages of the Go original. `checkSecret` names the Secret for checks. */
 type Words = Readonly<
   Record<'snapshot' | 'content' | 'snapshotContent' | 'mark' | 'wrapper' | 'creation' | 'checkSecret', string>
 >

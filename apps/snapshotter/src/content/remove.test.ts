@@ -24,8 +24,8 @@ async function remove(fixture: Fixture, name = 'c'): Promise<void> {
 
 const contentOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
 
-describe('the deletion of a content', () => {
-  it('deletes the snapshot, clears the status and removes the finalizer', async () => {
+describe('deletion', () => {
+  it('the deletion of a content deletes the snapshot, clears the status and removes the finalizer', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.takeWire()
     await remove(fixture)
@@ -34,7 +34,7 @@ describe('the deletion of a content', () => {
     expect(fixture.storage.snapshots.size).toBe(0)
   })
 
-  it('waits for the annotation of the snapshot-controller', async () => {
+  it('the deletion of a content waits for the annotation of the snapshot-controller', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.takeWire()
     await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, 'c')
@@ -42,7 +42,7 @@ describe('the deletion of a content', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('keeps a retained snapshot', async () => {
+  it('the deletion of a content with the policy Retain keeps the snapshot', async () => {
     const content = vsc('c', { spec: { deletionPolicy: 'Retain' } })
     const fixture = await Fixture.running({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, content]] })
     fixture.takeWire()
@@ -51,14 +51,14 @@ describe('the deletion of a content', () => {
     expect(fixture.storage.snapshots.size).toBe(1)
   })
 
-  it('keeps the member of a group snapshot', async () => {
+  it('the deletion of a member of a group snapshot keeps the snapshot', async () => {
     const status = { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1', readyToUse: true }
     const fixture = await Fixture.running({ objects: [[VOLUME_SNAPSHOT_CONTENTS, vsc('c', { status })]] })
     await remove(fixture)
     expect(fixture.takeWire()).toEqual(['release'])
   })
 
-  it('deletes a pre-provisioned snapshot that was never checked', async () => {
+  it('the deletion of a pre-provisioned content deletes a snapshot that was never checked', async () => {
     const content = given('c', { spec: { volumeSnapshotRef: { uid: null } } })
     const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, content]] })
     fixture.storage.add('snap-given')
@@ -68,7 +68,7 @@ describe('the deletion of a content', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('reports each failed attempt by an event and retries', async () => {
+  it('the deletion of a content reports each failed attempt by an event and retries', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('DeleteSnapshot', () => {
       throw new RpcError(CODES.NotFound, 'no such snapshot')
@@ -81,7 +81,7 @@ describe('the deletion of a content', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('reports a missing Secret by an event, and continues when the Secret appears', async () => {
+  it('the deletion of a content reports a missing Secret by an event, and continues when the Secret appears', async () => {
     const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
     const status = { snapshotHandle: 'snap-1', readyToUse: true }
     const content = vsc('c', { metadata: { annotations }, status })
@@ -96,7 +96,7 @@ describe('the deletion of a content', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('repeats a refused removal of the finalizer without another call to the driver', async () => {
+  it('the deletion of a content repeats a refused removal of the finalizer without another CSI call', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('release', [apiError(500, 'InternalError', 'no')])
     fixture.takeWire()
@@ -105,7 +105,7 @@ describe('the deletion of a content', () => {
     expect(fixture.takeWire()).toEqual(['DeleteSnapshot', 'clear', 'release', 'release'])
   })
 
-  it('deletes the group snapshot with the handles of its snapshots', async () => {
+  it('the deletion of a group content deletes the group snapshot with the handles of its snapshots', async () => {
     const fixture = await Fixture.running({
       objects: [
         [VOLUME_GROUP_SNAPSHOT_CLASSES, groupClass()],
@@ -121,8 +121,8 @@ describe('the deletion of a content', () => {
   })
 })
 
-describe('a content that is deleted during the creation of its snapshot', () => {
-  it('deletes the snapshot of a deleted content as soon as its creation has ended', async () => {
+describe('interrupted creation', () => {
+  it('the snapshotter deletes the snapshot of a deleted content as soon as its creation has ended', async () => {
     const contents = Array.from({ length: 16 }, (_, index) =>
       vsc(`c${index}`, {
         spec: { source: { volumeHandle: `vol-${index}` }, volumeSnapshotRef: { uid: `${UID}${index}` } },
@@ -141,7 +141,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(fixture.storage.deleted).toHaveLength(16)
   })
 
-  it('releases a deleted content when its uncertain creation has finally failed', async () => {
+  it('the snapshotter releases a deleted content when its uncertain creation has finally failed', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {
       throw new RpcError(CODES.Aborted, 'pending')
@@ -157,7 +157,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('leaves no snapshot if the finalizers of its content are removed during the call', async () => {
+  it('no snapshot remains if the finalizers of its content are removed during CreateSnapshot', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
     await fixture.start()
@@ -168,7 +168,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'DeleteSnapshot'])
   })
 
-  it('leaves no snapshot if the answer is lost and the finalizers of its content are removed', async () => {
+  it("no snapshot remains if the answer of CreateSnapshot is lost and the content's finalizers are removed", async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {
       fixture.storage.create(`snapshot-${UID}`, ['vol-1'])
@@ -182,7 +182,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
   })
 
   it.each(['before', 'during'] as const)(
-    'repeats a failed deletion if the finalizers are removed %s the call',
+    'a failed DeleteSnapshot is repeated if the finalizers of the content are removed %s the call',
     async (when) => {
       const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
       fixture.scripts.set('DeleteSnapshot', async () => {
@@ -200,7 +200,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
     },
   )
 
-  it('keeps the snapshot for a content that is recreated for the same VolumeSnapshot', async () => {
+  it('the snapshotter keeps the snapshot for a content that is recreated for the same VolumeSnapshot', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
     await fixture.start()
@@ -213,7 +213,7 @@ describe('a content that is deleted during the creation of its snapshot', () => 
   })
 })
 
-describe('watch events that come late', () => {
+describe('late events', () => {
   it('late watch events do not stop the retries of a failed creation', async () => {
     const fixture = new Fixture({ settings: { retryStartMs: 200 }, objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {

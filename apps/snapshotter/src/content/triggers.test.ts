@@ -30,7 +30,7 @@ describe('contentTrigger', () => {
     ['the deletion', {}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
     ['a snapshot that becomes ready', {}, READY],
     ['the handles of the member of a group', MEMBER, HANDLES],
-  ])('enqueues a content after %s', (_, before, after) => {
+  ])('`contentTrigger` enqueues a content after %s', (_, before, after) => {
     expect(updated(before, after)).toEqual(['c'])
   })
 
@@ -38,16 +38,16 @@ describe('contentTrigger', () => {
     ['an error in its status', {}, { status: { readyToUse: false, error: { message: 'no' } } }],
     ['its finalizers', {}, { metadata: { finalizers: null } }],
     ['our annotation', {}, annotated(SNAPSHOT_NAMES.beingCreated)],
-  ])('ignores a change of %s alone', (_, before, after) => {
+  ])('`contentTrigger` ignores a change of %s alone', (_, before, after) => {
     expect(updated(before, after)).toEqual([])
   })
 
-  it('ignores own status writes, unless their result shows a deletion', () => {
+  it('`contentTrigger` ignores our own status writes, unless their result shows a deletion', () => {
     expect(updated({}, READY, 'own')).toEqual([])
     expect(updated({}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, 'own')).toEqual(['c'])
   })
 
-  it('enqueues each content with pending work at a resync', () => {
+  it('`contentTrigger` enqueues each content with pending work at a resync', () => {
     expect(updated({}, {}, 'resync')).toEqual(['c'])
     const resting = contentTrigger(() => true)
     expect(resting({ type: 'added', object: contentOf(vsc()) })).toEqual([])

@@ -2,13 +2,13 @@ import { describe, expect, jest, test } from '@jest/globals'
 import { FakeClock } from './fake-clock.ts'
 
 describe('the fake clock', () => {
-  test('does not advance by itself', async () => {
+  test('the fake clock does not advance by itself', async () => {
     const clock = new FakeClock({ now: 5000 })
     await clock.settle()
     expect([clock.now(), clock.monotonic()]).toEqual([5000, 0])
   })
 
-  test('fires due timers in the order of time, then of scheduling, each at its own time', async () => {
+  test('the fake clock fires due timers in the order of time, then of scheduling, each at its own time', async () => {
     const clock = new FakeClock({ now: 0 })
     const fired: string[] = []
     for (const [name, ms] of [
@@ -25,7 +25,7 @@ describe('the fake clock', () => {
     expect([clock.now(), clock.monotonic(), clock.pending, clock.nextIn]).toEqual([40, 40, 1, 1])
   })
 
-  test('runs promises between two timers, so that a promise can schedule the next timer', async () => {
+  test('the fake clock runs promises between two timers, so that a promise can schedule the next timer', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     const steps = async (): Promise<void> => {
@@ -40,7 +40,7 @@ describe('the fake clock', () => {
     expect(times).toEqual([10, 20, 30])
   })
 
-  test('fires a timer that a pending promise schedules before the time advances', async () => {
+  test('the fake clock fires a timer that a pending promise schedules before the time advances', async () => {
     const clock = new FakeClock()
     const fire = jest.fn()
     const start = async (): Promise<void> => {
@@ -53,7 +53,7 @@ describe('the fake clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('does not fire a cancelled timer, and ignores a second cancellation', async () => {
+  test('the fake clock does not fire a cancelled timer, and ignores a second cancellation', async () => {
     const clock = new FakeClock()
     const fire = jest.fn()
     const cancel = clock.schedule(10, fire)
@@ -64,7 +64,7 @@ describe('the fake clock', () => {
     expect([clock.pending, clock.nextIn]).toEqual([0, undefined])
   })
 
-  test('fires all due timers at once after a freeze', async () => {
+  test('the fake clock fires all due timers at once after a freeze', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     clock.schedule(10, () => times.push(clock.monotonic()))
@@ -74,7 +74,7 @@ describe('the fake clock', () => {
     expect(times).toEqual([100, 100])
   })
 
-  test('a new wall time does not change the monotonic time', async () => {
+  test('a new wall time of the fake clock does not change its monotonic time', async () => {
     const clock = new FakeClock({ now: 1000 })
     await clock.advance(50)
     clock.setWall(9000)
@@ -83,14 +83,14 @@ describe('the fake clock', () => {
     expect(clock.now()).toBe(9001)
   })
 
-  test('returns the given random numbers, or 0.5', () => {
+  test('the fake clock returns the given random numbers, or 0.5', () => {
     const numbers = [0.1, 0.9]
     const clock = new FakeClock({ random: () => numbers.shift() ?? 0 })
     expect([clock.random(), clock.random()]).toEqual([0.1, 0.9])
     expect(new FakeClock().random()).toBe(0.5)
   })
 
-  test('`advance` rejects with the error that a timer throws', async () => {
+  test('`advance` of the fake clock rejects with the error that a timer throws', async () => {
     const clock = new FakeClock()
     clock.schedule(1, () => {
       throw new Error('from a timer')

@@ -42,7 +42,7 @@ export class Term {
   readonly driver = new ScriptedDriver()
   readonly stop = new AbortController()
   readonly cut = new AbortController()
-  /** Every run as `key@time`, in order. */
+  /** Each run of `reconcile` as `key@time`, in order. */
   readonly runs: string[] = []
   readonly failures: { key: string; cause: unknown }[] = []
   readonly ended: Promise<void>
@@ -111,7 +111,7 @@ export function forgetLastTerm(): void {
   terms.pop()
 }
 
-/** Ends all terms. Returns how many driver listeners and timers each term has left behind. */
+/** Ends all terms. Returns how many driver listeners and timers each term has not removed. */
 export async function endTerms(): Promise<readonly { listeners: number; timers: number }[]> {
   const ended = terms.splice(0)
   for (const { stop, cut } of ended) {

@@ -14,7 +14,7 @@ describe('ebsVolumeId', () => {
     ['aws://z/vol%2D1', 'vol-1'],
     ['aws://z/vol-1?x#y', 'vol-1'],
     ['aws://z/vol-', 'vol-'],
-  ])('translates the volume ID %j to %j', (volumeId, id) => {
+  ])('`ebsVolumeId` translates the volume ID %j to %j', (volumeId, id) => {
     expect(ebsVolumeId(volumeId)).toBe(id)
   })
 
@@ -28,7 +28,7 @@ describe('ebsVolumeId', () => {
     'aws://z/vol-%2F1',
     `aws://z/${'/'.repeat(200_000)}x`,
     `aws://z/vol-1${'/'.repeat(200_000)}x`,
-  ])('refuses the volume ID %j', (volumeId) => {
+  ])('`ebsVolumeId` refuses the volume ID %j', (volumeId) => {
     expect(() => ebsVolumeId(volumeId)).toThrow(
       expect.objectContaining({
         code: 'AWS_BAD_VOLUME_ID',
@@ -38,7 +38,7 @@ describe('ebsVolumeId', () => {
   })
 })
 
-it('the error for a volume ID contains the failed step and the reason', () => {
+it('the error for an invalid EBS volume ID contains the failed step and the reason', () => {
   const pv = { spec: { awsElasticBlockStore: { volumeID: 'aws://z z/vol-1' } } }
   expect(() => translateInTreePVToCSI(pv)).toThrow(
     expect.objectContaining({
@@ -54,7 +54,7 @@ it.each<[zones: string[], region: string]>([
   [['us-gov-east-1a'], 'us-gov-east-1'],
   [['us-west-2-lax-1a'], 'us-west-2'],
   [['us-east-1-wl1-bos-wlz-1'], 'us-east-1'],
-])('the region of %j is %s', (zones, region) => {
+])('the AWS region of the zones %j is %s', (zones, region) => {
   expect(awsRegionFromZones(zones)).toBe(region)
 })
 
@@ -67,7 +67,7 @@ it.each<[zones: string[], code: string, message: string]>([
     'REGION_NOT_UNIQUE',
     'multiple or no regions gotten from zones, got: map[eu-west-1:{} us-west-2:{}]',
   ],
-])('the zones %j have no common region', (zones, code, message) => {
+])('the AWS zones %j have no common region', (zones, code, message) => {
   expect(() => awsRegionFromZones(zones)).toThrow(expect.objectContaining({ code, message }))
 })
 
@@ -75,7 +75,7 @@ it.each<[partition: string, reason: string]>([
   ['', 'strconv.Atoi: parsing "": invalid syntax'],
   ['one', 'strconv.Atoi: parsing "one": invalid syntax'],
   ['9223372036854775808', 'strconv.Atoi: parsing "9223372036854775808": value out of range'],
-])('refuses to translate the partition %j back', (partition, reason) => {
+])('an EBS volume with the partition %j cannot be translated back', (partition, reason) => {
   const pv = { spec: { csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'v', volumeAttributes: { partition } } } }
   expect(() => translateCSIPVToInTree(pv)).toThrow(
     expect.objectContaining({

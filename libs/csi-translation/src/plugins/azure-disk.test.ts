@@ -6,18 +6,18 @@ const URI = '/subscriptions/1/resourceGroups/2/providers/Microsoft.Compute/disks
 const source = { diskName: 'name', diskURI: URI }
 const csiOf = (more: object) => translateInTreePVToCSI({ spec: { azureDisk: { ...source, ...more } } }).spec?.csi
 
-describe('a managed disk', () => {
-  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('translates a disk of the kind %s', (kind) => {
+describe('managed disks', () => {
+  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('translates an Azure disk of the kind %s', (kind) => {
     expect(csiOf({ kind })?.volumeAttributes).toEqual({ kind: 'Managed' })
   })
 
-  it.each(['Shared', 'Dedicated', ''])('refuses a disk of the kind %j', (kind) => {
+  it.each(['Shared', 'Dedicated', ''])('an Azure disk of the kind %j is not translated', (kind) => {
     expect(() => csiOf({ kind })).toThrow(
       expect.objectContaining({ code: 'AZURE_DISK_KIND', message: `kind(${kind}) is not supported in csi migration` }),
     )
   })
 
-  it('passes all fields on to CSI, even empty fields', () => {
+  it('the translation of an Azure disk passes all fields on, even empty fields', () => {
     expect(csiOf({ cachingMode: '', fsType: '', readOnly: false })).toEqual({
       driver: 'disk.csi.azure.com',
       volumeHandle: URI,
@@ -25,7 +25,7 @@ describe('a managed disk', () => {
     })
   })
 
-  it('drops an empty caching mode of a volume in a pod', () => {
+  it('the translation of an Azure disk drops the empty caching mode of a volume in a pod', () => {
     const pv = translateInTreeInlineVolumeToCSI(
       { name: 'v', azureDisk: { ...source, cachingMode: '', fsType: '' } },
       'ns',
@@ -33,12 +33,12 @@ describe('a managed disk', () => {
     expect(pv.spec?.csi?.volumeAttributes).toEqual({ kind: 'Managed', fstype: '' })
   })
 
-  it('adds no affinity for zone labels', () => {
+  it('the translation of an Azure disk adds no affinity for zone labels', () => {
     const pv = { metadata: { labels: { 'topology.kubernetes.io/zone': 'a' } }, spec: { azureDisk: source } }
     expect(translateInTreePVToCSI(pv).spec?.nodeAffinity).toBeUndefined()
   })
 
-  it('translates attributes back that are not empty, with keys in any case', () => {
+  it('the translation back to an Azure disk reads attributes with keys in any case, and drops empty attributes', () => {
     const volumeAttributes = { CachingMode: 'None', fsTYPE: '' }
     const csi = { driver: 'disk.csi.azure.com', volumeHandle: URI, fsType: 'xfs', volumeAttributes }
     expect(translateCSIPVToInTree({ spec: { csi } }).spec?.azureDisk).toEqual({
@@ -56,7 +56,7 @@ it.each<[uri: string, name: string]>([
   [`x${URI}/${URI}2`, 'name2'],
   ['http://account/vhds/name', 'name'],
   ['HTTPS-http://account/vhds/name/vhds/2', '2'],
-])('finds in %s the disk %s', (uri, name) => {
+])('`azureDiskName` finds in %s the disk %s', (uri, name) => {
   expect(azureDiskName(uri)).toBe(name)
 })
 
@@ -64,7 +64,7 @@ it.each<[uri: string, pattern: string]>([
   ['name', '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)'],
   [URI.toLowerCase(), '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)'],
   ['http://vhds/name', 'http(?:.*)://(?:.*)/vhds/(.+)'],
-])('finds no disk in %s', (uri, pattern) => {
+])('`azureDiskName` finds no disk in %s', (uri, pattern) => {
   expect(() => azureDiskName(uri)).toThrow(
     expect.objectContaining({
       code: 'AZURE_DISK_URI',
@@ -78,6 +78,6 @@ it.each([
   ['http', true],
   ['https', false],
   ['HtTp:', false],
-])('isManagedDisk returns for %s: %s', (uri, managed) => {
+])('`isManagedDisk` returns for %s: %s', (uri, managed) => {
   expect(isManagedDisk(uri)).toBe(managed)
 })

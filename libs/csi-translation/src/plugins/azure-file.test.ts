@@ -16,7 +16,7 @@ describe('a share', () => {
       'claim',
       '#a-secret#x#pv#claim',
     ],
-  ])('the handle of a share contains %s', (_what, azureFile, namespace, handle) => {
+  ])('the handle of an Azure file share contains %s', (_what, azureFile, namespace, handle) => {
     const spec = { azureFile, claimRef: { namespace } }
     expect(translateInTreePVToCSI({ metadata: { name: 'pv' }, spec }).spec?.csi?.volumeHandle).toBe(handle)
   })
@@ -24,7 +24,7 @@ describe('a share', () => {
   it.each<[what: string, source: Source, namespace: string | undefined]>([
     ['no namespace', { secretName: 's', shareName: 'x' }, undefined],
     ['an empty namespace, even with a claim', { secretName: 's', shareName: 'x', secretNamespace: '' }, 'claim'],
-  ])('a share has no handle with %s', (_what, azureFile, namespace) => {
+  ])('an Azure file share cannot be translated with %s for its Secret', (_what, azureFile, namespace) => {
     expect(() => translateInTreePVToCSI({ spec: { azureFile, claimRef: { namespace } } })).toThrow(
       expect.objectContaining({
         code: 'AZURE_FILE_NO_SECRET_NAMESPACE',
@@ -33,25 +33,25 @@ describe('a share', () => {
     )
   })
 
-  it('the handle of a share contains its resource group', () => {
+  it('the handle of an Azure file share contains its resource group', () => {
     const azureFile = { secretName: 's', shareName: 'x', secretNamespace: 'ns' }
     const pv = { metadata: { name: 'pv', annotations: { [GROUP]: 'rg' } }, spec: { azureFile } }
     expect(translateInTreePVToCSI(pv).spec?.csi?.volumeHandle).toBe('rg#s#x#pv#ns')
   })
 })
 
-describe('the translation of a share back', () => {
+describe('translation back', () => {
   const back = (csi: object) =>
     translateCSIPVToInTree({ spec: { csi: { driver: 'file.csi.azure.com', volumeHandle: 'rg#a#share', ...csi } } })
 
-  it('the Secret for nodes wins over the Secret in the attributes', () => {
+  it('the translation back to a share prefers the Secret for nodes to the Secret in the attributes', () => {
     const volumeAttributes = { shareName: 'x', secretName: 'other', secretNamespace: 'other' }
     const pv = back({ volumeAttributes, nodeStageSecretRef: { name: 's', namespace: 'ns' } })
     expect(pv.spec?.azureFile).toEqual({ shareName: 'x', secretName: 's', secretNamespace: 'ns' })
     expect(pv.metadata?.annotations).toBeUndefined()
   })
 
-  it('ignores a Secret reference without a name', () => {
+  it('the translation back to a share ignores a Secret reference without a name', () => {
     const pv = back({ volumeAttributes: { sharename: 'x' }, nodeStageSecretRef: { namespace: 'ns' } })
     expect(pv.spec?.azureFile).toEqual({
       shareName: 'x',
@@ -61,7 +61,7 @@ describe('the translation of a share back', () => {
     expect(pv.metadata?.annotations).toEqual({ [GROUP]: 'rg' })
   })
 
-  it('refuses an invalid handle if attributes are missing', () => {
+  it('the translation back to a share refuses an invalid handle if attributes are missing', () => {
     expect(() => back({ volumeHandle: 'a"b#c' })).toThrow(
       expect.objectContaining({
         code: 'AZURE_FILE_HANDLE',
@@ -71,7 +71,7 @@ describe('the translation of a share back', () => {
   })
 })
 
-it('splits the handle of a share', () => {
+it('`azureFileShareInfo` splits the handle of a share', () => {
   const info = { resourceGroup: 'rg', accountName: 'a', shareName: 's' }
   expect(azureFileShareInfo('rg#a#s')).toEqual({ ...info, diskName: '' })
   expect(azureFileShareInfo('rg#a#s#d#more')).toEqual({ ...info, diskName: 'd' })

@@ -14,7 +14,7 @@ it.each<[labels: TopologyLabels, handle: string]>([
   [{ [GA.zone]: 'ga', [BETA.zone]: 'beta' }, 'projects/UNSPECIFIED/zones/beta/disks/disk'],
   [{ [GA.zone]: 'ga', [BETA.zone]: '' }, 'projects/UNSPECIFIED/zones/ga/disks/disk'],
   [{ [GA.zone]: 'us-east1-b__us-east1-a' }, 'projects/UNSPECIFIED/regions/us-east1/disks/disk'],
-])('a disk with the labels %j has the handle %s', (labels, handle) => {
+])('a GCE disk with the labels %j has the handle %s', (labels, handle) => {
   expect(translateInTreePVToCSI(volume(labels)).spec?.csi?.volumeHandle).toBe(handle)
 })
 
@@ -29,7 +29,7 @@ it.each<[zones: string, code: string, message: string]>([
     'REGION_NOT_UNIQUE',
     'failed to get region from zones: multiple or no regions gotten from zones, got: map[eu-west1:{} us-east1:{}]',
   ],
-])('refuses a disk in the zones %s', (zones, code, message) => {
+])('a GCE disk in the zones %s cannot be translated', (zones, code, message) => {
   expect(() => translateInTreePVToCSI(volume({ [GA.zone]: zones }))).toThrow(expect.objectContaining({ code, message }))
 })
 
@@ -44,7 +44,7 @@ it.each<[before: string[] | undefined, after: string[] | undefined]>([
   [['ReadOnlyMany', 'ReadWriteOncePod'], ['ReadOnlyMany']],
   [['ReadWriteOncePod'], ['ReadWriteOnce']],
   [['Odd'], ['ReadWriteOnce']],
-])('translates the access modes %j to %j', (before, after) => {
+])('the translation of a GCE disk changes the access modes %j to %j', (before, after) => {
   expect(translateInTreePVToCSI(volume({}, before)).spec?.accessModes).toEqual(after)
 })
 
@@ -56,7 +56,7 @@ it.each<[handle: string, nodeId: string, repaired: string]>([
   ['projects/UNSPECIFIED/regions/r/disks/d', NODE, 'projects/p/regions/r/disks/d'],
   ['a/UNSPECIFIED/zones/z/b/d/lost', NODE, 'projects/p/zones/z/disks/d'],
   ['projects/own/zones/UNSPECIFIED/disks/d', 'no node', 'projects/own/zones/UNSPECIFIED/disks/d'],
-])('repairs %s for the node %s to %s', (handle, nodeId, repaired) => {
+])('`repairVolumeHandle` changes %s for the node %s to %s', (handle, nodeId, repaired) => {
   expect(repairVolumeHandle(DRIVER, handle, nodeId)).toBe(repaired)
 })
 
@@ -80,7 +80,7 @@ it.each<[handle: string, nodeId: string, code: string, message: string]>([
     'GCE_ZONE_FORMAT',
     'failed to get region from zone z: zone in unexpected format, expected: {locale}-{region}-{zone}, got: z',
   ],
-])('cannot repair %s for the node %s', (handle, nodeId, code, message) => {
+])('`repairVolumeHandle` refuses %s for the node %s', (handle, nodeId, code, message) => {
   expect(() => repairVolumeHandle(DRIVER, handle, nodeId)).toThrow(expect.objectContaining({ code, message }))
 })
 
@@ -92,7 +92,7 @@ it.each<[handle: string, partition: string, code: string, message: string]>([
     'BAD_PARTITION',
     'Failed to convert partition x to integer: strconv.Atoi: parsing "x": invalid syntax',
   ],
-])('refuses to translate %s with partition %j back', (volumeHandle, partition, code, message) => {
+])('the GCE handle %s with the partition %j cannot be translated back', (volumeHandle, partition, code, message) => {
   const pv = { spec: { csi: { driver: DRIVER, volumeHandle, volumeAttributes: { partition } } } }
   expect(() => translateCSIPVToInTree(pv)).toThrow(expect.objectContaining({ code, message }))
 })

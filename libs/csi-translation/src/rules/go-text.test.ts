@@ -11,7 +11,7 @@ it.each<[text: string, inQuotes: string]>([
   ['é€😀', '"é€😀"'],
   ['\u00a0\u200b', '"\\u00a0\\u200b"'],
   ['\u{e0001}', '"\\U000e0001"'],
-])('quotes %j as Go does', (text, inQuotes) => {
+])('`quoted` quotes %j as Go does', (text, inQuotes) => {
   expect(quoted(text)).toBe(inQuotes)
 })
 

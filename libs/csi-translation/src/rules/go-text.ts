@@ -42,7 +42,7 @@ function badPartition(text: string, verb: string, reason: string): TranslationEr
   )
 }
 
-/** The last mark for `textBehind`. It begins at a match of `at`, which has no width, and has `length` characters. */
+/** The last mark for `textBehind`. It begins at a match of `at`, which is empty, and has `length` characters. */
 export interface LastMark {
   readonly at: RegExp
   readonly length: number
@@ -66,7 +66,7 @@ export function textBehind(text: string, marks: readonly string[], last: LastMar
   return undefined
 }
 
-/** Returns the position after the last of the marks, or undefined if a mark is missing. */
+/** Returns the position in the line after the last mark, or undefined if a mark is missing. */
 function endOf(line: string, marks: readonly string[]): number | undefined {
   let from = 0
   for (const mark of marks) {

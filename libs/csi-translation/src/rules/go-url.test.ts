@@ -19,7 +19,7 @@ describe('urlPath', () => {
     ['aws://[::1]:8/vol-1', '/vol-1'],
     ['aws://z%c3%a9%25/vol-1', '/vol-1'],
     ['aws://é<">/vol-1', '/vol-1'],
-  ])('returns for the URL %s the path %j', (url, path) => {
+  ])('`urlPath` returns for the URL %s the path %j', (url, path) => {
     expect(urlPath(url)).toBe(path)
   })
 
@@ -38,7 +38,7 @@ describe('urlPath', () => {
     ['aws://[b/c', 'parse "aws://[b/c": missing \']\' in host'],
     ['aws://[b]/c', 'parse "aws://[b]/c": invalid host: ParseAddr("b"): unable to parse IP'],
     ['aws://zone/a\t', 'parse "aws://zone/a\\t": net/url: invalid control character in URL'],
-  ])('refuses the URL %j', (url, message) => {
+  ])('`urlPath` refuses the URL %j', (url, message) => {
     expect(() => urlPath(url)).toThrow(expect.objectContaining({ name: 'UrlError', message }))
   })
 })

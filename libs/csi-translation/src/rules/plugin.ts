@@ -27,7 +27,7 @@ export interface PluginRules<Field extends SourceField> {
   readonly field: Field
   volumeToCsi(source: VolumeSource<Field>, pv: PersistentVolume): CsiSpec
   inlineToCsi(source: InlineSource<Field>, volume: Volume, podNamespace: string): InlineVolume
-  /** Returns an in-tree source. The CSI source always has a handle, which may be empty. */
+  /** Returns the in-tree source for a CSI source, whose handle may be empty. */
   volumeToInTree(csi: CSIPersistentVolumeSource, pv: PersistentVolume): InTreeSource<Field>
   classToCsi(storageClass: StorageClass): StorageClass
   /** Completes a handle that was built without the location of the volume. */

@@ -34,13 +34,13 @@ describe('parameters', () => {
       },
     ],
     ['gce-pd', {}, undefined],
-  ])('translates the class of %s with %j', (plugin, before, after) => {
+  ])('the translation of a class of %s changes the parameters %j', (plugin, before, after) => {
     expect(translated(plugin, { parameters: before })).toEqual(
       classOf(plugin, after === undefined ? {} : { parameters: after }),
     )
   })
 
-  it('a class of Portworx names the Secret of each call, and another provisioner', () => {
+  it('a translated class of Portworx names the Secret of each call, and another provisioner', () => {
     const { provisioner, parameters } = translated('portworx-volume', {
       parameters: { 'OpenStorage.io/auth-secret-name': 's', repl: '2' },
     })
@@ -92,11 +92,11 @@ describe('topologies', () => {
       { allowedTopologies: topology(AZURE, '', '') },
     ],
     ['a zone of Cinder, kept', 'cinder', { parameters: { zone: 'a' } }, { parameters: { zone: 'a' } }],
-  ])('translates %s', (_what, plugin, before, after) => {
+  ])('the translation of a class changes %s', (_what, plugin, before, after) => {
     expect(translated(plugin, before)).toEqual(classOf(plugin, after))
   })
 
-  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('refuses topologies together with zone parameters for %s', (plugin) => {
+  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('a class of %s cannot have topologies and zone parameters', (plugin) => {
     const both = { parameters: { zone: 'a' }, allowedTopologies: topology(GA.zone, 'a') }
     expect(() => translated(plugin, both)).toThrow(
       expect.objectContaining({

@@ -82,7 +82,7 @@ describe('affinityToCsi', () => {
     expect(affinityToCsi(volume(labels, before), KEY)).toEqual(after && affinity(after))
   })
 
-  it('ignores the match fields of a term', () => {
+  it('`affinityToCsi` ignores the match fields of a term', () => {
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchFields: [within(BETA.zone, 'b')] }] } }
     const pv = { metadata: { labels: { [GA.zone]: 'a' } }, spec: { nodeAffinity } }
     expect(affinityToCsi(pv, KEY)).toEqual({
@@ -127,14 +127,14 @@ describe('topologyToInTree', () => {
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('adds no region without a function that returns it', () => {
+  it('`topologyToInTree` adds no region without a function that returns the region of zones', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),
     })
   })
 
-  it('refuses a term without zones, with the volume in the error message', () => {
+  it('`topologyToInTree` refuses a term without zones, with the volume in the error message', () => {
     const pv = volume(undefined, [[within('other', 'x')]])
     expect(() => topologyToInTree(pv, KEY, regionOf)).toThrow(
       expect.objectContaining({
@@ -145,7 +145,7 @@ describe('topologyToInTree', () => {
   })
 })
 
-it('addTopology refuses blank zones', () => {
+it('`addTopology` refuses blank zones', () => {
   expect(() => addTopology({}, KEY, ['', ' '])).toThrow(
     new TranslationError('NO_VALID_ZONES', 'there are no valid zones to add to pv'),
   )

@@ -108,13 +108,13 @@ export function labelled(labels: TopologyLabels | undefined, added: TopologyLabe
   return Object.keys(added).length > 0 ? { ...added, ...labels } : labels
 }
 
-/** Returns the sorted values of the key in all expressions, each once. */
+/** Returns the sorted values of the key in all expressions of the affinity, each once. */
 export function valuesOf(affinity: Affinity | undefined, key: string): readonly string[] {
   const expressions = expressionsOf(affinity).filter((expression) => expression.key === key)
   return [...new Set(expressions.flatMap(({ values }) => values ?? []))].sort()
 }
 
-/** Renames the key in all expressions. Operators, values and their order stay, and nothing is merged. */
+/** Renames the key in all expressions of the affinity. Operators, values and their order stay. Merges nothing. */
 export function renamed(affinity: Affinity | undefined, from: string, to: string): Affinity | undefined {
   if (!expressionsOf(affinity).some(({ key }) => key === from)) return affinity
   return withTerms(affinity, (term) => ({

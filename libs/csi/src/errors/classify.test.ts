@@ -2,11 +2,11 @@ import { expect, test } from '@jest/globals'
 import { classify } from './classify.ts'
 import { CODES, codeNameOf, RpcError } from './rpc-error.ts'
 
-// Tests of upstream and of users rely on these codes.
+// The codes after which the operation may still run. Tests of upstream and of users rely on them.
 const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable'])
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
-test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('the code %s keeps its verdict', (name, code) => {
+test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('gRPC code %s keeps its verdict', (name, code) => {
   const verdict = classify(new RpcError(code, 'x'))
   expect(verdict).toMatchObject({
     final: !NON_FINAL.has(name),
@@ -31,7 +31,7 @@ test.each([[new Error('secrets "creds" not found')], ['text'], [undefined]])(
   },
 )
 
-test('only the error itself counts, and not its causes', () => {
+test('the verdict about a failed call depends on the error only, and not on its causes', () => {
   expect(classify(new Error('x', { cause: new RpcError(CODES.Internal, 'x') })).final).toBe(false)
 })
 
@@ -41,6 +41,6 @@ test.each([
   [16, 'Unauthenticated'],
   [17, 'Code(17)'],
   [-1, 'Code(-1)'],
-])('code %d is printed as %s', (code, name) => {
+])('the gRPC code %d is printed as %s', (code, name) => {
   expect(codeNameOf(code)).toBe(name)
 })

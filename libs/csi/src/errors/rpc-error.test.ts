@@ -26,7 +26,7 @@ test.each([
     2000,
   ],
   ['fixed-width fields', bytes((9 << 3) | 1, '12345678', retryInfo(TWO_SECONDS), (9 << 3) | 5, '1234'), 2000],
-])('reads the wait in %s', (_, status, ms) => {
+])('the wait that the driver asks for is read from %s', (_, status, ms) => {
   expect(retryDelayMs(status)).toBe(ms)
 })
 
@@ -39,11 +39,11 @@ test.each([
   ['a varint without end', bytes(8, ...Array<number>(12).fill(0xff))],
   ['a length beyond the end', bytes(26, 100, 'x')],
   ['a group', bytes((1 << 3) | 3)],
-])('reads no wait from %s', (_, status) => {
+])('no wait of the driver is read from %s', (_, status) => {
   expect(retryDelayMs(status)).toBeUndefined()
 })
 
-test('damaged bytes never cause an exception', () => {
+test('damaged bytes in an error of the driver never cause an exception', () => {
   const whole = retryInfo(bytes(TWO_SECONDS, HALF_A_SECOND))
   for (let length = 0; length < whole.length; length += 1) {
     for (let bit = 0; bit < 8; bit += 1) {

@@ -11,7 +11,7 @@ export interface ObservedCall {
   readonly message?: string
 }
 
-/** Calls the listener for each answered CSI call. Returns a function that ends this. */
+/** Calls the listener for each answered CSI call. Returns a function that removes the listener. */
 export type CallFeed = (listener: (call: ObservedCall) => void) => () => void
 
 /** One CSI call. It is reported when it begins, and again with the same ID when it was answered. */
@@ -27,7 +27,7 @@ export interface CallEnd extends Pick<ObservedCall, 'code' | 'tookMs' | 'message
   readonly response: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Calls the listener when a CSI call begins and when it was answered. Returns a function that ends this. */
+/** Calls the listener when a CSI call begins and when it was answered. Returns a function that removes the listener. */
 export type LiveCalls = (listener: (call: LiveCall) => void) => () => void
 
 const CODE_NAMES = Object.keys(CODES)

@@ -85,7 +85,7 @@ describe('startProxy', () => {
     expect(driver.calls[0]?.deadlineMs).toBeGreaterThan(5_000)
   })
 
-  it('the proxy drops the answer of a call that the driver has performed', async () => {
+  it('the proxy can drop the answer of a call that the driver has performed', async () => {
     faults.push({ do: 'loseAnswer' })
     expect(codeOf(await create().catch((error: unknown) => error))).toBe(14)
     expect([driver.volumes.all.length, ended().map(({ code, fault }) => [code, fault])]).toEqual([
@@ -95,7 +95,7 @@ describe('startProxy', () => {
     expect(connection.lost.aborted).toBe(false)
   })
 
-  it('the proxy repeats a call, and returns the second answer', async () => {
+  it('the proxy can repeat a call, and returns the second answer', async () => {
     driver.script('CreateVolume', () => ({ volume: volumeOf(driver.calls.length) }))
     faults.push({ do: 'repeat' })
     expect((await create()).volume?.volumeId).toBe('2')
@@ -112,14 +112,14 @@ describe('startProxy', () => {
     expect(ended().map(({ code }) => code)).toEqual([0, 13, 13, 13])
   })
 
-  it('the proxy delays a call', async () => {
+  it('the proxy can delay a call', async () => {
     faults.push({ do: 'delay', ms: 50 })
     const start = systemClock.monotonic()
     await create()
     expect((driver.calls[0]?.start ?? 0) - start).toBeGreaterThanOrEqual(49)
   })
 
-  it('the proxy breaks the connection while the driver works on a call', async () => {
+  it('the proxy can break the connection while the driver works on a call', async () => {
     const working = Promise.withResolvers<object>()
     driver.script('CreateVolume', () => working.promise)
     faults.push({ do: 'cut' })

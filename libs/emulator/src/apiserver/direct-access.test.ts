@@ -22,7 +22,7 @@ test('`create` drops fields that the type does not have', () => {
   expect(api.create(CONFIG_MAPS, odd)).not.toHaveProperty('colour')
 })
 
-test('callers cannot change stored objects', () => {
+test('the program that uses the emulator cannot change stored objects', () => {
   const given = { metadata: { name: 'c', labels: { a: 'b' } } }
   const stored = api.create(CONFIG_MAPS, given)
   given.metadata.labels.a = 'changed'
@@ -35,7 +35,7 @@ test('`create` throws if an object of the same name exists', () => {
   expect(() => api.create(PERSISTENT_VOLUME_CLAIMS, claim)).toThrow('already exists')
 })
 
-test('an update that removes the last finalizer removes a deleted object', async () => {
+test('an update that removes the last finalizer of a deleted object removes the object', async () => {
   api.create(PERSISTENT_VOLUMES, { metadata: { name: 'pv', finalizers: ['a/b'] } })
   api.delete(PERSISTENT_VOLUMES, { name: 'pv' })
   expect(api.get(PERSISTENT_VOLUMES, { name: 'pv' })?.metadata?.deletionTimestamp).toBeDefined()

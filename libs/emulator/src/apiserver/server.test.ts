@@ -196,7 +196,7 @@ test('the request log contains each write with its body and the code of the answ
   ])
 })
 
-test('a program can create, change and await objects without requests', async () => {
+test('a program that embeds the server can create, change and await objects without requests', async () => {
   const seen = api.until(STORAGE_CLASSES, { name: 'sc' }, (object) => object.allowVolumeExpansion)
   api.create(STORAGE_CLASSES, { metadata: { name: 'sc' }, provisioner: 'p' })
   api.update(STORAGE_CLASSES, { name: 'sc' }, (object) => ({ ...object, allowVolumeExpansion: true }))

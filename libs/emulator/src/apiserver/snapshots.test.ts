@@ -69,8 +69,8 @@ function typeOf(path: string): object {
 const createContent = (change: object = {}): Promise<Answer> =>
   ask('POST', CONTENTS, { body: { metadata: { name: 'c' }, spec: { ...CONTENT_SPEC, ...change } } })
 
-describe('a VolumeSnapshotContent', () => {
-  it('starts without a status, and its status subresource changes nothing else', async () => {
+describe('VolumeSnapshotContent', () => {
+  it('a VolumeSnapshotContent starts without a status, and its status subresource changes nothing else', async () => {
     const { code } = await ask('POST', CONTENTS, {
       body: { metadata: { name: 'c' }, spec: CONTENT_SPEC, status: { readyToUse: true } },
     })
@@ -83,7 +83,7 @@ describe('a VolumeSnapshotContent', () => {
     expect(patched.body['metadata']).toMatchObject({ generation: 1 })
   })
 
-  it('accepts a JSON patch that replaces the missing status and the missing annotations', async () => {
+  it('a JSON patch of a VolumeSnapshotContent may replace the missing status and the missing annotations', async () => {
     await createContent()
     const json = 'application/json-patch+json'
     const status = [{ op: 'replace', path: '/status', value: { snapshotHandle: 's', restoreSize: 5 } }]
@@ -98,7 +98,7 @@ describe('a VolumeSnapshotContent', () => {
     })
   })
 
-  it('refuses a strategic merge patch', async () => {
+  it('the server refuses a strategic merge patch of a VolumeSnapshotContent', async () => {
     await createContent()
     const type = 'application/strategic-merge-patch+json'
     const { code, text } = await ask('PATCH', `${CONTENTS}/c`, { type, body: { metadata: { labels: { a: 'b' } } } })
@@ -113,7 +113,7 @@ describe('a VolumeSnapshotContent', () => {
     [{ driver: undefined }, 'spec.driver', 'Required value'],
     [{ deletionPolicy: 'Keep' }, 'spec.deletionPolicy', 'supported values: "Delete", "Retain"'],
     [{ volumeSnapshotRef: { name: 'x' } }, 'spec.volumeSnapshotRef', 'namespace must be set'],
-  ])('refuses the spec %j', async (change, field, message) => {
+  ])('the server refuses a VolumeSnapshotContent with the spec %j', async (change, field, message) => {
     const { code, body } = await createContent(change)
     expect(code).toBe(422)
     expect(body['message']).toContain(`VolumeSnapshotContent.snapshot.storage.k8s.io "c" is invalid`)
@@ -126,14 +126,14 @@ describe('a VolumeSnapshotContent', () => {
     [{ source: { volumeHandle: null, snapshotHandle: 's' } }, 'volumeHandle is required once set'],
     [{ sourceVolumeMode: 'Block' }, 'sourceVolumeMode is immutable'],
     [{ sourceVolumeMode: null }, 'sourceVolumeMode is required once set'],
-  ])('refuses to change the spec by %j', async (spec, message) => {
+  ])('the server refuses to change the spec of a VolumeSnapshotContent by %j', async (spec, message) => {
     await createContent({ sourceVolumeMode: 'Filesystem' })
     const { code, body } = await ask('PATCH', `${CONTENTS}/c`, { body: { spec } })
     expect(code).toBe(422)
     expect(body['message']).toContain(message)
   })
 
-  it('a change of the spec raises the generation, and a PUT needs a resourceVersion', async () => {
+  it("a change of a VolumeSnapshotContent's spec raises the generation, and a PUT needs a resourceVersion", async () => {
     await createContent()
     const changed = await ask('PATCH', `${CONTENTS}/c`, { body: { spec: { deletionPolicy: 'Retain' } } })
     expect(changed.body['metadata']).toMatchObject({ generation: 2 })
@@ -142,7 +142,7 @@ describe('a VolumeSnapshotContent', () => {
     expect(put.body['message']).toContain('metadata.resourceVersion')
   })
 
-  it('a client that prefers protobuf gets JSON, and lists state the kind of each item', async () => {
+  it('a client that prefers protobuf gets snapshot kinds as JSON, and lists state the kind of each item', async () => {
     await createContent()
     const accept = 'application/vnd.kubernetes.protobuf, application/json'
     const { body } = await ask('GET', CONTENTS, { accept })
@@ -153,7 +153,7 @@ describe('a VolumeSnapshotContent', () => {
     expect((await ask('GET', CONTENTS, { accept: 'application/vnd.kubernetes.protobuf' })).code).toBe(406)
   })
 
-  it('a table has the printer columns of the CRD', async () => {
+  it('a table of VolumeSnapshotContents has the printer columns of the CRD', async () => {
     await createContent()
     const { body } = await ask('GET', CONTENTS, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' })
     const columns = body['columnDefinitions'] as readonly { name: string }[]
@@ -166,7 +166,7 @@ describe('a VolumeSnapshotContent', () => {
   })
 })
 
-describe('a VolumeGroupSnapshotContent', () => {
+describe('VolumeGroupSnapshotContent', () => {
   const createGroup = (): Promise<Answer> =>
     ask('POST', GROUP_CONTENTS, { body: { metadata: { name: 'g' }, spec: GROUP_SPEC } })
 
@@ -177,7 +177,7 @@ describe('a VolumeGroupSnapshotContent', () => {
       { volumeGroupSnapshotRef: { name: 'x' } },
       'volumeGroupSnapshotRef.name and volumeGroupSnapshotRef.namespace are immutable',
     ],
-  ])('refuses to change the spec by %j', async (spec, message) => {
+  ])('the server refuses to change the spec of a VolumeGroupSnapshotContent by %j', async (spec, message) => {
     await createGroup()
     const { code, body } = await ask('PATCH', `${GROUP_CONTENTS}/g`, { body: { spec } })
     expect(code).toBe(422)
@@ -196,7 +196,7 @@ describe('a VolumeGroupSnapshotContent', () => {
 })
 
 describe('snapshot kinds', () => {
-  it('the server answers 404 for absent kinds, and discovery does not list them', async () => {
+  it('the server answers 404 for snapshot kinds that are switched off, and discovery does not list them', async () => {
     await api.stop()
     api = await startApiServer({ absent: [...SNAPSHOT_RESOURCES, ...GROUP_SNAPSHOT_RESOURCES] })
     const missing = await ask('GET', `${GROUP_CONTENTS}?limit=1`)

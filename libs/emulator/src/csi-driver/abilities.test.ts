@@ -55,14 +55,14 @@ describe('a clone', () => {
     expect(codeOf(() => create('clone'))).toBe(status.ALREADY_EXISTS)
   })
 
-  it('refuses a clone that is smaller than its source, or whose source is missing', () => {
+  it('the emulated driver refuses a clone that is smaller than its source, or whose source is missing', () => {
     const source = create('source')?.volumeId ?? ''
     const less = { capacityRange: { requiredBytes: 9n, limitBytes: 0n } }
     expect(codeOf(() => create('clone', { ...from(source), ...less }))).toBe(status.OUT_OF_RANGE)
     expect(codeOf(() => create('clone', from('vol-99')))).toBe(status.NOT_FOUND)
   })
 
-  it('refuses a clone without the capability', () => {
+  it('the emulated driver refuses a clone without the capability CLONE_VOLUME', () => {
     settings.controller = DEFAULT_SETTINGS.controller
     expect(codeOf(() => create('clone', from('vol-1')))).toBe(status.INVALID_ARGUMENT)
   })
@@ -79,7 +79,7 @@ describe('the topology', () => {
   })
 })
 
-describe('an inline volume', () => {
+describe('inline volumes', () => {
   const volumeId = `csi-${'0'.repeat(64)}`
   const publish: NodePublishVolumeRequest = {
     volumeId,

@@ -75,7 +75,7 @@ function refusal(call: () => unknown): string {
 }
 
 describe('volumes', () => {
-  it('creates one volume for each name', () => {
+  it('the emulated driver creates one volume for each name', () => {
     const id = create('a', 10n)
     expect(create('a', 10n)).toBe(id)
     expect(create('b')).not.toBe(id)
@@ -86,7 +86,7 @@ describe('volumes', () => {
     expect(refusal(() => create('c', 10n, 5n))).toBe('OUT_OF_RANGE')
   })
 
-  it('deletes a volume that no node has, and accepts a second deletion', () => {
+  it('the emulated driver deletes a volume that no node has, and accepts a second deletion', () => {
     const id = create('a')
     publish(id)
     expect(refusal(() => controller.DeleteVolume({ volumeId: id, secrets: {} }))).toBe('FAILED_PRECONDITION')
@@ -96,7 +96,7 @@ describe('volumes', () => {
     expect(volumes.all).toEqual([])
   })
 
-  it('lists volumes in pages, with the nodes that have them', () => {
+  it('the emulated driver lists volumes in pages, with the nodes that have them', () => {
     for (const name of ['a', 'b', 'c']) publish(create(name), name === 'b' ? 'n2' : 'n1')
     const first = controller.ListVolumes({ maxEntries: 2, startingToken: '' })
     const rest = controller.ListVolumes({ maxEntries: 2, startingToken: first.nextToken })
@@ -135,18 +135,18 @@ describe('publishing', () => {
       ],
       'OK',
     ],
-  ])('%s', (_what, call, expected) => {
+  ])('the emulated driver %s', (_what, call, expected) => {
     expect(refusal(call)).toBe(expected)
   })
 
-  it('refuses more volumes on a node than `maxVolumesPerNode`', () => {
+  it('the emulated driver refuses more volumes on a node than `maxVolumesPerNode`', () => {
     settings.maxVolumesPerNode = 1
     publish(create('a'))
     expect(refusal(() => publish(create('b')))).toBe('RESOURCE_EXHAUSTED')
     expect(refusal(() => publish(create('b'), 'n2'))).toBe('OK')
   })
 
-  it('unpublishes from one node or from all nodes, and accepts unknown volumes', () => {
+  it('the emulated driver unpublishes from one node or from all nodes, and accepts unknown volumes', () => {
     const id = create('a')
     publish(id, 'n1', { mode: Mode.MULTI_NODE_MULTI_WRITER })
     publish(id, 'n2', { mode: Mode.MULTI_NODE_MULTI_WRITER })
@@ -158,15 +158,15 @@ describe('publishing', () => {
     expect(refusal(() => unpublish('', 'n1'))).toBe('INVALID_ARGUMENT')
   })
 
-  it('publishes an unknown volume if `unknownVolumes` is `adopt`', () => {
+  it('the emulated driver publishes an unknown volume if `unknownVolumes` is `adopt`', () => {
     settings.unknownVolumes = 'adopt'
     expect(refusal(() => publish('foreign'))).toBe('OK')
     expect(volumes.get('foreign')?.attachments.has('n1')).toBe(true)
   })
 })
 
-describe('expanding and modifying', () => {
-  it('expands a volume, never shrinks it, and reports whether the node must expand it, too', () => {
+describe('changes', () => {
+  it('the emulated driver expands a volume, never shrinks it, and reports whether the node must expand it, too', () => {
     const id = create('a', 10n)
     expect(expand(id, 20n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
     expect(expand(id, 5n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
@@ -175,7 +175,7 @@ describe('expanding and modifying', () => {
     expect(refusal(() => expand(id, 50n, 40n))).toBe('OUT_OF_RANGE')
   })
 
-  it('expands only detached volumes if `expansion` is `OFFLINE`', () => {
+  it('the emulated driver expands only detached volumes if `expansion` is `OFFLINE`', () => {
     settings.expansion = 'OFFLINE'
     const id = create('a')
     publish(id)
@@ -184,7 +184,7 @@ describe('expanding and modifying', () => {
     expect(refusal(() => expand(id, 20n))).toBe('OK')
   })
 
-  it('merges known parameters, and refuses unknown ones', () => {
+  it('the emulated driver stores known mutable parameters of a volume, and refuses unknown ones', () => {
     settings.mutableParameters = ['iops']
     const id = create('a')
     controller.ControllerModifyVolume({ volumeId: id, secrets: {}, mutableParameters: { iops: '5' } })
@@ -193,7 +193,7 @@ describe('expanding and modifying', () => {
     expect(refusal(() => controller.ControllerModifyVolume(wrong))).toBe('INVALID_ARGUMENT')
   })
 
-  it('refuses calls of disabled capabilities', () => {
+  it('the emulated driver refuses calls whose capability is switched off', () => {
     settings.controller = []
     expect(refusal(() => expand('x', 1n))).toBe('UNIMPLEMENTED')
     expect(refusal(() => publish('x'))).toBe('UNIMPLEMENTED')
@@ -201,7 +201,7 @@ describe('expanding and modifying', () => {
   })
 })
 
-describe('the node', () => {
+describe('node service', () => {
   const place = (volumeId: string, targetPath: string, mode?: Mode): unknown =>
     node.NodePublishVolume({
       volumeId,
@@ -225,7 +225,7 @@ describe('the node', () => {
     expect(refusal(() => stats('/pod'))).toBe('NOT_FOUND')
   })
 
-  it('refuses a second target path if the access mode is SINGLE_NODE_SINGLE_WRITER', () => {
+  it('the emulated driver refuses a second target path if the access mode is SINGLE_NODE_SINGLE_WRITER', () => {
     const id = create('a')
     place(id, '/one', Mode.SINGLE_NODE_SINGLE_WRITER)
     expect(refusal(() => place(id, '/one', Mode.SINGLE_NODE_SINGLE_WRITER))).toBe('OK')

@@ -58,7 +58,7 @@ test('a second publish to the same node succeeds, and a publish to another node 
   expect(entries).toMatchObject([{ volume: { volumeId: 'v1' }, status: { publishedNodeIds: ['n1'] } }])
 })
 
-test('the log has the deadline, the times and the code of each call', async () => {
+test('the call log has the deadline, the times and the code of each call', async () => {
   await call(ControllerPublishVolume, publication('n1'), 3_000)
   const [logged] = driver.calls
   expect(logged).toMatchObject({
@@ -81,26 +81,26 @@ test('a fault rule with `applied` fails a call after the call took effect', asyn
   expect(driver.volumes.get('v1')?.attachments.has('n1')).toBe(true)
 })
 
-test('a call that the fault `hang` leaves unanswered ends at its deadline', async () => {
+test('a call to which the fault `hang` gives no answer ends at its deadline', async () => {
   driver.faults.add({ action: { do: 'hang' } })
   expect(await call(ControllerPublishVolume, publication('n1'), 100).catch(code)).toBe(status.DEADLINE_EXCEEDED)
   await driver.log.until({ code: status.CANCELLED })
 })
 
-test('two concurrent restarts start one server', async () => {
+test('two concurrent restarts of the driver start one server', async () => {
   await driver.crash()
   await Promise.all([driver.restart(), driver.restart()])
   await driver.crash()
   await expect(driver.restart()).resolves.toBeUndefined()
 })
 
-test('concurrent crashes and restarts run one after the other', async () => {
+test('concurrent crashes and restarts of the driver run one after the other', async () => {
   const steps = Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? driver.crash() : driver.restart()))
   await Promise.all(steps)
   await call(ControllerPublishVolume, publication('n1'))
 })
 
-test('a crash after the effect breaks the call, and the volume is still attached after the restart', async () => {
+test('a crash of the driver after ControllerPublishVolume breaks the call, but the volume is attached after the restart', async () => {
   driver.faults.add({ match: { volumeId: 'v1' }, times: 1, action: { do: 'crash', applied: true } })
   expect(await call(ControllerPublishVolume, publication('n1')).catch(code)).toBe(status.UNAVAILABLE)
   await driver.restart()

@@ -67,7 +67,7 @@ function refusal(call: () => unknown): string {
 }
 
 describe('snapshots', () => {
-  it('returns the same snapshot for the same name, and refuses another volume', () => {
+  it('the emulated driver returns the same snapshot for the same name, and refuses another volume', () => {
     const first = take('a')
     expect(take('a')).toEqual(first)
     expect(first).toMatchObject({ sourceVolumeId: 'v1', sizeBytes: 10n, creationTime: { seconds: 1n, nanos: 0 } })
@@ -76,14 +76,14 @@ describe('snapshots', () => {
     expect(refusal(() => take(''))).toBe('INVALID_ARGUMENT')
   })
 
-  it('marks a snapshot as ready after `snapshotReadyAfterMs`', () => {
+  it('the emulated driver marks a snapshot as ready after `snapshotReadyAfterMs`', () => {
     settings.snapshotReadyAfterMs = 500
     expect(take('a')?.readyToUse).toBe(false)
     now = 1_500
     expect(take('a')?.readyToUse).toBe(true)
   })
 
-  it('lists snapshots by their ID, by their volume and in pages', () => {
+  it('the emulated driver lists snapshots by their ID, by their volume and in pages', () => {
     const ids = [take('a'), take('b', 'v2'), take('c')].map((snapshot) => snapshot?.snapshotId)
     const idsOf = (answer: ReturnType<typeof list>) => answer.entries.map(({ snapshot }) => snapshot?.snapshotId)
     expect(idsOf(list({ sourceVolumeId: 'v1' }))).toEqual([ids[0], ids[2]])
@@ -93,7 +93,7 @@ describe('snapshots', () => {
     expect([...idsOf(page), ...idsOf(list({ startingToken: page.nextToken }))]).toEqual(ids)
   })
 
-  it('keeps a snapshot after the deletion of its volume, and accepts a second DeleteSnapshot', () => {
+  it('the emulated driver keeps a snapshot after the deletion of its volume, and accepts a second DeleteSnapshot', () => {
     const id = take('a')?.snapshotId ?? ''
     controller.DeleteVolume({ volumeId: 'v1', secrets: {} })
     expect(controller.GetSnapshot({ snapshotId: id, secrets: {} }).snapshot?.snapshotId).toBe(id)
@@ -102,7 +102,7 @@ describe('snapshots', () => {
     expect(refusal(() => controller.GetSnapshot({ snapshotId: id, secrets: {} }))).toBe('NOT_FOUND')
   })
 
-  it('restores a snapshot into a volume that is not smaller', () => {
+  it('the emulated driver restores a snapshot into a volume that is not smaller', () => {
     const snapshotId = take('a')?.snapshotId ?? ''
     const from = { volumeContentSource: { type: { $case: 'snapshot' as const, value: { snapshotId } } } }
     expect(create('copy', from)).toMatchObject({ capacityBytes: 10n, contentSource: from.volumeContentSource })
@@ -110,7 +110,7 @@ describe('snapshots', () => {
     expect(refusal(() => create('small', { ...from, ...less }))).toBe('OUT_OF_RANGE')
   })
 
-  it('refuses snapshots without the capabilities', () => {
+  it('the emulated driver refuses snapshots without the capabilities for them', () => {
     settings.controller = []
     expect(refusal(() => take('a'))).toBe('UNIMPLEMENTED')
     expect(refusal(() => list())).toBe('UNIMPLEMENTED')
@@ -118,7 +118,7 @@ describe('snapshots', () => {
 })
 
 describe('group snapshots', () => {
-  it('takes one snapshot of each volume, and deletes a group as a whole', () => {
+  it('the emulated driver takes one snapshot of each volume of a group, and deletes a group as a whole', () => {
     const group = takeGroup('g', ['v1', 'v2'])
     const snapshotIds = group?.snapshots.map((each) => each.snapshotId) ?? []
     const groupSnapshotId = group?.groupSnapshotId ?? ''
@@ -136,7 +136,7 @@ describe('group snapshots', () => {
     expect(volumes.snapshots.all).toEqual([])
   })
 
-  it('refuses group snapshots without the group controller service', () => {
+  it('the emulated driver refuses group snapshots without the group controller service', () => {
     settings.plugin = ['CONTROLLER_SERVICE']
     expect(refusal(() => takeGroup('g', ['v1']))).toBe('UNIMPLEMENTED')
   })
@@ -155,7 +155,7 @@ describe('pools', () => {
     ]
   })
 
-  it('creates volumes only in pools with enough free bytes', () => {
+  it('the emulated driver creates volumes only in pools with enough free bytes', () => {
     const where = { accessibilityRequirements: { requisite: [east, west], preferred: [west] } }
     const size = { capacityRange: { requiredBytes: 15n, limitBytes: 0n } }
     expect(create('a', { ...where, ...size })?.accessibleTopology).toEqual([west])

@@ -29,7 +29,7 @@ test.each<[string, FaultRuleFor<Partial<Subject>, string>, (string | undefined)[
   ],
   ['`times` ends a rule', { times: 2, action: 'x' }, ['x', 'x', undefined]],
   ['`skip` lets the first requests pass', { skip: 1, times: 1, action: 'x' }, [undefined, 'x', undefined]],
-])('%s', (_name, rule, expected) => {
+])('fault rules: %s', (_name, rule, expected) => {
   const faults = book()
   faults.add(rule)
   expect(meetings(faults, 3)).toEqual(expected)
@@ -43,7 +43,7 @@ test('`share` is a probability that is drawn for each request', () => {
   expect(rule.hits).toBe(2)
 })
 
-test('the first rule that applies decides, and a removed rule has no effect', () => {
+test('the first fault rule that applies decides, and a removed rule has no effect', () => {
   const faults = book()
   const first = faults.add({ action: 'first' })
   faults.add({ action: 'second' })

@@ -25,7 +25,7 @@ export interface Hold {
   /** Resolves when the first request has arrived. */
   readonly arrived: Promise<void>
   readonly waiting: number
-  /** Ends the wait of all requests. Later requests do not wait. */
+  /** Lets all held requests continue. Later requests do not wait. */
   release(): void
 }
 
@@ -119,7 +119,7 @@ export class FaultRules<Subject extends object, Match extends object, Action> {
   }
 }
 
-/** Reports whether everything that is given in `match` is the same in `subject`. */
+/** Reports whether each field that `match` sets has the same value in `subject`. */
 export function sameFields<Subject extends object>(subject: Subject, match: Partial<Subject>): boolean {
   return Object.entries(match).every(([key, value]) => value === undefined || subject[key as keyof Subject] === value)
 }

@@ -18,7 +18,7 @@ export class ApiError extends Error {
   /** The reason of the Status, such as `NotFound`. Empty if the server gave none. */
   readonly reason: string
   readonly details: StatusDetails | undefined
-  /** The wait that the server asks for. If a caller gets it, the client does not wait for it. */
+  /** The wait that the server asks for. The client has not waited: the caller must. */
   readonly retryAfterMs: number | undefined
   /** True if the server may have carried out the write. The caller must read the object before the next write. */
   readonly outcomeUnknown: boolean

@@ -13,7 +13,7 @@ describe('managedFields', () => {
     ['last in the metadata', object({ name: 'x', managedFields: MANAGERS })],
     ['in the middle of the metadata', object({ annotations: {}, managedFields: MANAGERS, name: 'x' })],
     ['in several objects', { items: [1, 2].map((n) => object({ name: `${n}`, managedFields: MANAGERS })) }],
-  ])('removes only managedFields that are %s', (_, value) => {
+  ])('the decoder removes only managedFields that are %s', (_, value) => {
     const text = JSON.stringify(value)
     const cut = withoutManagedFields(text)
     expect(cut).not.toContain('managedFields')
@@ -26,17 +26,17 @@ describe('managedFields', () => {
     ['managedFields come first', object({ managedFields: MANAGERS, name: 'x' })],
     ['managedFields end the object', object({ name: 'x', managedFields: MANAGERS }, {})],
     ['a string contains them', object({ annotations: { last: JSON.stringify({ a: 1, managedFields: MANAGERS }) } })],
-  ])('keeps the text unchanged if %s', (_, value) => {
+  ])('the decoder keeps the text unchanged if %s', (_, value) => {
     expect(withoutManagedFields(JSON.stringify(value))).toBe(JSON.stringify(value))
   })
 
-  test('keeps managedFields at the end of one object and still removes them from the next object', () => {
+  test('the decoder keeps managedFields at the end of one object and still removes them from the next object', () => {
     const first = object({ name: '1', managedFields: MANAGERS }, {})
     const second = object({ name: '2', managedFields: MANAGERS })
     expect(JSON.parse(withoutManagedFields(JSON.stringify([first, second])))).toEqual([first, object({ name: '2' })])
   })
 
-  test('parses an object whose managedFields are not a list of managers', () => {
+  test('the decoder parses an object whose managedFields are not a list of managers', () => {
     const odd = object({ name: 'x', managedFields: [{ a: [{ b: 1 }], c: 2 }], uid: 'u' })
     expect(parseJson(JSON.stringify(odd))).toEqual(odd)
   })
@@ -47,7 +47,7 @@ test.each([
   ['hunter2', '7 characters that are no JSON'],
   ['', '0 characters that are no JSON'],
   ['<html>Bad gateway</html>', '24 characters of HTML, not JSON'],
-])('the undecodable answer %j throws an ApiError that does not quote it', (text, what) => {
+])('an answer that cannot be decoded, such as %j, throws an ApiError that does not quote it', (text, what) => {
   const request = { path: '/api/v1/namespaces/ns/secrets/s', method: 'GET' } as const
   let thrown: unknown
   try {

@@ -27,7 +27,7 @@ describe('a list', () => {
       ],
     ],
     ['of different objects', [{ metadata: { name: 'a' } }, { kind: 'X', metadata: {} }, { metadata: { name: 'c' } }]],
-  ])('yields the objects of a list %s one by one', (_, items) => {
+  ])('the decoder yields the objects of a list %s one by one', (_, items) => {
     const expected = { resourceVersion: '7', continue: 'token', objects: items }
     expect(decoded(JSON.stringify(list(items)))).toEqual(expected)
     expect(decoded(`${JSON.stringify(list(items))}\n`)).toEqual(expected)
@@ -36,14 +36,14 @@ describe('a list', () => {
     expect(decoded(JSON.stringify(list(items), undefined, 2))).toEqual(expected)
   })
 
-  test('parses an object only when the caller reads it', () => {
+  test('the decoder of a list parses an object only when the caller reads it', () => {
     const { objects } = decodeList('{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{}},{"metadata":oops]}')
     const iterator = objects[Symbol.iterator]()
     expect(iterator.next()).toEqual({ done: false, value: { metadata: {} } })
     expect(() => iterator.next()).toThrow(NoListError)
   })
 
-  test('reads null items as an empty list, and an empty token as no token', () => {
+  test('the decoder reads null items as an empty list, and an empty continue token as no token', () => {
     expect(decoded(JSON.stringify(list(null, { resourceVersion: '7', continue: '' })))).toEqual({
       resourceVersion: '7',
       continue: undefined,

@@ -12,18 +12,18 @@ const names = (bytes: Buffer): unknown[] =>
   [...decodeListMessage(bytes, POD_MESSAGE).objects].map((object) => Object(object).metadata?.name)
 
 describe('a list', () => {
-  test.each([[[]], [['a']], [['a', 'b', 'c']]])('yields the objects of a list one by one: %j', (expected) => {
+  test.each([[[]], [['a']], [['a', 'b', 'c']]])('yields the objects of a protobuf list one by one: %j', (expected) => {
     const bytes = listed(...expected.map(pod))
     expect(names(bytes)).toEqual(expected)
     expect(decodeListMessage(bytes, POD_MESSAGE).head).toEqual({ resourceVersion: '7', continue: 'token' })
   })
 
-  test('an empty continue token counts as no token', () => {
+  test('an empty continue token in a protobuf list counts as no token', () => {
     const { head } = decodeListMessage(enveloped(field(1, field(2, '7'), field(3, ''))), POD_MESSAGE)
     expect(head).toEqual({ resourceVersion: '7', continue: undefined })
   })
 
-  test('decodes an object only when the caller reads it', () => {
+  test('the protobuf decoder decodes an object of a list only when the caller reads it', () => {
     const { objects } = decodeListMessage(listed(pod('a'), Buffer.from([0x0a, 0x7f])), POD_MESSAGE)
     const iterator = objects[Symbol.iterator]()
     expect(iterator.next()).toMatchObject({ value: { metadata: { name: 'a' } } })
@@ -35,7 +35,7 @@ describe('a list', () => {
     ['HTML', Buffer.from('<html>')],
     ['a prefix and an invalid byte', Buffer.from('k8s\0\xff')],
     ['bytes that end too early', listed(pod('a')).subarray(0, -3)],
-  ])('a list cannot be decoded from %s', (_, bytes) => {
+  ])('a protobuf list cannot be decoded from %s', (_, bytes) => {
     expect(() => decodeListMessage(bytes, POD_MESSAGE)).toThrow(NoListError)
   })
 })
@@ -48,12 +48,12 @@ describe('a refusal', () => {
     body,
   })
 
-  test('the error of a refusal has the reason and the message of its Status', () => {
+  test('the error of a refusal in protobuf has the reason and the message of its Status', () => {
     const error = errorOfReply(reply(status('too old', 'Expired')), { method: 'GET' })
     expect(error).toMatchObject({ code: 410, reason: 'Expired', message: 'too old' })
   })
 
-  test('a refusal whose body is not a Status has the reason Unknown and does not quote the body', () => {
+  test('a refusal in protobuf that is not a Status has the reason Unknown and does not quote the body', () => {
     const error = errorOfReply(reply(Buffer.from('secret')), { method: 'GET' })
     expect(error).toMatchObject({ code: 410, reason: 'Unknown' })
     expect(error.message).not.toContain('secret')

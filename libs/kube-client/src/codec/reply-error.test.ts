@@ -31,7 +31,7 @@ describe('a refusal', () => {
   test.each([
     ['a request', get],
     ['a watch', watch],
-  ])('reads a refusal whose body never ends only up to a limit: %s', async (_, ask) => {
+  ])('the client reads a refusal whose body never ends only up to a limit: %s', async (_, ask) => {
     const endless = endlessText()
     server.answer = endless.answer
     const client = server.connect()

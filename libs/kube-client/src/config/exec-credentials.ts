@@ -74,7 +74,7 @@ function authorizationOf({ token }: PluginAnswer): Authorization {
   return token === '' ? undefined : bearer(token)
 }
 
-/** Returns the input of the plugin: the version of the answer and, if the kubeconfig requests it, the cluster. */
+/** Returns the input of the plugin: the API version for its answer and, if the kubeconfig requests it, the cluster. */
 function execInfo(exec: KubeconfigFields, cluster: KubeconfigFields): string {
   const about = {
     server: text(cluster, 'server'),

@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => file.remove())
 
 describe('an exec plugin', () => {
-  test('runs once for a token, and again if the server refuses the token', async () => {
+  test('an exec plugin runs once for a token, and again if the server refuses the token', async () => {
     const count = join(file.folder, 'count')
     file.script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -27,7 +27,7 @@ describe('an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
-  test('runs once for all concurrent callers, and once more for all refused callers', async () => {
+  test('an exec plugin runs once for all concurrent callers, and once more for all refused callers', async () => {
     const count = join(file.folder, 'count')
     file.script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -39,7 +39,7 @@ describe('an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
-  test('runs again after the credentials have expired', async () => {
+  test('an exec plugin runs again after its credentials have expired', async () => {
     const clock = new FakeClock()
     const expirationTimestamp = new Date(clock.now() + 60_000).toISOString()
     const count = join(file.folder, 'count')
@@ -58,7 +58,7 @@ describe('an exec plugin', () => {
     expect(await runs()).toBe(3)
   })
 
-  test('keeps the certificate for connections if the plugin fails after a refusal', async () => {
+  test('new connections keep the last certificate if the exec plugin fails after a refusal', async () => {
     const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
     file.script(`test -f ${file.folder}/gone && exit 1; echo '${credential(status)}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -68,20 +68,20 @@ describe('an exec plugin', () => {
     expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
   })
 
-  test('reports a final refusal if the plugin prints the same token again', async () => {
+  test('a refusal is final if the exec plugin prints the same token again', async () => {
     file.script(`echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     await credentials.authorization()
     expect(await credentials.refused('Bearer t')).toBe(false)
   })
 
-  test('gives no input to a plugin that reads from a terminal', async () => {
+  test('an exec plugin that reads from a terminal gets no input', async () => {
     file.script(`read password; echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     expect(await credentials.authorization()).toBe('Bearer t')
   })
 
-  test('accepts a certificate as the answer, and passes the request and the environment to the plugin', async () => {
+  test('an exec plugin may print a certificate, and receives the request and the environment', async () => {
     const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
     file.script(`echo "$KUBERNETES_EXEC_INFO$OWN" > ${file.folder}/info; echo '${credential(status)}'`)
     const env = [{ name: 'OWN', value: ' own' }]
@@ -119,7 +119,7 @@ describe('an exec plugin', () => {
       'exec plugin returned only certificate or key, not both',
     ],
     ['fails', () => file.script('echo first >&2; echo second >&2; exit 3'), 'exec: executable PLUGIN failed: first'],
-  ])('causes a clear error if it %s', async (_, command, message) => {
+  ])('an exec plugin causes a clear error if it %s', async (_, command, message) => {
     const { credentials } = await file.load(exec({ command: command() }))
     await expect(credentials.authorization()).rejects.toHaveProperty(
       'message',

@@ -57,7 +57,7 @@ function variables(exec: KubeconfigFields): Record<string, string> {
   return Object.fromEntries(all.map((each) => [text(each, 'name'), text(each, 'value')]))
 }
 
-/** Reads the credentials. Its errors are those of client-go, and quote only the version in the output. */
+/** Reads the credentials in a plugin's output. Errors have the text of client-go and quote only the version. */
 function answerIn(printed: string, wanted: string): PluginAnswer {
   const credential = parsed(printed)
   const version = text(credential, 'apiVersion')
@@ -81,7 +81,7 @@ function answerIn(printed: string, wanted: string): PluginAnswer {
   }
 }
 
-/** Parses the output. Replaces V8's error, which quotes the text: the output may be the token itself. */
+/** Parses the output of a plugin. Replaces V8's error, which quotes the output: it may be the token itself. */
 function parsed(printed: string): KubeconfigFields {
   try {
     return mapping({ credential: JSON.parse(printed) }, 'credential')

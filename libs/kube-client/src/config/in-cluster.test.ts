@@ -24,7 +24,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const load = (env: NodeJS.ProcessEnv = ENV): Promise<ClusterConfig> =>
   inClusterConfig({ env, log, clock: new FakeClock(), folder })
 
-test('the configuration of a pod comes from its environment and its files', async () => {
+test('the in-cluster configuration comes from the environment and the files of the pod', async () => {
   const config = await load()
   expect(config).toMatchObject({ origin: 'https://10.96.0.1:443', basePath: '', headers: [], proxy: undefined })
   expect(await config.credentials.authorization()).toBe('Bearer secret')
@@ -35,7 +35,7 @@ test('the configuration of a pod comes from its environment and its files', asyn
 test.each([
   ['fd00::1', '443', 'https://[fd00::1]:443'],
   ['10.0.0.1', '8080', 'https://10.0.0.1:8080'],
-])('the server at %s with the port %s has the origin %s, always with TLS', async (host, port, origin) => {
+])('the API server at %s with the port %s has the origin %s, always with TLS', async (host, port, origin) => {
   const config = await load({ KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port })
   expect(config.origin).toBe(origin)
 })
@@ -57,7 +57,7 @@ test.each(['abc', '443x', '65536', '-1', '443/x'])('the error for the port %j na
   )
 })
 
-test('a missing token file is an error', async () => {
+test('the in-cluster configuration requires the token file', async () => {
   rmSync(join(folder, 'token'))
   await expect(load()).rejects.toHaveProperty('message', `open ${join(folder, 'token')}: no such file or directory`)
 })
@@ -65,7 +65,7 @@ test('a missing token file is an error', async () => {
 test.each([
   ['missing', (file: string) => rmSync(file), 'open FILE: no such file or directory'],
   ['invalid', (file: string) => writeFileSync(file, 'x'), 'data does not contain any valid RSA or ECDSA certificates'],
-])('an authority that is %s is logged as an error, and the default authorities apply', async (_, spoil, reason) => {
+])('a CA file that is %s is logged as an error, and the default authorities apply', async (_, spoil, reason) => {
   const file = join(folder, 'ca.crt')
   spoil(file)
   const roots = join(folder, 'roots.pem')

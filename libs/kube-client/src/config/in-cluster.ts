@@ -22,7 +22,7 @@ export async function inClusterConfig(sources: ConfigSources & { folder?: string
   if (!isPort(port))
     throw new Error(`unable to load in-cluster configuration, KUBERNETES_SERVICE_PORT is no port: ${goQuote(port)}`)
   const tokenFile = `${folder}/token`
-  // This error names only the file, as the error of client-go does.
+  // The error for an unreadable token names only the file, as the error of client-go does.
   try {
     readFileSync(tokenFile)
   } catch (error) {

@@ -26,8 +26,8 @@ export function parseKubeconfig(content: string): KubeconfigFields {
 }
 
 /**
- * Returns the content of a context, by default the current context. If several files define a name, the first file
- * decides.
+ * Returns the content of a kubeconfig context, by default the current one. If several files define a name, the first
+ * file decides.
  */
 export function documentOf(files: readonly KubeconfigFields[], context = ''): KubeconfigDocument {
   const current = files.map((file) => text(file, 'current-context')).find((name) => name !== '')

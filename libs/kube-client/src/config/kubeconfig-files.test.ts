@@ -37,20 +37,20 @@ describe('a context', () => {
     clusters: [cluster('a', 'https://a:1'), cluster('b', 'https://b:1')],
   }
 
-  test('uses the current context unless the caller names another context', async () => {
+  test('the kubeconfig uses its current context unless the caller names another context', async () => {
     const path = file('one', one)
     expect(await load([path])).toMatchObject({ origin: 'https://a:1', namespace: 'storage' })
     expect(await load([path], '')).toMatchObject({ origin: 'https://a:1' })
     expect(await load([path], 'b')).toMatchObject({ origin: 'https://b:1', namespace: undefined })
   })
 
-  test('names the missing context in the error', async () => {
+  test('the error for a missing context of a kubeconfig contains its name', async () => {
     await expect(load([file('one', one)], 'c')).rejects.toThrow('context was not found for specified context: c')
   })
 })
 
-describe('several kubeconfig files', () => {
-  test('the first file that defines a name decides, and the other files add their names', async () => {
+describe('several files', () => {
+  test('the first kubeconfig file that defines a name decides, and other files add their names', async () => {
     const contexts = file('contexts', { 'current-context': 'x', contexts: [context('x', 'c')] })
     const clusters = file('clusters', { clusters: [cluster('c', 'https://first:1')] })
     const late = file('late', {
@@ -63,7 +63,7 @@ describe('several kubeconfig files', () => {
     expect(await load([contexts, clusters, late], 'y')).toMatchObject({ origin: 'https://first:1' })
   })
 
-  test('relative paths are relative to the file that contains them', async () => {
+  test('relative paths in a kubeconfig are relative to the file that contains them', async () => {
     const first = file('first', { 'current-context': 'x', contexts: [context('x', 'c')], users: [] })
     const authority = { 'certificate-authority': 'ca.pem' }
     const second = file('second', { clusters: [cluster('c', 'https://c:1', authority)] })

@@ -16,17 +16,17 @@ beforeEach(() => {
 afterEach(() => file.remove())
 
 describe('the server', () => {
-  test('uses the server of the current context', async () => {
+  test('the client uses the server of the current context', async () => {
     expect(await file.load({})).toMatchObject({ origin: SERVER, basePath: '', tls: { insecure: false }, headers: [] })
   })
 
-  test('uses --master if it is set, even without a file', async () => {
+  test('the client uses --master if it is set, even without a kubeconfig', async () => {
     expect(await file.load({}, 'https://10.9.9.9:1')).toMatchObject({ origin: 'https://10.9.9.9:1' })
     const options = { master: '10.9.9.9:8080', env: {}, log: silentLogger, clock: new FakeClock() }
     expect(await loadClusterConfig(options)).toMatchObject({ origin: 'http://10.9.9.9:8080', tls: undefined })
   })
 
-  test('trusts the authority in a file or in the data, another server name, or any certificate', async () => {
+  test('the client trusts the authority in a file or in the data, another server name, or any certificate', async () => {
     writeFileSync(join(file.folder, 'ca.pem'), PEM)
     const byFile = await file.load({
       cluster: { server: SERVER, 'certificate-authority': 'ca.pem', 'tls-server-name': 'n' },
@@ -40,14 +40,14 @@ describe('the server', () => {
     expect(blindly.tls?.insecure).toBe(true)
   })
 
-  test('reaches the server through a proxy', async () => {
+  test('the client reaches the server through the proxy in the kubeconfig', async () => {
     expect((await file.load({ cluster: { server: SERVER, 'proxy-url': 'http://proxy:3128' } })).proxy).toBeDefined()
     expect((await file.load({ cluster: { server: SERVER, 'proxy-url': 'socks5://proxy:1080' } })).proxy).toBeDefined()
   })
 })
 
 /** The expected values equal the result of client-go, which reads YAML 1.1 and only the first document. */
-describe('a file whose first document is a kubeconfig', () => {
+describe('YAML', () => {
   const DOCUMENT = `current-context: here
 contexts: [{name: here, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: '${SERVER}'}}]
@@ -72,7 +72,7 @@ users: [{name: u, user: {token: secret}}]
     ['a token in base64', DOCUMENT.replace('secret', '!!binary c2VjcmV0')],
     ['aliases', DOCUMENT.replace("server: '", "server: &s '").replace('secret}', 'secret, note: *s}')],
     ['many aliases of a short list', `a: &a [1, 2]\nb: [${'*a, '.repeat(50)}]\n${DOCUMENT}`],
-  ])('loads a kubeconfig with %s', async (_, text) => {
+  ])('the client loads a kubeconfig with %s', async (_, text) => {
     writeFileSync(file.path, text)
     const { origin, credentials } = await file.loadFile()
     expect({ origin, authorization: await credentials.authorization() }).toEqual({
@@ -81,7 +81,7 @@ users: [{name: u, user: {token: secret}}]
     })
   })
 
-  test('reads the booleans of YAML 1.1 and merged mappings', async () => {
+  test('a kubeconfig may contain the booleans of YAML 1.1 and merged mappings', async () => {
     writeFileSync(
       file.path,
       `current-context: here
@@ -99,7 +99,7 @@ describe('the user', () => {
     ['with a token', { token: 'secret' }, 'Bearer secret'],
     ['with a password', { username: 'me', password: 'pass' }, `Basic ${Buffer.from('me:pass').toString('base64')}`],
     ['with nothing', {}, undefined],
-  ])('authenticates a user %s', async (_, user, authorization) => {
+  ])('the client authenticates a user %s', async (_, user, authorization) => {
     expect(await (await file.load({ user })).credentials.authorization()).toBe(authorization)
   })
 
@@ -107,14 +107,14 @@ describe('the user', () => {
     ['tokenFile', { tokenFile: 'token' }],
     ['tokenFile next to an older token', { tokenFile: 'token', token: 'old' }],
     ['auth-provider', { 'auth-provider': { name: 'tokenFile', config: { tokenFile: 'TOKEN' } } }],
-  ])('reads the token from the file that %s names', async (_, user) => {
+  ])('the client reads the token from the file that %s names', async (_, user) => {
     const token = join(file.folder, 'token')
     writeFileSync(token, 'from file\n')
     const absolute = JSON.parse(JSON.stringify(user).replace('TOKEN', token))
     expect(await (await file.load({ user: absolute })).credentials.authorization()).toBe('Bearer from file')
   })
 
-  test('sends the headers of an impersonated user', async () => {
+  test('the client sends the headers of an impersonated user', async () => {
     const user = { as: 'other', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { scopes: ['x'] } }
     expect((await file.load({ user })).headers).toEqual([
       ['Impersonate-User', 'other'],
@@ -125,22 +125,22 @@ describe('the user', () => {
     ])
   })
 
-  test('does not send the token if --master sets a server without TLS', async () => {
+  test('the client does not send the token if --master sets a server without TLS', async () => {
     expect(
       await (await file.load({ user: { token: 'x' } }, 'http://10.9.9.9')).credentials.authorization(),
     ).toBeUndefined()
   })
 })
 
-describe('an unusable kubeconfig', () => {
+describe('invalid kubeconfigs', () => {
   const invalid = (text: string): string => `invalid configuration: ${text}`
   const NOTHING = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 
-  test('reports a missing file', async () => {
+  test('the error for a missing kubeconfig names the file', async () => {
     await expect(file.loadFile()).rejects.toHaveProperty('message', `stat ${file.path}: no such file or directory`)
   })
 
-  test('reports a folder in the place of the file', async () => {
+  test('the error for a folder in the place of a kubeconfig names the folder', async () => {
     mkdirSync(file.path)
     await expect(file.loadFile()).rejects.toThrow(
       `error loading config file "${file.path}": read ${file.path}: is a directory`,
@@ -167,7 +167,7 @@ describe('an unusable kubeconfig', () => {
     ['a: !<b{\n> c', 'error loading config file "PATH": yaml: line 2: tag name cannot contain such characters: b{\\n'],
     ['a: *b', 'error loading config file "PATH": yaml: line 1: unidentified alias "b"'],
     ['- a', 'error loading config file "PATH": yaml: the document is not a mapping'],
-  ])('reports the error in the file %j', async (text, message) => {
+  ])('the content %j of a kubeconfig causes an error', async (text, message) => {
     writeFileSync(file.path, text)
     await expect(file.loadFile()).rejects.toHaveProperty('message', message.replace('PATH', file.path))
   })
@@ -243,7 +243,7 @@ describe('an unusable kubeconfig', () => {
       { user: { tokenFile: '/gone' } },
       'failed to read token file "/gone": open /gone: no such file or directory',
     ],
-  ])('reports %s', async (_, parts, message) => {
+  ])('the loader reports in a kubeconfig: %s', async (_, parts, message) => {
     await expect(file.load(parts)).rejects.toHaveProperty('message', message)
   })
   test.each<[string, KubeconfigParts, string]>([
@@ -263,7 +263,7 @@ describe('an unusable kubeconfig', () => {
       'unable to load client certificate: ',
     ],
     ['an invalid server', { cluster: { server: 'a b' } }, 'host must be a URL or a host:port pair: "a b"'],
-  ])('reports %s only when a client is created', async (_, parts, message) => {
+  ])('this error in a kubeconfig appears only when a client is created: %s', async (_, parts, message) => {
     const config = await file.load(parts)
     const options = { config, flow: { kind: 'adaptive' } as const, clock: new FakeClock(), log: silentLogger }
     expect(() => createKubeClient({ ...options, userAgent: 'test' })).toThrow(message)

@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const open = (): Promise<TokenFile> => TokenFile.open(path, { clock, log })
 
 describe('a token file', () => {
-  test('trims the token, and reads the file again after a minute', async () => {
+  test('the client trims the token in a file, and reads the file again after a minute', async () => {
     writeFileSync(path, ' one\n')
     const file = await open()
     writeFileSync(path, 'two\n')
@@ -32,7 +32,7 @@ describe('a token file', () => {
     expect(file.authorization()).toBe('Bearer two')
   })
 
-  test('reads the file again if the server refuses the token, and reports whether the token has changed', async () => {
+  test('the client reads the token file again after a refusal, and reports whether the token has changed', async () => {
     writeFileSync(path, 'one')
     const file = await open()
     expect(await file.refused('Bearer one')).toBe(false)
@@ -41,7 +41,7 @@ describe('a token file', () => {
     expect(file.authorization()).toBe('Bearer two')
   })
 
-  test('does not read the file again after the refusal of an older token', async () => {
+  test('the client does not read the token file again after the refusal of an older token', async () => {
     writeFileSync(path, 'one')
     const file = await open()
     rmSync(path)
@@ -52,7 +52,7 @@ describe('a token file', () => {
   test.each([
     ['is missing', () => rmSync(path), `failed to read token file "PATH": open PATH: no such file or directory`],
     ['is empty', () => writeFileSync(path, ' \n'), 'read empty token from file "PATH"'],
-  ])('keeps the old token and logs an error if the file %s', async (_, spoil, message) => {
+  ])('the client keeps the old token and logs an error if the token file %s', async (_, spoil, message) => {
     writeFileSync(path, 'one')
     const file = await open()
     spoil()
@@ -62,7 +62,7 @@ describe('a token file', () => {
     expect(log.lines[0]?.error).toEqual(new Error(message.replaceAll('PATH', path)))
   })
 
-  test('throws if the file is missing at the start', async () => {
+  test('the client throws at the start if the token file is missing', async () => {
     await expect(open()).rejects.toThrow(`failed to read token file "${path}": open ${path}: no such file or directory`)
   })
 })

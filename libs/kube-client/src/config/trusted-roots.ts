@@ -42,7 +42,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOTDIR: 'not a directory',
 }
 
-/** Returns the error of an unusable file in the words of Go: `open /etc/x: no such file or directory`. */
+/** Returns the error of an unusable file, formatted as in Go: `open /etc/x: no such file or directory`. */
 export function fileError(thrown: unknown, path: string, operation = 'open'): Error {
   const code = systemCodeOf(thrown)
   const words = (code === undefined ? undefined : WORDS[code]) ?? messageOf(thrown)

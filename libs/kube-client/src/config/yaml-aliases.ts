@@ -5,7 +5,7 @@ const FEW_NODES = 400_000
 const MANY_NODES = 4_000_000
 const LARGEST_SHARE = 0.99
 const SMALLEST_SHARE = 0.1
-/** The maximum depth of a document. Nested aliases may make it deeper than its text. */
+/** The maximum depth of a YAML document. Nested aliases may make it deeper than its text. */
 const DEEPEST = 1_000
 
 /**
@@ -38,7 +38,7 @@ export function checkAliases(value: unknown): void {
   visit(value, false)
 }
 
-/** Returns the share of the nodes that may come from aliases. It is smaller for a larger document. */
+/** Returns the share of the nodes that may come from aliases. It is smaller for a larger YAML document. */
 function allowedShare(nodes: number): number {
   if (nodes <= FEW_NODES) return LARGEST_SHARE
   if (nodes >= MANY_NODES) return SMALLEST_SHARE

@@ -31,7 +31,7 @@ const SCHEMA = CORE_SCHEMA.withTags(
   defineMappingTag(ANY, { ...mapTag, matchByTagPrefix: true }),
 )
 
-/** Returns the first document of a text, or undefined if it is empty. The last of two equal keys counts, as in Go. */
+/** Returns the first YAML document of a text, or undefined if it is empty. The last of two equal keys counts. */
 export function yamlValue(content: string): unknown {
   try {
     const value: unknown = loadAll(firstDocument(content), { schema: SCHEMA, json: true })[0]
@@ -52,7 +52,7 @@ function inOneLine(reason: string): string {
 }
 
 /**
- * Returns the lines up to the end of the first document, because Go programs ignore the rest. A mark at the start of a
+ * Returns the lines of the first YAML document, because Go programs ignore the rest. A mark at the start of a
  * line ends the document even inside a string.
  */
 function firstDocument(content: string): string {

@@ -16,7 +16,7 @@ const succeed = (startedAt: number, now = startedAt): boolean =>
 const refuse = (startedAt: number, now = startedAt, waiting = 1): boolean =>
   policy.ended(now, { startedAt, outcome: REFUSAL, waiting })
 
-test('at most `limit` requests run at a time, and the end of a request lets the next request start', () => {
+test('at most `limit` requests run at a time, and the end of a request lets another request start', () => {
   start(0, 16)
   expect(policy.admit(0)).toBe(Number.POSITIVE_INFINITY)
   succeed(0)
@@ -24,14 +24,14 @@ test('at most `limit` requests run at a time, and the end of a request lets the 
 })
 
 describe('a refusal', () => {
-  test('halves the limit once for all requests that ran at that time', () => {
+  test('a refusal halves the limit once for all requests that ran at that time', () => {
     start(0, 12)
     refuse(0, 10)
     for (let more = 0; more < 11; more += 1) refuse(0, 11)
     expect(policy.limit).toBe(6)
   })
 
-  test('halves the limit again if a later request is refused, down to one', () => {
+  test('a refusal of a later request halves the limit again, down to one', () => {
     const limits = [16, 8, 4, 2, 1].map((count, round) => {
       start(1000 * round, count)
       for (let ended = 0; ended < count; ended += 1) refuse(1000 * round, 1000 * round + 1)
@@ -40,14 +40,14 @@ describe('a refusal', () => {
     expect(limits).toEqual([8, 4, 2, 1, 1])
   })
 
-  test('does not end the wait of refused requests, but a success ends it', () => {
+  test('a refusal does not end the wait of refused requests, but a success ends it', () => {
     start(0, 2)
     expect([refuse(0, 1), succeed(0, 2)]).toEqual([false, true])
   })
 })
 
 describe('successes', () => {
-  test('successes raise the limit by one with each round of at least five', () => {
+  test('successes raise the limit of parallel requests by one with each round of at least five', () => {
     start(0, 6)
     refuse(0, 1)
     for (let ended = 0; ended < 5; ended += 1) succeed(0, 2)
@@ -59,14 +59,14 @@ describe('successes', () => {
     expect(policy.limit).toBe(15)
   })
 
-  test('each success raises the limit by one until the first refusal', () => {
+  test('each success raises the limit of parallel requests by one until the first refusal', () => {
     policy = new AdaptivePolicy()
     start(0, 16)
     for (let ended = 0; ended < 16; ended += 1) succeed(0)
     expect(policy.limit).toBe(32)
   })
 
-  test('successes never raise the limit above the maximum', () => {
+  test('successes never raise the limit of parallel requests above the maximum', () => {
     for (let round = 0; round < 100; round += 1) {
       start(0)
       succeed(0)
@@ -75,7 +75,7 @@ describe('successes', () => {
   })
 })
 
-describe('a request that is refused alone', () => {
+describe('pauses', () => {
   /** Starts and refuses requests one after the other. Returns how long each request had to wait. */
   const refusedInRow = (count: number, waiting = 1): number[] => {
     const waits: number[] = []
@@ -90,16 +90,16 @@ describe('a request that is refused alone', () => {
     return waits
   }
 
-  test('makes the next request wait, longer each time, up to the Retry-After of the server', () => {
+  test('a refused request that ran alone delays the next request, longer each time, up to the Retry-After', () => {
     expect(refusedInRow(10)).toEqual([0, 10, 20, 40, 80, 160, 320, 640, 1000, 1000])
   })
 
-  test('divides the longest pause by the number of waiting requests', () => {
+  test('the longest pause between requests is divided by the number of waiting requests', () => {
     expect(refusedInRow(7, 20)).toEqual([0, 10, 20, 40, 50, 50, 50])
     expect(policy.limit).toBe(1)
   })
 
-  test('leaves a short pause, which ends after further successes', () => {
+  test('the pause between requests gets shorter with successes, until it ends', () => {
     refusedInRow(8)
     let now = 10_000
     const pauses = [1, 2, 3, 4, 5, 6].map(() => {
@@ -194,7 +194,7 @@ test.each([
   expect(startedWithin(new BucketPolicy({ qps, burst, now: 0 }), ms)).toBe(count)
 })
 
-test('an idle bucket fills up exactly to its burst', () => {
+test('an idle rate bucket fills up exactly to its burst', () => {
   const policy = new BucketPolicy({ qps: 5, burst: 2, now: 0 })
   const startedAt = (now: number): number => {
     let started = 0
@@ -204,8 +204,8 @@ test('an idle bucket fills up exactly to its burst', () => {
   expect([startedAt(0), startedAt(200), startedAt(3_600_000)]).toEqual([2, 1, 2])
 })
 
-describe('a spare request of a bucket', () => {
-  test('leaves half of the burst to other requests, and starts again as the bucket fills', () => {
+describe('spare requests', () => {
+  test('spare requests leave half of the burst to other requests, and start again as the bucket fills', () => {
     const policy = new BucketPolicy({ qps: 5, burst: 10, now: 0 })
     const spared = (now: number): number => {
       let started = 0
@@ -216,13 +216,13 @@ describe('a spare request of a bucket', () => {
     expect(policy.admit(200)).toBe(0)
   })
 
-  test('starts with a burst of 1, and without a rate limit', () => {
+  test('a spare request starts with a burst of 1, and without a rate limit', () => {
     expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
     expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
   })
 })
 
-test('a bucket with a negative rate never waits', () => {
+test('a rate bucket with a negative rate never waits', () => {
   const policy = new BucketPolicy({ qps: -1, burst: 0, now: 0 })
   for (let i = 0; i < 1000; i += 1) expect(policy.admit(0)).toBe(0)
 })

@@ -21,39 +21,39 @@ const enterAll = (...names: string[]): void => {
   for (const name of names) void enter(name)
 }
 
-test('requests pass in their order, as fast as the policy allows', async () => {
+test('requests pass the flow gate in their order, as fast as the policy allows', async () => {
   enterAll('a', 'b', 'c', 'd')
   await clock.advance(1000)
   expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200'])
   expect(clock.pending).toBe(0)
 })
 
-test('a free gate returns a permit at once, without a promise', () => {
+test('a free flow gate returns a permit at once, without a promise', () => {
   expect(gate.enter()).toMatchObject({ waitedMs: 0 })
 })
 
-test('a permit contains the time that its caller has waited', async () => {
+test('a permit to send a request contains the time that its caller has waited', async () => {
   enterAll('a', 'b')
   const third = enter('c')
   await clock.advance(100)
   expect((await third).waitedMs).toBe(100)
 })
 
-describe('a request that was refused', () => {
+describe('refused requests', () => {
   const again = async (name: string, waitMs: number, signal?: AbortSignal): Promise<Permit> => {
     const permit = await gate.enterAgain(waitMs, signal)
     passed.push(`${name}@${clock.monotonic()}`)
     return permit
   }
 
-  test('waits for its Retry-After while other requests pass, and then passes first', async () => {
+  test('a refused request waits for its Retry-After while other requests pass, and then passes first', async () => {
     void again('refused', 250)
     enterAll('a', 'b', 'c', 'd', 'e', 'f')
     await clock.advance(400)
     expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200', 'refused@300', 'e@400'])
   })
 
-  test('passes sooner if a success shows that the server has room again', async () => {
+  test('a refused request passes sooner if a success shows that the server has room again', async () => {
     gate = new FlowGate(clock, new AdaptivePolicy(2))
     const [first, second] = [await enter('a'), await enter('b')]
     first.end({ retryAfterMs: 1000 })
@@ -64,7 +64,7 @@ describe('a request that was refused', () => {
     expect([passed, clock.pending]).toEqual([['a@0', 'b@0', 'a@10'], 0])
   })
 
-  test('waits for its whole Retry-After if no other request succeeds', async () => {
+  test('a refused request waits for its whole Retry-After if no other request succeeds', async () => {
     gate = new FlowGate(clock, new AdaptivePolicy(2))
     const first = await enter('a')
     first.end({ retryAfterMs: 1000 })
@@ -75,7 +75,7 @@ describe('a request that was refused', () => {
     expect(passed).toEqual(['a@0', 'a@1000'])
   })
 
-  test('stops waiting when its signal is aborted, and leaves no timer behind', async () => {
+  test('a refused request stops waiting when its signal is aborted, and leaves no timer behind', async () => {
     const stop = new AbortController()
     const waiting = again('a', 1000, stop.signal)
     stop.abort(new Error('enough'))
@@ -84,8 +84,8 @@ describe('a request that was refused', () => {
   })
 })
 
-describe('a caller that is aborted', () => {
-  test('gives its place to the next caller', async () => {
+describe('aborted callers', () => {
+  test('an aborted request gives its place in the queue to the next request', async () => {
     enterAll('a', 'b')
     const stop = new AbortController()
     const third = enter('c', stop.signal)
@@ -96,7 +96,7 @@ describe('a caller that is aborted', () => {
     expect(passed).toEqual(['a@0', 'b@0', 'd@100'])
   })
 
-  test('cancels the timer if no other caller is waiting', async () => {
+  test('the abort of the only waiting request cancels the timer of the flow gate', async () => {
     enterAll('a', 'b')
     const stop = new AbortController()
     const third = enter('c', stop.signal)
@@ -105,19 +105,19 @@ describe('a caller that is aborted', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('does not queue if its signal is already aborted', async () => {
+  test('a request whose signal is already aborted does not queue', async () => {
     enterAll('a', 'b')
     await expect(enter('c', AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
   })
 })
 
-describe('a spare request', () => {
+describe('spare requests', () => {
   const spare = async (signal?: AbortSignal): Promise<void> => {
     const { waitedMs } = await gate.enterSpare(signal)
     passed.push(`spare@${clock.monotonic()} after ${waitedMs}`)
   }
 
-  test('passes when no other request waits, and not before', async () => {
+  test('a spare request passes when no other request waits, and not before', async () => {
     enterAll('a', 'b', 'c', 'd')
     void spare()
     await clock.advance(200)
@@ -127,7 +127,7 @@ describe('a spare request', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('does not pass before a later request that waits as well', async () => {
+  test('a spare request does not pass before a later request that waits as well', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
     void spare()
@@ -138,7 +138,7 @@ describe('a spare request', () => {
     expect(passed).toHaveLength(3)
   })
 
-  test('leaves room, so that the next request does not wait', async () => {
+  test('a spare request leaves room, so that the next request does not wait', async () => {
     void spare()
     await clock.settle()
     enterAll('a')
@@ -147,7 +147,7 @@ describe('a spare request', () => {
     expect(passed).toEqual(['spare@0 after 0', 'a@0'])
   })
 
-  test('queues like other requests after its longest wait, however many requests are waiting', async () => {
+  test('a spare request queues like other requests after its longest wait, however many requests are waiting', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     const names = Array.from({ length: 60 }, (_, index) => `a${index}`)
     enterAll(...names.slice(0, 40))
@@ -159,7 +159,7 @@ describe('a spare request', () => {
     expect(passed.slice(-2)).toEqual(['a59@5900', 'low after 6000'])
   })
 
-  test('stops waiting when its signal is aborted', async () => {
+  test('a spare request stops waiting when its signal is aborted', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
     const stop = new AbortController()

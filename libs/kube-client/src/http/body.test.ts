@@ -17,18 +17,18 @@ beforeEach(() => {
 })
 
 describe('a body', () => {
-  test('joins all chunks of a body', () => {
+  test('the chunks of a response body are joined', () => {
     const body = new Body(connection, { body: 10 })
     for (const part of ['\u00e4b', 'c', '', 'defghi']) body.push(Buffer.from(part))
     expect(body.bytes().toString()).toBe('\u00e4bcdefghi')
     expect(lost).toBe(0)
   })
 
-  test('returns no bytes if nothing was received', () => {
+  test('a response body is empty if no bytes were received', () => {
     expect(new Body(connection).bytes()).toHaveLength(0)
   })
 
-  test('ends the connection and keeps nothing if the body exceeds the limit', () => {
+  test('a response body that exceeds the limit ends the connection, and its bytes are dropped', () => {
     const body = new Body(connection, { body: 10 })
     body.push(Buffer.alloc(10))
     expect(lost).toBe(0)
@@ -37,7 +37,7 @@ describe('a body', () => {
     expect(body.bytes()).toHaveLength(0)
   })
 
-  test('reads a refusal only up to its limit', () => {
+  test('the body of a refusal is read only up to its limit', () => {
     const body = new Body(connection, { refusal: 10 })
     body.announced({ status: 500, header: () => '1000' })
     expect([body.push(Buffer.from('123456')), body.push(Buffer.from('7890abc'))]).toEqual([true, false])

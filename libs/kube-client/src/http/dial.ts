@@ -74,7 +74,7 @@ async function handshake(
   return ready(socket, 'secureConnect', { signal, describe: handshakeError })
 }
 
-/** Resolves with the socket at `event`. An error, the end or an abort before the event destroys the socket. */
+/** Resolves with the socket when it emits `event`. An error, the end or an abort before that destroys the socket. */
 export function ready<S extends Socket>(
   socket: S,
   event: string,
@@ -107,7 +107,7 @@ interface Limit {
   readonly clock: Clock
   readonly ms: number
   readonly signal: AbortSignal | undefined
-  /** Returns the error after the time limit. */
+  /** Returns the error of a connection that was not open within the time limit. */
   late(): Error
 }
 

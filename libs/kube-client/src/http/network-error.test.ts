@@ -12,7 +12,7 @@ test.each([
   expect(hostPort(host, 443)).toBe(text)
 })
 
-describe('opening a connection to api.example.com', () => {
+describe('dialling', () => {
   test.each([
     [node('ECONNREFUSED', { address: '10.0.0.1' }), 'dial tcp 10.0.0.1:443: connect: connection refused'],
     [node('EHOSTUNREACH', { address: 'fd00::1' }), 'dial tcp [fd00::1]:443: connect: no route to host'],
@@ -44,7 +44,7 @@ describe('a handshake', () => {
   })
 })
 
-describe('a request under way', () => {
+describe('requests', () => {
   test.each([
     [node('ECONNRESET', { syscall: 'read' }), 'read tcp: read: connection reset by peer'],
     [node('EPIPE', { syscall: 'write' }), 'write tcp: write: broken pipe'],

@@ -97,15 +97,15 @@ const blackHole = (): void => {
 const reads = (): number[] => seen.filter(({ what }) => what === 'GET /version').map(({ at }) => at)
 const warnings = (): string[] => log.lines.map(({ message }) => message).filter((message) => message === WARNING)
 
-describe('without a lease', () => {
-  test('sends a small read each 16 s while no other request is answered', async () => {
+describe('small reads', () => {
+  test('without a lease the client sends a small read each 16 s while no other request is answered', async () => {
     await watch()
     await pass(50_000)
     expect(reads()).toEqual([1000, 17_000, 33_000, 49_000])
     expect(frames).toEqual([])
   })
 
-  test('sends only the first read while the stream receives data', async () => {
+  test('without a lease the client sends only the first small read while the stream receives data', async () => {
     await watch()
     for (let round = 0; round < 10; round += 1) {
       watches[0]?.write('\n')
@@ -114,13 +114,13 @@ describe('without a lease', () => {
     expect(reads()).toEqual([1000])
   })
 
-  test('sends no reads without a stream', async () => {
+  test('the client sends no small reads if it has no open stream', async () => {
     await client.get(PERSISTENT_VOLUMES, { name: 'x' })
     await pass(95_000)
     expect(reads()).toEqual([])
   })
 
-  test.each([2, 15, 18, 40])('detects within 27 s that all connections are dead after %d s', async (seconds) => {
+  test.each([2, 15, 18, 40])('without a lease, dead connections are found within 27 s after %d s', async (seconds) => {
     await watch()
     await pass(seconds * 1000)
     blackHole()
@@ -135,7 +135,7 @@ describe('without a lease', () => {
     expect(warnings()).toHaveLength(1)
   })
 
-  test('finds a dead connection although younger connections get answers', async () => {
+  test('without a lease the client finds a dead connection although younger connections get answers', async () => {
     await watch()
     await pass(10_000)
     blackHole()
@@ -146,7 +146,7 @@ describe('without a lease', () => {
     expect(frames).toMatchObject([{ why: 'broken' }])
   })
 
-  test('a connection that the server has closed is replaced', async () => {
+  test('the client replaces the connection of its small reads if the server has closed it', async () => {
     await watch()
     await pass(2000)
     for (const socket of sockets) if (socket !== watches[0]?.socket) socket.destroy()
@@ -155,7 +155,7 @@ describe('without a lease', () => {
     expect([frames, warnings()]).toEqual([[], []])
   })
 
-  test('a server that is slow but answers keeps its connections', async () => {
+  test('a server that answers small reads slowly keeps its connections', async () => {
     await watch()
     await pass(2000)
     server.removeAllListeners('request')
@@ -168,7 +168,7 @@ describe('without a lease', () => {
   })
 })
 
-describe('with a lease, which another client of the process renews', () => {
+describe('lease renewals', () => {
   const renewing = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= 5000) {
       const asked = lease()
@@ -177,14 +177,14 @@ describe('with a lease, which another client of the process renews', () => {
     }
   }
 
-  test('sends no small reads', async () => {
+  test('the client sends no small reads if another client of the process renews a lease', async () => {
     await lease()
     await watch()
     await renewing(100_000)
     expect(reads()).toEqual([])
   })
 
-  test('a renewal without an answer closes all connections that are older', async () => {
+  test('a renewal of the Lease without an answer closes all connections that are older', async () => {
     await lease()
     await watch()
     await renewing(20_000)
@@ -198,7 +198,7 @@ describe('with a lease, which another client of the process renews', () => {
     expect(await lease()).toMatchObject({ metadata: { name: 'x' } })
   })
 
-  test('keeps a stream that receives bytes after the renewal was sent', async () => {
+  test('a stream stays open if it receives bytes after an unanswered renewal of the Lease was sent', async () => {
     await lease()
     await watch()
     await watch()
@@ -215,7 +215,7 @@ describe('with a lease, which another client of the process renews', () => {
     expect(alive?.socket?.destroyed).toBe(false)
   })
 
-  test('ignores a request that its caller has cancelled after a short time', async () => {
+  test('a renewal of the Lease that its caller soon cancels closes no connection', async () => {
     await lease()
     await watch()
     await pass(1000)

@@ -24,8 +24,8 @@ const open = (...at: number[]): void => {
   for (const index of at) dials[index]?.resolve(new Socket())
 }
 
-describe('many concurrent callers', () => {
-  test('many callers open at most eight connections at a time', async () => {
+describe('many callers', () => {
+  test('many callers of the pool open at most eight connections at a time', async () => {
     const waiting = Array.from({ length: 50 }, () => acquire())
     expect(dials).toHaveLength(8)
     open(0, 1, 2, 3, 4, 5, 6, 7)
@@ -39,7 +39,7 @@ describe('many concurrent callers', () => {
     await Promise.all(waiting)
   })
 
-  test('waiting callers are served in their order, except an aborted caller', async () => {
+  test('the pool serves waiting callers in their order, except an aborted caller', async () => {
     const stop = new AbortController()
     const [a, b, c] = [acquire(), acquire(stop.signal), acquire()]
     stop.abort(new Error('enough'))
@@ -65,7 +65,7 @@ describe('many concurrent callers', () => {
   })
 })
 
-test('the last released connection is used first, and the other connections expire', async () => {
+test('the pool uses the last released connection first, so that the other connections expire', async () => {
   const [a, b] = [acquire(), acquire()]
   open(0, 1)
   const [first, second] = [await a, await b]
@@ -82,7 +82,7 @@ test('the last released connection is used first, and the other connections expi
   expect(clock.pending).toBe(0)
 })
 
-test('a connection that its peer closed is not used again', async () => {
+test('the pool does not use a connection again that its peer has closed', async () => {
   const a = acquire()
   const socket = new Socket()
   dials[0]?.resolve(socket)
@@ -96,7 +96,7 @@ test('a connection that its peer closed is not used again', async () => {
   expect(await next).not.toBe(first)
 })
 
-test('closes idle connections if the credentials change', async () => {
+test('the pool closes idle connections if the credentials change', async () => {
   const a = acquire()
   open(0)
   const first = await a

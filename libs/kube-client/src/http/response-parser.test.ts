@@ -48,7 +48,7 @@ describe('a response', () => {
     ['in chunks of hexadecimal sizes', HEX_SIZES, 200, LONG + LONG],
     ['after 100 Continue', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
     ['without a reason phrase', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok', 200, 'ok'],
-  ])('reads a response %s, however its bytes are cut', (_, text, status, body) => {
+  ])('the parser reads a response %s, however its bytes are cut', (_, text, status, body) => {
     for (let size = 1; size <= text.length; size += 1) {
       const { responses, parser } = parse(text, size)
       expect(responses).toMatchObject([{ status, body, ended: true }])
@@ -72,7 +72,7 @@ describe('a response', () => {
     expect(parse(text).parser.close()).toBe(false)
   })
 
-  test('finds headers in any case, and only by their whole names', () => {
+  test('the parser finds headers in any case, and only by their whole names', () => {
     const { responses } = parse(
       'HTTP/1.1 429 Slow\r\nX-Retry-After: 9\r\nRETRY-AFTER:  7 \r\nContent-Length: 0\r\n\r\n',
     )
@@ -85,7 +85,7 @@ describe('a response', () => {
     ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
     ['HTTP/1.0 with keep-alive', 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n', true],
     ['no Connection header', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', true],
-  ])('decides with %s whether the connection is kept', (_, text, kept) => {
+  ])('the parser decides with %s whether the connection is kept', (_, text, kept) => {
     expect(parse(text).parser.keepAlive).toBe(kept)
   })
 })

@@ -65,7 +65,7 @@ describe('a stream', () => {
     ['::1', [4, ...Array<number>(15).fill(0), 1]],
     ['fd00:1::2:3', [4, 0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3]],
     ['::ffff:10.0.0.1', [4, ...Array<number>(10).fill(0), 255, 255, 10, 0, 0, 1]],
-  ])('requests a stream to %s, which begins behind the reply of the proxy', async (host, address) => {
+  ])('the client requests a stream to %s, which begins behind the reply of the SOCKS proxy', async (host, address) => {
     script = [GREETING, { reads: 5 + address.length, answers: IPV4_REPLY }]
     const socket = await open(host)
     expect(heard).toEqual([
@@ -79,14 +79,14 @@ describe('a stream', () => {
   test.each([
     ['a name', [5, 0, 0, 3, 3, 97, 98, 99, 0, 0]],
     ['an address of version 6', [5, 0, 0, 4, ...Array<number>(18).fill(0)]],
-  ])('a stream begins behind a reply of the proxy that contains %s', async (_, answers) => {
+  ])('a stream begins behind a reply of the SOCKS proxy that contains %s', async (_, answers) => {
     script = [GREETING, { reads: 10, answers }]
     const socket = await open('10.1.2.3')
     const first = await new Promise<Buffer>((resolve) => socket.once('data', resolve))
     expect(first.toString()).toMatch(/^h/)
   })
 
-  test('sends user and password if the proxy requires them', async () => {
+  test('the client sends user and password if the SOCKS proxy requires them', async () => {
     script = [
       { reads: 4, answers: [5, 2] },
       { reads: 8, answers: [1, 0] },
@@ -100,7 +100,7 @@ describe('a stream', () => {
   })
 })
 
-describe('a failed connection to a SOCKS proxy', () => {
+describe('failures', () => {
   test.each<[string, string, Script, string]>([
     ['no accepted method', '', [{ reads: 3, answers: [5, 255] }], 'no acceptable authentication methods'],
     ['an unsupported method', '', [{ reads: 3, answers: [5, 2] }], 'no acceptable authentication methods'],
@@ -117,7 +117,7 @@ describe('a failed connection to a SOCKS proxy', () => {
     ['a refusal', '', [GREETING, { reads: 10, answers: [5, 5, 0, 1] }], 'unknown error connection refused'],
     ['an unknown refusal', '', [GREETING, { reads: 10, answers: [5, 99, 0, 1] }], 'unknown error unknown code: 99'],
     ['an unknown kind of address', '', [GREETING, { reads: 10, answers: [5, 0, 0, 9] }], 'unknown address type 9'],
-  ])('reports %s with the message of Go', async (_, credentials, replies, why) => {
+  ])('the client reports %s with the message of Go', async (_, credentials, replies, why) => {
     script = replies
     const { port } = proxy.address() as AddressInfo
     await expect(open('10.1.2.3', credentials)).rejects.toHaveProperty(
@@ -126,13 +126,13 @@ describe('a failed connection to a SOCKS proxy', () => {
     )
   })
 
-  test('reports a proxy that disconnects', async () => {
+  test('the client reports a SOCKS proxy that disconnects', async () => {
     script = []
     proxy.on('connection', (socket: Socket) => socket.destroy())
     await expect(open('10.1.2.3')).rejects.toThrow(/^socks connect tcp .*(EOF|ECONNRESET|EPIPE)/)
   })
 
-  test("an aborted caller gets the signal's reason, and the connection ends", async () => {
+  test('an aborted caller gets the reason of its signal, and the connection to the SOCKS proxy ends', async () => {
     script = [{ reads: 3, answers: [] }]
     const stop = new AbortController()
     const opening = open('10.1.2.3', '', stop.signal)
@@ -142,7 +142,7 @@ describe('a failed connection to a SOCKS proxy', () => {
   })
 })
 
-test('a connection through a proxy carries bytes in both directions', async () => {
+test('a connection through a SOCKS proxy carries bytes in both directions', async () => {
   const echo = createServer((socket) => socket.pipe(socket))
   await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve))
   script = []

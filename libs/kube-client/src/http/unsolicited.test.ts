@@ -17,7 +17,7 @@ const testWithPeek = process.versions.node.localeCompare('26.12.1', 'en', { nume
 const BODY = JSON.stringify({ metadata: { name: 'planted', resourceVersion: '9' } })
 const ANSWER = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
 
-describe('an answer on an idle connection', () => {
+describe('idle connections', () => {
   let server: AnsweringServer
   beforeEach(async () => {
     server = await AnsweringServer.start(new FakeClock())
@@ -29,7 +29,7 @@ describe('an answer on an idle connection', () => {
     return true
   }
 
-  test('closes the idle connection', async () => {
+  test('an answer on an idle connection closes the connection', async () => {
     const client = server.connect()
     await get(client)
     const [first] = server.seen
@@ -41,7 +41,7 @@ describe('an answer on an idle connection', () => {
   testWithPeek.each([
     ['read', get],
     ['write', patch],
-  ])('does not answer the next %s, even if this process has not read it yet', async (_, request) => {
+  ])('an answer on an idle connection does not answer the next %s, even if it is still unread', async (_, request) => {
     const client = server.connect()
     await get(client)
     const [first] = server.seen

@@ -55,32 +55,32 @@ const trust = (change: Partial<ServerTrust>): Partial<ClusterConfig> => {
 const prefix = (): string => `Get "${config.origin}/api/v1": `
 
 describe('TLS', () => {
-  test('trusts the authority of the configuration', async () => {
+  test('the client trusts the certificate authority of the configuration', async () => {
     expect(await ask({})).toMatchObject({ kind: 'APIResourceList' })
   })
 
-  test('connects without verification if configured, and then reads no authorities', async () => {
+  test('the client connects without verification if configured, and then reads no authorities', async () => {
     const authorities = (): never => {
       throw new Error('must not be read')
     }
     expect(await ask(trust({ authorities, insecure: true }))).toMatchObject({ kind: 'APIResourceList' })
   })
 
-  test('refuses a certificate of an unknown authority', async () => {
+  test('the client refuses a certificate of an unknown authority', async () => {
     const message = `${prefix()}tls: failed to verify certificate: x509: certificate signed by unknown authority`
     await expect(ask(trust({ authorities: () => undefined }))).rejects.toMatchObject({ code: 0, message })
   })
 
-  test('refuses a certificate of another name', async () => {
+  test('the client refuses a certificate with another server name', async () => {
     const message = expect.stringMatching(
       /: tls: failed to verify certificate: x509: certificate is valid for .*, not other\.example\.com$/,
     )
     await expect(ask(trust({ serverName: 'other.example.com' }))).rejects.toMatchObject({ code: 0, message })
   })
 
-  /** CVE-2026-105483, CVE-2026-106069 and CVE-2026-106072 of Node.js: these hosts resolve to 127.0.0.1 or 87.0.0.1. */
+  /** CVE-2026-105483, CVE-2026-106069 and CVE-2026-106072 of Node.js: the hosts below mean 127.0.0.1 or 87.0.0.1. */
   test.each(['0177.0.0.1', '0x7f.0.0.1', '2130706433', '127.1', '１２７.0.0.1', '127。0。0。1', '0127.0.0.1'])(
-    'checks the certificate of the server %s by the address that is dialled',
+    'the client checks the certificate of the server %s by the address that it dials',
     async (host) => {
       // A DNS name that looks like an address must not match that address.
       const names = ['127.0.0.1', '*.0.0.1', host].filter((name) => /^[\x20-\x7e]+$/.test(name))
@@ -114,14 +114,14 @@ describe('TLS', () => {
     },
   )
 
-  test('reports a server without TLS', async () => {
+  test('the client reports a server without TLS', async () => {
     const port = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'))
     const origin = `https://127.0.0.1:${port}`
     const message = `Get "${origin}/api/v1": http: server gave HTTP response to HTTPS client`
     await expect(ask({ origin })).rejects.toMatchObject({ code: 0, message })
   })
 
-  test('reports a server that supports only HTTP/2', async () => {
+  test('the client reports a server that supports only HTTP/2', async () => {
     const who = { commonName: 'server', dnsNames: [], addresses: [[127, 0, 0, 1]] }
     const server = createSecureServer(selfSignedCertificate({ ...who, now: systemClock.now(), days: 1 }))
     server.on('secureConnection', (socket) => sockets.add(socket))
@@ -132,7 +132,7 @@ describe('TLS', () => {
     await expect(ask({ origin, ...trust({ insecure: true }) })).rejects.toMatchObject({ code: 0, message })
   })
 
-  test('reports authorities that cannot be read', async () => {
+  test('the client reports certificate authorities that cannot be read', async () => {
     const authorities = (): never => {
       throw new Error('open /ca: no such file or directory')
     }
@@ -148,8 +148,8 @@ function join(client: Socket, port: number): void {
   client.pipe(onward).pipe(client)
 }
 
-describe('an HTTP proxy', () => {
-  test('tunnels the connection, and receives the credentials of its URL', async () => {
+describe('HTTP proxies', () => {
+  test('an HTTP proxy tunnels the connection, and receives the credentials of its URL', async () => {
     let request = ''
     const port = await listen((socket) =>
       socket.once('data', (bytes) => {
@@ -170,13 +170,13 @@ describe('an HTTP proxy', () => {
     ['SSH-2.0\r\n\r\n', 'proxy answered no HTTP'],
     ['HTTP/1.1 200 OK\r\n\r\nok', 'proxy answered CONNECT with a body instead of a tunnel'],
     ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'proxy answered CONNECT with a body instead of a tunnel'],
-  ])('an error contains the reason of a proxy that answers %j', async (answer, reason) => {
+  ])('the error of a connection contains the reason of an HTTP proxy that answers %j', async (answer, reason) => {
     const port = await listen((socket) => socket.once('data', () => socket.write(answer)))
     const proxy = throughProxy(parseProxy(`http://127.0.0.1:${port}`))
     await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message: prefix() + reason })
   })
 
-  test('opens a tunnel although the proxy sends Content-Length: 0', async () => {
+  test('the client opens a tunnel although the HTTP proxy sends Content-Length: 0', async () => {
     const port = await listen((socket) =>
       socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
@@ -187,7 +187,7 @@ describe('an HTTP proxy', () => {
     expect(await ask({ proxy })).toMatchObject({ kind: 'APIResourceList' })
   })
 
-  test('reports an unreachable proxy as the reason', async () => {
+  test('the error of a connection says that the HTTP proxy is unreachable', async () => {
     const proxy = throughProxy(parseProxy('http://127.0.0.1:1'))
     const message = `${prefix()}dial tcp 127.0.0.1:1: connect: connection refused`
     await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message })

@@ -25,7 +25,7 @@ function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial 
   let made: { readonly context: SecureContext; readonly from: string } | undefined
   return () => {
     try {
-      // An empty list means no authority. Without a list, Node parses more than a hundred authorities.
+      // An empty list means no authority. Without a list, Node parses its own hundred and more authorities.
       const ca = trust.insecure ? [] : trust.authorities()
       const certificate = credentials.certificate()
       const from = JSON.stringify([ca, certificate])
@@ -33,7 +33,7 @@ function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial 
         made = { context: createSecureContext({ ...(ca !== undefined && { ca }), ...certificate }), from }
       }
     } catch (error) {
-      // The read fails if a file is being replaced. The previous context may still be valid.
+      // Reading fails if a certificate file is being replaced. The previous TLS context may still be valid.
       if (made === undefined) throw new NetworkError(messageOf(error), { cause: error })
     }
     return { ...fixed, secureContext: made.context }

@@ -39,7 +39,7 @@ export class Exchanges {
     this.#writer = new RequestWriter(options.config, options.userAgent)
   }
 
-  /** Resolves with undefined if a reused connection was already closed, so that the request is sent on another. */
+  /** Sends a request. Resolves with undefined if a reused connection was closed: the caller sends on another one. */
   async send(call: ApiCall, connection: HttpConnection): Promise<ApiAnswer | undefined> {
     const { clock, metrics } = this.#options
     const { method, options } = call.request
@@ -67,7 +67,7 @@ export class Exchanges {
     }
   }
 
-  /** Resolves with `streaming` if `sink` receives the body, otherwise with the refusal, and closes the connection. */
+  /** Requests a stream. Resolves with `streaming`, or with the refusal after it has closed the connection. */
   async open(call: ApiCall, connection: HttpConnection, sink: StreamSink): Promise<'streaming' | ApiAnswer> {
     const { clock } = this.#options
     try {

@@ -75,7 +75,7 @@ test.each([
       for await (const _ of client.watch(VOLUME_ATTRIBUTES_CLASSES, {}));
     },
   ],
-] as const)('a refused request reports the rule `%s`', async (rule, send) => {
+] as const)('a refused request is reported as the missing rule `%s`', async (rule, send) => {
   await expect(send()).rejects.toThrow(byRole)
   expect(log.lines.filter(({ level }) => level === 'error')).toMatchObject([{ message: LINE, pairs: { rule } }])
   expect(missing.rules).toEqual([rule])
@@ -83,7 +83,7 @@ test.each([
   expect(await server.metrics.text()).toContain(`csi_sidecar_missing_permission{resource="${resource}"} 1\n`)
 })
 
-test('the log line is repeated every ten minutes, and the granted permission is logged once', async () => {
+test('the log names a missing permission every ten minutes, and once when it is granted', async () => {
   const lines = () => log.lines.filter(({ message }) => message === LINE).length
   const refused: number[] = []
   for (let minutes = 0; minutes <= 20; minutes += 5) {
@@ -98,7 +98,7 @@ test('the log line is repeated every ten minutes, and the granted permission is 
   expect(await server.metrics.text()).not.toContain('csi_sidecar_missing_permission{')
 })
 
-test('many namespaces share one rule, which ends when no namespace refuses', async () => {
+test('refusals in many namespaces are one missing rule, which ends when no namespace refuses', async () => {
   for (const namespace of ['a', 'b']) await expect(secretIn(namespace)).rejects.toThrow()
   expect(log.lines).toHaveLength(1)
   why = undefined
@@ -108,21 +108,21 @@ test('many namespaces share one rule, which ends when no namespace refuses', asy
   expect(missing.rules).toEqual([])
 })
 
-test('a list that succeeds does not end the refusal of a watch', async () => {
+test('a list that succeeds does not show that watches are allowed again', async () => {
   await expect(watch()).rejects.toThrow()
   why = undefined
   await list()
   expect(missing.rules).toEqual(['pods: get, list, watch'])
 })
 
-test('a watch that succeeds ends the refusal of a list', async () => {
+test('a watch that succeeds shows that lists are allowed again', async () => {
   await expect(list()).rejects.toThrow()
   why = undefined
   await watch()
   expect(missing.rules).toEqual([])
 })
 
-test('a refusal is forgotten an hour after the last request', async () => {
+test('a missing permission is forgotten an hour after the last refusal', async () => {
   await expect(secretIn('n')).rejects.toThrow()
   await clock.advance(3_599_999)
   expect(missing.rules).toEqual(['secrets: get'])

@@ -18,7 +18,7 @@ describe('Retry-After', () => {
     ['429', 429, { 'Retry-After': '2' }, 2000],
     ['429 without the header', 429, {}, 1000],
     ['503', 503, { 'Retry-After': '3' }, 3000],
-  ])('delays the next try after a %s', async (_, code, headers, wait) => {
+  ])('a refused request is sent again after the wait of the %s', async (_, code, headers, wait) => {
     server.answer = server.first(1, refuse(code, headers))
     const result = patch(server.connect())
     await server.until(() => server.seen.length === 1)
@@ -33,7 +33,7 @@ describe('Retry-After', () => {
   test.each<[string, FlowOptions]>([
     ['a fixed rate', UNLIMITED],
     ['an adaptive rate', { kind: 'adaptive' }],
-  ])('delays only the refused request with %s, and no other reads, writes or watches', async (_, flow) => {
+  ])('a refusal with %s delays only its request, and no other reads, writes or watches', async (_, flow) => {
     server.answer = server.first(1, refuse(503, { 'Retry-After': '2' }))
     const client = server.connect(flow)
     const refused = patch(client)
@@ -63,7 +63,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ what, at }) => `${what.split(' ')[0]} ${at}`)).toEqual(['PATCH 0', 'GET 10', 'PATCH 20'])
   })
 
-  test('a list and a watch wait separately', async () => {
+  test('a refused list and a refused watch wait separately', async () => {
     server.answer = server.first(2, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
     const listing = client
@@ -81,7 +81,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 2000, 2000])
   })
 
-  test('fails a refused spare request at once, and delays no other request', async () => {
+  test('a refused spare request fails at once, and delays no other request', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
     await expect(patch(client, { priority: 'spare' })).rejects.toMatchObject({ code: 429 })
@@ -89,7 +89,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0])
   })
 
-  test('keeps the limit of requests in flight if a spare request is refused', async () => {
+  test('the refusal of a spare request does not change the limit of parallel requests', async () => {
     const client = server.connect({ kind: 'adaptive' })
     const before = client.limits.inFlight
     server.answer = refuse(429, { 'Retry-After': '2' })
@@ -102,7 +102,7 @@ describe('Retry-After', () => {
     [503, 1, 11],
     [429, 1, 61],
     [429, 10, 11],
-  ])('a %d with %d s causes ten retries, and a 429 retries for a minute', async (code, seconds, tries) => {
+  ])('a %d with Retry-After: %d causes ten retries, and a 429 a minute of retries', async (code, seconds, tries) => {
     server.answer = refuse(code, { 'Retry-After': `${seconds}` })
     const result = patch(server.connect()).catch((error: unknown) => error)
     for (let attempt = 1; attempt <= tries; attempt += 1) {
@@ -114,7 +114,7 @@ describe('Retry-After', () => {
     expect(server.seen).toHaveLength(tries)
   })
 
-  test.each(['work', 'lease'] as const)('fails only the refused request if the wait is an hour: %s', async (lane) => {
+  test.each(['work', 'lease'] as const)('a Retry-After of an hour fails only the refused request: %s', async (lane) => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
     const client = server.connect()
     const hour = { code: 429, retryAfterMs: 3_600_000, outcomeUnknown: false }
@@ -122,7 +122,7 @@ describe('Retry-After', () => {
     expect(await patch(client, { lane })).toEqual(JSON.parse(OBJECT))
   })
 
-  test('fails a watch if the server asks it to wait for an hour', async () => {
+  test('a Retry-After of an hour fails a refused watch', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
     const client = server.connect()
     const first = client.watch(PERSISTENT_VOLUMES, {})[Symbol.asyncIterator]().next()
@@ -133,7 +133,7 @@ describe('Retry-After', () => {
     ['2', []],
     ['10', ['10s']],
     ['3600', ['3600s']],
-  ])('causes one log line for all waiting requests if the wait is long: %s s', async (seconds, logged) => {
+  ])('a Retry-After of ten seconds or more is logged once for all waiting requests: %s s', async (seconds, logged) => {
     server.answer = server.first(3, refuse(503, { 'Retry-After': seconds }))
     const log = recordingLogger()
     const client = server.connect(UNLIMITED, undefined, { log })
@@ -146,7 +146,7 @@ describe('Retry-After', () => {
     expect(lines.map(({ pairs }) => pairs['retryAfter'])).toEqual(logged)
   })
 
-  test.each([500, 503, 404])('a %d without the header is not retried', async (code) => {
+  test.each([500, 503, 404])('a %d without Retry-After is not retried', async (code) => {
     server.answer = refuse(code)
     await expect(patch(server.connect())).rejects.toMatchObject({ code })
     expect(server.seen).toHaveLength(1)
@@ -156,7 +156,7 @@ describe('Retry-After', () => {
 describe('refusals', () => {
   const LINE = 'The API server limits requests'
 
-  test('counts the refusals in one log line every ten seconds, until there are none', async () => {
+  test('refusals with 429 are counted in one log line every ten seconds, until there are none', async () => {
     const log = recordingLogger()
     const client = server.connect({ kind: 'adaptive' }, undefined, { log })
     server.answer = refuse(429, { 'Retry-After': '5' })
@@ -177,7 +177,7 @@ describe('refusals', () => {
     expect(client.limits.refusals).toBeUndefined()
   })
 
-  test('does not count a 503 as a refusal', async () => {
+  test('a refusal with 503 does not count as a limit of the API server', async () => {
     const client = server.connect()
     server.answer = server.first(1, refuse(503, { 'Retry-After': '1' }))
     const result = patch(client)

@@ -17,7 +17,7 @@ afterEach(() => server.close())
 
 const PV = '/api/v1/persistentvolumes/pv'
 
-test('a request of a run is a span, and the server receives its traceparent header', async () => {
+test('a request of a run is recorded as a span, and the server receives its traceparent header', async () => {
   const client = server.connect()
   await get(client)
   await patch(client)
@@ -50,7 +50,7 @@ test('a request outside of a run has no span and no traceparent header', async (
   expect([tracer.spans, server.seen[0]?.traceparent]).toEqual([[], undefined])
 })
 
-test('all attempts at a request are one span', async () => {
+test('all attempts of a request are recorded as one span', async () => {
   server.answer = server.first(2, refuse(429, { 'Retry-After': '2' }))
   const patched = patch(server.connect())
   await server.until(() => server.seen.length === 1)
@@ -64,7 +64,7 @@ test('all attempts at a request are one span', async () => {
   expect(server.seen.map(({ traceparent }) => traceparent)).toEqual(Array(3).fill(tracer.spans[0]?.traceparent))
 })
 
-test('the span of a refusal has its status code, and the error is thrown unchanged', async () => {
+test('the span of a refused request has the status code, and the error is thrown unchanged', async () => {
   server.answer = refuse(409, {}, 'another writer was faster')
   const thrown = await patch(server.connect()).catch((error: unknown) => error)
   expect(tracer.spans).toMatchObject([{ attributes: { 'http.response.status_code': 409 }, end: { error: thrown } }])

@@ -16,8 +16,8 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-describe('the guard of a write', () => {
-  test('runs after the wait, right before the bytes are sent', async () => {
+describe('write guards', () => {
+  test('the guard of a write runs after the wait, right before the bytes are sent', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const asked: number[] = []
     const client = guarded(server.connect(), () => asked.push(clock.monotonic()))
@@ -29,7 +29,7 @@ describe('the guard of a write', () => {
     expect(asked).toEqual([0, 2000])
   })
 
-  test('prevents a write if it throws, even a write that waited for its turn', async () => {
+  test('the guard prevents a write by an error, even a write that has waited for its turn', async () => {
     let leading = true
     const client = guarded(server.connect({ kind: 'bucket', qps: 1, burst: 1, perGroup: false }), () => {
       if (!leading) throw new Error('the lease is lost')
@@ -46,7 +46,7 @@ describe('the guard of a write', () => {
     expect(server.seen).toHaveLength(2)
   })
 
-  test('does not run for reads', async () => {
+  test('the guard of writes does not run for reads', async () => {
     const client = guarded(server.connect(), () => {
       throw new Error('the lease is lost')
     })
@@ -67,20 +67,20 @@ test('a guarded write reports the phase `writing` under its signal, and a read r
 })
 
 describe('connections', () => {
-  test('sends consecutive requests on one connection', async () => {
+  test('consecutive requests are sent on one connection', async () => {
     const client = server.connect()
     for (let i = 0; i < 5; i += 1) await patch(client)
     expect(new Set(server.seen.map(({ socket }) => socket)).size).toBe(1)
   })
 
-  test('uses a separate connection for the lease', async () => {
+  test('requests for the Lease use a separate connection', async () => {
     const client = server.connect()
     await patch(client)
     await patch(client, { lane: 'lease' })
     expect(new Set(server.seen.map(({ socket }) => socket)).size).toBe(2)
   })
 
-  test('sends a read again after a closed connection, but not a write', async () => {
+  test('a read, but not a write, is sent again if the server has closed its connection', async () => {
     const drop = (response: ServerResponse): void => void response.destroy()
     const client = server.connect()
     await get(client)
@@ -97,7 +97,7 @@ describe('connections', () => {
     expect(server.seen).toHaveLength(4)
   })
 
-  test('closes a connection that is idle for long', async () => {
+  test('the client closes a connection that is idle for long', async () => {
     const client = server.connect()
     await patch(client)
     const socket = server.seen[0]?.socket
@@ -106,7 +106,7 @@ describe('connections', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('does not use a connection again that the server ends', async () => {
+  test('the client does not use a connection again if the server ends it', async () => {
     server.answer = (response) => void response.writeHead(200, { Connection: 'close' }).end(OBJECT)
     const client = server.connect()
     await patch(client)
@@ -116,7 +116,7 @@ describe('connections', () => {
 })
 
 describe('a call', () => {
-  test('rejects with the reason of its signal, and closes its connection', async () => {
+  test('an aborted request rejects with the reason of its signal, and closes its connection', async () => {
     server.answer = () => undefined
     const stop = new AbortController()
     const result = patch(server.connect(), { signal: stop.signal }).catch((error: unknown) => error)
@@ -128,7 +128,7 @@ describe('a call', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('fails with the text of Go if the server does not answer in time', async () => {
+  test('a request fails with the text of Go if the server does not answer in time', async () => {
     server.answer = () => undefined
     const result = patch(server.connect(), { timeoutMs: 5000 }).catch((error: unknown) => error)
     await server.until(() => server.seen.length === 1)
@@ -151,7 +151,7 @@ describe('a call', () => {
     expect(await result).toMatchObject({ code: 0, outcomeUnknown })
   })
 
-  test('fails if the answer is longer than a string can be, even if the answer is a refusal', async () => {
+  test('a request fails if its answer is longer than a string can be, even if the answer is a refusal', async () => {
     const words = 'the answer is longer than 536870888 bytes'
     server.answer = (response) => void response.writeHead(200, { 'Content-Length': '600000000' }).write('{')
     await expect(get(server.connect())).rejects.toThrow(words)
@@ -161,7 +161,7 @@ describe('a call', () => {
     await expect(watching.next()).rejects.toThrow(words)
   })
 
-  test('reports a refused connection with the text of Go', async () => {
+  test('a refused connection fails a request with the text of Go', async () => {
     const client = server.connect()
     const gone = server.port
     server.stopListening()
@@ -174,7 +174,7 @@ describe('a call', () => {
     await expect(patch(client)).rejects.toMatchObject({ code: 0, outcomeUnknown: false })
   })
 
-  test('fails when the client is closed', async () => {
+  test('closing the client fails running and later requests', async () => {
     server.answer = () => undefined
     const client = server.connect()
     const result = patch(client).catch((error: unknown) => error)
@@ -195,7 +195,7 @@ describe('a 401', () => {
     certificate: () => undefined,
   })
 
-  test('causes a second attempt if another token is available', async () => {
+  test('a 401 causes a second attempt if another token is available', async () => {
     server.answer = server.first(1, refuse(401))
     await patch(server.connect(UNLIMITED, renewing(['old', 'new'])))
     expect(server.seen.map(({ authorization }) => authorization)).toEqual(['old', 'new'])
@@ -205,7 +205,7 @@ describe('a 401', () => {
   test.each<[string, Partial<Credentials>]>([
     ['never arrive', { authorization: () => hanging }],
     ['are never renewed', { refused: () => hanging }],
-  ])('does not delay an aborted call, even if credentials %s', async (_, change) => {
+  ])('a 401 does not delay an aborted request, even if credentials %s', async (_, change) => {
     server.answer = refuse(401)
     const controller = new AbortController()
     const client = server.connect(UNLIMITED, { ...renewing(['old', 'new']), ...change })
@@ -216,7 +216,7 @@ describe('a 401', () => {
     expect(await result).toBe(reason)
   })
 
-  test('ends the request if the second token is refused too', async () => {
+  test('a second 401 ends the request, although another token is available', async () => {
     server.answer = refuse(401)
     await expect(patch(server.connect(UNLIMITED, renewing(['old', 'new', 'newer'])))).rejects.toMatchObject({
       code: 401,
@@ -224,7 +224,7 @@ describe('a 401', () => {
     expect(server.seen).toHaveLength(2)
   })
 
-  test('renews the credentials for a watch too', async () => {
+  test('a 401 renews the credentials for a watch, too', async () => {
     server.answer = server.first(1, refuse(401))
     const frames = server.connect(UNLIMITED, renewing(['old', 'new'])).watch(PERSISTENT_VOLUMES, {})
     for await (const frame of frames) expect(frame.type).toBe('END')
@@ -266,7 +266,7 @@ describe('errors', () => {
     ],
     ['a 504 of a read', refuse(504), { code: 504, reason: 'Timeout', outcomeUnknown: false }],
     ['a bare 418', refuse(418), { code: 418, reason: 'Unknown' }],
-  ])('throws the error of %s', async (_, how, error) => {
+  ])('a refused request throws the error of %s', async (_, how, error) => {
     server.answer = how
     await expect(server.connect().get(SECRETS, { name: 'creds', namespace: 'ns' })).rejects.toMatchObject(error)
   })
@@ -281,7 +281,7 @@ describe('errors', () => {
     await expect(patch(server.connect())).rejects.toMatchObject({ outcomeUnknown })
   })
 
-  test('does not send an invalid path or header', async () => {
+  test('the client does not send an invalid path or header', async () => {
     await expect(server.connect().discover('/api HTTP/1.1\r\nX: y')).rejects.toThrow('invalid request path')
     await expect(async () => get(server.connect(UNLIMITED, fixedCredentials('Bearer a\r\nX: y')))).rejects.toThrow(
       'invalid header field value for "Authorization"',

@@ -82,13 +82,13 @@ export class Transport {
     return this.#refusals.limits
   }
 
-  /** Resolves with the body of a success. Throws the error of a refusal. */
+  /** Sends a request. Resolves with the body of the answer. Throws the error of a refusal. */
   async send(request: ApiRequest): Promise<string> {
     const { body } = await this.fetch(request)
     return body.toString('utf8')
   }
 
-  /** Resolves with a success. Throws the error of a refusal. */
+  /** Sends a request. Resolves with the answer. Throws the error of a refusal. */
   async fetch(request: ApiRequest): Promise<ApiAnswer> {
     const call = new ApiCall(request, this.#lanes[request.options?.lane ?? 'work'])
     const { tracer } = this.#options
@@ -150,7 +150,7 @@ export class Transport {
     call.signal?.throwIfAborted()
   }
 
-  /** Resolves with undefined if a reused connection was already closed, so that the request is sent on another. */
+  /** Sends a request once. Resolves with undefined if a reused connection was closed, and another must be used. */
   async #attempt(call: ApiCall): Promise<ApiAnswer | undefined> {
     const entered = this.#enter(call)
     const permit = entered instanceof Promise ? await entered : entered
@@ -258,7 +258,7 @@ export class Transport {
   }
 }
 
-/** Returns the outcome of a 429. It is ignored for a spare request, whose cause may be a limit of events only. */
+/** Returns the outcome of a 429 for the flow control. Ignores a spare request: the server may limit only events. */
 function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
   if (request.options?.priority === 'spare') return 'ignored'
   return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }

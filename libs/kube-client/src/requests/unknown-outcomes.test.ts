@@ -38,8 +38,8 @@ async function writeLost(then = ok): Promise<void> {
   await expect(patch(client)).rejects.toMatchObject({ outcomeUnknown: true })
 }
 
-describe('after a write without an answer', () => {
-  test('reads the object at once, and notifies the listeners', async () => {
+describe('unanswered writes', () => {
+  test('a write without an answer causes a read of its object at once, and listeners get the object', async () => {
     listen()
     await writeLost()
     await server.until(() => reread.length === 1)
@@ -50,7 +50,7 @@ describe('after a write without an answer', () => {
     expect(verbs()).toEqual(['PATCH', 'GET', 'PATCH'])
   })
 
-  test('reports to listeners that the object no longer exists', async () => {
+  test('listeners learn from the read after an unanswered write that the object no longer exists', async () => {
     listen()
     await writeLost(refuse(404))
     await server.until(() => reread.length === 1)
@@ -60,7 +60,7 @@ describe('after a write without an answer', () => {
   test.each([
     ['conflicts if the object has changed', true, { code: 409, reason: 'Conflict' }],
     ['is sent if the object has not changed', false, JSON.parse(OBJECT)],
-  ])('another write waits for the read, and %s', async (_, isNews, result) => {
+  ])('after a write without an answer, another write waits for the read, and %s', async (_, isNews, result) => {
     news = isNews
     listen()
     const held = Promise.withResolvers<void>()
@@ -73,7 +73,7 @@ describe('after a write without an answer', () => {
     expect(verbs()).toEqual(isNews ? ['PATCH', 'GET'] : ['PATCH', 'GET', 'PATCH'])
   })
 
-  test('sends no write while the object cannot be read, and reads it again before the next write', async () => {
+  test('no write is sent while its object cannot be read after an unanswered write', async () => {
     listen()
     await writeLost(refuse(500))
     await server.until(() => server.seen.length === 2)
@@ -86,7 +86,7 @@ describe('after a write without an answer', () => {
     expect(verbs()).toEqual(['PATCH', 'GET', 'GET', 'GET', 'PATCH'])
   })
 
-  test('ends a read that hangs after ten seconds', async () => {
+  test('the read after an unanswered write ends after ten seconds if it hangs', async () => {
     listen()
     await writeLost(() => undefined)
     const next = patch(client).catch((error: unknown) => error)
@@ -95,7 +95,7 @@ describe('after a write without an answer', () => {
     expect(await next).toMatchObject({ code: 0, outcomeUnknown: false })
   })
 
-  test('continues with writes to other objects', async () => {
+  test('an unanswered write does not delay writes to other objects', async () => {
     listen()
     await writeLost(() => undefined)
     await server.until(() => server.seen.length === 2)
@@ -103,7 +103,7 @@ describe('after a write without an answer', () => {
     await client.patch(PERSISTENT_VOLUMES, { name: 'other' }, { kind: 'merge', body: {} })
   })
 
-  test('does not read the object if there is no listener', async () => {
+  test('a write without an answer causes no read if there is no listener', async () => {
     listen()?.()
     await writeLost()
     await patch(client)
@@ -111,7 +111,7 @@ describe('after a write without an answer', () => {
   })
 })
 
-test('a refused write causes no read', async () => {
+test('a refused write causes no read of its object', async () => {
   listen()
   server.answer = refuse(500)
   await expect(patch(client)).rejects.toMatchObject({ code: 500, outcomeUnknown: false })

@@ -3,7 +3,7 @@ import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
 import { ApiError, isNotFound, isOutcomeUnknown } from '../api/api-error.ts'
 import type { RereadListener } from '../api/client.ts'
 
-/** An object that an unanswered write may have changed. `reading` resolves with true if a listener missed that. */
+/** An object that an unanswered write may have changed. `reading` resolves with true if it has changed. */
 interface Doubt {
   readonly resource: Resource<unknown>
   readonly ref: ObjectRef

@@ -12,7 +12,7 @@ function drained(reader: FrameReader): string[] {
   return texts
 }
 
-test('the reader returns whole frames, however the bytes are cut', () => {
+test('the frame reader returns whole frames, however the bytes are cut', () => {
   const bytes = Buffer.concat([...frames, Buffer.from([0, 0])])
   for (const size of [1, 2, 3, 5, 7, 64, 1000]) {
     for (const pause of [1, 3, 1000]) {
@@ -30,14 +30,14 @@ test('the reader returns whole frames, however the bytes are cut', () => {
   }
 })
 
-test('no bytes are left after the last complete frame', () => {
+test('the frame reader has no unread bytes after the last complete frame', () => {
   const reader = new FrameReader()
   reader.push(Buffer.concat(frames))
   drained(reader)
   expect([reader.partial, reader.waiting]).toEqual([false, 0])
 })
 
-test('the buffer grows for waiting bytes, and its memory is released', () => {
+test('the buffer of the frame reader grows for unread bytes, and its memory is released', () => {
   const reader = new FrameReader()
   const large = framed(Buffer.alloc(1_000_000, 'a'))
   for (let times = 0; times < 3; times += 1) reader.push(large)
@@ -54,7 +54,7 @@ test('the buffer grows for waiting bytes, and its memory is released', () => {
   }
 })
 
-test('a frame with a length above the limit is refused before its bytes arrive', () => {
+test('the frame reader refuses a frame with a length above the limit before its bytes arrive', () => {
   const reader = new FrameReader(100)
   reader.push(framed(Buffer.alloc(100)))
   expect(drained(reader)).toHaveLength(1)

@@ -26,7 +26,7 @@ function read(
   return { lines, partial: reader.partial, waiting: reader.waiting }
 }
 
-test('the reader returns whole lines, however the bytes are cut, even within a letter', () => {
+test('the line reader returns whole lines, however the bytes are cut, even within a letter', () => {
   const text = 'one\nzwei–äöü\n\n\r\n日本\nrest'
   for (let size = 1; size < 40; size += 1) {
     for (let pause = 1; pause < 5; pause += 1) {
@@ -36,10 +36,10 @@ test('the reader returns whole lines, however the bytes are cut, even within a l
   }
 })
 
-test('no bytes are left after the last line break', () => {
+test('the line reader has no unread bytes after the last line break', () => {
   expect(read('one\ntwo\n', { size: 3 })).toEqual({ lines: ['one', 'two'], partial: false, waiting: 0 })
 })
 
-test('a line that exceeds the limit is refused', () => {
+test('the line reader refuses a line that exceeds the limit', () => {
   expect(() => read('x'.repeat(101), { size: 10, longest: 100 })).toThrow(RangeError)
 })

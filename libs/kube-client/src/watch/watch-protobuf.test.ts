@@ -40,8 +40,8 @@ const bookmark = (...annotations: Buffer[]): Buffer =>
   frame('BOOKMARK', enveloped(field(1, field(6, '9'), ...annotations)))
 const change = (type: string, name: string): Buffer => frame(type, enveloped(pod(name)))
 
-describe('a stream of protobuf', () => {
-  test('delivers every change, however the bytes are cut', async () => {
+describe('protobuf streams', () => {
+  test('a watch in protobuf delivers every change, however the bytes are cut', async () => {
     const bytes = Buffer.concat([change('ADDED', 'a'), change('MODIFIED', 'ä'), change('DELETED', 'a'), bookmark()])
     serve((response) => {
       for (let at = 0; at < bytes.length; at += 7) response.write(bytes.subarray(at, at + 7))
@@ -51,24 +51,24 @@ describe('a stream of protobuf', () => {
     expect(accepted).toEqual([`${STREAM}, application/json`])
   })
 
-  test('requests protobuf only if the caller has a reader for it', async () => {
+  test('a watch requests protobuf only if the caller has a reader for it', async () => {
     serve((response) => response.end(), 'application/json')
     expect(await read({ message: undefined })).toEqual(['END closed'])
     expect(accepted).toEqual(['application/json'])
   })
 
-  test('reads JSON from a server that does not support protobuf', async () => {
+  test('a watch reads JSON from a server that does not support protobuf', async () => {
     const line = JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'a' } } })
     serve((response) => response.end(`${line}\n`), 'application/json')
     expect(await read()).toEqual(['ADDED a', 'END closed'])
   })
 
-  test('marks the end of a streaming list', async () => {
+  test('a watch in protobuf marks the end of a streaming list', async () => {
     serve((response) => response.end(bookmark(field(12, field(1, 'k8s.io/initial-events-end'), field(2, 'true')))))
     expect(await read({ sendInitialEvents: true })).toEqual(['BOOKMARK 9 true', 'END closed'])
   })
 
-  test('passes changes to `onChange` at once, in the order of bookmarks and changes', async () => {
+  test('a watch passes changes to `onChange` at once, in the order of bookmarks and changes', async () => {
     serve((response) => response.end(Buffer.concat([change('ADDED', 'a'), bookmark(), change('DELETED', 'a')])))
     const received: string[] = []
     const onChange: WatchOptions<Pod>['onChange'] = ({ type, object }) =>
@@ -116,25 +116,25 @@ describe('a stream of protobuf', () => {
       'error: an ERROR without a Status',
     ],
     ['that the server ends regularly', (r) => r.end(), 'closed'],
-  ])('a stream %s ends with the matching reason', async (_, how, end) => {
+  ])('a watch in protobuf %s ends with the matching reason', async (_, how, end) => {
     serve(how)
     expect((await read()).at(-1)).toBe(`END ${end}`)
   })
 
-  test('ends with an error if the client did not request protobuf', async () => {
+  test('a watch ends with an error if it gets protobuf but has not requested it', async () => {
     serve((response) => response.end(change('ADDED', 'a')))
     const why = 'no watch event: protobuf that was not asked for'
     expect(await read({ message: undefined })).toEqual([`END badFrame: ${why}`])
   })
 
-  test('throws the error in the Status if the server refuses the request', async () => {
+  test('a refused watch throws the error in the protobuf Status', async () => {
     server.answer = (response) =>
       void response.writeHead(410, { 'content-type': STREAM }).end(status('too old resource version', 'Expired'))
     await expect(read()).rejects.toMatchObject({ code: 410, reason: 'Expired', message: 'too old resource version' })
   })
 })
 
-describe('a list as protobuf', () => {
+describe('protobuf lists', () => {
   const list = async (): Promise<unknown[]> => {
     const received: unknown[] = []
     const project = ({ metadata }: Pod): string => metadata?.name ?? ''
@@ -153,13 +153,13 @@ describe('a list as protobuf', () => {
       JSON.stringify({ metadata: { resourceVersion: '7' }, items: [{ metadata: { name: 'a' } }] }),
       'application/json',
     ],
-  ])('works if the server sends %s', async (_, body, type) => {
+  ])('a list that requests protobuf works if the server sends %s', async (_, body, type) => {
     serve((response) => response.end(body), type)
     expect(await list()).toEqual([{ items: ['a'], resourceVersion: '7', continue: undefined }])
     expect(accepted).toEqual(['application/vnd.kubernetes.protobuf, application/json'])
   })
 
-  test('a body that is not a list is an error of the request', async () => {
+  test('a protobuf body that is not a list is an error of the request', async () => {
     serve((response) => response.end('oops'), 'application/vnd.kubernetes.protobuf')
     await expect(list()).rejects.toMatchObject({ code: 0, message: expect.stringContaining('is no list: protobuf') })
   })

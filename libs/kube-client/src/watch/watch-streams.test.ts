@@ -55,7 +55,7 @@ async function open({ from }: { from: string | undefined } = { from: '7' }): Pro
 const brings = (stream: TestStream | undefined, line = 'x'): void => stream?.feed.data(Buffer.from(`${line}\n`))
 const openedAt = (): number[] => opened.map(({ at }) => at)
 
-test('a stream that is silent for 45 s is resumed, and the new stream is read 2 s after its first bytes', async () => {
+test('a watch that is silent for 45 s is resumed, and reads a new stream 2 s later', async () => {
   await open()
   streams.reached('9')
   await clock.advance(44_999)
@@ -70,7 +70,7 @@ test('a stream that is silent for 45 s is resumed, and the new stream is read 2 
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [47_000]])
 })
 
-test('the new stream and its bytes are dropped if the old stream is alive', async () => {
+test('a trial drops the new stream of a watch if the old stream is alive', async () => {
   await open()
   await clock.advance(45_000)
   brings(opened[1], 'the same')
@@ -81,27 +81,27 @@ test('the new stream and its bytes are dropped if the old stream is alive', asyn
   expect([streams.feed.shift(), streams.feed.shift()]).toEqual(['the same', undefined])
 })
 
-test('the new stream replaces the old stream if both are silent for 30 s', async () => {
+test('the new stream of a watch replaces the old stream if both are silent for 30 s', async () => {
   await open()
   await clock.advance(75_000)
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [75_000]])
 })
 
-describe('a silent stream, if no new stream can be opened', () => {
+describe('failing trials', () => {
   beforeEach(async () => {
     await open()
     refuse = new Error('too many requests')
     await clock.advance(45_000)
   })
 
-  test('a silent stream ends after 30 s more if no new stream can be opened', async () => {
+  test('a silent watch ends after 30 s more if no new stream can be opened', async () => {
     await clock.advance(29_999)
     expect(streams.feed.over).toBeUndefined()
     await clock.advance(1)
     expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
   })
 
-  test('a silent stream continues if it receives bytes again', async () => {
+  test('a silent watch continues if its stream receives bytes again', async () => {
     await clock.advance(15_000)
     brings(opened[0])
     await clock.advance(15_000)
@@ -109,7 +109,7 @@ describe('a silent stream, if no new stream can be opened', () => {
   })
 })
 
-describe('trials of a new stream', () => {
+describe('trials', () => {
   /** Lets minutes pass in which the current stream receives a line each `everyMs`. */
   const bringing = async (everyMs: number, minutes: number): Promise<void> => {
     for (let at = everyMs; at <= minutes * 60_000; at += everyMs) {
@@ -123,14 +123,14 @@ describe('trials of a new stream', () => {
     ['a line each 46 s', 46_000, 11],
     ['a line each 44 s', 44_000, 0],
     ['nothing at all', 600_000, 10],
-  ])('trials begin at most once a minute for a stream that receives %s', async (_, everyMs, most) => {
+  ])('new streams are tried at most once a minute for a watch that receives %s', async (_, everyMs, most) => {
     await open()
     await bringing(everyMs, 10)
     expect(opened.length - 1).toBeLessThanOrEqual(most)
     expect(resumed).toHaveLength(everyMs === 600_000 ? opened.length - 1 : 0)
   })
 
-  test('a resumed stream can be resumed again after the same silence', async () => {
+  test('a resumed watch can be resumed again after the same silence', async () => {
     await open()
     await clock.advance(45_000)
     brings(opened[1])
@@ -140,7 +140,7 @@ describe('trials of a new stream', () => {
   })
 })
 
-test('a stream whose version is not known yet is given up after a longer silence', async () => {
+test('a silent watch whose version is not known yet ends after a longer time', async () => {
   await open({ from: undefined })
   await clock.advance(399_999)
   expect([opened.length, streams.feed.over]).toEqual([1, undefined])
@@ -148,7 +148,7 @@ test('a stream whose version is not known yet is given up after a longer silence
   expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
 })
 
-test('a stream can be resumed as soon as its first version is known', async () => {
+test('a watch can be resumed as soon as its first version is known', async () => {
   await open({ from: undefined })
   await clock.advance(100_000)
   brings(opened[0])
@@ -157,7 +157,7 @@ test('a stream can be resumed as soon as its first version is known', async () =
   expect(opened[1]).toMatchObject({ after: '3' })
 })
 
-test('the end of the watch ends a stream that is being opened', async () => {
+test('the end of a watch also ends its stream that is being opened', async () => {
   await open()
   await clock.advance(45_000)
   streams.close()

@@ -16,7 +16,7 @@ export interface WatchStreamsOptions {
   onResumed(silentMs: number): void
 }
 
-/** The time without bytes after which a trial checks whether the stream is alive. Bookmarks come once a minute. */
+/** The time without bytes after which a trial opens a second stream to test the first. Bookmarks come once a minute. */
 const SILENT_MS = 45_000
 /** The time in which a living stream receives its bookmark. */
 const TRIAL_MS = 30_000

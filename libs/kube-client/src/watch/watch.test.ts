@@ -64,7 +64,7 @@ async function read(options: WatchOptions<Pod> = {}, received: string[] = []): P
 }
 
 describe('a stream', () => {
-  test('delivers every change, however the bytes are cut', async () => {
+  test('a watch delivers every change, however the bytes are cut', async () => {
     const text = line('ADDED', pod('a')) + line('MODIFIED', pod('ä')) + line('DELETED', pod('a')) + bookmark()
     const bytes = Buffer.from(text)
     serve = (response) => {
@@ -74,7 +74,7 @@ describe('a stream', () => {
     expect(await read()).toEqual(['ADDED a', 'MODIFIED ä', 'DELETED a', 'BOOKMARK 9 false', 'END closed'])
   })
 
-  test('marks the end of a streaming list', async () => {
+  test('a watch marks the end of a streaming list', async () => {
     serve = (response) => response.end(bookmark({ 'k8s.io/initial-events-end': 'true' }))
     expect(await read({ sendInitialEvents: true })).toEqual(['BOOKMARK 9 true', 'END closed'])
   })
@@ -109,12 +109,12 @@ describe('a stream', () => {
       'error: an ERROR without a Status',
     ],
     ['that the server ends regularly', (r) => r.end(), 'closed'],
-  ])('a stream %s ends with the matching reason', async (_, how, end) => {
+  ])('a watch %s ends with the matching reason', async (_, how, end) => {
     serve = how
     expect((await read()).at(-1)).toBe(`END ${end}`)
   })
 
-  test('throws an error if the server refuses the request', async () => {
+  test('a watch throws an error if the server refuses the request', async () => {
     const status = JSON.stringify({ kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' })
     serve = (response) => response.writeHead(410).end(status)
     await expect(read()).rejects.toMatchObject({ code: 410, reason: 'Expired', message: 'too old resource version' })
@@ -122,7 +122,7 @@ describe('a stream', () => {
 })
 
 describe('silence', () => {
-  test('ends a watch that cannot resume half a minute after its time limit', async () => {
+  test('a silent watch that cannot resume ends half a minute after its time limit', async () => {
     serve = (response) => response.flushHeaders()
     const seen: string[] = []
     const done = read({}, seen)
@@ -135,7 +135,7 @@ describe('silence', () => {
     expect(await done).toEqual(['END silent'])
   })
 
-  test('a silence of 45 s makes the watch continue on a new connection, with no change lost or repeated', async () => {
+  test('a watch that is silent for 45 s continues on a new connection, with no change lost or repeated', async () => {
     const changes = ['a', 'b', 'c'].map((name, at) => ({ metadata: { name, resourceVersion: `${at + 2}` } }))
     const after = (version: number): string =>
       changes
@@ -164,7 +164,7 @@ describe('silence', () => {
     expect(await done).toEqual(['ADDED a', 'ADDED b', 'ADDED c', 'END closed'])
   })
 
-  test('a missing head of the response is an error of the request', async () => {
+  test('a watch whose response never begins is an error of the request', async () => {
     serve = () => undefined
     const done = read().catch((error: unknown) => error)
     await until(() => open !== undefined)
@@ -174,7 +174,7 @@ describe('silence', () => {
 })
 
 describe('a reader', () => {
-  test('a reader that stops closes the connection and leaves no timer behind', async () => {
+  test('a reader that stops a watch closes the connection and leaves no timer behind', async () => {
     serve = (response) => void response.write(line('ADDED', pod('a')))
     for await (const frame of client.watch(PODS, {})) {
       expect(frame.type).toBe('ADDED')
@@ -184,7 +184,7 @@ describe('a reader', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a reader whose signal is aborted gets its reason', async () => {
+  test('an aborted signal ends a watch with its reason', async () => {
     serve = (response) => response.flushHeaders()
     const stop = new AbortController()
     const done = read({ signal: stop.signal }).catch((error: unknown) => error)
@@ -197,7 +197,7 @@ describe('a reader', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a slow reader slows the server down and loses nothing', async () => {
+  test('a slow reader of a watch slows the server down and loses nothing', async () => {
     const big = 'x'.repeat(64 * 1024)
     const count = 400
     let sent = 0
@@ -226,7 +226,7 @@ describe('a reader', () => {
   })
 })
 
-test('sends the options of a watch in the query', async () => {
+test('the client sends the options of a watch in the query', async () => {
   serve = (response) => response.end()
   await read({ namespace: 'ns', resourceVersion: '7', fieldSelector: 'metadata.name=a', timeoutSeconds: 60 })
   await read({ sendInitialEvents: true })

@@ -15,7 +15,7 @@ export class LeaseServer {
   throttling = false
   retryAfterMs: number | undefined
   hanging = false
-  /** Each answer waits for this function, if it is set. */
+  /** Delays each answer of the server until it resolves. Undefined: no delay. */
   slowly: (() => Promise<void>) | undefined
   watchForbidden = false
   onRequest: (() => void) | undefined

@@ -39,7 +39,7 @@ test('a driver that has just answered the handshake is not probed', async () => 
   expect(probes).toEqual([])
 })
 
-test('fifty requests a second cause one Probe in ten seconds', async () => {
+test('fifty requests for /readyz a second cause one Probe of the driver in ten seconds', async () => {
   const { clock, answers, probes } = started(ANSWERS)
   for (let ms = 0; ms < 40_000; ms += 20) {
     expect(await answers.whyNotReady()).toBeUndefined()
@@ -58,7 +58,7 @@ test('a driver is not ready once its last answer is too old, or a Probe has fail
   expect(probes).toEqual([10_000])
 })
 
-test('a request waits for half a second, and the next request gets the answer of a slow driver', async () => {
+test('a request for /readyz waits for half a second, and the next request gets the answer of a slow driver', async () => {
   const slow = (clock: FakeClock): Promise<boolean> => clock.sleep(2_000).then(() => true)
   const { at, probes } = started(slow)
   expect(await at(30_000)).toBe(SILENT(31))
@@ -84,19 +84,19 @@ test.each([
   ['driver', undefined],
   ['none', SILENT(10)],
   ['client', SILENT(10)],
-] as const)('a Probe that fails with an error of origin %s causes the reason: %s', async (origin, reason) => {
+] as const)('if a Probe fails with an error of origin %s, /readyz reports: %s', async (origin, reason) => {
   const { at } = started(() => Promise.reject(new RpcError(CODES.Unimplemented, 'x', { origin })))
   expect(await at(10_000)).toBe(reason)
 })
 
-test('a handshake on a new connection counts as an answer', async () => {
+test('a handshake on a new connection counts as an answer of the driver', async () => {
   const { at, driver } = started(HANGS)
   expect(await at(20_000)).toBe(SILENT(21))
   driver.become({ type: 'ready', lostForMs: 1 })
   expect(await at(21_000)).toBeUndefined()
 })
 
-test('the age of the last answer is in the metrics once /readyz was requested', async () => {
+test('metrics show the age of the last answer of the driver once /readyz was requested', async () => {
   const { at, metrics } = started(ANSWERS)
   expect(await metrics.text()).toBe('')
   await at(4_500)

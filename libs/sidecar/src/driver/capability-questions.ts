@@ -26,7 +26,7 @@ export interface CapabilityQuestion {
   readonly when?: (capabilities: DriverCapabilities) => boolean
   readonly limitMs: number
   readonly failure: StepFailure
-  /** Returns the error of the start if it cannot continue with this answer. */
+  /** Returns an error if the sidecar cannot start with the capabilities in the answer. */
   readonly startError?: (capabilities: DriverCapabilities) => StartError | undefined
 }
 

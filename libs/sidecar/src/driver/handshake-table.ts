@@ -18,7 +18,7 @@ export interface HandshakeTable {
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    /** Undefined: the sidecar connects only once to a driver that replaces an in-tree plugin. */
+    /** The log lines of the second connection. Undefined: the sidecar always connects only once. */
     readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }

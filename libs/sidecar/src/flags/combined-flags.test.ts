@@ -50,7 +50,7 @@ describe('a value', () => {
   })
 })
 
-describe('a flag of one app alone', () => {
+describe('one app', () => {
   test.each<[line: string, threads: number, hands: number]>([
     ['--threads=3', 3, 5],
     ['--hands=3', 10, 3],
@@ -61,7 +61,7 @@ describe('a flag of one app alone', () => {
     expect([flagsOf(LEFT).values['threads'], flagsOf(RIGHT).values['hands']]).toEqual([threads, hands])
   })
 
-  test('keeps its alias if no other app has a flag of that name', () => {
+  test('a flag of one app keeps its alias if no other app has a flag of that name', () => {
     expect(flags('--single').flagsOf(LEFT).values['alone']).toBe(true)
     expect(flags('--controllers=left --hands=3').flagsOf(LEFT).values['threads']).toBe(3)
   })
@@ -86,7 +86,7 @@ describe('the controllers', () => {
     ['--controllers=right --alone', 'flag -alone is for controller left, which --controllers leaves out'],
     ['--left-csi-address=/x', 'flag provided but not defined: -left-csi-address'],
     ['--timeout=x', 'invalid value "x" for flag -timeout: parse error'],
-  ])('refuses the command line %s', (line, error) => {
+  ])('a program of several apps refuses the command line %s', (line, error) => {
     expect(read(line)).toMatchObject({ kind: 'refused', error })
   })
 })
@@ -114,7 +114,7 @@ test('-h requests the help', () => {
   expect(read('-h')).toEqual({ kind: 'help' })
 })
 
-describe('an app that asks only the driver', () => {
+describe('driver apps', () => {
   const ASKS: FlaggedApp = {
     prefix: 'asks',
     flags: [{ name: 'port', type: 'string', default: '9808', help: '' }],
@@ -128,7 +128,7 @@ describe('an app that asks only the driver', () => {
     return parsed.flagsOf(ASKS).values['http-endpoint']
   }
 
-  test('runs only if --controllers names it', () => {
+  test('an app that asks only the driver runs only if --controllers names it', () => {
     expect(parse('-v=1')).toMatchObject({ running: [LEFT] })
     expect(parse('--controllers=asks')).toMatchObject({ running: [ASKS] })
   })
@@ -138,7 +138,7 @@ describe('an app that asks only the driver', () => {
     ['--controllers=asks --asks-http-endpoint=:1', ':1'],
     ['--controllers=left,asks --http-endpoint=:1', ''],
     ['--controllers=left,asks --http-endpoint=:1 --asks-http-endpoint=:2', ':2'],
-  ])('uses with %s the endpoint %j', (line, endpoint) => {
+  ])('an app that asks only the driver uses with %s the endpoint %j', (line, endpoint) => {
     expect(endpointOf(line)).toBe(endpoint)
   })
 
@@ -146,11 +146,11 @@ describe('an app that asks only the driver', () => {
     ['--controllers=asks --kubeconfig=x', 'flag -kubeconfig has no effect with --controllers=asks'],
     ['--controllers=asks --leader-election', 'flag -leader-election has no effect with --controllers=asks'],
     ['--controllers=left --asks-port=1', 'flag -asks-port is for controller asks, which --controllers leaves out'],
-  ])('refuses the command line %s', (line, error) => {
+  ])('a program with an app that asks only the driver refuses the command line %s', (line, error) => {
     expect(parse(line)).toEqual({ kind: 'refused', error })
   })
 
-  test('accepts a flag that another app uses', () => {
+  test('a program accepts a flag that only another app uses', () => {
     expect(parse('--controllers=left,asks --kubeconfig=x').kind).toBe('flags')
   })
 })

@@ -32,7 +32,7 @@ function gates<N extends string>(table: GateTable<N>, text: string) {
   return resolved.gates
 }
 
-describe('the validation of feature gates', () => {
+describe('validation', () => {
   test.each([
     [ATTACHER_GATES, 'X=true', 'unrecognized feature gate: X'],
     [ATTACHER_GATES, 'VolumeAttributesClass=true', 'unrecognized feature gate: VolumeAttributesClass'],
@@ -54,17 +54,17 @@ describe('the validation of feature gates', () => {
       'cannot set feature gate SeparateCacheWatchRPC to true, feature is locked to false',
     ],
     [ATTACHER_GATES, 'A=true,B=false', '[unrecognized feature gate: A, unrecognized feature gate: B]'],
-  ])('refuses the gates of case %# with the right error', (table: GateTable, text, error) => {
+  ])('the feature gates of case %# are refused with the right error', (table: GateTable, text, error) => {
     expect(resolveGates(table, asked(text))).toEqual({ kind: 'refused', error })
   })
 })
 
-describe('an accepted feature gate', () => {
+describe('accepted gates', () => {
   test.each(
     Object.entries(GENERIC_GATES)
       .filter(([, gate]) => gate.locked !== true)
       .flatMap(([name]) => [`${name}=true`, `${name}=false`]),
-  )('accepts the gate %s', (text) => {
+  )('the command line may contain the feature gate %s', (text) => {
     expect(resolveGates(ATTACHER_GATES, asked(text)).kind).toBe('gates')
   })
 
@@ -84,7 +84,7 @@ describe('an accepted feature gate', () => {
     [RESIZER_GATES, 'KMSv1=true', [DEPRECATED]],
     [RESIZER_GATES, 'AggregatedDiscoveryRemoveBetaType=true', [DEPRECATED]],
     [ATTACHER_GATES, 'AllAlpha=true,WatchList=false', []],
-  ])('accepts the gates of case %# with the right notices', (table: GateTable, text, messages) => {
+  ])('the feature gates of case %# are accepted with the right notices', (table: GateTable, text, messages) => {
     const resolved = resolveGates(table, asked(text))
     const [[featureGate, value] = []] = asked(text)
     expect(resolved.kind === 'gates' && resolved.notices).toEqual(
@@ -102,24 +102,24 @@ describe('settings', () => {
     ['AllBeta=false', false, false],
     ['AllBeta=false,AnnotateFsResize=true', false, true],
     ['ReleaseLeaderElectionOnExit=true,AllBeta=false', true, false],
-  ])('%j sets ReleaseLeaderElectionOnExit to %s and AnnotateFsResize to %s', (text, release, annotate) => {
+  ])('the gates %j set ReleaseLeaderElectionOnExit to %s and AnnotateFsResize to %s', (text, release, annotate) => {
     const set = gates(RESIZER_GATES, text)
     expect([set.enabled('ReleaseLeaderElectionOnExit'), set.enabled('AnnotateFsResize')]).toEqual([release, annotate])
   })
 
-  test('a GA gate can be switched off, and AllBeta does not change it', () => {
+  test('a feature gate in the stage GA can be switched off, and AllBeta does not change it', () => {
     expect(gates(RESIZER_GATES, 'VolumeAttributesClass=false').enabled('VolumeAttributesClass')).toBe(false)
     expect(gates(RESIZER_GATES, 'AllBeta=false').enabled('VolumeAttributesClass')).toBe(true)
   })
 
-  test('`withDefault` changes a gate only if the command line does not set it', () => {
+  test('`withDefault` changes a feature gate only if the command line does not set it', () => {
     const absent = (text: string) => gates(RESIZER_GATES, text).withDefault('VolumeAttributesClass', false)
     expect(absent('').enabled('VolumeAttributesClass')).toBe(false)
     expect(absent('VolumeAttributesClass=true').enabled('VolumeAttributesClass')).toBe(true)
     expect(absent('').enabled('AnnotateFsResize')).toBe(true)
   })
 
-  test('`explicit` is true if the command line names the gate, but not if AllBeta sets it', () => {
+  test('`explicit` is true if the command line names the feature gate, but not if AllBeta sets it', () => {
     const set = gates(RESIZER_GATES, 'AllBeta=true,VolumeAttributesClass=true')
     expect([set.explicit('VolumeAttributesClass'), set.explicit('AnnotateFsResize')]).toEqual([true, false])
   })

@@ -55,7 +55,7 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 
 const IGNORED = 'Ignoring feature gate that is always on'
 /**
- * Existing manifests still turn such a gate off. The original sidecars started with it, so this sidecar starts, too.
+ * Existing manifests still turn permanent gates off. The original sidecars started then, so this sidecar does, too.
  */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 

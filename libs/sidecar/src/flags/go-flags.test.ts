@@ -26,7 +26,7 @@ function values(...args: string[]) {
 
 describe('forms', () => {
   test.each([['-s=x'], ['--s=x'], ['-s', 'x'], ['--s', 'x']])(
-    'the flag may have the form: %s %s',
+    'a flag may have the form: %s %s',
     (...args: (string | undefined)[]) => {
       expect(values(...args.filter((arg) => arg !== undefined)).s).toBe('x')
     },
@@ -49,7 +49,7 @@ describe('booleans', () => {
     [['--b=true'], true],
     [['--b=0'], false],
     [['--b', '--b=F'], false],
-  ])('the arguments %j mean %s', (args, expected) => {
+  ])('the arguments %j set the boolean flag to %s', (args, expected) => {
     expect(values(...args).b).toBe(expected)
   })
 
@@ -58,7 +58,7 @@ describe('booleans', () => {
   })
 })
 
-describe('the end of the flags', () => {
+describe('end', () => {
   test.each([[['word', '--s=x']], [['-', '--s=x']], [['--', '--s=x']], [['', '--s=x']]])(
     'the first of the arguments %j ends the flags',
     (args) => {
@@ -88,7 +88,7 @@ describe('values', () => {
     expect(values('--q=1Ki').q.toString()).toBe('1Ki')
   })
 
-  test('maps and lists of rules merge if a flag is repeated', () => {
+  test('the values of a repeated flag merge if they are maps or lists of rules', () => {
     const merged = values(
       '--gates=A=1,B=1',
       '--gates= B =0',
@@ -102,7 +102,7 @@ describe('values', () => {
     expect(merged.vmodule).toHaveLength(2)
   })
 
-  test('a second parse does not see the values that the first parse has merged', () => {
+  test('a second parse of flags does not see the values that the first parse has merged', () => {
     values('--gates=A=1', '--labels=a:1')
     expect(values().gates.size + values().labels.size).toBe(0)
   })
@@ -171,7 +171,7 @@ describe('errors', () => {
     expect(parseFlags(TABLE, [argument])).toMatchObject({ kind: 'refused', error })
   })
 
-  test('the first error ends the parsing', () => {
+  test('the first error on a command line ends the parsing of flags', () => {
     expect(parseFlags(TABLE, ['--i=a', '--x'])).toMatchObject({ error: 'invalid value "a" for flag -i: parse error' })
   })
 })

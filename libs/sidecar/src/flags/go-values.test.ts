@@ -55,7 +55,7 @@ test.each([
   ['9223372036854775808', 'value out of range'],
   ['-9223372036854775808', -(2 ** 63)],
   ['-9223372036854775809', 'value out of range'],
-] satisfies Row[])('reads the int %j as %s', (text, expected) => {
+] satisfies Row[])('the parser of Go values reads the int %j as %s', (text, expected) => {
   expect(outcome(parseGoInt, text)).toBe(expected)
 })
 
@@ -65,7 +65,7 @@ test.each([
   ['+1', 'parse error'],
   ['18446744073709551615', 2 ** 64],
   ['18446744073709551616', 'value out of range'],
-] satisfies Row[])('reads the uint %j as %s', (text, expected) => {
+] satisfies Row[])('the parser of Go values reads the uint %j as %s', (text, expected) => {
   expect(outcome(parseGoUint, text)).toBe(expected)
 })
 
@@ -78,7 +78,7 @@ test.each<Row>([
   ['0x1', 'parse error'],
   ['1_0', 'parse error'],
   ['', 'parse error'],
-])('reads the level %j as %s', (text, expected) => {
+])('the parser of Go values reads the level %j as %s', (text, expected) => {
   expect(outcome(parseGoLevel, text)).toBe(expected)
 })
 
@@ -111,7 +111,7 @@ test.each<Row>([
   ['infinit', 'parse error'],
   ['1e400', 'value out of range'],
   ['0x1p1024', 'value out of range'],
-])('reads the float %j as %s', (text, expected) => {
+])('the parser of Go values reads the float %j as %s', (text, expected) => {
   expect(outcome(parseGoFloat, text)).toBe(expected)
 })
 
@@ -138,7 +138,7 @@ test.each<Row>([
   ['s', 'parse error'],
   ['--1s', 'parse error'],
   ['2562047h47m16.854775808s', 'parse error'],
-])('reads the duration %j as %s ms', (text, expected) => {
+])('the parser of Go values reads the duration %j as %s ms', (text, expected) => {
   expect(outcome(parseGoDuration, text)).toBe(expected)
 })
 
@@ -156,14 +156,14 @@ test.each([
   expect(goDuration(ms)).toBe(text)
 })
 
-test.each(['1', 't', 'T', 'TRUE', 'true', 'True'])('reads the bool %s as true', (text) => {
+test.each(['1', 't', 'T', 'TRUE', 'true', 'True'])('the parser of Go values reads the bool %s as true', (text) => {
   expect(parseGoBool(text)).toBe(true)
 })
 
-test.each(['0', 'f', 'F', 'FALSE', 'false', 'False'])('reads the bool %s as false', (text) => {
+test.each(['0', 'f', 'F', 'FALSE', 'false', 'False'])('the parser of Go values reads the bool %s as false', (text) => {
   expect(parseGoBool(text)).toBe(false)
 })
 
-test.each(['', 'yes', 'tRUE', 'on', 'constructor'])('refuses the bool %j', (text) => {
+test.each(['', 'yes', 'tRUE', 'on', 'constructor'])('the parser of Go values refuses the bool %j', (text) => {
   expect(outcome(parseGoBool, text)).toBe('parse error')
 })

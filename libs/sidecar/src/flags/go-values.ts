@@ -62,7 +62,7 @@ function parseMagnitude(text: string, max: bigint): bigint {
   return value
 }
 
-/** Reports whether each `_` is between two digits; a prefix counts as one. */
+/** Reports whether each `_` is between two digits. A prefix such as `0x` counts as a digit. */
 function underscoresFit(text: string): boolean {
   const { prefix, rest = '' } = /^[+-]?(?<prefix>0[xXbBoO])?(?<rest>.*)$/s.exec(text)?.groups ?? {}
   const digit = /^0x/i.test(prefix ?? '') ? '[0-9a-fA-F]' : '[0-9]'
@@ -192,7 +192,7 @@ export function goDuration(ms: number): string {
 
 function decimal(value: bigint, unit: bigint): string {
   const digits = String((value % unit) + unit).slice(1)
-  // bounded: the text has as many digits as the unit has zeros
+  // bounded: the expression reads as many digits as the unit has zeros
   const fraction = digits.replace(/0+$/, '')
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`
 }

@@ -25,6 +25,6 @@ test.each([
   expect(nearestFlag(name, NAMES)).toBe(nearest)
 })
 
-test('a very long name is not compared in full', () => {
+test('a very long name of an unknown flag is not compared in full', () => {
   expect(nearestFlag('x'.repeat(100_000), NAMES)).toBeUndefined()
 })

@@ -31,7 +31,7 @@ describe('parsePFlags', () => {
     ['--leader-election=false', { 'leader-election': false }],
     ['--enable-leader-election', { 'leader-election': true }],
     ['--timeout 1m5s', { timeout: 65_000 }],
-  ])('reads %j', (line, expected) => {
+  ])('`parsePFlags` reads %j', (line, expected) => {
     const parsed = parse(line)
     if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
     expect(parsed.flags.values).toMatchObject(expected)
@@ -59,21 +59,21 @@ describe('parsePFlags', () => {
     ],
     ['--leader-election=yes', 'invalid argument "yes" for "--leader-election" flag: parse error'],
     ['--feature-gates=A', 'invalid argument "A" for "--feature-gates" flag: malformed pair, expect string=bool'],
-  ])('refuses %j', (line, error) => {
+  ])('`parsePFlags` refuses %j', (line, error) => {
     expect(parse(line)).toMatchObject({ kind: 'refused', error })
   })
 
-  it.each(['--help', '-h', '--v=3 --help'])('prints the usage for %j', (line) => {
+  it.each(['--help', '-h', '--v=3 --help'])('`parsePFlags` requests the usage for %j', (line) => {
     expect(parse(line)).toEqual({ kind: 'help' })
   })
 
-  it('includes the used alias in the given flags', () => {
+  it('`parsePFlags` includes the used alias in the given flags', () => {
     const parsed = parse('--enable-leader-election -v=1')
     if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
     expect([...parsed.flags.given]).toEqual(['leader-election', 'enable-leader-election', 'v'])
   })
 
-  it('contains the nearest flag in the error for an unknown flag', () => {
+  it('the error of `parsePFlags` for an unknown flag contains the nearest flag', () => {
     expect(parse('--csi-adress=/a')).toMatchObject({ nearest: 'csi-address' })
   })
 })

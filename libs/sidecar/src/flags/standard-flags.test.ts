@@ -16,7 +16,7 @@ function standard(line: string): StandardValues {
   return parsed.flags.values
 }
 
-test('names and defaults equal the list that charts rely on', () => {
+test('names and defaults of the standard flags equal the list that charts rely on', () => {
   const shown = usageText('csi', STANDARD_FLAGS)
     .split('\n')
     .filter((line) => line.startsWith('  -'))
@@ -79,12 +79,12 @@ test('names and defaults equal the list that charts rely on', () => {
   })
 })
 
-describe('a command line in the manifest of a vendor', () => {
+describe('vendors', () => {
   test.each([
     ['-v=5 --leader-election=true --csi-address=unix:///csi/csi.sock --timeout=120s'],
     ['--v=2 -v 5 --retry-interval-max=30m --kube-api-qps=100.0 --kube-api-burst=200 --worker-threads=1200'],
     ['--http-endpoint=:8080 --leader-election-namespace=kube-system --feature-gates=VolumeAttributesClass=true'],
-  ])('accepts %s', (line) => {
+  ])('the parser accepts a command line from the manifest of a vendor: %s', (line) => {
     const table: FlagTable = [
       ...STANDARD_FLAGS,
       { name: 'worker-threads', type: 'uint', default: 10, help: '' },
@@ -105,7 +105,7 @@ describe('a command line in the manifest of a vendor', () => {
   )
 })
 
-describe('the logging configuration', () => {
+describe('logging', () => {
   const ALPHA = 'Forbidden: Feature LoggingAlphaOptions is disabled'
 
   test.each<[string, string | undefined]>([
@@ -147,7 +147,7 @@ test.each([
   ['--http-endpoint=:1 --metrics-address=:2', true],
   ['--http-endpoint=:1', false],
   ['--metrics-address=:2', false],
-])('the flags %s request two servers: %s', (line, both) => {
+])('the flags %s request two HTTP servers: %s', (line, both) => {
   expect(bothAddresses(standard(line))).toBe(both)
 })
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import type { FlagTable } from './go-flags.ts'
 import { usageText } from './usage.ts'
 
-test('the usage has the layout of Go, in byte order', () => {
+test('the usage of a program has the layout of Go, with the flags in byte order', () => {
   const table: FlagTable = [
     { name: 'v', type: 'level', default: 0, help: 'Verbosity.' },
     { name: 'workers', type: 'int', default: 10, help: 'How many.', aliases: ['threads'] },
@@ -38,14 +38,14 @@ test('the usage has the layout of Go, in byte order', () => {
 `)
 })
 
-test('the usage shows notes of the caller as further lines of the help', () => {
+test('the usage shows the notes about a flag as further lines of its help', () => {
   const table: FlagTable = [{ name: 'gates', type: 'gates', default: new Map(), help: 'Gates:' }]
   expect(usageText('x', table, { notes: { gates: 'A=true|false\nB=true|false', other: 'unused' } })).toBe(
     'Usage of x:\n  -gates value\n    \tGates:\n    \tA=true|false\n    \tB=true|false\n',
   )
 })
 
-test('the usage shows two dashes if the parser refuses one dash', () => {
+test('the usage shows two dashes before a flag if the parser refuses one dash', () => {
   const table: FlagTable = [{ name: 'qps', type: 'float', default: 5, help: 'Rate.', aliases: ['rate'] }]
   expect(usageText('x', table, { dashes: '--' })).toBe(
     'Usage of x:\n  --qps float\n    \tRate. (default 5)\n  --rate float\n    \tSame as --qps. (default 5)\n',

@@ -62,7 +62,7 @@ test('/debug/stuck reports missing permissions as rules to add', async () => {
   expect(await ask()).toEqual({ items: [], total: 0, missingPermissions: [rule] })
 })
 
-test('/debug/stuck reports all known fields of an object', async () => {
+test('/debug/stuck reports all known fields of an object with stuck work', async () => {
   pending = [work('a')]
   expect(await ask()).toEqual({
     items: [
@@ -100,12 +100,12 @@ describe('pages', () => {
     pending = ['e', 'd', 'c', 'b', 'a'].map((name, index) => work(name, { since: NOW - Math.floor(index / 2) }))
   })
 
-  test('pages begin with the oldest object', async () => {
+  test('the first page of /debug/stuck begins with the oldest object', async () => {
     expect(namesOf(await ask())).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect((await ask()).continue).toBeUndefined()
   })
 
-  test('each page continues after the previous page, even if objects were added or removed', async () => {
+  test('each page of /debug/stuck continues after the previous page, even if objects were added or removed', async () => {
     const first = await ask({ limit: '2' })
     expect([namesOf(first), first.total]).toEqual([['a', 'b'], 5])
     pending = [...pending.filter(({ key }) => key !== 'b'), work('f', { since: NOW + 1 })]
@@ -114,7 +114,7 @@ describe('pages', () => {
     expect(namesOf(await ask({ limit: '2', continue: second.continue ?? '' }))).toEqual(['e', 'f'])
   })
 
-  test('a page has 500 objects by default and at most 5000', async () => {
+  test('a page of /debug/stuck has 500 objects by default and at most 5000', async () => {
     pending = Array.from({ length: 6000 }, (_, index) => work(`${index}`))
     const queries = [{}, { limit: '700' }, { limit: '9999' }]
     const pages = await Promise.all(queries.map((query) => ask(query)))
@@ -126,7 +126,7 @@ test.each<[Record<string, string>, string]>([
   [{ limit: '0' }, 'limit "0" is no number above 0\n'],
   [{ limit: 'many' }, 'limit "many" is no number above 0\n'],
   [{ continue: 'x' }, 'continue is no token of an earlier answer\n'],
-])('refuses the query %j with one line', async (query, body) => {
+])('/debug/stuck refuses the query %j with one line', async (query, body) => {
   expect(await debugStuck({ backlog, limits, missing }, new URLSearchParams(query))).toMatchObject({
     status: 400,
     body,

@@ -7,7 +7,7 @@ import { Health } from './health.ts'
 const ANSWERS = { whyNotReady: async () => undefined }
 const LATE = 'failed election to renew leadership on lease '
 
-/** Returns the reasons that /healthz/leader-election gives for electors with these unhealthy reasons. */
+/** Returns the reasons that /healthz/leader-election gives for electors with the given unhealthy reasons. */
 async function notElected(roles: Readonly<Record<string, string | undefined>>): Promise<readonly string[] | undefined> {
   const health = new Health(new FakeClock(), new Metrics())
   const service = {
@@ -20,12 +20,12 @@ async function notElected(roles: Readonly<Record<string, string | undefined>>): 
   return reasons
 }
 
-describe('a lease that was not renewed', () => {
-  test('causes the text of the Go originals in a process with one sidecar', async () => {
+describe('unhealthy leases', () => {
+  test('a late renewal of a lease is reported with the text of the Go originals if one sidecar runs', async () => {
     expect(await notElected({ 'csi-attacher': LATE })).toEqual([LATE])
   })
 
-  test('causes a text with the name of the sidecar in a process with several', async () => {
+  test('a late renewal of a lease is reported with the name of the sidecar if several sidecars run', async () => {
     expect(await notElected({ 'csi-attacher': undefined, 'csi-resizer': LATE })).toEqual([`csi-resizer: ${LATE}`])
   })
 })
@@ -43,12 +43,12 @@ describe('readiness', () => {
   }
   const CACHE = 'cache of Volumes is not filled yet'
 
-  test('asks the driver while it is connected', async () => {
+  test('/readyz asks the driver whether it is ready while the driver is connected', async () => {
     expect(await notReady('ready')).toEqual([CACHE])
     expect(await notReady('ready', 'it has not answered')).toEqual([CACHE, 'it has not answered'])
   })
 
-  test('does not ask a driver that is disconnected', async () => {
+  test('/readyz does not ask a driver that is disconnected', async () => {
     expect(await notReady('lost', 'unused')).toEqual([CACHE, 'CSI driver csi.example.com is gone for 3 s'])
   })
 })

@@ -10,7 +10,7 @@ export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
 
-/** The names of ports that an address may contain. Go knows more names, which nobody uses here. */
+/** The names of ports that an address may contain. Go has more names, which no sidecar needs. */
 const SERVICES: Readonly<Record<string, number>> = { http: 80, https: 443 }
 
 /** Hosts that Go reads as all addresses, IPv4 and IPv6 if the machine has both. */

@@ -58,7 +58,7 @@ test('/debug/pprof/ is served on request only, and says that there are no profil
 describe('metrics', () => {
   const BODY = '# HELP c_total h\n# TYPE c_total counter\nc_total 0\n'
 
-  test.each(['GET', 'POST'])('answers %s with text and the start time of the process', async (method) => {
+  test.each(['GET', 'POST'])('/metrics answers %s with text and the start time of the process', async (method) => {
     await start()
     const { status, headers, body } = await get('/metrics?x=1', { method })
     expect({ status, type: headers['content-type'], body: body.toString() }).toEqual({
@@ -93,7 +93,7 @@ describe('metrics', () => {
     expect([(await get('/m')).status, (await get('/metrics')).status]).toEqual([200, 404])
   })
 
-  test('a failing exposition closes the connection and is logged', async () => {
+  test('a failing exposition of metrics closes the connection and is logged', async () => {
     const metrics = new Metrics()
     metrics.onCollect(() => {
       throw new Error('broken')
@@ -139,7 +139,7 @@ describe('health', () => {
     expect(text(await get(path))).toBe(WELL)
   })
 
-  test('lists all leases that are unhealthy', async () => {
+  test('/healthz/leader-election lists all leases that are unhealthy', async () => {
     await start({ health: { leaderElection: () => ['csi-attacher: late', 'csi-resizer: late'] } })
     const answer = text(await get('/healthz/leader-election'))
     expect(answer).toBe('500 internal server error: csi-attacher: late, csi-resizer: late\n')
@@ -151,7 +151,7 @@ describe('health', () => {
   })
 })
 
-describe('clients that misbehave', () => {
+describe('odd clients', () => {
   /** Sends bytes, and returns all bytes of the server until it closes the connection. */
   async function raw(bytes: string): Promise<string> {
     const socket = connect(server?.port ?? 0, '127.0.0.1')
@@ -195,7 +195,7 @@ describe('clients that misbehave', () => {
     expect(said).toMatch(/^HTTP\/1\.1 431 /)
   })
 
-  test('bytes that are no HTTP are refused', async () => {
+  test('bytes that are not HTTP are refused', async () => {
     await start()
     expect(await raw('hello\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
   })
@@ -225,23 +225,23 @@ describe('an address', () => {
   const listen = (address: string) =>
     startHttpServer({ address, metricsPath: '/m', metrics: new Metrics(), log: recordingLogger() })
 
-  test('causes the error of Go if the address is in use', async () => {
+  test('the HTTP server fails to start with the error of Go if its address is in use', async () => {
     const { port } = await start()
     const address = `127.0.0.1:${port}`
     await expect(listen(address)).rejects.toThrow(`listen tcp ${address}: bind: address already in use`)
   })
 
-  test('causes an error if the address belongs to another machine', async () => {
+  test('the HTTP server fails to start if its address belongs to another machine', async () => {
     await expect(listen('192.0.2.1:80')).rejects.toThrow(
       'listen tcp 192.0.2.1:80: bind: cannot assign requested address',
     )
   })
 
-  test('causes an error if the address cannot be parsed', async () => {
+  test('the HTTP server fails to start if its address cannot be parsed', async () => {
     await expect(listen('foo')).rejects.toThrow('listen tcp: address foo: missing port in address')
   })
 
-  test('causes an error with a metrics path without slash', async () => {
+  test('the HTTP server fails to start if the metrics path begins without a slash', async () => {
     const options = { address: ':0', metricsPath: 'm', metrics: new Metrics(), log: recordingLogger() }
     await expect(startHttpServer(options)).rejects.toThrow('metrics path m does not begin with a slash')
   })

@@ -11,7 +11,7 @@ import {
   type Routes,
 } from './listener.ts'
 
-/** Returns one reason for each problem, and none if all is well. Called for each request. */
+/** Returns one reason for each problem, and none if the process is healthy. Called for each request. */
 export type EndpointCheck = () => readonly string[] | Promise<readonly string[]>
 
 /** The checks behind the health paths; a path without a check is not served. */

@@ -52,11 +52,11 @@ async function readTrimmed(file: string): Promise<string> {
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 /** The names of Leases that the API server accepts. */
-// bounded: the text is the value of a flag, of which each label is read once
+// bounded: the expression reads the value of a flag, and each label in it once
 const LEASE_NAME = new RegExp(`^${LABEL}(\\.${LABEL})*$`)
 const LONGEST_NAME = 253
 
-/** Returns why these flags do not allow one Lease for all apps. */
+/** Returns why the flags of the apps do not allow one Lease for all of them. */
 export function singleLeaseError(apps: readonly FlaggedApp[], { values, given }: FlagsOfApp): string | undefined {
   const name = String(values['single-lease'])
   if (name === '') return undefined

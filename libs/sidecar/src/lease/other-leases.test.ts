@@ -46,7 +46,7 @@ beforeEach(() => {
 
 const lines = (): unknown[] => log.lines.map(({ message, pairs }) => [message, pairs['lease']])
 
-describe('before the first term', () => {
+describe('before leading', () => {
   let free: boolean
   const wait = (): void => {
     free = false
@@ -62,14 +62,14 @@ describe('before the first term', () => {
     ['no other lease exists', undefined],
     ['the other leases were released', ''],
     ['this host held the other leases', 'me'],
-  ])('does not wait if %s', async (_, holder) => {
+  ])('the process does not wait with its first term if %s', async (_, holder) => {
     if (holder !== undefined) holders.set('left', holder)
     wait()
     await clock.settle()
     expect(free).toBe(true)
   })
 
-  it('reports that it waits once it has found a held lease', async () => {
+  it('`waits` resolves once the process has found a lease that another sidecar holds', async () => {
     let waits = false
     others.waits.then(
       () => {
@@ -85,7 +85,7 @@ describe('before the first term', () => {
     expect([waits, free]).toEqual([true, false])
   })
 
-  it('waits while a lease is held and logs it once, until the lease expires', async () => {
+  it('the first term waits while another sidecar holds its lease, and logs that once', async () => {
     holders.set('right', 'original')
     wait()
     await clock.advance(14_000)
@@ -94,7 +94,7 @@ describe('before the first term', () => {
     expect(free).toBe(true)
   })
 
-  it('waits while a lease cannot be read, and ends when it is stopped', async () => {
+  it('the first term waits while the lease of another sidecar cannot be read', async () => {
     failing = true
     wait()
     await clock.advance(60_000)
@@ -105,7 +105,7 @@ describe('before the first term', () => {
   })
 })
 
-it('a leader logs once a minute that another lease is held again', async () => {
+it('a leader logs once a minute that another sidecar has taken its lease again', async () => {
   const watching = others.watch(stop.signal)
   await clock.advance(60_000)
   expect(lines()).toEqual([])
@@ -116,7 +116,7 @@ it('a leader logs once a minute that another lease is held again', async () => {
   await watching
 })
 
-it('a leader does not log a lease that cannot be read', async () => {
+it('a leader does not log the lease of another sidecar if it cannot be read', async () => {
   failing = true
   const watching = others.watch(stop.signal)
   await clock.advance(120_000)

@@ -45,7 +45,7 @@ const begin = (intervalMs = 30_000): void => {
 }
 const said = (): unknown[] => log.lines.splice(0).map(({ message, pairs }) => [message, pairs])
 
-test('logs the depth of each queue while work waits', async () => {
+test('the log shows the depth of each queue while work waits', async () => {
   begin()
   pending = [work('a'), work('b'), work('c', { state: 'calling' }), work('pv', { queue: 'csi-attacher-pv' })]
   await clock.advance(29_999)
@@ -59,14 +59,14 @@ test('logs the depth of each queue while work waits', async () => {
 test.each<[string, Partial<PendingWork>]>([
   ['is in work', { state: 'calling' }],
   ['is done by others', { queue: undefined, state: 'waiting' }],
-])('logs nothing if all pending work %s', async (_, change) => {
+])('the log shows no queue if all pending work %s', async (_, change) => {
   begin()
   pending = [work('a', change)]
   await clock.advance(90_000)
   expect(said()).toEqual([])
 })
 
-test('logs stuck objects, but no queues, with an interval of 0', async () => {
+test('the log shows stuck objects, but no queues, if the interval for queues is 0', async () => {
   begin(0)
   pending = [work('a', { stuck: true })]
   await clock.advance(60_000)
@@ -89,7 +89,7 @@ test('logs stuck objects, but no queues, with an interval of 0', async () => {
   ])
 })
 
-test('logs a hundred stuck objects, and counts the other ones', async () => {
+test('the log shows a hundred stuck objects, and counts the other stuck objects', async () => {
   begin(0)
   pending = Array.from({ length: 130 }, (_, index) => work(`${index}`, { stuck: true }))
   await clock.advance(60_000)

@@ -52,7 +52,7 @@ test('`identified` does not change controllers without IDs and traces', () => {
   expect(identified({ clock }, DRIVER, controllers)).toBe(controllers)
 })
 
-test('each run has its own ID, which its failure report has, too', async () => {
+test('each run of a controller has its own ID, which its failure report has, too', async () => {
   const seen: (string | undefined)[] = []
   const see = (): void => void seen.push(runs.current?.traceId)
   const reconcile = async (): Promise<Outcome> => {

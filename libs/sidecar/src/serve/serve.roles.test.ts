@@ -16,7 +16,7 @@ const SETTINGS = {
   release: true,
 } as const
 
-/** A process with these roles, of which the role `sick` fails in its first terms. */
+/** A process with the given roles (apps), of which the role `sick` fails in its first terms. */
 class Process {
   readonly clock = new FakeClock()
   readonly log = recordingLogger()
@@ -65,8 +65,8 @@ class Process {
   }
 }
 
-describe('a role that fails', () => {
-  it.each([true, false])('starts again later, without effect on other roles (leader election %s)', async (elected) => {
+describe('failing apps', () => {
+  it.each([true, false])('a failed app starts again, and other apps continue (leader election %s)', async (elected) => {
     const running = await Process.start(['sick', 'well'], 2, elected)
     const { clock, log } = running
     expect(log.lines).toEqual([
@@ -87,17 +87,17 @@ describe('a role that fails', () => {
     expect(running.ending).toEqual({ code: 0 })
   })
 
-  it('does not act again in the term in which it failed', async () => {
+  it('a failed app cannot act any longer in the term in which it failed', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     expect(() => running.terms('sick')[0]?.assertLeading()).toThrow('released')
   })
 
-  it('ends a process without other roles', async () => {
+  it('the process ends if its only app fails', async () => {
     const running = await Process.start(['sick'], 1)
     expect(running.ending).toEqual(new Error('a bug'))
   })
 
-  it('does not delay the end of the process while it waits for its next start', async () => {
+  it('a failed app that waits for its next start does not delay the end of the process', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     running.kill('SIGTERM')
     await running.clock.settle()

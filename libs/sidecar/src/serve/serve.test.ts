@@ -80,13 +80,13 @@ function start(settings: Partial<ServeOptions['settings']> = {}, withElection = 
   })
 }
 
-describe.each([true, false])('a signal, with leader election %s', (withElection) => {
+describe.each([true, false])('election: %s', (withElection) => {
   beforeEach(async () => {
     start({}, withElection)
     await clock.settle()
   })
 
-  it('lets running work end without new work, and ends with exit code 0', async () => {
+  it('a signal lets running work end without new work, and the process ends with exit code 0', async () => {
     kill('SIGTERM')
     await clock.advance(10_000)
     expect(leads[0]?.stop.aborted).toBe(true)
@@ -101,7 +101,7 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
     expect(log.lines[0]?.message).toBe('Received SIGTERM or SIGINT signal, shutting down controller.')
   })
 
-  it('cancels running work when the time to drain is over', async () => {
+  it('a signal cancels running work when the time to drain is over', async () => {
     kill('SIGTERM')
     await clock.advance(24_999)
     expect(ending).toBeUndefined()
@@ -110,14 +110,14 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
     expect(ending).toEqual({ code: 0 })
   })
 
-  it('ends the process at once with exit code 1 if it is the second signal', async () => {
+  it('a second signal ends the process at once with exit code 1', async () => {
     kill('SIGTERM')
     kill('SIGTERM')
     await clock.settle()
     expect(ending).toEqual({ code: 1 })
   })
 
-  it('leaves no timer behind', async () => {
+  it('a process that a signal ends leaves no timer behind', async () => {
     kill('SIGINT')
     drained.resolve()
     await clock.advance(3_000)
@@ -125,8 +125,8 @@ describe.each([true, false])('a signal, with leader election %s', (withElection)
   })
 })
 
-describe('without the gate ReleaseLeaderElectionOnExit', () => {
-  it('a signal ends the process as if there were no handler', async () => {
+describe('no release', () => {
+  it('without the gate ReleaseLeaderElectionOnExit a signal ends the process as if there were no handler', async () => {
     start({ release: false })
     await clock.settle()
     kill('SIGTERM')
@@ -136,8 +136,8 @@ describe('without the gate ReleaseLeaderElectionOnExit', () => {
   })
 })
 
-describe('a lost lease', () => {
-  it('cancels running work at once and returns to standby', async () => {
+describe('lost lease', () => {
+  it('a lost lease cancels running work at once, and the process returns to standby', async () => {
     start()
     await clock.settle()
     elector.term?.end('lost')
@@ -149,7 +149,7 @@ describe('a lost lease', () => {
     expect(() => leads[1]?.assertLeading()).not.toThrow()
   })
 
-  it('ends the process with exit code 1 if `onLeaseLoss` is `exit`', async () => {
+  it('a lost lease ends the process with exit code 1 if `onLeaseLoss` is `exit`', async () => {
     start({ onLeaseLoss: 'exit' })
     await clock.settle()
     elector.term?.end('lost')
@@ -158,8 +158,8 @@ describe('a lost lease', () => {
   })
 })
 
-describe('a lost driver', () => {
-  it('changes nothing if the driver is back within the grace period', async () => {
+describe('lost driver', () => {
+  it('a lost driver changes nothing if it is back within the grace period', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -170,7 +170,7 @@ describe('a lost driver', () => {
     expect(leads[0]?.stop.aborted).toBe(false)
   })
 
-  it('releases the lease if the driver stays lost, and competes again when the driver is back', async () => {
+  it('a leader releases its lease if the driver stays lost, and competes again when the driver is back', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -186,7 +186,7 @@ describe('a lost driver', () => {
     expect(ending).toBeUndefined()
   })
 
-  it('ends the process with a termination message if `onDriverLoss` is `exit`', async () => {
+  it('a lost driver ends the process with a termination message if `onDriverLoss` is `exit`', async () => {
     start({ onDriverLoss: 'exit' })
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -197,7 +197,7 @@ describe('a lost driver', () => {
     expect(ending).toEqual({ code: 1 })
   })
 
-  it('ends the process if another driver comes back', async () => {
+  it('the process ends if another driver comes back in the place of the lost driver', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'failed', error: new Error('another name') })
@@ -237,14 +237,14 @@ describe('caches', () => {
     expect(filling).toBe(true)
   })
 
-  it('a term requires caches that are as new as its start', async () => {
+  it('a term requires caches that are as new as the start of the term', async () => {
     await clock.advance(5000)
     start()
     await clock.settle()
     expect(leads.map(({ soleSince }) => soleSince)).toEqual([5000])
   })
 
-  it('caches that were never filled do not delay the end', async () => {
+  it('caches that were never filled do not delay the end of the process', async () => {
     start()
     await clock.settle()
     kill('SIGTERM')

@@ -24,7 +24,7 @@ export interface LeaseRole {
   readonly elector: Elector | undefined
   /** Resolves when the app may take part in the election. The driver is connected by then. */
   readonly eligible?: (signal: AbortSignal) => Promise<void>
-  /** Resolves when `eligible` begins to wait, which may take long. */
+  /** Resolves when `eligible` has found a Lease that another sidecar holds, so that it may wait for long. */
   readonly waits?: Promise<void>
   /** Works until `lead.stop` is aborted and running work has ended. */
   readonly lead: (lead: Lead) => Promise<void>

@@ -29,7 +29,7 @@ function begin(answer: () => unknown) {
 }
 
 describe('ServedKinds', () => {
-  it('fills the caches at once if the API server serves their kinds', async () => {
+  it('caches fill at once if the API server serves their kinds', async () => {
     const { clock, log, ran, caches } = begin(() => BOTH)
     await clock.settle()
     expect(ran).toEqual(['contents', 'classes'])
@@ -37,7 +37,7 @@ describe('ServedKinds', () => {
     expect(caches[0]).toMatchObject({ name: 'contents', silentForMs: 7 })
   })
 
-  it('reports a missing kind once a minute, and continues within seconds when the kind appears', async () => {
+  it('a missing kind is logged once a minute, and its caches fill within seconds when it appears', async () => {
     let answer: unknown
     const { clock, log, ran, caches } = begin(() => {
       if (answer === undefined) throw NOT_FOUND
@@ -60,7 +60,7 @@ describe('ServedKinds', () => {
     expect(caches[0]?.name).toBe('contents')
   })
 
-  it('fills the caches if the client may not read the discovery document', async () => {
+  it('caches fill if the client may not read the discovery document', async () => {
     const { clock, ran } = begin(() => {
       throw new ApiError({ code: 403, reason: 'Forbidden', message: 'no' })
     })
@@ -68,7 +68,7 @@ describe('ServedKinds', () => {
     expect(ran).toEqual(['contents', 'classes'])
   })
 
-  it('asks again without a log line while the API server is unreachable', async () => {
+  it('an unreachable API server is asked for its kinds again, without a log line', async () => {
     const { clock, log, ran } = begin(() => {
       throw new ApiError({ code: 0, reason: '', message: 'connection refused' })
     })
@@ -77,7 +77,7 @@ describe('ServedKinds', () => {
     expect(ran).toEqual([])
   })
 
-  it('stops waiting when the signal is aborted', async () => {
+  it('the wait for a missing kind ends when the signal is aborted', async () => {
     const { clock, stop, running } = begin(() => {
       throw NOT_FOUND
     })

@@ -68,8 +68,8 @@ const lines = (): string[] =>
     .filter((line) => line !== '')
     .map((line) => line.replace(/^([IWEF])\d{4} .*?\] /, '$1 '))
 
-describe('the command line', () => {
-  it('refuses an unknown flag with the error, the usage and exit code 2', async () => {
+describe('command line', () => {
+  it('the program refuses an unknown flag with the error, the usage and exit code 2', async () => {
     expect(await run(['--nope'])).toEqual({ code: 2 })
     expect(stderr).toMatch(/^flag provided but not defined: -nope\nUsage of \/csi-test:\n/)
     expect(stderr).toContain('  -label string\n    \tLabel to set. (default "seen")\n')
@@ -79,7 +79,7 @@ describe('the command line', () => {
     ['--nope', 'flag provided but not defined: -nope'],
     ['--csi-addr=x', 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address'],
     ['--kube-api-qps=x', 'invalid value "x" for flag -kube-api-qps: parse error'],
-  ])('prints the error for %s in the last line, so that a termination message contains it', async (flag, line) => {
+  ])('the last printed line is the error for %s, so that a termination message contains it', async (flag, line) => {
     await run([flag])
     expect(stderr).toMatch(/\n\nTakes the place of external-test v1\.0\.0\.\n\n[^\n]+\n$/)
     expect(stderr.split('\n').at(-2)).toBe(line)
@@ -93,7 +93,7 @@ describe('the command line', () => {
     expect(stdout).toBe('')
   })
 
-  it('passes the flags of the app and the standard flags to the start', async () => {
+  it('the program passes the flags of the app and the standard flags to the start', async () => {
     let seen: StartContext | undefined
     await run(['--label=7', '-v=3', '--csi-address', '/s'], async (context) => {
       seen = context
@@ -105,25 +105,25 @@ describe('the command line', () => {
   })
 })
 
-describe('a start that fails', () => {
-  it('logs one line with the step and the reason, and ends with exit code 1', async () => {
+describe('failed starts', () => {
+  it('a failed start logs one line with the step and the reason, and ends with exit code 1', async () => {
     const start = (): Promise<never> =>
       Promise.reject(new Error('no such file')).catch(failing('Failed to build it', { path: '/x' }))
     expect(await run([], start)).toEqual({ code: 1 })
     expect(lines()).toEqual(['E "Failed to build it" err="no such file" path="/x"'])
   })
 
-  it('logs a fatal line if the exit code is 255', async () => {
+  it('a failed start logs a fatal line if the exit code is 255', async () => {
     expect(await run([], () => Promise.reject(new StartError('x', { exitCode: 255 })))).toEqual({ code: 255 })
     expect(lines()).toEqual(['F x'])
   })
 
-  it('logs an unexpected error', async () => {
+  it('a failed start logs an unexpected error', async () => {
     expect(await run([], () => Promise.reject(new TypeError('oops')))).toEqual({ code: 1 })
     expect(lines()).toEqual(['E "Unexpected failure" err="oops"'])
   })
 
-  it('logs no failure if the process was asked to end during the start', async () => {
+  it('a signal during the start ends the process without logging a failure', async () => {
     const start = ({ signal }: StartContext): Promise<never> =>
       new Promise((_, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason))
@@ -136,7 +136,7 @@ describe('a start that fails', () => {
     expect(lines()).toEqual([])
   })
 
-  it('ends if a signal arrives in the last step, which does not wait', async () => {
+  it('a signal in the last step of the start ends the process, although this step does not wait', async () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       signalled?.('SIGTERM')
       const unused = (): never => {
@@ -149,7 +149,7 @@ describe('a start that fails', () => {
     expect(lines()).toEqual([])
   })
 
-  it('does not lose a signal that arrives at the end of the start', async () => {
+  it('a signal that arrives at the end of the start is not lost', async () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       const meant = signalled
       const lead = async ({ stop }: Lead): Promise<void> => {
@@ -165,7 +165,7 @@ describe('a start that fails', () => {
   })
 })
 
-it('the end closes all opened parts in reverse order, even after a failed start', async () => {
+it('the end of the process closes all opened parts in reverse order, even after a failed start', async () => {
   const closed: string[] = []
   await run([], ({ atEnd }) => {
     for (const what of ['first', 'second']) atEnd(() => closed.push(what))
@@ -179,7 +179,7 @@ it('a requested text goes to standard output, and the process ends with exit cod
   expect(stdout).toBe('/csi-test v1.2.3\n')
 })
 
-describe('values that the parser accepts but the process cannot use', () => {
+describe('unusable values', () => {
   it.each([
     {
       args: ['--logging-format=xml'],
@@ -237,12 +237,12 @@ describe('values that the parser accepts but the process cannot use', () => {
   })
 })
 
-it('logs in JSON with --logging-format=json', async () => {
+it('the program logs in JSON with --logging-format=json', async () => {
   await run(['--logging-format=json'])
   expect(JSON.parse(stderr)).toMatchObject({ msg: 'It does not start', err: null })
 })
 
-describe('the ID of a run', () => {
+describe('run IDs', () => {
   const id = '4bf92f3577b34da6a3ce929d0e0e4736'
   const start = async ({ runs, log }: StartContext): Promise<never> => {
     const say = async (): Promise<void> => log.info('Attached')
@@ -258,12 +258,12 @@ describe('the ID of a run', () => {
     [['--vmodule=other=1,attach=4'], true],
     [['--logging-format=json'], true],
     [['--logging-format=json', '--enable-otel-tracing'], true],
-  ])('appears in the log lines of the run with %j: %p', async (flags, logged) => {
+  ])('the log lines of a run contain its ID with %j: %p', async (flags, logged) => {
     await run(flags, start)
     expect(stderr.includes(id)).toBe(logged)
   })
 
-  it('exists for traces even if no log line contains it', async () => {
+  it('a run has an ID for traces even if no log line contains it', async () => {
     const seen: boolean[] = []
     for (const flags of [[], ['--enable-otel-tracing']]) {
       await run(flags, async ({ runs }) => {

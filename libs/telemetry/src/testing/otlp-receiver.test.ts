@@ -39,7 +39,7 @@ async function post(body: Uint8Array | string, contentType: string, path = '/v1/
 const JSON_TYPE = 'application/json'
 const BINARY = 'application/x-protobuf'
 
-test('accepts valid requests in JSON and in protobuf', async () => {
+test('the OTLP receiver accepts valid requests in JSON and in protobuf', async () => {
   expect(await post(toJson(batch()), JSON_TYPE)).toEqual([])
   expect(await post(toProtobuf(batch({ spanId: 'fedcba9876543210' })), BINARY)).toEqual([])
   expect(receiver.spans).toHaveLength(2)
@@ -48,7 +48,7 @@ test('accepts valid requests in JSON and in protobuf', async () => {
 describe.each<[string, string, (...parameters: Parameters<typeof batch>) => Uint8Array]>([
   ['JSON', JSON_TYPE, (...parameters) => toJson(batch(...parameters))],
   ['protobuf', BINARY, (...parameters) => toProtobuf(batch(...parameters))],
-])('the receiver of %s', (_, type, encode) => {
+])('both encodings: %s', (_, type, encode) => {
   test.each([
     ['a short trace id', { traceId: '0123' }, 'a trace id'],
     ['a trace id of zeros', { traceId: '0'.repeat(32) }, 'a trace id'],
@@ -59,21 +59,21 @@ describe.each<[string, string, (...parameters: Parameters<typeof batch>) => Uint
     ['a time in seconds', { startMs: 1_700_000_000 }, 'not in nanoseconds'],
     ['an end before the start', { endMs: 1_600_000_000_000 }, 'before the start'],
     ['an attribute without a key', { attributes: { '': 'x' } }, 'without a key'],
-  ])('refuses %s', async (_what, change, why) => {
+  ])('the OTLP receiver refuses %s', async (_what, change, why) => {
     expect(await post(encode(change), type)).toEqual([expect.stringContaining(why)])
   })
 
-  test('refuses a resource without a service name', async () => {
+  test('the OTLP receiver refuses a resource without a service name', async () => {
     expect(await post(encode({}, {}), type)).toEqual([expect.stringContaining('service.name')])
   })
 
-  test('refuses a span that it has already received', async () => {
+  test('the OTLP receiver refuses a span that it has already received', async () => {
     await post(encode(), type)
     expect(await post(encode(), type)).toEqual([expect.stringContaining('twice')])
   })
 })
 
-describe('the receiver of JSON only', () => {
+describe('JSON', () => {
   test.each([
     ['times as numbers', '"1700000000000000000"', '1700000000000000000'],
     ['kinds by name', '"kind":1', '"kind":"SPAN_KIND_INTERNAL"'],
@@ -81,24 +81,24 @@ describe('the receiver of JSON only', () => {
     ['member names of the protobuf schema', '"traceId"', '"trace_id"'],
     ['an attribute with two values', '{"stringValue":"b"}', '{"stringValue":"b","intValue":"1"}'],
     ['ids in base64', '"0123456789abcdef"', '"ASNFZ4mrze8="'],
-  ])('refuses %s', async (_, from, to) => {
+  ])('the OTLP receiver refuses JSON with %s', async (_, from, to) => {
     const good = toJson(batch()).toString()
     expect(good).toContain(from)
     expect(await post(good.replaceAll(from, to), JSON_TYPE)).toHaveLength(1)
   })
 })
 
-describe('the receiver of protobuf only', () => {
+describe('protobuf', () => {
   test.each([
     ['an unknown field', new BinaryWriter().tag(9, 0).int32(1).finish()],
     ['a field of another wire type', new BinaryWriter().tag(1, 0).int32(1).finish()],
     ['a body that is not protobuf', Buffer.from('{"resourceSpans":[]}')],
-  ])('refuses %s', async (_, body) => {
+  ])('the OTLP receiver refuses in protobuf %s', async (_, body) => {
     expect(await post(body, BINARY)).toHaveLength(1)
   })
 })
 
-test('refuses other content types, paths, methods, and requests without spans', async () => {
+test('the OTLP receiver refuses other content types, paths, methods, and requests without spans', async () => {
   await post(toJson(batch()), 'text/plain')
   await post(toJson(batch()), JSON_TYPE, '/v1/logs')
   await post('{"resourceSpans":[]}', JSON_TYPE)

@@ -16,7 +16,7 @@ function open(env: Record<string, string>): { tracing: Tracing | undefined; log:
 
 const signal = new AbortController().signal
 
-test('spans arrive with the name and the host of the program that sends them', async () => {
+test('spans arrive at the collector with the name and the host of the program that sends them', async () => {
   const receiver = await new OtlpReceiver().open()
   try {
     const endpoint = receiver.url.replace('//', '//user:canary@')
@@ -47,7 +47,7 @@ test('an invalid environment variable turns tracing off, and the logged error na
   ])
 })
 
-test('tracing that the environment disables is off without an error', () => {
+test('the start logs no error if the environment disables tracing', () => {
   const { tracing, log } = open({ OTEL_SDK_DISABLED: 'true' })
   expect(tracing).toBeUndefined()
   expect(log.lines).toMatchObject([{ level: 0, message: 'Tracing is off', pairs: { variable: 'OTEL_SDK_DISABLED' } }])

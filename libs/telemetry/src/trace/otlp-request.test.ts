@@ -64,7 +64,7 @@ async function send(
 }
 
 describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
-  test.each([false, true])('sends all fields of a span, compressed or not (%p)', async (gzip) => {
+  test.each([false, true])('the client sends all fields of a span, compressed or not (%p)', async (gzip) => {
     client = undefined
     expect(await send({ encoding, gzip })).toEqual({ kind: 'delivered', rejected: 0, why: '' })
     expect(receiver.refusals).toEqual([])
@@ -103,7 +103,7 @@ describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
     expect(receiver.requests[0]).toMatchObject({ 'x-token': 'abc' })
   })
 
-  test('an answer may report rejected spans', async () => {
+  test('the answer of the collector may report rejected spans', async () => {
     client = undefined
     receiver.answer = () => ({ status: 200, body: partialSuccess(encoding) })
     expect(await send({ encoding })).toEqual({ kind: 'delivered', rejected: 300, why: 'too old' })
@@ -116,7 +116,7 @@ describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
     '{"partialSuccess":{"rejectedSpans":-1}}',
     '{"partialSuccess":7}',
     '\n\u0000',
-  ])('an unreadable answer such as %j counts as a delivery without rejected spans', async (body) => {
+  ])('an unreadable answer of the collector, such as %j, counts as a delivery without rejected spans', async (body) => {
     client = undefined
     receiver.answer = () => ({ status: 200, body })
     expect(await send({ encoding })).toEqual({ kind: 'delivered', rejected: 0, why: '' })
@@ -143,7 +143,7 @@ test.each([
   expect(await send()).toEqual(delivery)
 })
 
-test('does not retry spans that cannot be encoded', async () => {
+test('the client does not retry spans that cannot be encoded', async () => {
   client = undefined
   const [span] = BATCH.spans
   if (span === undefined) throw new Error('no span')
@@ -151,7 +151,7 @@ test('does not retry spans that cannot be encoded', async () => {
   expect(await send({}, undefined, bad)).toMatchObject({ kind: 'refused' })
 })
 
-test('sends all requests on one connection', async () => {
+test('the client sends all spans on one connection', async () => {
   client = undefined
   receiver.answer = () => ({ status: 200 })
   await send()
@@ -159,7 +159,7 @@ test('sends all requests on one connection', async () => {
   expect(receiver.connections).toBe(1)
 })
 
-test('a refused connection, a late answer and a long answer are retried', async () => {
+test('a refused connection, a late answer and a long answer of the collector cause a retry', async () => {
   client = undefined
   receiver.answer = () => 'hang'
   const limit = new AbortController()

@@ -17,7 +17,7 @@ function thrown(env: Record<string, string>): VariableError {
   throw new Error('it was read')
 }
 
-test('an empty environment means the defaults of OpenTelemetry', () => {
+test('tracing has the defaults of OpenTelemetry if the environment is empty', () => {
   const { sampler, samplerName, export: exporting, ...rest } = read({})
   const { url, ...more } = exporting
   expect(url.href).toBe('http://localhost:4318/v1/traces')
@@ -29,7 +29,7 @@ test('an empty environment means the defaults of OpenTelemetry', () => {
   })
 })
 
-test('an empty variable counts as absent', () => {
+test('an empty variable of the environment counts as absent', () => {
   const empty = { OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_SAMPLER: ' ', OTEL_BSP_SCHEDULE_DELAY: '' }
   expect(JSON.stringify(read(empty))).toBe(JSON.stringify(read({})))
 })
@@ -54,7 +54,7 @@ test('variables for traces override the variables for all signals', () => {
   expect(exporting).toMatchObject({ encoding: 'json', timeoutMs: 2000, gzip: true })
 })
 
-test('headers and attributes are lists of pairs whose values are percent-encoded', () => {
+test('the variables for headers and attributes contain pairs whose values are percent-encoded', () => {
   const { export: exporting, resource } = read({
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abc==, x-scope = one ,',
     OTEL_RESOURCE_ATTRIBUTES: 'service.name=other,team=st%C3%B6rage',
@@ -64,7 +64,7 @@ test('headers and attributes are lists of pairs whose values are percent-encoded
   expect(resource).toEqual({ ...OWN, 'service.name': 'mine', team: 'störage' })
 })
 
-test('a batch is never larger than the queue', () => {
+test('a batch of spans is never larger than the queue of spans', () => {
   expect(read({ OTEL_BSP_MAX_QUEUE_SIZE: '7' }).batch).toMatchObject({ queueSize: 7, batchSize: 7 })
 })
 
@@ -86,7 +86,7 @@ test('the variables for certificates name files', () => {
   }
 })
 
-describe('an invalid environment variable', () => {
+describe('invalid variables', () => {
   test.each([
     ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
     ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'canary'],

@@ -85,7 +85,7 @@ test('spans wait for further spans and are sent together', async () => {
   expect(await counts()).toEqual(['exported_total 2'])
 })
 
-test('a full batch is sent at once, and the remaining spans after the delay', async () => {
+test('a full batch of spans is sent at once, and the remaining spans after the delay', async () => {
   add('abcd')
   await clock.settle()
   expect(sent).toEqual(['abc@0'])
@@ -93,7 +93,7 @@ test('a full batch is sent at once, and the remaining spans after the delay', as
   expect(sent).toEqual(['abc@0', 'd@5000'])
 })
 
-test('sends one request at a time, and the next request at once if the batch is full', async () => {
+test('spans are sent one request at a time, and the next request follows at once if the batch is full', async () => {
   const first = Promise.withResolvers<Delivery>()
   answer = () => first.promise
   add('abcdefgh')
@@ -128,7 +128,7 @@ test('an unreachable collector is retried until the time-out of the batch, and s
   expect(lines()).toEqual(['Spans could not be exported', 'Spans are exported again'])
 })
 
-test('a single failure is not logged', async () => {
+test('a single failure of the collector is not logged', async () => {
   answer = () => AWAY
   add('abc')
   await clock.settle()
@@ -163,7 +163,7 @@ test('a Retry-After of the collector is respected', async () => {
   expect(sent).toEqual(['abc@0', 'abc@8000'])
 })
 
-test('refused spans are not sent again', async () => {
+test('spans that the collector refuses are not sent again', async () => {
   answer = () => ({ kind: 'refused', why: 'HTTP 401' })
   add('abc')
   await clock.advance(60_000)
@@ -171,7 +171,7 @@ test('refused spans are not sent again', async () => {
   expect(await counts()).toEqual(['dropped_total{reason="rejected"} 3', 'exported_total 0'])
 })
 
-test('rejected spans are counted and logged', async () => {
+test('spans that the collector rejects are counted and logged', async () => {
   answer = () => ({ kind: 'delivered', rejected: 2, why: 'too old' })
   add('abc')
   await clock.settle()
@@ -179,7 +179,7 @@ test('rejected spans are counted and logged', async () => {
   expect(log.lines[0]?.pairs).toEqual({ endpoint: 'http://collector', err: 'too old' })
 })
 
-test('a request without an answer times out', async () => {
+test('a request with spans times out if the collector does not answer', async () => {
   answer = (signal) =>
     new Promise((resolve) => {
       signal.addEventListener('abort', () => resolve({ kind: 'later', why: String(signal.reason), afterMs: undefined }))
@@ -191,7 +191,7 @@ test('a request without an answer times out', async () => {
 })
 
 describe('closing', () => {
-  test('sends the waiting spans, and accepts no further spans', async () => {
+  test('`close` sends the waiting spans, and the buffer accepts no further spans', async () => {
     add('ab')
     await close()
     expect([sent, closed]).toEqual([['ab@0'], true])
@@ -201,7 +201,7 @@ describe('closing', () => {
     expect(await counts()).toEqual(['dropped_total{reason="queue_full"} 1', 'exported_total 2'])
   })
 
-  test('does not wait for a collector whose last attempt failed', async () => {
+  test('`close` does not wait for a collector whose last attempt failed', async () => {
     answer = () => AWAY
     add('abc')
     await clock.settle()
@@ -215,14 +215,14 @@ describe('closing', () => {
     ])
   })
 
-  test('tries once if the state of the collector is unknown', async () => {
+  test('`close` tries to send the spans once if the state of the collector is unknown', async () => {
     answer = () => AWAY
     add('ab')
     await close()
     expect(sent).toEqual(['ab@0'])
   })
 
-  test('ends when its signal is aborted', async () => {
+  test('`close` ends when its signal is aborted, even if spans are waiting', async () => {
     answer = (signal) =>
       new Promise((resolve) => signal.addEventListener('abort', () => resolve({ ...AWAY, why: 'given up' })))
     add('ab')

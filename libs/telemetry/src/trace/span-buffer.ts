@@ -10,12 +10,12 @@ export interface SpanBufferOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly batch: BatchSettings
-  /** The time-out of one request. */
+  /** The time-out of one request to the collector. */
   readonly requestMs: number
   /** The description of the sender in each request. */
   readonly sender: Omit<SpanBatch, 'spans'>
   readonly client: Pick<OtlpClient, 'send' | 'close'>
-  /** The endpoint, for the log. */
+  /** The URL of the collector, for the log. */
   readonly endpoint: string
   readonly exported: Counter<never>
   readonly dropped: Counter<'reason'>
@@ -39,7 +39,7 @@ export class SpanBuffer {
   #waiting: Span[] = []
   #sending: Promise<void> | undefined
   #cancelTimer: Cancel | undefined
-  /** True if the last attempt has failed. */
+  /** True if the last attempt to send spans has failed. */
   #failing = false
   /** True if a failure was logged, so that the recovery is logged too. */
   #reported = false
@@ -89,7 +89,7 @@ export class SpanBuffer {
     })
   }
 
-  /** Sends one batch, and further batches as long as they are full. */
+  /** Sends one batch of spans, and further batches as long as they are full. */
   async #sendFull(): Promise<void> {
     do await this.#sendBatch()
     while (this.#waiting.length >= this.#options.batch.batchSize && !this.#life.signal.aborted)
@@ -112,7 +112,7 @@ export class SpanBuffer {
     this.#reportFailure(delivery.why)
   }
 
-  /** Sends a batch, and retries until the time-out of the batch. */
+  /** Sends a batch of spans, and retries until the time-out of the batch. */
   async #deliver(batch: SpanBatch): Promise<Delivery> {
     const { clock } = this.#options
     using limit = deadline(clock, this.#options.batch.timeoutMs, { what: 'exporting spans', signal: this.#life.signal })

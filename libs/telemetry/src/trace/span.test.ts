@@ -4,7 +4,7 @@ import { parseTraceparent, traceparentOf } from './span.ts'
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const spanId = '00f067aa0ba902b7'
 
-test.each([true, false])('reads a written traceparent, sampled or not (%p)', (sampled) => {
+test.each([true, false])('`parseTraceparent` reads a written traceparent, sampled or not (%p)', (sampled) => {
   expect(parseTraceparent(traceparentOf({ traceId, spanId, sampled }))).toEqual({ traceId, spanId, sampled })
 })
 
@@ -12,7 +12,7 @@ test.each([
   ['a traceparent with unknown flags', `00-${traceId}-${spanId}-ff`, true],
   ['a traceparent of a later version', `cc-${traceId}-${spanId}-00`, false],
   ['a traceparent of a later version with more fields', `cc-${traceId}-${spanId}-01-what-the-future-holds`, true],
-])('parses %s', (_, text, sampled) => {
+])('`parseTraceparent` reads %s', (_, text, sampled) => {
   expect(parseTraceparent(text)).toEqual({ traceId, spanId, sampled })
 })
 

@@ -24,7 +24,7 @@ export interface Span {
   readonly parentSpanId: string | undefined
   readonly name: string
   readonly kind: SpanKind
-  /** Milliseconds since 1970, with decimals. */
+  /** The start of the span in milliseconds since 1970, with decimals. */
   readonly startMs: number
   readonly endMs: number
   readonly attributes: Attributes

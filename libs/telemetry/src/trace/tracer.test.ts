@@ -86,13 +86,13 @@ test('the span of a failed request has its error message, cut to a limit', async
   expect(spans.map(({ error }) => error)).toEqual(['no such array', `${'x'.repeat(4095)}\uFFFD`])
 })
 
-describe('a run without requests', () => {
-  test('records no span', () => {
+describe('empty runs', () => {
+  test('a run without requests records no span', () => {
     tracer().start(RUN).trace.end({})
     expect(spans).toEqual([])
   })
 
-  test('records its spans if it has failed', () => {
+  test('a failed run without requests records its spans', () => {
     tracer().start(RUN).trace.end({}, new Error('no volume'))
     expect(spans.map(({ name, error }) => [name, error])).toEqual([
       ['wait in queue', undefined],
@@ -101,17 +101,17 @@ describe('a run without requests', () => {
   })
 })
 
-describe('a traceparent on the object', () => {
+describe('traceparent', () => {
   const of = (flags: string) => `00-${PARENT.traceId}-${PARENT.spanId}-${flags}`
 
-  test('makes the run a part of the trace that it names', () => {
+  test('the traceparent of an object makes its run a part of the trace that it names', () => {
     const context = tracer().start({ ...RUN, traceparent: of('01') })
     context.trace.end({}, new Error('any'))
     expect(context.traceId).toBe(PARENT.traceId)
     expect(spans.at(-1)).toMatchObject({ traceId: PARENT.traceId, parentSpanId: PARENT.spanId })
   })
 
-  test('respects an unsampled traceparent and passes it on', async () => {
+  test('a run respects an unsampled traceparent of its object and passes it on', async () => {
     const tracing = tracer()
     const context = tracing.start({ ...RUN, traceparent: of('00') })
     const header = await runs.run(context, async () => {
@@ -124,13 +124,13 @@ describe('a traceparent on the object', () => {
     expect(spans).toEqual([])
   })
 
-  test('starts a new trace if the traceparent is invalid', () => {
+  test('a run starts a new trace if the traceparent of its object is invalid', () => {
     expect(tracer().start({ ...RUN, traceparent: 'mine' }).traceId).not.toBe(PARENT.traceId)
   })
 })
 
-describe('work outside of any run', () => {
-  test('does not record a request outside of any run', () => {
+describe('no run', () => {
+  test('a request outside of any run is not recorded', () => {
     expect(tracer().begin('GET lease', {})).toBeUndefined()
   })
 

@@ -48,7 +48,7 @@ const summary = (steps: readonly Step[]): string[] =>
     return `${step.do} ${step.node}`
   })
 
-describe('a wanted volume', () => {
+describe('attach', () => {
   const rows: { name: string; nodes: NodeView[]; steps: string[] }[] = [
     { name: 'requests an attach if a pod wants the volume', nodes: [wants()], steps: ['attach node-1'] },
     {
@@ -124,12 +124,12 @@ describe('a wanted volume', () => {
       steps: ['keep node-1'],
     },
   ]
-  it.each(rows)('$name', ({ nodes, steps }) => {
+  it.each(rows)('for a wanted volume, the attach/detach controller $name', ({ nodes, steps }) => {
     expect(summary(decide(nodes))).toEqual(steps)
   })
 })
 
-describe('an unwanted volume', () => {
+describe('detach', () => {
   const asked = (ago: number): NodeView['actual'] => ({ state: 'attached', detachRequestedAt: NOW - ago })
   const rows: { name: string; nodes: NodeView[]; change?: Partial<VolumeView>; steps: string[] }[] = [
     { name: 'detaches a volume that no pod wants', nodes: [has()], steps: ['detach node-1'] },
@@ -187,49 +187,49 @@ describe('an unwanted volume', () => {
       steps: ['detach node-1'],
     },
   ]
-  it.each(rows)('$name', ({ nodes, change, steps }) => {
+  it.each(rows)('for an unwanted volume, the attach/detach controller $name', ({ nodes, change, steps }) => {
     expect(summary(decide(nodes, change))).toEqual(steps)
   })
 })
 
-describe('a volume for one node', () => {
+describe('single-node volumes', () => {
   const old = has({ node: 'node-1' })
   const next = wants({ node: 'node-2' })
 
-  it('detaches from the old node before it attaches to the new node', () => {
+  it('the attach/detach controller detaches a single-node volume from the old node before it attaches to the new node', () => {
     expect(summary(decide([old, next]))).toEqual(['detach node-1'])
   })
 
-  it('attaches to the new node after the detach from the old node', () => {
+  it('the attach/detach controller attaches a volume to the new node after the detach from the old node', () => {
     const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'none' }, next])
     expect(summary(steps)).toEqual(['markDetached node-1', 'attach node-2'])
   })
 
   it.each(['unknown', 'waiting', 'attached', 'deleting'] as const)(
-    'attaches the volume to no node while an old attachment is %s',
+    'the attach/detach controller attaches a single-node volume to no node while an old attachment is %s',
     (attachment) => {
       const steps = decide([{ ...old, actual: UNCERTAIN, attachment }, next])
       expect(steps.filter((step) => step.do === 'attach')).toEqual([])
     },
   )
 
-  it('reports a multi-attach while the old node uses the volume', () => {
+  it('the attach/detach controller reports a multi-attach while the old node uses the volume', () => {
     expect(summary(decide([{ ...old, inUse: true }, next]))).toEqual([
       'requestDetach node-1',
       'recordMultiAttach node-2',
     ])
   })
 
-  it('reports no multi-attach while the volume is being detached from the old node', () => {
+  it('the attach/detach controller reports no multi-attach while the volume is being detached from the old node', () => {
     expect(summary(decide([{ ...old, actual: UNCERTAIN, attachment: 'deleting' }, next]))).toEqual([])
   })
 
-  it('reports no multi-attach while it is unknown whether the old node has the volume', () => {
+  it('the attach/detach controller reports no multi-attach while it is unknown whether the old node has the volume', () => {
     const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'unknown' }, next])
     expect(summary(steps)).toEqual(['readAttachment node-1'])
   })
 
-  it('reports a multi-attach only once', () => {
+  it('the attach/detach controller reports a multi-attach only once', () => {
     expect(summary(decide([holds(), { ...next, multiAttachReported: true }]))).toEqual([])
   })
 
@@ -239,13 +239,13 @@ describe('a volume for one node', () => {
     ])
   })
 
-  it('attaches to one node only if two nodes want the volume', () => {
+  it('the attach/detach controller attaches a single-node volume to one node only if two nodes want it', () => {
     expect(summary(decide([wants({ node: 'node-1' }), next]))).toEqual(['attach node-1', 'recordMultiAttach node-2'])
   })
 })
 
-describe('a volume for many nodes', () => {
-  it('attaches to all nodes that want the volume', () => {
+describe('multi-node volumes', () => {
+  it('the attach/detach controller attaches a multi-node volume to all nodes that want it', () => {
     const steps = decide([holds(), wants({ node: 'node-2' }), wants({ node: 'node-3' })], { multiAttach: true })
     expect(summary(steps)).toEqual(['attach node-2', 'attach node-3'])
   })

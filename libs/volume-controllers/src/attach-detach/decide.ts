@@ -44,7 +44,7 @@ export type Step =
   /** Cancels a requested detach and reports the volume as attached, so that the node may use it. */
   | { readonly do: 'keep'; readonly node: string }
   | { readonly do: 'requestDetach'; readonly node: string }
-  /** Runs the key again after this time, even if no event occurs. */
+  /** Runs the key of the volume again after `ms` milliseconds, even if no event occurs. */
   | { readonly do: 'wait'; readonly ms: number }
   /**
    * Removes the volume from the node status. Unless forced, it then detaches only if the node does not use the volume.
@@ -117,7 +117,7 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: VolumeV
     case 'unknown':
       return [{ do: 'readAttachment', node: name }]
     case 'deleting':
-      // A pod wants the volume again during its detach. The detach must end first.
+      // A pod wants the volume again while its detach runs. The detach must end first.
       return uncertain
     case 'attached':
       if (actual?.state !== 'attached') return [{ do: 'markAttached', node: name, pods }]

@@ -3,7 +3,7 @@ import { multiAttachText } from './multi-attach.ts'
 
 const ref = (key: string) => ({ key, uid: `uid of ${key}`, resourceVersion: '1' })
 
-describe('a pod whose volume another node has', () => {
+describe('multiAttachText', () => {
   it.each([
     [[], "Volume is already exclusively attached to one node and can't be attached to another"],
     [['a/one', 'a/two'], 'Volume is already used by pod(s) one, two'],

@@ -6,7 +6,7 @@ export interface MultiAttachText {
   readonly why: string
 }
 
-/** Returns the text. `users` are the pods that have the volume. `waitingMessage` selects the text of version 1.37. */
+/** Returns the text of the event. `users` are the pods that have the volume. `waitingMessage`: the text of 1.37. */
 export function multiAttachText(
   pod: PodRef,
   users: readonly PodRef[],

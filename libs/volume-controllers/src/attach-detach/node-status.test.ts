@@ -43,8 +43,8 @@ beforeEach(() => {
 
 const write = (): Promise<void> => list.write(NODE, NEVER)
 
-describe('a list of volumes in a node status', () => {
-  it('writes an unchanged list only once', async () => {
+describe('attachedList', () => {
+  it('the attach/detach controller writes an unchanged list of attached volumes to a node status only once', async () => {
     used = ['a']
     await write()
     await write()
@@ -52,14 +52,14 @@ describe('a list of volumes in a node status', () => {
     expect([list.says(NODE, 'a'), list.says(NODE, 'b')]).toEqual(['yes', 'no'])
   })
 
-  it('writes the list after a start even if the cache has the desired state', async () => {
+  it('the list of attached volumes is written after a start even if the cache has the desired state', async () => {
     expect(list.says(NODE, 'a')).toBe('perhaps')
     await write()
     expect(writes).toEqual([[]])
     expect(list.says(NODE, 'a')).toBe('no')
   })
 
-  it('writes the list again after a lost answer, even if the cache has the desired state', async () => {
+  it('the list of attached volumes is written again after a lost answer, even if the cache has the desired state', async () => {
     used = ['a']
     await write()
     used = []
@@ -73,7 +73,7 @@ describe('a list of volumes in a node status', () => {
     expect(list.says(NODE, 'a')).toBe('yes')
   })
 
-  it('does not write the list if the node is deleted', async () => {
+  it('the list of attached volumes is not written if the node is deleted', async () => {
     await list.write('node-2', NEVER)
     expect(writes).toEqual([])
   })

@@ -37,11 +37,11 @@ describe('resolveVolumes', () => {
       { is: 'notAttachable', volumeName: undefined },
     ],
   ]
-  it.each(rows)('%s', (_, stores, expected) => {
+  it.each(rows)('`resolveVolumes` %s', (_, stores, expected) => {
     expect(resolved(stores)).toEqual([expected])
   })
 
-  it('does not attach inline CSI volumes or local volumes', () => {
+  it('`resolveVolumes` does not attach inline CSI volumes or local volumes', () => {
     const own = [
       { is: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },
       { is: 'local' as const, name: 'scratch', plugin: 'emptyDir' },
@@ -52,7 +52,7 @@ describe('resolveVolumes', () => {
     ])
   })
 
-  it('resolves an ephemeral volume only if the pod owns the claim', () => {
+  it('`resolveVolumes` resolves an ephemeral volume only if the pod owns the claim', () => {
     const own = [{ is: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
     expect(resolved({ claims, volumes }, own)).toEqual([{ is: 'unknown' }])
     const made = { ...bound.claim, ownerUid: pod().uid }
@@ -65,7 +65,7 @@ describe('wantsVolumes', () => {
     ['returns true for a scheduled pod', {}, true],
     ['returns false for an unscheduled pod', { nodeName: '' }, false],
     ['returns false for a pod that has ended', { phase: 'Failed' as const }, false],
-  ])('%s', (_, change, wants) => {
+  ])('`wantsVolumes` %s', (_, change, wants) => {
     expect(wantsVolumes(pod(change))).toBe(wants)
   })
 })
@@ -77,7 +77,7 @@ describe('mayAttachTwice', () => {
     [['ReadWriteOnce', 'ReadWriteMany'], true],
     [['ReadOnlyMany'], true],
     [[], true],
-  ])('the access modes %j have the result %s', (accessModes, may) => {
+  ])('`mayAttachTwice` returns for the access modes %j: %s', (accessModes, may) => {
     expect(mayAttachTwice({ accessModes })).toBe(may)
   })
 })

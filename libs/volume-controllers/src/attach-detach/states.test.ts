@@ -5,7 +5,7 @@ import { DesiredState, type VolumeSpec } from './desired-state.ts'
 const spec = (volumeName = 'v'): VolumeSpec => ({ volumeName, pvName: `pv-${volumeName}`, multiAttach: false })
 const ref = (uid: string) => ({ key: `default/${uid}`, uid, resourceVersion: '1' })
 
-describe('the desired state', () => {
+describe('desired state', () => {
   let state: DesiredState
   beforeEach(() => {
     state = new DesiredState()
@@ -18,7 +18,7 @@ describe('the desired state', () => {
     expect([...state.nodesOf('v')]).toEqual([])
   })
 
-  it('contains a volume until its last pod is deleted', () => {
+  it('the desired state contains a volume until its last pod is deleted', () => {
     state.addPod(ref('a'), 'node-1', spec())
     state.addPod(ref('b'), 'node-1', spec())
     state.deletePod('a')
@@ -52,7 +52,7 @@ describe('the desired state', () => {
     expect([[...state.nodesOf('v')], [...state.nodesOf('w')]]).toEqual([[], ['node-1']])
   })
 
-  it('forgets a multi-attach report when no pod on the node wants the volume', () => {
+  it('the desired state forgets a multi-attach report when no pod on the node wants the volume', () => {
     state.addPod(ref('a'), 'node-1', spec())
     state.multiAttachReported('v', 'node-1')
     expect(state.wasMultiAttachReported('v', 'node-1')).toBe(true)
@@ -62,7 +62,7 @@ describe('the desired state', () => {
   })
 })
 
-describe('the actual state', () => {
+describe('actual state', () => {
   let state: ActualState
   beforeEach(() => {
     state = new ActualState()
@@ -76,13 +76,13 @@ describe('the actual state', () => {
     expect(state.reportedOn('node-1')).toEqual(['w'])
   })
 
-  it('does not report an attached volume that is about to be detached', () => {
+  it('`isReported` is false for an attached volume that is about to be detached', () => {
     state.markAttached('v', 'node-1')
     state.unreport('v', 'node-1')
     expect([state.on('v', 'node-1')?.state, state.isReported('v', 'node-1')]).toEqual(['attached', false])
   })
 
-  it('counts the wait for an unmount from the first detach request', () => {
+  it('the actual state counts the wait for an unmount from the first detach request', () => {
     state.markAttached('v', 'node-1')
     state.requestDetach('v', 'node-1', 5)
     state.requestDetach('v', 'node-1', 9)
@@ -98,7 +98,7 @@ describe('the actual state', () => {
     expect(state.setInUse('node-1', ['c', 'b'])).toEqual([])
   })
 
-  it('forgets a volume that is detached from its last node', () => {
+  it('the actual state forgets a volume that is detached from its last node', () => {
     state.markAttached('v', 'node-1')
     state.markAttached('v', 'node-2')
     state.markDetached('v', 'node-1')

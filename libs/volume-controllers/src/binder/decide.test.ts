@@ -52,7 +52,7 @@ const zone = (name: string): Volume['required'] => ({
   nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [name] }] }],
 })
 
-describe('a pod that is not scheduled', () => {
+describe('pods', () => {
   const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
     {
       name: 'gets the node with the fewest pods',
@@ -129,12 +129,12 @@ describe('a pod that is not scheduled', () => {
       steps: ['node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'],
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('a pod that is not scheduled $name', (row) => {
     expect(decide(row.view)).toEqual(row.steps)
   })
 })
 
-describe('a claim with delayed binding', () => {
+describe('claims', () => {
   const rows: { name: string; view: Partial<PlaceView>; steps: string[] }[] = [
     { name: 'gets a new volume for the node', view: { claims: [unbound()] }, steps: ['provision data for node-1'] },
     {
@@ -201,7 +201,7 @@ describe('a claim with delayed binding', () => {
       steps: ["0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."],
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('a claim with delayed binding $name', (row) => {
     expect(decide(row.view)).toEqual(row.steps)
   })
 })

@@ -51,7 +51,7 @@ export interface Caches {
   readonly classes: Informer<CachedClass, StorageClass>
   readonly drivers: Informer<CachedDriver, CSIDriver>
   readonly csiNodes: Informer<CachedCsiNode, CSINode>
-  /** Undefined if the cluster does not support snapshots. */
+  /** The caches of snapshots. Undefined if the cluster does not support snapshots. */
   readonly taken: SnapshotCaches | undefined
 }
 

@@ -16,9 +16,9 @@ export interface Claim extends Cached {
   readonly ownerPod: string | undefined
   readonly finalizers: readonly string[] | undefined
   readonly annotations: Annotations
-  /** Undefined: the claim takes the default class. Empty: the claim wants no class. */
+  /** The requested class. Undefined: the claim takes the default class. Empty: the claim wants no class. */
   readonly className: string | undefined
-  /** Empty if any suitable volume may be bound. */
+  /** The name of the volume that the claim names. Empty if any suitable volume may be bound. */
   readonly volumeName: string
   readonly accessModes: readonly string[]
   readonly volumeMode: VolumeMode

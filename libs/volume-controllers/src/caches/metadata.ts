@@ -3,7 +3,7 @@ import type { KubeObject } from '@csi-sidecars/kube-types'
 
 /** The annotations and finalizers with which the components of Kubernetes coordinate work on volumes. */
 
-/** On a claim: it was bound once. If it loses its volume later, its phase becomes Lost. */
+/** On a claim: the claim was bound once. If it loses its volume later, its phase becomes Lost. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
 /** On a claim or a volume: the controller, not the user, has written the reference to the other object. */
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'

@@ -34,7 +34,7 @@ export interface Container {
 export interface CachedPod extends Cached {
   readonly namespace: string
   readonly name: string
-  /** Empty while the pod is not scheduled. */
+  /** The node of the pod. Empty while the pod is not scheduled. */
   readonly nodeName: string
   readonly schedulerName: string
   readonly deleting: boolean

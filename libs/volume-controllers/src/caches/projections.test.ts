@@ -8,7 +8,7 @@ import { isForClaim, volumeProjection } from './volume.ts'
 const metadata = { name: 'one', namespace: 'default', uid: 'u', resourceVersion: '7' }
 
 describe('claimProjection', () => {
-  it('fills in the defaults if the fields are missing', () => {
+  it('`claimProjection` fills in the defaults if the fields are missing', () => {
     expect(claimProjection({ metadata })).toMatchObject({
       key: 'default/one',
       className: undefined,
@@ -20,13 +20,13 @@ describe('claimProjection', () => {
     })
   })
 
-  it('an empty class differs from a missing class, and the old annotation overrides the field', () => {
+  it('an empty class of a claim differs from a missing class, and the old annotation overrides the field', () => {
     const old = { ...metadata, annotations: { 'volume.beta.kubernetes.io/storage-class': 'old' } }
     expect(claimProjection({ metadata, spec: { storageClassName: '' } }).className).toBe('')
     expect(claimProjection({ metadata: old, spec: { storageClassName: 'new' } }).className).toBe('old')
   })
 
-  it('keeps the state of a resize', () => {
+  it('`claimProjection` keeps the state of a resize', () => {
     const status = {
       capacity: { storage: '1Gi' },
       allocatedResources: { storage: '2Gi' },
@@ -51,7 +51,7 @@ describe('volumeProjection', () => {
     expect(isForClaim(bound, { key: 'other/data', uid: 'u' })).toBe(false)
   })
 
-  it('fills in the defaults if the fields are missing', () => {
+  it('`volumeProjection` fills in the defaults if the fields are missing', () => {
     expect(volumeProjection({ metadata: { name: 'one' } })).toMatchObject({
       key: 'one',
       phase: 'Pending',
@@ -85,7 +85,7 @@ describe('podProjection', () => {
     ],
   }
 
-  it('classifies the volumes by the handling that they need', () => {
+  it('`podProjection` classifies the volumes by the handling that they need', () => {
     expect(podProjection({ metadata, spec }).volumes).toEqual([
       { is: 'claim', name: 'data', claim: 'data', readOnly: true, ephemeral: false },
       { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
@@ -96,7 +96,7 @@ describe('podProjection', () => {
     ])
   })
 
-  it('keeps the mounts and devices of all containers', () => {
+  it('`podProjection` keeps the mounts and devices of all containers', () => {
     const { use } = podProjection({ metadata, spec })
     expect([[...use.mounts], [...use.devices]]).toEqual([['scratch', 'data'], ['raw']])
   })
@@ -110,7 +110,7 @@ describe('podProjection', () => {
     ['is deleted while its containers run', { deletionTimestamp: 'now' }, { phase: 'Running', ...running }, false],
     ['is deleted and never ran', { deletionTimestamp: 'now' }, { phase: 'Pending' }, true],
   ]
-  it.each(rows)('reports whether a pod that %s is terminated', (_, more, status, ended) => {
+  it.each(rows)('`podProjection` reports whether a pod that %s is terminated', (_, more, status, ended) => {
     const pod = podProjection({ metadata: { ...metadata, ...more }, spec, status } as Parameters<
       typeof podProjection
     >[0])
@@ -136,8 +136,8 @@ describe('nodeProjection', () => {
   })
 })
 
-describe('the projections of classes, drivers and CSINodes', () => {
-  it('keeps the volume binding mode of a class and fills in its defaults', () => {
+describe('storage objects', () => {
+  it('the projection of a class keeps the volume binding mode and fills in the defaults', () => {
     const waits = { metadata, provisioner: 'd', volumeBindingMode: 'WaitForFirstConsumer' }
     expect(classProjection(waits).waitsForConsumer).toBe(true)
     expect(classProjection({ metadata, provisioner: 'd' })).toMatchObject({
@@ -146,12 +146,12 @@ describe('the projections of classes, drivers and CSINodes', () => {
     })
   })
 
-  it('a driver needs attach unless it declares otherwise', () => {
+  it('a driver needs attach unless its CSIDriver declares otherwise', () => {
     expect(driverProjection({ metadata, spec: {} }).attachRequired).toBe(true)
     expect(driverProjection({ metadata, spec: { attachRequired: false } }).attachRequired).toBe(false)
   })
 
-  it('keeps the node ID and the volume limit of each driver', () => {
+  it('the projection of a CSINode keeps the node ID and the volume limit of each driver', () => {
     const drivers = [
       { name: 'a', nodeID: 'id-a', allocatable: { count: 3 } },
       { name: 'b', nodeID: 'id-b' },

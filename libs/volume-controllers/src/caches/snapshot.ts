@@ -19,7 +19,7 @@ export interface CachedSnapshot extends Cached, SnapshotState {
   /** The claim whose volume is the source; empty if the source is an existing content. */
   readonly claim: string
   readonly className: string
-  /** The name of the bound content, or empty. */
+  /** The name of the content that is bound to the VolumeSnapshot. Empty if there is none. */
   readonly contentName: string
 }
 

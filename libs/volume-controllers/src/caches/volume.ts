@@ -27,7 +27,7 @@ export interface Volume extends Cached {
   readonly reclaimPolicy: string
   readonly required: NodeSelector | undefined
   readonly mountOptions: readonly string[]
-  /** Undefined if the volume has no CSI source. */
+  /** The CSI source. Undefined if the volume has another kind of source. */
   readonly csi: CSIPersistentVolumeSource | undefined
   readonly phase: VolumePhase
 }

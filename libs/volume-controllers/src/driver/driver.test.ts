@@ -41,7 +41,7 @@ const refuse = (method: string): void =>
     throw new DriverFailure('UNIMPLEMENTED', 'there is none')
   })
 
-describe('a driver that is opened', () => {
+describe('openDriver', () => {
   it.each(['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities', 'NodeGetCapabilities'])(
     'the error contains the address and the call if the driver does not answer %s',
     async (method) => {
@@ -51,7 +51,7 @@ describe('a driver that is opened', () => {
     },
   )
 
-  it.each(['Probe', 'GetPluginCapabilities'])('connects again if the driver dies in %s', async (method) => {
+  it.each(['Probe', 'GetPluginCapabilities'])('a driver is connected again if it dies in %s', async (method) => {
     let deaths = 0
     emulated.script(method, async () => {
       deaths += 1
@@ -65,7 +65,7 @@ describe('a driver that is opened', () => {
     driver.close()
   })
 
-  it('opens a driver without a node service if only the controller is requested', async () => {
+  it('a driver without a node service can be opened if only the controller is requested', async () => {
     refuse('NodeGetCapabilities')
     const driver = await open('controller')
     expect(driver.capabilities.node).toEqual(new Set())
@@ -73,8 +73,8 @@ describe('a driver that is opened', () => {
   })
 })
 
-describe('the socket of a node service', () => {
-  it('ignores an advertised controller service if only the node is requested', async () => {
+describe('node socket', () => {
+  it('an advertised controller service is ignored if only the node service is requested', async () => {
     refuse('ControllerGetCapabilities')
     const driver = await open('node')
     expect(driver.capabilities.controller).toEqual(new Set())
@@ -83,7 +83,7 @@ describe('the socket of a node service', () => {
   })
 })
 
-describe('a driver whose node service is emulated', () => {
+describe('withSubstituteNode', () => {
   it('a driver with a substitute node answers node calls itself, and passes on all other calls', async () => {
     const driver = withSubstituteNode(await open('controller'))
     expect(driver.capabilities.node).toEqual(new Set([NodeRpc.EXPAND_VOLUME]))

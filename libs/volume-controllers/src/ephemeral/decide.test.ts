@@ -17,21 +17,21 @@ const steps = (change: Parameters<typeof pod>[0], ...claims: readonly Claim[]) =
 
 const create = (volume: string) => ({ do: 'create', volume, claim: `app-${volume}` })
 
-describe('a pod with ephemeral volumes', () => {
-  it('gets a claim for each ephemeral volume', () => {
+describe('ephemeral volumes', () => {
+  it('a pod with ephemeral volumes gets a claim for each ephemeral volume', () => {
     expect(steps({})).toEqual([create('a'), create('b')])
   })
 
-  it('gets only the missing claims', () => {
+  it('a pod with ephemeral volumes gets only the missing claims', () => {
     expect(steps({}, claim({ name: 'app-a', ownerUid: app.uid }))).toEqual([create('b')])
   })
 
-  it('does not use the claim of another owner', () => {
+  it('a pod with ephemeral volumes does not use the claim of another owner', () => {
     const message = 'PVC default/app-a was not created for pod default/app (pod is not owner)'
     expect(steps({}, claim({ name: 'app-a' }))).toEqual([{ do: 'fail', volume: 'a', message }])
   })
 
-  it('gets no claims while it is being deleted', () => {
+  it('a pod with ephemeral volumes gets no claims while it is being deleted', () => {
     expect(steps({ deleting: true })).toEqual([])
   })
 })
@@ -44,7 +44,7 @@ describe('isOrphan', () => {
     ['returns true if the pod was recreated', owned, pod({ uid: 'another' }), true],
     ['returns false for a claim in deletion', { ...owned, deleting: true }, undefined, false],
     ['returns false for a claim without an owner', claim(), undefined, false],
-  ])('%s', (_, one, owner, orphan) => {
+  ])('`isOrphan` %s', (_, one, owner, orphan) => {
     expect(isOrphan(one, owner?.uid)).toBe(orphan)
   })
 })

@@ -24,7 +24,7 @@ describe('the expander', () => {
       boundPair({ claim: MORE, volume: { claimRef: undefined } }),
       { do: 'fail', message: 'persistent Volume is not bound to PVC being updated : default/data' },
     ],
-  ])('%s', (_, view, steps) => {
+  ])('the expander %s', (_, view, steps) => {
     expect(decideExpand(view)).toEqual(steps)
   })
 
@@ -32,7 +32,7 @@ describe('the expander', () => {
     ['the request', claim(), claim({ request: '1025Mi' }), true],
     ['the capacity', claim(), claim({ capacity: '1Gi' }), true],
     ['nothing', claim({ request: '2Gi', capacity: '2Gi' }), claim({ request: '1Gi', capacity: '2048Mi' }), false],
-  ])('hasGrown detects the growth of %s', (_, before, after, looks) => {
+  ])('`hasGrown` detects the growth of %s', (_, before, after, looks) => {
     expect(hasGrown(before, after)).toBe(looks)
   })
 })

@@ -24,7 +24,7 @@ const BIND = ['patchVolume', 'patchVolumeStatus', 'patchClaim', 'patchClaimStatu
 const whatIsDone = (steps: readonly ClaimStep[]): string[] =>
   steps.map((step) => (step.do === 'report' ? step.event.reason : step.do))
 
-describe('a claim that was never bound', () => {
+describe('unbound claims', () => {
   const rows: { name: string; view: Partial<ClaimView>; done: string[] }[] = [
     { name: 'gets a volume that fits', view: { volumes: [volume()] }, done: BIND },
     {
@@ -115,11 +115,11 @@ describe('a claim that was never bound', () => {
       done: ['FailedBinding', 'patchClaimStatus'],
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('a claim that was never bound $name', (row) => {
     expect(whatIsDone(decideClaim(view(row.view)))).toEqual(row.done)
   })
 
-  it('fails if the volume that the controller chose is now bound to another claim', () => {
+  it('a claim fails if the volume that the controller chose is now bound to another claim', () => {
     const ours = claim({ volumeName: 'pv-1', annotations: { 'pv.kubernetes.io/bound-by-controller': 'yes' } })
     const steps = decideClaim(view({ claim: ours, named: volume({ claimRef: refTo(claim({ name: 'other' })) }) }))
     expect(summary(steps)).toEqual([
@@ -128,7 +128,7 @@ describe('a claim that was never bound', () => {
     ])
   })
 
-  it('writes the volume before the claim, with the resource version of each', () => {
+  it('a binding writes the volume before the claim, with the resource version of each', () => {
     expect(summary(decideClaim(view({ volumes: [volume({ resourceVersion: '7' })] })))).toEqual([
       'patchVolume {"metadata":{"resourceVersion":"7","annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},' +
         '"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"default","name":"data",' +
@@ -140,19 +140,19 @@ describe('a claim that was never bound', () => {
     ])
   })
 
-  it('does not mark a volume that the user reserved as bound by the controller', () => {
+  it('a binding does not mark a volume that the user reserved as bound by the controller', () => {
     const reserved = volume({ claimRef: reservedFor(claim()) })
     expect(summary(decideClaim(view({ volumes: [reserved] })))[0]).not.toContain('bound-by-controller')
   })
 
-  it('does not mark a claim with a volume name of the user as bound by the controller', () => {
+  it('a binding does not mark a claim with a volume name of the user as bound by the controller', () => {
     const named = { claim: claim({ volumeName: 'pv-1' }), named: volume() }
     expect(summary(decideClaim(view(named)))[2]).toBe(
       'patchClaim {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bind-completed":"yes"}}}',
     )
   })
 
-  it('reports the size from before the expansion while the expansion is running', () => {
+  it('a binding reports the size from before the expansion while the expansion is running', () => {
     const growing = volume({
       capacity: '2Gi',
       annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' },
@@ -166,19 +166,19 @@ describe('a claim that was never bound', () => {
   })
 })
 
-describe('a claim that was bound once', () => {
+describe('bound claims', () => {
   const pair = boundPair()
 
-  it('needs no write while the claim and the volume name each other', () => {
+  it('a bound claim needs no write while the claim and the volume name each other', () => {
     expect(decideClaim(view({ claim: pair.claim, named: pair.volume }))).toEqual([])
   })
 
-  it('keeps its capacity if the volume becomes larger', () => {
+  it('a bound claim keeps its capacity if the volume becomes larger', () => {
     const grown = { ...pair.volume, capacity: '2Gi' }
     expect(decideClaim(view({ claim: pair.claim, named: grown }))).toEqual([])
   })
 
-  it('writes the reference of the volume again if it was deleted', () => {
+  it("the reference of a bound claim's volume is written again if it was deleted", () => {
     const steps = decideClaim(
       view({ claim: pair.claim, named: { ...pair.volume, claimRef: undefined, phase: 'Available' } }),
     )
@@ -202,17 +202,17 @@ describe('a claim that was bound once', () => {
       'Two claims are bound to the same volume, this one is bound incorrectly',
     ],
   ]
-  it.each(lost)('becomes lost if %s', (_, change, text) => {
+  it.each(lost)('a bound claim becomes lost if %s', (_, change, text) => {
     const steps = decideClaim(view({ claim: pair.claim, ...change }))
     expect(summary(steps)[0]).toContain('{"status":{"phase":"Lost","accessModes":null,"capacity":null}}')
     expect(summary(steps)[1]).toContain(text)
   })
 
-  it('gets only one event when it becomes lost', () => {
+  it('a bound claim gets only one event when it becomes lost', () => {
     expect(decideClaim(view({ claim: { ...pair.claim, phase: 'Lost' } }))).toEqual([])
   })
 
-  it('never gets another volume after its first binding', () => {
+  it('a claim never gets another volume after its first binding', () => {
     const steps = decideClaim(view({ claim: { ...pair.claim, volumeName: '' }, volumes: [volume({ key: 'pv-2' })] }))
     expect(whatIsDone(steps)).toEqual(['patchClaimStatus', 'ClaimLost'])
   })

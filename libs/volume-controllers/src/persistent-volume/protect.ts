@@ -9,7 +9,7 @@ import { baseController, type ControllerParts, refOf, settledUnlessFailed } from
 import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
-/** The workers mostly wait for lists of pods, which they share. More workers therefore need fewer lists. */
+/** The workers mostly wait for lists of pods, which they share. The more workers wait, the fewer lists are needed. */
 const CLAIM_WORKERS = 250
 const VOLUME_WORKERS = 4
 

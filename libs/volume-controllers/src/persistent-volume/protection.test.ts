@@ -3,8 +3,8 @@ import { claim, pod, volume } from '../testing/objects.ts'
 import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
-describe('protection of a claim', () => {
-  it('adds the finalizer to every claim that is not being deleted', () => {
+describe('claims', () => {
+  it('every claim that is not being deleted gets the protection finalizer', () => {
     expect(decideClaimProtection(claim({ finalizers: undefined }), [])).toEqual({
       do: 'protect',
       patch: {
@@ -17,29 +17,29 @@ describe('protection of a claim', () => {
     })
   })
 
-  it('keeps the finalizer if the claim is not deleted', () => {
+  it('the protection finalizer stays on a claim that is not deleted', () => {
     expect(decideClaimProtection(claim(), [])).toEqual({ do: 'nothing' })
   })
 
-  it('removes the finalizer from a deleted claim if no scheduled pod uses it', () => {
+  it('the protection finalizer of a deleted claim is removed if no scheduled pod uses it', () => {
     expect(decideClaimProtection(claim({ deleting: true }), []).do).toBe('release')
   })
 
-  it('keeps the finalizer while a pod uses the claim, even if the pod has ended', () => {
+  it('the protection finalizer stays while a pod uses the claim, even if the pod has ended', () => {
     const deleted = claim({ deleting: true })
     expect(decideClaimProtection(deleted, [pod({ phase: 'Succeeded' })]).do).toBe('nothing')
   })
 
-  it('removes the finalizer if only an unscheduled pod uses the claim', () => {
+  it('the protection finalizer of a deleted claim is removed if only an unscheduled pod uses it', () => {
     expect(decideClaimProtection(claim({ deleting: true }), [pod({ nodeName: '' })]).do).toBe('release')
   })
 
-  it('does not add the finalizer to a claim that is being deleted', () => {
+  it('a claim that is being deleted does not get the protection finalizer', () => {
     expect(decideClaimProtection(claim({ deleting: true, finalizers: ['other/x'] }), []).do).toBe('nothing')
   })
 })
 
-describe('the condition Unused of a claim', () => {
+describe('unused condition', () => {
   const bound = claim({ phase: 'Bound' })
   const own = pod({ volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
   it.each([
@@ -54,14 +54,14 @@ describe('the condition Unused of a claim', () => {
     ['stays if its status is already correct', { ...bound, unused: true }, [], undefined],
     ['does not change before the claim is bound', claim(), [], undefined],
     ['does not change on a claim that is being deleted', { ...bound, deleting: true }, [], undefined],
-  ])('%s', (_, one, pods, reported) => {
+  ])('the condition Unused of a claim %s', (_, one, pods, reported) => {
     expect(decideUnused(one, pods)).toBe(reported)
   })
 
   it.each([
     [true, 'True', 'NoPodsUsingPVC', 'No pods are currently referencing this PVC'],
     [false, 'False', 'PodUsingPVC', 'A pod is currently referencing this PVC'],
-  ])('writes the condition with the status, reason and message for unused = %s', (unused, status, reason, message) => {
+  ])('the condition Unused gets status, reason and message for unused = %s', (unused, status, reason, message) => {
     expect(unusedPatch(bound, unused, 0)).toEqual({
       kind: 'strategic',
       body: {
@@ -83,16 +83,16 @@ describe('the condition Unused of a claim', () => {
   })
 })
 
-describe('protection of a volume', () => {
+describe('volumes', () => {
   it.each([
     { phase: 'Bound' as const, does: 'nothing' },
     { phase: 'Released' as const, does: 'release' },
     { phase: 'Available' as const, does: 'release' },
-  ])('for a deleted volume in phase $phase, the step is $does', ({ phase, does }) => {
+  ])('for a deleted volume in phase $phase, the step of the protection is $does', ({ phase, does }) => {
     expect(decideVolumeProtection(volume({ deleting: true, phase })).do).toBe(does)
   })
 
-  it('adds the finalizer to every volume that is not being deleted', () => {
+  it('every volume that is not being deleted gets the protection finalizer', () => {
     expect(decideVolumeProtection(volume({ finalizers: ['other/x'] })).do).toBe('protect')
   })
 })

@@ -103,11 +103,11 @@ describe('decideVolume', () => {
       done: ['patchVolume {"metadata":{"resourceVersion":"1"},"spec":{"claimRef":{"uid":null}}}', phase('Available')],
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('`decideVolume` $name', (row) => {
     expect(summary(decideVolume({ volume: volume(row.volume), claim: row.claim }))).toEqual(row.done)
   })
 
-  it('returns no steps for a complete binding', () => {
+  it('`decideVolume` returns no steps for a complete binding', () => {
     expect(decideVolume(boundPair())).toEqual([])
   })
 })

@@ -11,7 +11,7 @@ const WORKERS = 10
 
 type SnapshotParts = ControllerParts & { readonly taken: SnapshotCaches }
 
-/** Creates a content for each VolumeSnapshot of a claim, copies its state back, and deletes it with the VolumeSnapshot. */
+/** Creates a content for each VolumeSnapshot of a claim, copies its state back, and deletes both together. */
 export function snapshotControllers(parts: ControllerParts): readonly Controller[] {
   const { taken } = parts.caches
   if (taken === undefined) return []

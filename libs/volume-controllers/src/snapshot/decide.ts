@@ -8,11 +8,11 @@ import {
 import type { CachedContent, CachedSnapshot, SnapshotState } from '../caches/snapshot.ts'
 import type { Volume } from '../caches/volume.ts'
 
-/** Keeps a VolumeSnapshot until its content is gone. */
+/** The finalizer that keeps a VolumeSnapshot until its content is gone. */
 const SNAPSHOT_FINALIZER = 'snapshot.storage.kubernetes.io/volumesnapshot-bound-protection'
-/** Keeps a content until the snapshotter has deleted the snapshot of the driver. */
+/** The finalizer that keeps a content until the snapshotter has deleted the snapshot of the driver. */
 const CONTENT_FINALIZER = 'snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection'
-/** The snapshotter deletes the snapshot of a deleted content only with this annotation. */
+/** The annotation without which the snapshotter does not delete the snapshot of a deleted content. */
 export const BEING_DELETED = 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted'
 
 /** A VolumeSnapshot and all inputs of its next step, at one moment. */
@@ -22,7 +22,7 @@ export interface SnapshotView {
   readonly content: CachedContent | undefined
   /** The volume to which the source claim is bound. */
   readonly source: Volume | undefined
-  /** Undefined if the VolumeSnapshot names no class. */
+  /** The class of the VolumeSnapshot. Undefined if it names no class. */
   readonly snapshotClass: VolumeSnapshotClass | undefined
 }
 
@@ -30,7 +30,7 @@ export type SnapshotStep =
   | { readonly do: 'patch'; readonly patch: Patch; readonly status: boolean }
   | { readonly do: 'createContent'; readonly content: VolumeSnapshotContent }
   | { readonly do: 'deleteContent'; readonly name: string }
-  /** The step is not possible yet. */
+  /** The step is not possible yet, for the reason in `message`. */
   | { readonly do: 'fail'; readonly message: string }
 
 /** Returns the next step for a VolumeSnapshot whose source is a claim, or undefined if nothing is left to do. */

@@ -67,7 +67,7 @@ const summary = (steps: readonly MountStep[]): string[] =>
 
 const NONE: ActualVolume['pods'] = new Map()
 
-describe('a wanted volume', () => {
+describe('mounts', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
     {
       name: 'first becomes part of the in-use list of the node',
@@ -168,12 +168,12 @@ describe('a wanted volume', () => {
       steps: [],
     },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)("a pod's volume $name", (row) => {
     expect(summary(decideMount(view(row.view)))).toEqual(row.steps)
   })
 })
 
-describe('an unwanted volume', () => {
+describe('unmounts', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
     {
       name: 'leaves the in-use list only after its unmount',
@@ -207,15 +207,15 @@ describe('an unwanted volume', () => {
     { name: 'needs no step if nothing of it is left', view: { reported: 'no' }, steps: [] },
     { name: 'leaves the in-use list if the stored list is unknown', view: { reported: 'perhaps' }, steps: ['release'] },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('a volume without a pod $name', (row) => {
     expect(summary(decideMount(view(row.view)))).toEqual(row.steps)
   })
 })
 
-describe('a volume for one pod', () => {
+describe('single-pod volumes', () => {
   const single = csi({ accessModes: ['ReadWriteOncePod'] })
 
-  it('refuses a second pod on the node while the first pod uses the volume', () => {
+  it('a ReadWriteOncePod volume is refused to a second pod on the node while the first pod uses it', () => {
     const desired = wanted(single, podMount('a'), podMount('b'))
     const actual = present({ source: single })
     expect(decideMount(view({ desired, actual }))).toEqual([
@@ -228,12 +228,12 @@ describe('a volume for one pod', () => {
     ])
   })
 
-  it('publishes to one pod only if two pods arrive at once', () => {
+  it('a ReadWriteOncePod volume is published to one pod only if two pods arrive at once', () => {
     const desired = wanted(single, podMount('a'), podMount('b'))
     expect(summary(decideMount(view({ desired })))).toEqual(['verifyAttached', 'stage', 'publish a', 'refuse b'])
   })
 
-  it('publishes to the second pod after the first pod has ended', () => {
+  it('a ReadWriteOncePod volume is published to the second pod after the first pod has ended', () => {
     const desired = wanted(single, podMount('b'))
     expect(summary(decideMount(view({ desired, actual: present({ source: single }) })))).toEqual([
       'unpublish a',

@@ -14,8 +14,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-describe("a folder as a node's disk", () => {
-  it('keeps the records of mounts across restarts', () => {
+describe('folderDisk', () => {
+  it("a folder as a node's disk keeps the records of mounts across restarts", () => {
     const record = { source, path: join(root, 'pods/a/mount'), podUid: 'a' }
     folderDisk(root).begin(record)
     expect(folderDisk(root).records()).toEqual([record])
@@ -23,7 +23,7 @@ describe("a folder as a node's disk", () => {
     expect(folderDisk(root).records()).toEqual([])
   })
 
-  it('creates a staging path, and the parents of a target path', () => {
+  it("a folder as a node's disk creates a staging path, and the parents of a target path", () => {
     const disk = folderDisk(root)
     const staged = join(root, 'stage/globalmount')
     const target = join(root, 'pods/a/mount')
@@ -32,7 +32,7 @@ describe("a folder as a node's disk", () => {
     expect([existsSync(staged), existsSync(target), existsSync(dirname(target))]).toEqual([true, false, true])
   })
 
-  it('removes an empty mount point that the driver left, but no mount point with data', () => {
+  it("a folder as a node's disk removes an empty mount point that the driver left, but none with data", () => {
     const disk = folderDisk(root)
     const [empty, full] = [join(root, 'empty'), join(root, 'full')]
     for (const path of [empty, full]) mkdirSync(path)
@@ -43,8 +43,8 @@ describe("a folder as a node's disk", () => {
   })
 })
 
-describe('a disk in memory', () => {
-  it('keeps one record for each path', () => {
+describe('memoryDisk', () => {
+  it('a disk in memory keeps one record for each path', () => {
     const disk = memoryDisk()
     const record = { source, path: '/s' }
     disk.begin(record)
@@ -55,11 +55,11 @@ describe('a disk in memory', () => {
   })
 })
 
-describe('the paths of a kubelet', () => {
+describe('paths', () => {
   const paths = kubeletPaths('/k')
   const volume = { driver: 'd', volumeHandle: 'h', name: 'pv-1' }
 
-  it('every path equals the path of a real kubelet', () => {
+  it('every path of the emulated kubelet equals the path of a real kubelet', () => {
     expect([
       paths.staging({ ...volume, block: false }),
       paths.staging({ ...volume, block: true }),

@@ -64,7 +64,7 @@ describe('decideExpansion', () => {
     },
     { name: 'expands for an old resizer without states', claim: {}, plan: { do: 'expand', size: '2Gi', own: true } },
   ]
-  it.each(rows)('$name', (row) => {
+  it.each(rows)('`decideExpansion` $name', (row) => {
     expect(decideExpansion(bound(row.claim), '2Gi')).toEqual(row.plan)
   })
 })
@@ -74,7 +74,7 @@ describe('hasGrown', () => {
   const actual = (change: object) =>
     ({ claimSize: undefined, expansion: 'open', ...change }) as Parameters<typeof hasGrown>[2]
 
-  it('returns true if the volume is larger than its claim', () => {
+  it('`hasGrown` returns true if the volume is larger than its claim', () => {
     expect(hasGrown('2Gi', waiting, undefined)).toBe(true)
   })
 
@@ -89,7 +89,7 @@ describe('hasGrown', () => {
       undefined,
     ],
     ['a volume without a claim', '2Gi', undefined, undefined],
-  ] as const)('returns false for %s', (_, capacity, claim, state) => {
+  ] as const)('`hasGrown` returns false for %s', (_, capacity, claim, state) => {
     expect(hasGrown(capacity, claim, state)).toBe(false)
   })
 })
@@ -102,8 +102,8 @@ const wire = (status: PersistentVolumeClaim['status']): PersistentVolumeClaim =>
 
 const condition = (type: string) => ({ type, status: 'True', lastProbeTime: null })
 
-describe('the patches of the claim', () => {
-  it('the patch for the start contains the resource version of the claim', () => {
+describe('claim patches', () => {
+  it('the patch for the start of an expansion contains the resource version of the claim', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizePending' } })
     expect(inProgressPatch(claim)).toEqual({
       kind: 'strategic',
@@ -114,7 +114,7 @@ describe('the patches of the claim', () => {
     })
   })
 
-  it('the patch for the end sets the size and removes only the resize conditions', () => {
+  it('the patch for the end of an expansion sets the size and removes only the resize conditions', () => {
     const claim = wire({
       capacity: { storage: '1Gi' },
       allocatedResources: { storage: '2Gi' },
@@ -135,14 +135,14 @@ describe('the patches of the claim', () => {
     })
   })
 
-  it('the patch for the end keeps the states of other resources', () => {
+  it('the patch for the end of an expansion keeps the states of other resources', () => {
     const claim = wire({
       allocatedResourceStatuses: { storage: 'NodeResizeInProgress', 'example.com/x': 'NodeResizePending' },
     })
     expect(finishedPatch(claim, '2Gi').body).toMatchObject({ status: { allocatedResourceStatuses: { storage: null } } })
   })
 
-  it('the patch for a failure has no resource version, and may mark the size as infeasible', () => {
+  it('the patch for a failed expansion has no resource version, and may mark the size as infeasible', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } })
     const failure = { message: 'rpc error: code = OutOfRange desc = no', infeasible: true, now: 1_700_000_000_000 }
     expect(failedPatch(claim, failure)).toEqual({
@@ -164,14 +164,14 @@ describe('the patches of the claim', () => {
     })
   })
 
-  it('the patch for a temporary failure keeps the resize status', () => {
+  it('the patch for a temporary failure of an expansion keeps the resize status', () => {
     const claim = wire({ allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } })
     expect(failedPatch(claim, { message: 'x', infeasible: false, now: 0 }).body).not.toHaveProperty(
       'status.allocatedResourceStatuses',
     )
   })
 
-  it('wantsOtherSize compares sizes by their amount', () => {
+  it('`wantsOtherSize` compares sizes by their amount', () => {
     expect([
       wantsOtherSize(wire({}), '2Gi'),
       wantsOtherSize(wire({}), '2048Mi'),

@@ -5,9 +5,9 @@ import type { ActualVolume } from './actual-state.ts'
 
 /** The action of the node for a volume that has grown. */
 export type Expansion =
-  /** The controller has not finished, or another component has to act. */
+  /** The node waits: the controller has not finished, or another component has to act. */
   | { readonly do: 'wait' }
-  /** The claim has its size, and the driver needs no call on this node. */
+  /** The claim has its requested size, and the driver needs no call on this node. */
   | { readonly do: 'done'; readonly size: string }
   /** `own`: the claim waits for this node. Otherwise another node has already updated the claim. */
   | { readonly do: 'expand'; readonly size: string; readonly own: boolean }

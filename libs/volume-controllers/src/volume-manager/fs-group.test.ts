@@ -42,7 +42,7 @@ describe('groupsBy', () => {
     ['returns none for an unknown file system', { source: csi({ fsType: '' }) }, 'none'],
     ['returns node for an inline volume', { source: inline('ext4') }, 'node'],
     ['returns none for an inline volume without a file system', { source: inline('') }, 'none'],
-  ])('%s', (_, change, by) => {
+  ])('`groupsBy` %s', (_, change, by) => {
     expect(groupsBy({ ...usual, ...change })).toBe(by)
   })
 })

@@ -19,13 +19,13 @@ afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 const modeOf = (path: string): string => (statSync(join(root, path)).mode & 0o7777).toString(8)
 
-describe('a folder that is given to a group', () => {
-  it('the group can read and write the folder and its content', () => {
+describe('giveToGroup', () => {
+  it('after `giveToGroup`, the group can read and write the folder and its content', () => {
     giveToGroup(root, { gid, onRootMismatch: false })
     expect([modeOf('.'), modeOf('folder'), modeOf('folder/file')]).toEqual(['2770', '2770', '660'])
   })
 
-  it('giveToGroup skips a folder with `onRootMismatch` if its root belongs to the group', () => {
+  it('`giveToGroup` skips a folder with `onRootMismatch` if its root belongs to the group', () => {
     chmodSync(root, 0o2770)
     giveToGroup(root, { gid, onRootMismatch: true })
     expect(modeOf('folder/file')).toBe('600')
@@ -34,7 +34,7 @@ describe('a folder that is given to a group', () => {
     expect(modeOf('folder/file')).toBe('660')
   })
 
-  it('giveToGroup does not change the targets of links', () => {
+  it('`giveToGroup` does not change the targets of links', () => {
     const outside = mkdtempSync(join(tmpdir(), 'outside-'))
     try {
       writeFileSync(join(outside, 'file'), 'x')

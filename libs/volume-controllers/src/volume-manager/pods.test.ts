@@ -30,7 +30,7 @@ describe('decidePod', () => {
       'nothing',
     ],
   ]
-  it.each(rows)('%s', (_, view, does) => {
+  it.each(rows)('`decidePod` %s', (_, view, does) => {
     expect(decidePod(view).do).toBe(does)
   })
 })

@@ -22,11 +22,11 @@ describe('isRepublished', () => {
     ['returns false if the driver does not require it', csi, false, false],
     ['returns true for an inline volume, too', inline, true, true],
     ['returns false for a local volume', { ...named, is: 'local' as const, plugin: 'emptyDir' }, true, false],
-  ])('%s', (_, source, republishes, expected) => {
+  ])('`isRepublished` %s', (_, source, republishes, expected) => {
     expect(isRepublished(source, () => republishes)).toBe(expected)
   })
 
-  it('markStale marks the existing mounts of a volume, and another mount ends this', () => {
+  it('`markStale` marks the existing mounts of a volume until they are mounted again', () => {
     const actual = new ActualState()
     actual.mark({ source: csi, podUid: 'a', path: '/a' }, 'mounted')
     actual.mark({ source: csi, podUid: 'b', path: '/b' }, 'uncertain')

@@ -8,8 +8,8 @@ const volumes = [bound.volume]
 const only = (stores: Parameters<typeof lookups>[0], change: Parameters<typeof pod>[0] = {}) =>
   resolveVolumes(pod(change), lookups(stores))[0]
 
-describe("a pod's volume", () => {
-  it('mounts a bound volume with the fields of its PersistentVolume and its claim', () => {
+describe('resolve', () => {
+  it('the kubelet mounts a bound volume with the fields of its PersistentVolume and its claim', () => {
     expect(only({ claims, volumes })).toEqual({
       is: 'mountable',
       source: {
@@ -35,12 +35,12 @@ describe("a pod's volume", () => {
     })
   })
 
-  it('resolves a volume without an attach if the driver needs no attach', () => {
+  it('a volume is resolved without an attach if the driver needs no attach', () => {
     const drivers = [csiDriver({ attachRequired: false })]
     expect(only({ claims, volumes, drivers })).toMatchObject({ source: { attach: false } })
   })
 
-  it('ignores a volume that no container mounts', () => {
+  it('the kubelet ignores a volume that no container mounts', () => {
     const use = { mounts: new Set<string>(), devices: new Set<string>() }
     expect(only({ claims, volumes }, { use })).toEqual({ is: 'unused' })
   })
@@ -81,15 +81,15 @@ describe("a pod's volume", () => {
       { is: 'refused', why: 'volume data has volumeMode Filesystem, but is specified in volumeDevices' },
     ],
   ]
-  it.each(refusals)('does not mount a volume %s', (_, stores, change, expected) => {
+  it.each(refusals)('the kubelet does not mount a volume %s', (_, stores, change, expected) => {
     expect(only(stores, change)).toEqual(expected)
   })
 
-  it('mounts a volume while its deleted claim still has the protection finalizer', () => {
+  it('the kubelet mounts a volume while its deleted claim still has the protection finalizer', () => {
     expect(only({ claims: [{ ...bound.claim, deleting: true }], volumes })).toMatchObject({ is: 'mountable' })
   })
 
-  it('the node itself mounts a volume that is not a CSI volume', () => {
+  it('a volume that is not a CSI volume is mounted by the node itself', () => {
     expect(only({ claims, volumes: [{ ...bound.volume, csi: undefined }] })).toMatchObject({
       is: 'mountable',
       source: { is: 'local', volumeName: 'kubernetes.io/persistentVolume/uid-app-pv-1' },
@@ -113,7 +113,7 @@ describe("a pod's volume", () => {
   it.each([
     ['without a CSIDriver object', [], '(no CSIDriver object)'],
     ['without inline support', [csiDriver({ lifecycleModes: ['Persistent'] })], '(only supports ["Persistent"])'],
-  ])('refuses an inline CSI volume of a driver %s', (_, drivers, why) => {
+  ])('the kubelet refuses an inline CSI volume of a driver %s', (_, drivers, why) => {
     const own = { is: 'csi' as const, name: 'data', source: { driver: 'csi.example.com' } }
     expect(only({ drivers }, { volumes: [own] })).toEqual({
       is: 'refused',

@@ -19,7 +19,7 @@ export type Resolved =
   | { readonly is: 'unused' }
   /** An object is missing or not bound yet. Its event enqueues the pod again. */
   | { readonly is: 'unready'; readonly why: string }
-  /** The request of the pod cannot be satisfied. */
+  /** The pod asks for something that is not allowed, for example a claim that is being deleted. */
   | { readonly is: 'refused'; readonly why: string }
 
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {

@@ -16,18 +16,20 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
+import type { Beginning, Row } from '../../../../apps/devcluster/src/page/view/wire.ts'
 import { refused } from '../../harness/api/api.ts'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/controller-manager.ts'
 import { kubectl } from '../../harness/api/kubectl.ts'
 import { installSnapshotCrds } from '../../harness/api/snapshot-crds.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
-import { type Exit, exitOf, start, stop, temporaryFolder, textOf } from '../../harness/process/processes.ts'
+import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder, textOf } from '../../harness/process/processes.ts'
 import { requireInRelease } from '../../harness/release.ts'
 import type { App } from '../../harness/subject.ts'
 import { check, type Ground } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { originals } from '../../tools/binaries.ts'
+import { BUNDLE } from '../explain/ask.ts'
 
 const APPS_FOLDER = resolve(import.meta.dirname, '../../../../apps')
 
@@ -97,7 +99,7 @@ async function playWithOriginals({ cluster, folder }: Ground, args: readonly str
   }
 }
 
-const OF_A_STORY: readonly Resource<KubeObject>[] = [
+const OF_THE_DEMO: readonly Resource<KubeObject>[] = [
   PODS,
   PERSISTENT_VOLUME_CLAIMS,
   VOLUME_SNAPSHOTS,
@@ -106,9 +108,9 @@ const OF_A_STORY: readonly Resource<KubeObject>[] = [
   VOLUME_ATTACHMENTS,
 ]
 
-/** Removes the objects that a failed story has left. Nobody removes their finalizers, because the sidecars have ended. */
+/** Removes the objects that a failed demo has left. Their finalizers stay without this, because the sidecars have ended. */
 async function removeRest({ api }: Cluster): Promise<void> {
-  for (const resource of OF_A_STORY) {
+  for (const resource of OF_THE_DEMO) {
     for (const { metadata } of await api.list(resource)) {
       const ref = { name: metadata?.name ?? '', namespace: metadata?.namespace }
       await refused(api.delete(resource, ref))
@@ -221,6 +223,63 @@ check(
     equal(processesWith(dirname(kubeconfig)).join(), '')
   },
 )
+
+/** Two objects that wait, and the cause that every answer about the pod must put first. */
+const WAITING = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: classless}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: waiting}
+spec:
+  containers: [{name: main, image: none, volumeMounts: [{name: v, mountPath: /v}]}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: classless}}]
+`
+
+check(
+  'embedded cluster: the page and kubectl csi put the same cause first, whatever its age',
+  'emulator',
+  async ({ folder, executables }) => {
+    const { child, text } = startInTerminal(folder, sidecarArgs(executables))
+    await eventually('how to look', () => text().includes('Ctrl-C ends it') && text().includes('logs'), {
+      within: 60_000,
+    })
+    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(text()) ?? []
+    const [, page = ''] = /Watch it at (http\S+\d\/)/.exec(text()) ?? []
+    const file = join(folder, 'waiting.yaml')
+    writeFileSync(file, WAITING)
+    await kubectl(kubeconfig, 'create', '--filename', file)
+
+    const first = await eventually('the wait on the page', () => firstWaitOf(`${page}frames`, 'classless'))
+    equal([first.who, first.about], ['you', 'claim classless'])
+    match(first.why, /names no class/)
+    for (const age of ['1s', '3m']) {
+      const args = [BUNDLE, 'explain', 'pod', 'waiting', `--kubeconfig=${kubeconfig}`, `--older-than=${age}`]
+      const { stdout } = await runToEnd(process.execPath, args, { cwd: folder })
+      match(stdout, /^Pod default\/waiting: the claim has been waiting \S+ for a StorageClass: it names none/)
+    }
+    child.stdin?.write(CTRL_C)
+    equal((await exitOf(child)).code, 0)
+  },
+)
+
+/** Returns the first wait in the row of a claim. The first event of the page's stream contains all rows. */
+async function firstWaitOf(url: string, claim: string): Promise<Row['waits'][number] | undefined> {
+  const stop = new AbortController()
+  const { body } = await fetch(url, { signal: stop.signal })
+  let text = ''
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk).toString()
+    if (text.includes('\n\n')) break
+  }
+  stop.abort()
+  const beginning: Beginning = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '{"items":[],"frames":[]}')
+  const items = [...beginning.items, ...beginning.frames.flatMap((frame) => frame.items ?? [])]
+  const rows = items.filter((item): item is Row => item.is === 'row' && item.claim?.key === `default/${claim}`)
+  return rows.at(-1)?.waits[0]
+}
 
 check(
   'embedded cluster: the API server refuses requests without a valid token or from other web sites',

@@ -89,7 +89,7 @@ function othersSteps(state: AttachmentModelState, { lists, most, rules }: Option
   ]
 }
 
-/** Records that a killed attacher leaves an outdated status, which a later process can detect only by ListVolumes. */
+/** Returns `done` after a kill. `k`: the status is outdated, which later processes see only by ListVolumes. */
 function killed({ va, done }: AttachmentModelState): string {
   const isStale = has(va, 'Z') ? !has(va, 'F') && hasStatus(va) : has(va, 'A') && has(va, 'X')
   return isStale && !done.includes('k') ? withDone(done, 'k') : done
@@ -107,7 +107,7 @@ function released(va: Letters): Letters | null {
   return has(va, 'Z') && !has(va, 'O') && !has(va, 'F') ? null : va
 }
 
-/** Accepts a volume that stays published if a user removed our finalizer while no attacher could see it. */
+/** Excuses a state in which the volume stays published because a user removed our finalizer unseen by any attacher. */
 function excused(state: AttachmentModelState): AttachmentModelState {
   const isLost = state.done.includes('f') && !isKnown(state)
   return isLost && state.published ? { ...state, excused: true } : state
@@ -127,7 +127,7 @@ function processSteps(state: AttachmentModelState, { lists, rules }: Options): M
   const isIdle = steps.length === 0 && !process.queued && !process.planned && !process.orphaned
   if (process.orphaned) steps.push(...orphanSteps(running))
   if (process.queued || process.planned) {
-    // A run with a missing object fails repeatedly. Once the error is recorded, the state counts as final.
+    // A run with a missing object fails again and again. Once its error is recorded, the state counts as final.
     const isFutile = !process.queued && isObstructed(state) && has(process.cached, has(va, 'Z') ? 'D' : 'X')
     steps.push(to('its key is taken', begun(state, process, rules), !isFutile))
   }

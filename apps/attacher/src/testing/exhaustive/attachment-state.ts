@@ -44,7 +44,7 @@ export interface AttachmentModelProcess {
   /** The key of the attachment is queued, or it is planned for the end of a back-off. */
   readonly queued: boolean
   readonly planned: boolean
-  /** The kind of event that the key waits for; empty if there is none. */
+  /** The kind of event that the key of the attachment waits for; empty if there is none. */
   readonly waits: string
   readonly listing: '' | 'same' | 'different'
   readonly statusPending: boolean

@@ -39,7 +39,7 @@ export class AttacherModel {
   process: AttacherProcess | undefined
   /** The attachments whose volume the storage has detached without a call. A later attach may leave an error. */
   readonly blurred = new Set<string>()
-  /** The attachments that were recreated, or whose volume or node was. The API does not show all their publications. */
+  /** The attachments that were recreated themselves, or whose volume or node was. The API lacks some publications. */
   readonly remade = new Set<string>()
   readonly remadeVolumes = new Set<string>()
   /** The publications of earlier processes, as `handle on node id`. */

@@ -18,7 +18,7 @@ import type { Action } from './parse.ts'
 export interface ActionParts {
   readonly cluster: Devcluster
   readonly clock: Clock
-  /** Runs the demo up to a step. Undefined if there is no demo. */
+  /** Runs the demo up to a step. The field is undefined if there is no demo. */
   readonly runTo: ((step: number) => void) | undefined
   /** Called with a failure that happens after the page has got its answer. */
   readonly onTrouble: (text: string) => void

@@ -15,7 +15,7 @@ const ended = (code: number, message = '') => ({ code, tookMs: 3, message, respo
 const who = 'csi-attacher'
 const START = { who, at: 5 }
 
-describe('calls on the page', () => {
+describe('call texts', () => {
   const isNode = (name: string): boolean => name === 'node-1'
   const callers: [string, Partial<LiveCall>, string | undefined][] = [
     ['of the attacher', {}, 'csi-attacher'],

@@ -13,7 +13,7 @@ const pending = (change = {}) => claim({ phase: 'Pending', ...change })
 const growing = (resizeStatus: string | undefined) => boundPair({ claim: { request: '2Gi', resizeStatus } }).claim
 const attached = attachment({ attached: true })
 
-describe('the waits of a row', () => {
+describe('waitsOf', () => {
   const rows: [string, Partial<RowView>, string[]][] = [
     ['for nothing when it has its desired state', {}, []],
     [

@@ -21,7 +21,7 @@ export class History {
     return { items: [...this.#base.values()], frames: this.#frames.slice(this.#folded).map(({ frame }) => frame) }
   }
 
-  /** Adds a frame of approximately this number of bytes. */
+  /** Adds a frame that has approximately `bytes` bytes. */
   add(frame: Frame, bytes: number): void {
     this.#frames.push({ frame, bytes })
     this.#bytes += bytes

@@ -54,7 +54,7 @@ export class PageModel {
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
   #gathering: Cancel | undefined
-  /** One timer for each row, which fires when a wait of the row becomes stuck. */
+  /** One timer for each row of the page, which fires when a wait of the row becomes stuck. */
   readonly #due = new Map<string, Cancel>()
 
   constructor(options: ModelOptions) {
@@ -216,7 +216,7 @@ export class PageModel {
       )
   }
 
-  /** Recomputes a row. Returns the IDs of the actors in its old and new waits. */
+  /** Recomputes a row of the page. Returns the IDs of the actors in its old and new waits. */
   #row(id: string): readonly string[] {
     const { caches, clock } = this.#options
     const before = this.#rows.get(id)

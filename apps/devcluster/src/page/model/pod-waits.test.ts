@@ -9,7 +9,7 @@ const app = pod()
 const two = pod({ name: 'two', nodeName: 'node-2' })
 const attached = attachment({ attached: true })
 
-describe('the waits of a row', () => {
+describe('waitsOf', () => {
   const rows: [string, Partial<RowView>, string[]][] = [
     [
       'a claim that does not exist',

@@ -6,14 +6,14 @@ import type { RowView } from './waits.ts'
 import { waitsOf } from './waits.ts'
 
 interface Moment {
-  /** The row as it was shown last. */
+  /** The row as the page has shown it last. */
   readonly before: Row | undefined
   readonly now: number
-  /** Called for each wait with the time at which the wait becomes stuck. */
+  /** Called for each wait of the row with the time at which the wait becomes stuck. */
   readonly onWait?: (stuckFrom: number) => void
 }
 
-/** Returns the current row. Undefined if all its objects were deleted. */
+/** Returns the current row of the page. Undefined if all its objects were deleted. */
 export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment): Row | undefined {
   const { claim, volume, pods } = view
   const [pod] = pods

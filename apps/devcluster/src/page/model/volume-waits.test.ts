@@ -5,7 +5,7 @@ import type { RowView } from './waits.ts'
 
 const attached = attachment({ attached: true })
 
-describe('the waits of a row', () => {
+describe('waitsOf', () => {
   const released = { claimKey: undefined, claim: undefined, volume: volume({ phase: 'Released' }) }
   const rows: [string, Partial<RowView>, string[]][] = [
     ['its deletion', released, ['works: volume pv-1: csi-provisioner: deletes it']],

@@ -41,7 +41,7 @@ export interface WaitNow extends Omit<Wait, 'since' | 'stuck'> {
   readonly remedy: Remedy
 }
 
-/** Returns the waits of a row as texts. The cause of each chain of waits comes first, as in `kubectl csi explain`. */
+/** Returns the texts of the waits of a row of the page. The cause of each chain comes first, as in `kubectl csi`. */
 export function waitsOf(view: RowView): readonly WaitNow[] {
   const around = aroundOf(view)
   const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, around)

@@ -111,7 +111,7 @@ export interface LastCall {
   readonly who: string
   readonly method: string
   readonly at: number
-  /** Undefined while the call runs. */
+  /** The duration of the call. Undefined while the call runs. */
   readonly tookMs?: number
   readonly code?: string
   readonly message?: string
@@ -129,7 +129,7 @@ export interface Actor {
   readonly state: 'idle' | 'works' | 'fails' | 'away'
   /** The number of running CSI calls of the actor. */
   readonly open: number
-  /** The number of waits in which the actor must act next, and the number of failing or stuck waits among them. */
+  /** The number of waits in which the actor must act next, and how many of them are failing or stuck. */
   readonly turns: number
   readonly troubles: number
   /** The reason why the actor itself fails or is away. */

@@ -58,11 +58,11 @@ test('a client that prefers protobuf gets refusals as protobuf, and answers to w
 it.each([
   ['application/vnd.kubernetes.protobuf, application/json', 'object'],
   ['application/vnd.kubernetes.protobuf;q=0.9, */*;q=0.8', 'object'],
-])('sends a custom resource as JSON if the Accept header %s allows JSON', (accept, as) => {
+])('the server sends a custom resource as JSON if the Accept header %s allows JSON', (accept, as) => {
   expect(shapeOf(accept, new URLSearchParams(), { custom: true }).as).toBe(as)
 })
 
-it('refuses a client that accepts a custom resource only as protobuf', () => {
+it('the server refuses a client that accepts a custom resource only as protobuf', () => {
   const accept = 'application/vnd.kubernetes.protobuf'
   expect(() => shapeOf(accept, new URLSearchParams(), { custom: true })).toThrow('406: Not Acceptable')
 })

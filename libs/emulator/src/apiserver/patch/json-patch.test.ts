@@ -16,7 +16,7 @@ test.each<[Json, Json]>([
   [[{ op: 'replace', path: '', value: 5 }], 5],
   [[{ op: 'replace', path: '/d', value: 1 }], { ...document, d: 1 }],
   [[{ op: 'add', path: '/d' }], { ...document, d: null }],
-])('applies the JSON patch %j', (patch, expected) => {
+])('the emulator applies the JSON patch %j', (patch, expected) => {
   expect(applyJsonPatch(document, patch)).toEqual(expected)
 })
 
@@ -30,13 +30,13 @@ test.each<[Json]>([
   [[{ op: 'move', from: '/nothing', path: '/b/d' }]],
   [[{ op: 'fly', path: '/a' }]],
   [[{ op: 'remove', path: '' }]],
-])('refuses the JSON patch %j without a reason', (patch) => {
+])('the emulator refuses the JSON patch %j without a reason', (patch) => {
   expect(() => applyJsonPatch(document, patch)).toThrow(
     'the server rejected our request due to an error in our request',
   )
 })
 
-test('refuses a JSON patch with too many operations before it tries any', () => {
+test('the emulator refuses a JSON patch with too many operations before it applies any', () => {
   const patch = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/nowhere' }))
   expect(() => applyJsonPatch(document, patch)).toThrow('maximum operations in a JSON patch is 10000, got 10001')
 })
@@ -56,7 +56,7 @@ test.each<[Json, Json]>([
     JSON.parse('{"__proto__":{"g":1}}') as Json,
     JSON.parse('{"a":[1,2],"b":{"c":null},"x/y":1,"__proto__":{"g":1}}') as Json,
   ],
-])('applies the merge patch %j', (patch, expected) => {
+])('the emulator applies the merge patch %j', (patch, expected) => {
   const result = applyMergePatch(document, patch)
   expect(JSON.stringify(result)).toBe(JSON.stringify(expected))
   expect(Reflect.get(Object.create(null), 'g')).toBeUndefined()
@@ -83,6 +83,6 @@ test.each<[target: Json, patch: Json, result: Json]>([
   [{ e: null }, { a: 1 }, { e: null, a: 1 }],
   [[1, 2], { a: 'b', c: null }, { a: 'b' }],
   [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
-])('merges the target %j with the patch %j into %j', (target, patch, result) => {
+])('the emulator merges the target %j with the patch %j into %j', (target, patch, result) => {
   expect(applyMergePatch(target, patch)).toStrictEqual(result)
 })

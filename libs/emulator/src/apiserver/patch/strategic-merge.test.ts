@@ -30,7 +30,7 @@ test.each<[string, Json, Json, Json]>([
   ['`$patch: delete` empties a map', { m: { a: 1 } }, { m: { $patch: 'delete' } }, { m: {} }],
   ['only given keys stay', { m: { a: 1, b: 2 } }, { m: { $retainKeys: ['b', 'c'], c: 3 } }, { m: { b: 2, c: 3 } }],
   ['a directive in a new map has no effect', {}, { m: { $patch: 'delete', a: 1 } }, { m: { a: 1 } }],
-])('%s', (_name, target, patch, expected) => {
+])('strategic merge patch: %s', (_name, target, patch, expected) => {
   expect(applyStrategicMerge(target, patch, rules)).toEqual(expected)
 })
 
@@ -40,7 +40,7 @@ test('the error about an item without its merge key shows the item as Go prints 
   )
 })
 
-test('refuses an unknown `$patch` directive', () => {
+test('a strategic merge patch with an unknown `$patch` directive is refused', () => {
   expect(() => applyStrategicMerge({ m: {} }, { m: { $patch: 'spin' } }, rules)).toThrow(
     'Unknown patch type found: spin',
   )

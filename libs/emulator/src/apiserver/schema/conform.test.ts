@@ -60,7 +60,7 @@ test.each<[string, string, JsonMap, JsonMap]>([
     { key: 'k', operator: 'In', values: [null] },
     { key: 'k', operator: 'In', values: [''] },
   ],
-])('%s', (_name, type, given, expected) => {
+])('a stored object has the form of the Go types: %s', (_name, type, given, expected) => {
   expect(shown(type, given)).toEqual(expected)
 })
 

@@ -25,7 +25,7 @@ test.each([
   expect(labelSelector(selector)(LABELS)).toBe(expected)
 })
 
-test.each([['=1'], ['a in 1'], ['a b'], ['a in (1'], ['-a']])('refuses the wrong label selector %p', (selector) => {
+test.each([['=1'], ['a in 1'], ['a b'], ['a in (1'], ['-a']])('the label selector %p is refused', (selector) => {
   expect(() => labelSelector(selector)).toThrow('unable to parse requirement')
 })
 
@@ -42,7 +42,7 @@ test('a field selector for one name reports this name', () => {
   expect(fieldSelector(PERSISTENT_VOLUME, 'metadata.name!=a').name).toBeUndefined()
 })
 
-test('refuses a field selector for a field that is not selectable', () => {
+test('the server refuses a field selector for a field that is not selectable', () => {
   expect(() => fieldSelector(PERSISTENT_VOLUME, 'spec.x=1')).toThrow('"spec.x" is not a known field selector')
   expect(() => fieldSelector(POD, 'spec.x=1')).toThrow('field label not supported: spec.x')
 })

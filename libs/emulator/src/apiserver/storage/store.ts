@@ -9,7 +9,7 @@ const FIRST = 1
 
 /**
  * All stored objects. One counter numbers the writes of all kinds. All methods are synchronous, so no other write
- * comes between a read and a write of one turn.
+ * comes between a read and a write without an `await`.
  */
 export class Store {
   readonly #collections: ReadonlyMap<ServedKind, KindCollection>

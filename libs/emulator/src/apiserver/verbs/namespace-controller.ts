@@ -7,7 +7,7 @@ import { remove } from './deletion.ts'
 
 /**
  * Deletes the objects in terminating namespaces and then the namespaces, like kube-controller-manager. It acts in a
- * later turn, so that clients first see that the namespace terminates.
+ * later turn of the event loop, so that clients first see that the namespace terminates.
  */
 export function runNamespaceController(registry: ObjectRegistry): () => void {
   const { store, clock } = registry

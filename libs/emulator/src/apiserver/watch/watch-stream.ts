@@ -40,7 +40,7 @@ interface WatchParts {
   readonly revisionNow: () => number
 }
 
-/** The broken event that the fault `garbage` sends before the end of the watch. */
+/** The broken event that the injected fault `garbage` sends before the end of the watch. */
 const GARBAGE_TEXT = '{"type":"MODIFIED","object":{"meta\n'
 const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
 

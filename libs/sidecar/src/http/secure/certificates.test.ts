@@ -21,7 +21,7 @@ test.each([
   expect(await pairSource('crt', 'key', replacedAfter(reads)).read()).toEqual(expected)
 })
 
-test('a file that changes all the time is read only a few times', async () => {
+test('a certificate file that changes all the time is read only a few times', async () => {
   const always = Array.from({ length: 100 }, (_, index) => index)
   expect(await pairSource('crt', 'key', replacedAfter(always)).read()).toHaveLength(2)
 })

@@ -9,7 +9,7 @@ const scraper = ca.client('/O=ops/CN=scraper')
 const stranger = other.client('/CN=stranger')
 
 describe('with --client-ca-file', () => {
-  test('a client without a certificate gets only the health paths', async () => {
+  test('with --client-ca-file a client without a certificate gets only the health paths', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     expect((await server.get('/livez')).body).toBe('ok')
     const { status, body } = await server.get('/metrics')
@@ -38,8 +38,8 @@ describe('with --client-ca-file', () => {
   })
 })
 
-describe('a change of the authorities', () => {
-  test('applies to the next connection', async () => {
+describe('authorities', () => {
+  test('new authorities for client certificates apply to the next connection', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     const codes = async (): Promise<number[]> => [
       await server.status('/metrics', { ...scraper }),
@@ -54,7 +54,7 @@ describe('a change of the authorities', () => {
     expect(await codes()).toEqual([401, 200])
   })
 
-  test('an invalid bundle of authorities is logged once, and the previous authorities stay', async () => {
+  test('an invalid bundle of client authorities is logged once, and the previous authorities stay', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writeCa('nothing')
     for (let looks = 0; looks < 3; looks += 1) await server.look()
@@ -64,7 +64,7 @@ describe('a change of the authorities', () => {
     ])
   })
 
-  test('takes effect even if the certificate of the server is broken', async () => {
+  test('new authorities for client certificates apply even if the certificate of the server is broken', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writePair({ cert: '', key: '' })
     server.writeCa(other.cert)

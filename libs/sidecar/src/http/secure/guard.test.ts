@@ -46,7 +46,7 @@ const PROMETHEUS = {
 }
 
 describe('with --authorize-metrics', () => {
-  test('answers 401 without a valid token, 403 without the permission, and 200 with the permission', async () => {
+  test('with --authorize-metrics a request gets 401 without a valid token, and 403 without the permission', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS, weak: { username: 'weak' } }, ({ user }) => user !== 'weak')
     await start(api)
     const codes = await Promise.all([ask(undefined), ask('wrong'), ask('weak'), ask('good')])
@@ -55,7 +55,7 @@ describe('with --authorize-metrics', () => {
     expect(await codes[2]?.text()).toBe('Forbidden: User "weak" cannot get path "/metrics"\n')
   })
 
-  test('the review contains all fields of the user, the path and the verb', async () => {
+  test('the access review of a request contains all fields of the user, the path and the verb', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS })
     await start(api)
     await ask('good', '/metrics?x=1', 'POST')
@@ -71,7 +71,7 @@ describe('with --authorize-metrics', () => {
     ])
   })
 
-  test('each path needs a separate permission', async () => {
+  test('with --authorize-metrics each path needs a separate permission', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS }, ({ nonResourceAttributes: { path } }) => path === '/metrics')
     await start(api)
     const codes = await Promise.all([ask('good'), ask('good', '/debug/stuck'), ask('good', '/none')])
@@ -85,7 +85,7 @@ describe('with --authorize-metrics', () => {
     expect([answer.status, api.asked]).toEqual([401, []])
   })
 
-  test('answers of the API server are cached for ten seconds', async () => {
+  test('the HTTP endpoint caches reviews of the API server for ten seconds', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({ good: PROMETHEUS })
     await start(api, time)
@@ -96,7 +96,7 @@ describe('with --authorize-metrics', () => {
     expect((await ask('good')).status).toBe(401)
   })
 
-  test('an invalid token is cached for ten seconds, too', async () => {
+  test('the HTTP endpoint caches the review of an invalid token for ten seconds, too', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({})
     await start(api, time)
@@ -106,7 +106,7 @@ describe('with --authorize-metrics', () => {
     expect((await ask('late')).status).toBe(200)
   })
 
-  test('tokens are sent only to the API server', async () => {
+  test('the HTTP endpoint sends tokens of clients only to the API server', async () => {
     const api = new ScriptedReviews({ 'canary-token': PROMETHEUS }, () => false)
     await start(api)
     const text = await (await ask('canary-token')).text()
@@ -116,10 +116,10 @@ describe('with --authorize-metrics', () => {
   })
 })
 
-describe('without the API server', () => {
+describe('no API server', () => {
   const away = new ApiError({ code: 0, reason: '', message: 'connection refused' })
 
-  test('the health paths answer, all other paths return 503, and one log line gives the reason', async () => {
+  test('without the API server only the health paths answer, other paths return 503, and the reason is logged', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS })
     api.away = away
     await start(api)
@@ -132,7 +132,7 @@ describe('without the API server', () => {
     expect((await ask('good')).status).toBe(200)
   })
 
-  test('an answer of the API server is awaited for at most five seconds', async () => {
+  test('a request to the HTTP endpoint waits for the API server for at most five seconds', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({ good: PROMETHEUS })
     api.silent = true
@@ -144,7 +144,7 @@ describe('without the API server', () => {
   })
 })
 
-test('a client certificate replaces a token', async () => {
+test('a client certificate replaces a token at the HTTP endpoint', async () => {
   const ca = makeAuthority('ca')
   const api = new ScriptedReviews({}, ({ user }) => user === 'scraper')
   const reviews = new Reviews(clock, () => api.client)

@@ -19,7 +19,7 @@ function source(): FileSource<string> & { texts: string[]; unreadable: Error | u
   }
 }
 
-test('a new value in the source is used and logged', async () => {
+test('a reloaded file with a new value is used, and the change is logged', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -30,7 +30,7 @@ test('a new value in the source is used and logged', async () => {
   expect(log.lines.map(({ message }) => message)).toEqual(['Loaded'])
 })
 
-test('an unusable value is logged once, and the previous value stays', async () => {
+test('a reloaded file with an unusable value is logged once, and the previous value stays', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -44,7 +44,7 @@ test('an unusable value is logged once, and the previous value stays', async () 
   ])
 })
 
-test('a file that becomes unusable a second time is logged again', async () => {
+test('a reloaded file that becomes unusable a second time is logged again', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -55,7 +55,7 @@ test('a file that becomes unusable a second time is logged again', async () => {
   expect(log.lines).toHaveLength(2)
 })
 
-test('an unusable first value is an error', async () => {
+test('a file that is unusable at the start is an error', async () => {
   const from = source()
   from.texts = ['bad']
   await expect(Reloaded.open(from, recordingLogger())).rejects.toThrow('cannot use bad')

@@ -52,7 +52,7 @@ test.each([
   ['/livez,/debug/*', ['/livez', '/debug/*']],
   ['/*', ['/*']],
   ['', []],
-])('reads the paths that are always allowed: %j', (paths, expected) => {
+])('the flag --authorization-always-allow-paths=%s allows the paths %j', (paths, expected) => {
   expect(settings(`${SERVED} --authorization-always-allow-paths=${paths}`).alwaysAllow).toEqual(expected)
 })
 
@@ -96,7 +96,7 @@ describe('securitySettings', () => {
     ],
     [`${SERVED} --authorize-metrics --authorization-always-allow-paths=/a*`, 'only trailing /* allowed in /a*'],
     [`${SERVED} --authorize-metrics --authorization-always-allow-paths=/a/*/b`, 'only trailing /* allowed in /a/*/b'],
-  ])('refuses %s', (line, error) => {
+  ])('`securitySettings` refuses %s', (line, error) => {
     expect(() => settings(line)).toThrow(new Error(error))
   })
 })

@@ -14,13 +14,13 @@ const second = ca.server('second')
 const nameOf = (socket: TLSSocket): string => String(socket.getPeerCertificate().subject.CN)
 
 describe('the certificate', () => {
-  test('comes from the files, and clients can verify it', async () => {
+  test('the HTTPS server uses the certificate in its files, and clients can verify it', async () => {
     await using server = await SecureServer.start({ pair: first })
     const { status, body, socket } = await server.get('/livez', { ca: ca.cert, rejectUnauthorized: true })
     expect([status, body, nameOf(socket), socket.getProtocol()]).toEqual([200, 'ok', 'first', 'TLSv1.3'])
   })
 
-  test('changes with its files for new connections', async () => {
+  test('the HTTPS server uses a new certificate in its files for new connections', async () => {
     await using server = await SecureServer.start({ pair: first })
     expect(nameOf((await server.get('/livez')).socket)).toBe('first')
     server.writePair(second)
@@ -43,7 +43,7 @@ describe('the certificate', () => {
       { cert: second.cert + ca.cert.replace(/MII\w/, 'MIIA'), key: second.key },
       'error:0680009B:asn1 encoding routines::too long',
     ],
-  ])('a new certificate %s is logged once, and the old certificate stays', async (_, wrong, message) => {
+  ])('a new certificate of the server %s is logged once, and the old certificate stays', async (_, wrong, message) => {
     await using server = await SecureServer.start({ pair: first })
     server.writePair(wrong)
     for (let looks = 0; looks < 3; looks += 1) await server.look()
@@ -55,13 +55,13 @@ describe('the certificate', () => {
     expect(nameOf((await server.get('/livez')).socket)).toBe('second')
   })
 
-  test('causes an error at the start if it is invalid', async () => {
+  test('an invalid certificate of the server ends the start with an error', async () => {
     await expect(SecureServer.start({ pair: { cert: second.cert, key: first.key } })).rejects.toThrow(
       'tls: private key does not match public key',
     )
   })
 
-  test('names the host if the process creates it', async () => {
+  test('a certificate that the process creates for itself names the host', async () => {
     await using server = await SecureServer.start({})
     const { socket } = await server.get('/livez')
     const { raw } = socket.getPeerCertificate()
@@ -75,7 +75,7 @@ describe('the certificate', () => {
 })
 
 describe('the handshake', () => {
-  /** Returns the protocol and the cipher that a client with these options gets, or the error code. */
+  /** Returns the protocol and the cipher that a client with the given TLS options gets, or the error code. */
   function offer(port: number, options: object): Promise<string> {
     return new Promise((resolve) => {
       const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () => {
@@ -86,13 +86,13 @@ describe('the handshake', () => {
     })
   }
 
-  test('offers TLS 1.2 and 1.3', async () => {
+  test('the HTTPS server offers TLS 1.2 and 1.3', async () => {
     await using server = await SecureServer.start({ pair: first })
     expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toMatch(/^TLSv1\.2 /)
     expect(await offer(server.port, {})).toMatch(/^TLSv1\.3 /)
   })
 
-  test('offers only TLS 1.3 if it is the minimum version', async () => {
+  test('the HTTPS server offers only TLS 1.3 if it is the minimum version', async () => {
     await using server = await SecureServer.start({ pair: first, settings: { minVersion: 'TLSv1.3' } })
     expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toMatch(/^ERR_SSL_/)
     expect(await offer(server.port, {})).toMatch(/^TLSv1\.3 /)
@@ -106,12 +106,12 @@ describe('the handshake', () => {
     ['ECDHE-ECDSA-AES128-GCM-SHA256', true],
     ['ECDHE-ECDSA-AES256-GCM-SHA384', true],
     ['ECDHE-ECDSA-CHACHA20-POLY1305', true],
-  ])('accepts the cipher suite %s with TLS 1.2 by default: %s', async (ciphers, accepted) => {
+  ])('the HTTPS server accepts the cipher suite %s with TLS 1.2 by default: %s', async (ciphers, accepted) => {
     await using server = await SecureServer.start({ pair: first })
     expect((await offer(server.port, { maxVersion: 'TLSv1.2', ciphers })).startsWith('TLSv1.2 ')).toBe(accepted)
   })
 
-  test('offers the given ciphers, even after a change of the certificate', async () => {
+  test('the HTTPS server offers the given ciphers, even after a change of its certificate', async () => {
     const ciphers = 'TLS_AES_128_GCM_SHA256:ECDHE-ECDSA-AES256-GCM-SHA384'
     await using server = await SecureServer.start({ pair: first, settings: { ciphers } })
     for (const pair of [first, second]) {
@@ -125,7 +125,7 @@ describe('the handshake', () => {
     }
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('does not resume a session with %s', async (maxVersion) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('the server does not resume a session with %s', async (maxVersion) => {
     await using server = await SecureServer.start({ pair: first })
     const options = { host: '127.0.0.1', port: server.port, rejectUnauthorized: false, maxVersion } as const
     const sessions: Buffer[] = []
@@ -140,7 +140,7 @@ describe('the handshake', () => {
     again.destroy()
   })
 
-  test('an unfinished handshake does not delay the close of the server', async () => {
+  test('an unfinished TLS handshake does not delay the close of the server', async () => {
     const server = await SecureServer.start({ pair: first })
     const socket = connectTcp(server.port, '127.0.0.1')
     socket.on('error', () => undefined)
@@ -156,7 +156,7 @@ describe('the handshake', () => {
     expect(systemClock.monotonic() - begin).toBeLessThan(2_000)
   })
 
-  test('ends only the connection that sends plain HTTP', async () => {
+  test('a client that sends plain HTTP to the HTTPS server ends only its own connection', async () => {
     await using server = await SecureServer.start({ pair: first })
     await expect(fetch(`http://127.0.0.1:${server.port}/livez`)).rejects.toThrow('fetch failed')
     expect(await server.status('/livez')).toBe(200)

@@ -13,7 +13,7 @@ const int = (number: number, value: number): Buffer => Buffer.from([...varint(nu
 
 const META = bytes(1, bytes(1, 'lease'), bytes(11, bytes(1, 'a'), bytes(2, 'b')), bytes(14, 'x/1'), bytes(14, 'x/2'))
 
-test('decodes a Lease as Go clients encode it', () => {
+test('`decodeMessage` decodes a Lease as Go clients encode it', () => {
   const spec = bytes(2, bytes(1, 'me'), int(2, 15), bytes(4, int(1, 1_700_000_000), int(2, 123_456_789)), bytes(3))
   const body = Buffer.concat([
     Buffer.from('k8s\0'),
@@ -33,7 +33,7 @@ test('decodes a Lease as Go clients encode it', () => {
   })
 })
 
-test('decodes nested messages into one object if JSON has one object for them', () => {
+test('`decodeMessage` decodes nested messages into one object if JSON has one object for them', () => {
   const csi = bytes(2, bytes(22, bytes(1, 'driver'), bytes(2, 'handle')))
   const capacity = bytes(1, bytes(1, 'storage'), bytes(2, bytes(1, '1Gi')))
   expect(decodeMessage(schemaNamed('PersistentVolumeSpec'), Buffer.concat([capacity, csi]))).toEqual({
@@ -42,7 +42,7 @@ test('decodes nested messages into one object if JSON has one object for them', 
   })
 })
 
-test('decodes bytes as base64, and skips unknown fields', () => {
+test('`decodeMessage` decodes bytes as base64, and skips unknown fields', () => {
   const message = Buffer.concat([bytes(2, bytes(1, 'key'), bytes(2, 'abc')), bytes(99, 'later')])
   expect(decodeMessage(schemaNamed('Secret'), message)).toEqual({ data: { key: 'YWJj' } })
 })
@@ -51,7 +51,7 @@ test.each<[Buffer, string]>([
   [Buffer.from('{}'), 'does not appear to be a protobuf message, expected prefix [107 56 115 0] (7b7d)'],
   [Buffer.concat([Buffer.from('k8s\0'), Buffer.from([0x0a, 0x7f])]), 'unexpected EOF'],
   [Buffer.concat([Buffer.from('k8s\0'), Buffer.from([0x08, 0x01])]), 'wrong wireType = 0'],
-])('refuses the body %j', (body, message) => {
+])('`openEnvelope` refuses the body %j', (body, message) => {
   expect(() => openEnvelope(body)).toThrow(message)
 })
 

@@ -29,16 +29,16 @@ describe('encodeMessage', () => {
     ['Lease', { metadata: {}, spec: { leaseDurationSeconds: 15, renewTime: '2023-11-14T22:13:20.123456Z' } }],
     ['Secret', { metadata: {}, data: { key: 'YWJj' }, type: 'Opaque' }],
     ['CSIDriver', { metadata: {}, spec: { attachRequired: false, podInfoOnMount: true } }],
-  ])('encodes all fields of a %s', (name, object) => {
+  ])('`encodeMessage` encodes all fields of a %s', (name, object) => {
     expect(throughBytes(name, object)).toEqual(conform(schemaNamed(name), object).value)
   })
 
-  test('encodes an object of the largest allowed size', () => {
+  test('`encodeMessage` encodes an object of the largest allowed size', () => {
     const data = { key: 'a'.repeat(1_000_000) }
     expect(throughBytes('ConfigMap', { metadata: {}, data })['data']).toEqual(data)
   })
 
-  test('encodes an object of every type', () => {
+  test('`encodeMessage` encodes an object of every type', () => {
     for (const [name, schema] of SCHEMAS) expect([name, encodeMessage(schema, {}).length >= 0]).toEqual([name, true])
   })
 })
