@@ -19,6 +19,11 @@ export type Correlated =
   | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
   | { readonly do: 'drop' }
 
+/** The fields of a stored Event that its next repetition needs. */
+interface Stored extends Pick<Event, 'count' | 'firstTimestamp'> {
+  readonly name: string | undefined
+}
+
 interface Similar {
   readonly messages: Set<string>
   last: number
@@ -29,7 +34,7 @@ export class Correlator {
   readonly #source: EventSource
   readonly #clock: Clock
   readonly #similar = new Remembered<Similar>()
-  readonly #stored = new Remembered<Event>()
+  readonly #stored = new Remembered<Stored>()
   readonly #buckets = new Remembered<TokenBucket>()
   readonly #names: UniqueTimes
 
@@ -49,18 +54,18 @@ export class Correlator {
     if (before === undefined) return { do: 'create', event, key }
     const count = (before.count ?? 0) + 1
     const lastTimestamp = rfc3339(this.#clock.now())
-    const { metadata, firstTimestamp } = before
+    const { name, firstTimestamp } = before
     return {
       do: 'repeat',
       key,
       patch: { kind: 'strategic', body: { count, lastTimestamp, message } },
-      event: { ...event, metadata: { ...event.metadata, name: metadata.name }, firstTimestamp, lastTimestamp, count },
+      event: { ...event, metadata: { ...event.metadata, name }, firstTimestamp, lastTimestamp, count },
     }
   }
 
   /** Records that the Event is stored, so that the next occurrence with the key repeats it. */
-  stored(key: string, event: Event): void {
-    this.#stored.set(key, event)
+  stored(key: string, { metadata, count, firstTimestamp }: Event): void {
+    this.#stored.set(key, { name: metadata.name, count, firstTimestamp })
   }
 
   #aggregate(subject: string, { reason, message, target }: Occurrence): { key: string; message: string } {

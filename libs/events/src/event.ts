@@ -22,6 +22,8 @@ export interface EventText {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
+  /** True: the event is not written if the next event about the object comes before its write begins. */
+  readonly replaceable?: boolean
 }
 
 /** A report about an object, before it is merged with similar reports. */

@@ -3,6 +3,7 @@ import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import type { Event } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { EventText } from './event.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
 
 const target = (name: string): { apiVersion: string; kind: string; name: string; namespace: string } => ({
@@ -38,8 +39,8 @@ beforeEach(() => {
   recorder = createRecorder({ client, component: 'c', clock, log, signal: stop.signal })
 })
 
-const record = (message: string, name = 'claim'): void =>
-  recorder.event(target(name), { type: 'Normal', reason: 'Resizing', message })
+const record = (message: string, name = 'claim', text: Partial<EventText> = {}): void =>
+  recorder.event(target(name), { type: 'Normal', reason: 'Resizing', message, ...text })
 
 describe('createRecorder', () => {
   it('the recorder writes the events of one object in order, and increments the count of a repeated event', async () => {
@@ -80,6 +81,21 @@ describe('createRecorder', () => {
     gate.resolve()
     await recorder.flush()
     expect(requests).toHaveLength(100)
+  })
+
+  it('the recorder skips an event that the next event replaces, but only if its write has not begun', async () => {
+    const gate = Promise.withResolvers<void>()
+    answer = () => gate.promise
+    for (const claim of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'late', 'slow']) {
+      record(`${claim} begins`, claim, { replaceable: true })
+    }
+    await clock.settle()
+    for (const claim of ['a', 'late']) record(`${claim} ends`, claim)
+    gate.resolve()
+    await recorder.flush()
+    expect(requests.slice(8).toSorted()).toEqual(['create a ends', 'create late ends', 'create slow begins'])
+    expect(requests.indexOf('create a begins')).toBe(0)
+    expect(log.lines).toEqual([])
   })
 
   it('an event that waits for an unreachable API server does not block other events', async () => {

@@ -60,8 +60,8 @@ class QueueingRecorder implements Recorder {
     this.#queued += 1
     const occurrence = { target, ...text }
     const object = `${target.kind}/${target.namespace ?? ''}/${target.name}`
-    const last = (this.#last.get(object) ?? Promise.resolve())
-      .then(() => this.#record(occurrence))
+    const last: Promise<void> = (this.#last.get(object) ?? Promise.resolve())
+      .then(() => this.#record(occurrence, () => text.replaceable === true && this.#last.get(object) !== last))
       .catch((error: unknown) => this.#refused(error, occurrence))
       .finally(() => {
         this.#queued -= 1
@@ -74,11 +74,11 @@ class QueueingRecorder implements Recorder {
     await abortable(Promise.all(this.#last.values()), signal)
   }
 
-  async #record(occurrence: Occurrence): Promise<void> {
+  async #record(occurrence: Occurrence, isReplaced: () => boolean): Promise<void> {
     const correlated = this.#correlator.correlate(occurrence)
     if (correlated.do === 'drop') return
-    const event = await this.#persistently(() => this.#write(correlated))
-    this.#correlator.stored(correlated.key, event)
+    const event = await this.#persistently(async () => (isReplaced() ? undefined : await this.#write(correlated)))
+    if (event !== undefined) this.#correlator.stored(correlated.key, event)
   }
 
   async #write(correlated: Exclude<Correlated, { do: 'drop' }>): Promise<Event> {
@@ -94,8 +94,8 @@ class QueueingRecorder implements Recorder {
     return await client.create(EVENTS, correlated.event, { signal })
   }
 
-  /** Writes an Event, and retries while the API server is unreachable. A refusal is final. */
-  async #persistently(write: () => Promise<Event>): Promise<Event> {
+  /** Calls `write`, and calls it again while the API server is unreachable. A refusal is final. */
+  async #persistently<T>(write: () => Promise<T>): Promise<T> {
     const { clock, signal } = this.#options
     for (let tries = 1; ; tries += 1) {
       try {

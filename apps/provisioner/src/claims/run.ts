@@ -50,6 +50,7 @@ export const CLAIM_EVENTS = {
     type: 'Normal',
     reason: 'Provisioning',
     message: `External provisioner is provisioning volume for claim "${key}"`,
+    replaceable: true,
   }),
   populator: (): EventText => ({
     type: 'Normal',
