@@ -45,7 +45,7 @@ interface Work {
   readonly reply: () => object
   /** Undoes the effect if the error code says that the call had no effect. */
   readonly undo?: () => void
-  /** True if a caller has already received the result, so that the driver cannot say any more that it has none. */
+  /** True if a caller has received the result. A later answer must not deny that result. */
   readonly reported?: boolean
   /** The condition that the call waits for. */
   readonly when?: () => boolean
@@ -180,7 +180,7 @@ export class BackEnd {
     return this.#answer(call, { ...work, reported: this.#reported.has(name) })
   }
 
-  /** Returns the work of a call that creates what it names, unless `made` already has this name. */
+  /** Returns the work of a call that creates the named object, unless `made` already has this name. */
   #creation({ request }: Call, made: Map<string, string>, replyOf: (id: string) => object): Work {
     const name = String(request['name'])
     const apply = (): void => {
