@@ -45,7 +45,7 @@ export async function readCommandLine<F extends FlagOptions, T>(
       about,
       (command) => command.usage(usage).options(flags),
       (values) => {
-        // The parser was created with these flags, so that the cast is safe.
+        // The cast is safe, because the parser was created with these flags.
         options = optionsOf(values as InferredOptionTypes<F>)
       },
     )

@@ -104,7 +104,7 @@ function dataFolder({ data, driver }: Options, directory: string): string | unde
 interface LiveParts extends RunParts {
   readonly directory: string
   readonly log: Logger
-  /** The paths at which the user's own driver has volumes mounted after the end. */
+  /** The paths at which the user's own driver still has volumes mounted when the cluster has stopped. */
   readonly mounted: Set<string>
   /** Functions to call with a message when a component ends unexpectedly. */
   readonly troubled: Set<(message: string) => void>
@@ -123,7 +123,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
   const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
-  // A real driver or a real API server would keep the pod after the end of the program.
+  // The demo leaves no pod at a real driver or a real API server, because the pod would outlive the program.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
   const story = new StoryScenario({ cluster, clock, stepMs, pauseMs, leavesPod })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })
@@ -181,7 +181,7 @@ export async function checkDataFolder(folder: string): Promise<void> {
   }
 }
 
-/** Creates the folder and its parents. It exists because the recursive `mkdir` of Node never ends below /proc. */
+/** Creates the folder and its parents one by one, because the recursive `mkdir` of Node never ends below /proc. */
 async function make(folder: string): Promise<void> {
   try {
     await mkdir(folder)

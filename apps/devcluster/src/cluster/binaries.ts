@@ -11,7 +11,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { APPS, HERE, isInRepository } from '../place.ts'
 import { type SidecarProcess, startSidecar } from './sidecars.ts'
 
-/** The sidecars, with the capabilities of the driver of which each needs at least one to run. */
+/** The driver capabilities of which a sidecar needs at least one to run. Undefined: the sidecar always runs. */
 const NEEDS = {
   attacher: undefined,
   resizer: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
@@ -84,7 +84,7 @@ export interface SidecarParts {
   readonly stack: AsyncDisposableStack
 }
 
-/** Starts each sidecar that has a binary and whose capabilities the driver has. */
+/** Starts each sidecar that has a binary and that can serve the driver, according to the driver's capabilities. */
 export async function startSidecars(binaries: SidecarPaths, parts: SidecarParts): Promise<readonly StartedSidecar[]> {
   const { driver, connection, directory, clock, log, onTrouble, stack } = parts
   const started: StartedSidecar[] = []

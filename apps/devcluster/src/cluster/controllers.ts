@@ -1,7 +1,7 @@
 import { CancelledError, type Clock, toError } from '@csi-sidecars/base'
 import { type Controller, runTerm } from '@csi-sidecars/controller'
 
-/** The time that a running reconcile gets to end after a stop. Then it is aborted. */
+/** The time that a running reconcile may take after a stop. Then the reconcile is aborted. */
 const GRACE_MS = 3_000
 
 interface Running {
@@ -40,10 +40,7 @@ export class Controllers {
     this.#running.set(name, { stop, cut, ended })
   }
 
-  /**
-   * Runs the component without a lease. After a restart the caches may still lack the last writes of the component, so
-   * it waits until they have them.
-   */
+  /** Runs the component without a lease. After a restart it first waits until the caches contain its last writes. */
   async #run(component: Component, stop: AbortSignal, cut: AbortSignal): Promise<void> {
     const clock = this.#clock
     await runTerm({ stop, cut, assertLeading: () => undefined, soleSince: clock.monotonic() }, component(), { clock })

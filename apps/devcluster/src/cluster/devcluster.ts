@@ -50,7 +50,7 @@ export interface DevclusterOptions extends SocketOptions {
   readonly sidecarArgs?: readonly string[] | undefined
   /** The resync period of the PV controller. The default is that of Kubernetes. */
   readonly resyncMs?: number | undefined
-  /** The number of requests in the log of the emulated API server. The default is 0. */
+  /** The number of latest requests that the emulated API server keeps for tests. The default is 0. */
   readonly keptRequests?: number | undefined
   /** The folder for the mounts of all nodes, if the driver really mounts. */
   readonly data?: string | undefined
@@ -121,7 +121,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const sidecars = await startSidecars(binaries, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // The pods of a real API server must stay. A driver test unmounts the volumes of its nodes itself.
+  // The stop deletes no pods on a real API server, or in a driver test, which unmounts the volumes itself.
   const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {
@@ -149,8 +149,8 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
 }
 
 /**
- * The limits of the watch history of each kind. A client that has missed more changes must list again. Each version
- * costs memory as an object, as JSON and as protobuf.
+ * The limits of the watch history of each kind of object. A client that has missed more changes must list again. Each
+ * kept change costs memory as an object, as JSON and as protobuf.
  */
 const HISTORY = { changes: 1_000, bytes: 512 * 1024 }
 
@@ -174,7 +174,7 @@ async function openApi(
   stack: AsyncDisposableStack,
 ): Promise<{ readonly api: ApiServer | undefined; readonly kubeconfig: string }> {
   if (kubeconfig !== undefined) return { api: undefined, kubeconfig }
-  // kubectl and the Go sidecars send their token over TLS only. A request without a token is anonymous.
+  // The server uses TLS, because kubectl and the Go sidecars send their token over TLS only.
   const api = await startApiServer({ clock, history: HISTORY, keptRequests, tls: true })
   stack.defer(() => api.stop())
   const file = join(directory, 'kubeconfig')

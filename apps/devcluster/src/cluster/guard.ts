@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** Kills the group when standard input ends. Only this process holds the other end of that pipe. */
+/** This shell script kills the process group when its standard input, a pipe from this process, is closed. */
 const SHELL = 'read -r _; kill -KILL "-$0"'
 
 export interface Guard {

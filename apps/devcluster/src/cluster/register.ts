@@ -57,7 +57,7 @@ export async function registerNode(client: KubeClient, node: NodeRegistration, s
     { kind: 'merge', body: readyStatus(node.nowMs) },
     { signal, subresource: 'status' },
   )
-  // The node lifecycle controller, which does not run here, would remove the taints of a new node.
+  // This patch removes the taints of a new node, because no node lifecycle controller runs here.
   await client.patch(
     NODES,
     { name },

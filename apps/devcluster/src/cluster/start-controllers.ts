@@ -29,8 +29,8 @@ export const CONTROLLERS = [
 export type ControllerName = (typeof CONTROLLERS)[number]
 
 /**
- * The first minor versions of Kubernetes in which claims report whether pods use them, and in which pods wait for a
- * detach instead of failing.
+ * Since these minor versions of Kubernetes, claims report whether pods use them, and pods wait for a detach instead of
+ * failing.
  */
 const UNUSED_SINCE = 37
 const WAITING_SINCE = 37

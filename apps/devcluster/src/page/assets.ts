@@ -15,7 +15,7 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 /** The folder of the page's files. The bundle is in the same folder. */
 const FOLDER = isSource ? new URL('page/', HERE) : HERE
 
-/** Loads all files of the page, by path. In the repository the scripts are the sources without their types. */
+/** Loads all files of the page, by path. In the repository the scripts are TypeScript sources without the types. */
 export async function loadAssets(): Promise<ReadonlyMap<string, Asset>> {
   const assets = new Map<string, Asset>()
   const add = async (path: string, type: string, file: string): Promise<void> => {

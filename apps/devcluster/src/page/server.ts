@@ -99,7 +99,7 @@ class Served {
 
   /** Answers with server-sent events: first the whole state, then the frames. */
   #open(response: ServerResponse): void {
-    // The first event contains the collected frames, so the other pages get them now.
+    // The first event of the new page contains the collected frames, so they are first sent to the other pages.
     this.#flush()
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' })
     this.#streams.add(response)

@@ -25,7 +25,7 @@ interface Turn<T> {
 type Is = Exclude<ClusterEvent['is'], 'call'>
 type ObjectOf<K extends Is> = NonNullable<Extract<ClusterEvent, { is: K }>['after']>
 
-/** Expects a change of an object of the kind that makes `holds` true, where it was false before. */
+/** Expects that an object of the kind `is` appears or changes, so that `holds` becomes true for it. */
 export function becomes<K extends Is>(is: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,
@@ -51,7 +51,7 @@ export function deleted<K extends Is>(is: K, { who, what, holds }: Turn<ObjectOf
 
 interface Call {
   readonly who: string
-  /** Returns the objects of a call as a text. */
+  /** Returns the part of the printed line that names the objects of the call. */
   readonly detail: (call: SeenCall) => string
   readonly fits?: (call: SeenCall) => boolean
 }

@@ -15,7 +15,7 @@ export interface Printer {
   step(number: number, title: string): void
   /** Prints a line, `afterMs` milliseconds after the start of the step. */
   line(line: StoryLine, afterMs: number): void
-  /** Ends a step. `failure` is the missing event. */
+  /** Reports the end of a step. `failure` names the event that has not happened. */
   ended(number: number, failure?: string): void
 }
 

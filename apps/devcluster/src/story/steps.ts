@@ -70,7 +70,7 @@ export function provisioned(scene: StoryParts): StoryStep {
     title: `A claim asks for ${FIRST_SIZE} and gets a volume`,
     act: async (signal) => {
       await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver.name))
-      // Created long before a claim names it, because a sidecar may not retry if its cache lacks the class.
+      // The class is created long before a claim uses it: a sidecar may not retry if its cache lacks the class.
       if (driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)) {
         await ensure({ client, signal }, VOLUME_ATTRIBUTES_CLASSES, goldObject(driver.name))
       }

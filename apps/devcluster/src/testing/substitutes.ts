@@ -22,10 +22,10 @@ import {
 import { flagsOf, type SidecarApp } from '../cluster/binaries.ts'
 import type { Devcluster } from '../cluster/devcluster.ts'
 
-/** The parts of the controllers that act in place of the sidecars. */
+/** The dependencies of the controllers that act in place of the sidecars. */
 type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
 
-/** Starts the named sidecars in this process: simple substitutes for attacher and resizer, and the others for real. */
+/** Starts the named sidecars in this process: simple substitutes for attacher and resizer, real code for the others. */
 export function startSubstitutes(
   cluster: Devcluster,
   { clock, log }: Pick<ControllerParts, 'clock' | 'log'>,

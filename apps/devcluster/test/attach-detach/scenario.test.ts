@@ -47,7 +47,7 @@ describe('attachDetachController', () => {
       await test.api.requests.until({ verb: 'create', resource: 'events' })
       expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
       if (what === 'detached') failing()
-      // Here the attachment is already deleted, so only the repeated update can remove it from the node's status.
+      // The attachment is already deleted, so only the repeated update can remove the volume from the node's status.
       if (what === 'detached') test.api.delete(VOLUME_ATTACHMENTS, ON_1)
       await removePod(test, 'app')
       await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)

@@ -44,7 +44,7 @@ describe('time-outs', () => {
     }))
     await test.untilCached(test.cluster.caches.nodes, 'node-1', ({ ready }) => !ready)
     await removePod(test, 'app')
-    // A pod on another node needs the volume. The event about this pod proves that the six minutes have begun.
+    // A second pod needs the volume on another node. The event about this pod proves that the time-out has begun.
     test.api.create(PODS, podOf('next', 'node-2', 'data'))
     await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
     await clock.advance(6 * 60_000 - 1)
@@ -59,7 +59,7 @@ describe('time-outs', () => {
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
     const { clock } = controller
-    // The controller reads all pods once at its start, and then starts this timer.
+    // The controller starts its first timer after it has read all pods.
     while (clock.pending === 0) await clock.settle()
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(test.cluster.caches.attachments, ON_1.name, () => true)
@@ -93,7 +93,7 @@ describe('time-outs', () => {
   })
 })
 
-/** Returns a cache of nodes in which one node can be frozen. Then only the test changes this node. */
+/** Returns a cache of nodes in which the test can freeze one node. Only `recordEvent` changes a frozen node. */
 function lateNodes(real: Caches['nodes']) {
   const handlers = new Set<(event: InformerEvent<CachedNode>) => void>()
   let held: CachedNode | undefined

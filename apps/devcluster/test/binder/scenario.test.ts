@@ -5,7 +5,7 @@ import { claimOf, inDefault, isRunning, podOf, podWith, startTestCluster } from 
 const isPlaced = (pod: { spec?: { nodeName?: string | undefined } | undefined }): boolean =>
   pod.spec?.nodeName !== undefined
 
-/** Changes of a pod's spec: a pod without volumes. */
+/** The changed fields of a pod's spec, for a pod without volumes. */
 const bare = { volumes: [], containers: [{ name: 'main', image: 'none' }] }
 
 describe('the binder', () => {

@@ -11,7 +11,7 @@ import { kubeletsOnly, nodeCalls, runningPod } from '../../src/testing/kubelets.
 jest.setTimeout(20_000)
 
 describe('expansion', () => {
-  /** Writes the sizes and the status of a resizer that leaves the end of the expansion to the node. */
+  /** Writes the fields that a resizer writes when the node must finish the expansion. */
   function grow({ api }: TestCluster, size: string): void {
     api.update(PERSISTENT_VOLUMES, { name: 'pv-1' }, (old) => ({
       ...old,

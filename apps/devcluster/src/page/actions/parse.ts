@@ -4,7 +4,7 @@ import { ACTION_NAMES, type ActionName, type Field, formOf } from '../view/actio
 /** One action that the page has requested, after the check of its fields. */
 export interface PageAction {
   readonly name: ActionName
-  /** One value for each field. Empty if an optional field is missing. */
+  /** The value of each field. An optional field without a value has an empty text. */
   readonly values: Readonly<Record<string, string>>
 }
 

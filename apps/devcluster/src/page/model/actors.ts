@@ -70,12 +70,12 @@ const COMPONENTS: ReadonlyMap<string, ActorId> = new Map([
   ['attachdetach-controller', 'attach-detach'],
 ])
 
-/** Returns the actor of an event, by the component in the event. An unknown component is an actor itself. */
+/** Returns the actor for the component that has recorded an event. An unknown component becomes an actor itself. */
 export function actorOfComponent(component: string, about: { readonly driver: string; readonly node: string }): string {
   if (component === 'kubelet' && about.node !== '') return kubeletOf(about.node)
   if (component.startsWith('external-resizer')) return 'csi-resizer'
   if (component.startsWith('external-attacher')) return 'csi-attacher'
-  // The component of the provisioner consists of the driver's name, the host and a random ID.
+  // The provisioner records events under a component name that starts with the driver's name.
   if (component.startsWith(`${about.driver}_`)) return 'csi-provisioner'
   return COMPONENTS.get(component) ?? (component === '' ? 'unknown' : component)
 }

@@ -16,7 +16,7 @@ const MOST_VOLUMES = 10_000
 export class CallLog {
   readonly #failures = new Map<string, Map<string, CallFailure>>()
 
-  /** Records the result of an ended call. The kubelets of two nodes are two actors, `who`. */
+  /** Records the result of an ended call. `who` is the actor, for example the kubelet of one node. */
   end({ method, request, end }: LiveCall, who: string): void {
     if (end === undefined) return
     const volume = volumeOf({ request })
@@ -33,13 +33,13 @@ export class CallLog {
     if (this.#failures.size > MOST_VOLUMES && oldest !== undefined) this.#failures.delete(oldest)
   }
 
-  /** Returns the failure of the first of the methods that fails for the volume. */
+  /** Returns the failure of the first method in `methods` that currently fails for the volume. */
   failure(volume: string, who: string, methods: readonly string[]): CallFailure | undefined {
     const failures = this.#failures.get(volume)
     return methods.map((method) => failures?.get(keyOf(method, who))).find((each) => each !== undefined)
   }
 
-  /** Returns one current failure for each method and code, with the number of its volumes. */
+  /** Returns one current failure for each method and code, with the number of volumes that have it. */
   summary(): readonly { readonly failure: CallFailure; readonly volumes: number }[] {
     const kinds = new Map<string, { failure: CallFailure; volumes: number }>()
     for (const failures of this.#failures.values()) {

@@ -114,7 +114,7 @@ export class PageModel {
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
-  /** Replaces `kubelet` by the kubelet of the node that uses the row's claim, because the claim does not name it. */
+  /** Replaces `kubelet` by the kubelet of the node that uses the row's claim, because a claim names no node. */
   #whichKubelet(who: string, rows: readonly string[]): string {
     if (who !== 'kubelet') return who
     const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])
@@ -241,7 +241,7 @@ export class PageModel {
     }
     if (!this.#rows.delete(id)) return touched
     this.#handles.delete(id)
-    // A volume that was released moves to a separate row, which still shows its failures.
+    // The failures of a released volume are kept, because the volume gets a separate row that shows them.
     if (seen.volume === undefined) this.#calls.forget(handle)
     for (const each of [id, `call/${id}`, `event/${id}`]) this.#board.remove(each)
     this.#driver()

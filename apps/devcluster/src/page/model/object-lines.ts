@@ -58,7 +58,7 @@ function phaseLine({ name, phase, volumeName }: Claim): TimelineEntry {
   return { who: 'persistent-volume', text, ...(phase === 'Lost' && { bad: true }) }
 }
 
-/** Returns the line about a change of the size, the resize status or the VolumeAttributesClass. */
+/** Returns the line about a change of a claim's size, resize status or VolumeAttributesClass. */
 function sizeLine(before: Claim, after: Claim): TimelineEntry | undefined {
   const { name, capacity, resizeStatus, currentAttributesClass } = after
   const byNode = before.resizeStatus?.startsWith('Node') === true

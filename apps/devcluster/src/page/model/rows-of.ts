@@ -38,7 +38,7 @@ function rowsOfSnapshot(snapshot: CachedSnapshot | undefined): readonly string[]
   return snapshot === undefined ? [] : [`claim/${snapshot.namespace}/${snapshot.claim}`]
 }
 
-/** Returns the rows of the volumes whose use on the node has changed, or of all its pods if its readiness has. */
+/** Returns the rows of all pods on a node whose readiness has changed, or of the volumes whose use has changed. */
 function rowsOfNode(before: CachedNode | undefined, after: CachedNode | undefined, caches: Caches): readonly string[] {
   const node = after ?? before
   if (node === undefined) return []

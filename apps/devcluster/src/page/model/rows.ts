@@ -40,7 +40,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
   }
 }
 
-/** Returns the start of an equal wait in the last row. Messages are not compared, because they can contain counts. */
+/** Returns the start of an equal wait in `before`. Messages are not compared, because they can contain counts. */
 function sinceOf(
   { who, about, why }: Pick<Wait, 'who' | 'about' | 'why'>,
   before: readonly Wait[],
@@ -73,7 +73,7 @@ function placesOf({ attachments, pods }: RowView): readonly Place[] {
     const state = placeState(attachment, users.length > 0)
     return { node: nodeName, state, pods: users, ...(error !== undefined && { error }) }
   })
-  // If the driver has no attach, running pods have no attachments.
+  // If the driver needs no attach, only the running pods show the nodes of the volume.
   const known = new Set(places.map(({ node }) => node))
   for (const { nodeName } of running) {
     if (!known.has(nodeName)) places.push({ node: nodeName, state: 'mounted', pods: on(nodeName) })

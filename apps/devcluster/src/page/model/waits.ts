@@ -30,7 +30,7 @@ export interface RowView {
   /** The volume must be attached before it is mounted. */
   readonly attaches: boolean
   readonly node: (name: string) => CachedNode | undefined
-  /** Returns the failure of the actor's calls for this volume. */
+  /** Returns the failure of the first method that currently fails when the actor `who` calls it for this volume. */
   readonly failure: (who: string, ...methods: readonly string[]) => CallFailure | undefined
   /** Returns the last warning event of a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined

@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS = 500
 let isDue = false
 let nextAt = 0
 
-/** Requests a drawing of the changed items, at most once for each screen refresh. */
+/** Lets the browser draw the changed items at the next screen refresh. */
 function again(): void {
   if (isDue) return
   isDue = true
@@ -30,7 +30,7 @@ function wait(now: number): void {
     return
   }
   draw(now)
-  // The browser calls this when it has drawn, so the difference is the time of the drawing.
+  // The browser calls this function after the drawing, so `next - now` is the time of the drawing.
   requestAnimationFrame((next) => {
     const took = next - now
     nextAt = took > SLOW_MS ? next + Math.min((SHARE - 1) * took, LONGEST_PAUSE_MS) : 0

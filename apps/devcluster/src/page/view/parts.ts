@@ -37,7 +37,7 @@ export function sizeBar(wanted: ClaimSize, actual: ClaimSize): HTMLElement {
   return make('span', { class: 'size' }, bar, make('span', { 'aria-hidden': 'true' }, text))
 }
 
-/** The last CSI call with its request and its answer. If the user has opened it, it stays open for later calls. */
+/** The last CSI call with its request and its answer. Details that the user has opened stay open for later calls. */
 export class CallDetails {
   readonly element = make('details', { class: 'call' })
   readonly #summary = make('summary')

@@ -56,7 +56,7 @@ export class StepList {
   }
 }
 
-/** Reports whether the item is a step that has just started. Later frames of the step contain lines. */
+/** Reports whether the item is a demo step that has just started, so that nothing has happened in it yet. */
 function isBeginning(item: Item): boolean {
   return item.is === 'step' && item.state === 'running' && item.lines.length === 0
 }

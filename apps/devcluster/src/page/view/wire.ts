@@ -129,7 +129,7 @@ export interface Actor {
   readonly state: 'idle' | 'works' | 'fails' | 'away'
   /** The number of running CSI calls of the actor. */
   readonly open: number
-  /** The number of waits in which the actor must act next, and how many of them are failing or stuck. */
+  /** The number of waits in which the actor must act next, and the number of failing or stuck waits among them. */
   readonly turns: number
   readonly troubles: number
   /** The reason why the actor itself fails or is away. */
@@ -166,7 +166,7 @@ export interface StepItem {
 export interface PageAbilities {
   readonly is: 'abilities'
   readonly id: string
-  /** The actions that this cluster can do. */
+  /** The names of the actions that this cluster supports. */
   readonly actions: readonly string[]
   readonly driver: string
   readonly classes: readonly string[]
@@ -210,7 +210,7 @@ export interface ActionAnswer {
 /** The items that a frame has replaced or removed. Setting them again undoes the frame. */
 export type Undo = readonly (readonly [id: string, before: Item | undefined])[]
 
-/** Applies a frame to the items. Returns its undo. */
+/** Applies a frame to the items. Returns the replaced items. */
 export function apply(items: Map<string, Item>, { items: set = [], gone = [] }: Frame): Undo {
   const undo: [string, Item | undefined][] = []
   for (const item of set) {
