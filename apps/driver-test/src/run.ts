@@ -44,7 +44,7 @@ export async function runDriverTest(options: DriverTestOptions, parts: RunParts,
 
 interface TestParts extends RunParts {
   readonly directory: string
-  /** The folder that has a folder for each node. The test has created it and may remove it. */
+  /** The folder for the folders of the nodes. The test has created it, so the test may remove it. */
   readonly data: string
 }
 
@@ -67,7 +67,7 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
     await writeReports(options, { driver, address, leftOut: [why], results, again: () => againLine(options) })
     return 1
   }
-  /** Returns the error message if the driver has ended, because that is a finding. Throws any other error. */
+  /** Returns the error message if the driver has ended, because such an end is a finding. Throws any other error. */
   const unlessEnded = (error: unknown): string => {
     if (!early.any || signal.aborted) throw error
     return messageOf(error)

@@ -124,7 +124,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
-    // The provisioner is not killed, because like its original it may then forget a volume that is being created.
+    // The provisioner is not killed, because, like the original, it may then forget a volume that it creates.
     const killed = cluster.sidecars.filter(({ sidecar }) => sidecar.name !== 'csi-provisioner')
     const killSidecar = async (which: number): Promise<void> => {
       killed[which % Math.max(1, killed.length)]?.sidecar.kill('SIGKILL')
@@ -134,7 +134,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     stack.defer(progress.stop)
     const report = ({ is }: ChaosEvent): void => {
       if (is !== 'calm') return
-      // Earlier messages are about sidecars that the plan has killed.
+      // The messages until the end of the faults are dropped, because they are about sidecars that the plan has killed.
       troubles.splice(0)
       progress.now(`everything has to converge, in ${options.convergeMs / 1000} s at most`)
     }
@@ -168,7 +168,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
   } catch (error) {
     if (parts.gone?.aborted === true)
       return result({ undeleted: [`all of it: ${messageOf(parts.gone.reason)}`], interrupted: true })
-    // The test deletes its volumes even after a failure or an interruption, because the driver may be in use.
+    // The test deletes its volumes even after a failure or an interruption, because others may use the driver.
     using limit = deadline(clock, CLEAR_UP_MS, { what: 'clearing up' })
     const undeleted = await clearUp(undo, limit.signal)
     for (const text of undeleted) log.info('Left at the driver', { text })
@@ -243,7 +243,7 @@ async function startCluster(
   return { cluster, api }
 }
 
-/** Calls ListVolumes periodically while `work` runs. An unexpected error of this aborts `work`. */
+/** Calls ListVolumes periodically while `work` runs. An unexpected error of these calls aborts `work`. */
 async function whileWatched<T>(
   driverUnderTest: DriverUnderTest,
   signal: AbortSignal,
@@ -266,14 +266,14 @@ async function whileWatched<T>(
   }
 }
 
-/** Returns the violation for a missing state, with the name of the claim's volume. */
+/** Returns the violation for a requested state that was not reached, with the name of the claim's volume. */
 function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
   const about = found && `pvc-${found.metadata?.uid}`
   return { check: 'converges', about, text }
 }
 
-/** Returns a text if no answer names the volume. It may belong to another user, so it was not deleted. */
+/** Returns a text if no answer names the volume: it was not deleted, because it may belong to another user. */
 function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
   return id === undefined || tracker.get(id) !== undefined
     ? []

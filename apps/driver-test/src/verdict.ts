@@ -20,7 +20,7 @@ export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): V
   }
 }
 
-/** Compares two runs of a seed: the findings of only one run, and the number of calls of each method in each run. */
+/** Compares two runs of a seed: findings that only one run has, and the number of calls of each method in each run. */
 export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[] {
   const [ofOne, ofTwo] = [foundIn(one), foundIn(two)]
   const rows = [
@@ -38,7 +38,7 @@ export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[
   ]
 }
 
-/** Returns the findings and the broken cluster rules by cause. The rules count, because sidecars may break them. */
+/** Returns the findings and the broken rules of the cluster, by cause. Sidecars may break the rules of the cluster. */
 function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, string> {
   return new Map([
     ...findings.map((finding) => [causeOf(finding), `${CHECKS[finding.check]}: ${lineOf(finding)}`] as const),

@@ -3,13 +3,13 @@ import { between, type CallFault, type Random } from '@csi-sidecars/disturb'
 const DELAY_MS = { least: 50, most: 1_500 }
 const LATE_MS = { least: 200, most: 1_500 }
 
-/** The only method whose calls the proxy repeats after a while. A late repetition of other methods would do harm. */
+/** The only method whose calls the proxy may repeat some time later. For other methods this would do harm. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
 /** The methods after which the driver may be killed. After its restart it must still know their effects. */
 const KILLED_AFTER = ['ControllerPublishVolume', 'NodeStageVolume']
 
-/** The methods that reverse other methods. The cluster calls them when everything is deleted at the end. */
+/** The methods that undo other methods. The cluster calls them at the end of a run, when everything is deleted. */
 const UNDOING = ['NodeUnpublishVolume', 'NodeUnstageVolume', 'ControllerUnpublishVolume', 'DeleteVolume']
 
 /** Returns the faults for the final cleanup: repeated calls, which a driver must accept at any time. */
@@ -37,7 +37,7 @@ export class FaultDeck {
     this.#kills = kills
   }
 
-  /** Returns the remaining faults of this round. Kills come first, because they need calls after which they happen. */
+  /** Returns the remaining faults of this round. Kills come first, because they happen only after successful calls. */
   dealAll(): readonly PlannedFault[] {
     const dealt: PlannedFault[] = []
     do {

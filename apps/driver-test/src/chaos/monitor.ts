@@ -81,8 +81,8 @@ export class Monitor {
   }
 
   /**
-   * Before the deletion of an attachment, the volume must leave the attached volumes of the node status. After that the
-   * node must report it as not in use. A kubelet that uses it later finds that it is not attached.
+   * Before an attachment is deleted, the node status must first stop listing the volume as attached. Later it must list
+   * the volume as not in use. A kubelet that uses the volume after that finds it not attached.
    */
   #onDeleted({ volumeId, nodeId, name }: OnNode & { readonly name: string }): void {
     const record = this.#node(nodeId)

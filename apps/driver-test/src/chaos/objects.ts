@@ -66,7 +66,7 @@ export function claimOf(action: Extract<ChaosAction, { do: 'createClaim' }>): Pe
   }
 }
 
-/** Returns both source fields of a claim. A real API server derives one from the other, but only for HTTP clients. */
+/** Returns both source fields of a claim, because the emulated API server derives one only for HTTP clients. */
 function sourceOf(name: string) {
   const source = { kind: 'PersistentVolumeClaim', name }
   return { dataSource: source, dataSourceRef: source }

@@ -35,7 +35,7 @@ const FAULTS = [
 export function planOf(options: PlanOptions): readonly PlannedAction[] {
   const random = seeded(options.seed)
   const planner = new Planner(random, options)
-  // Every fault waits for a call of its method from the start, because some methods are called rarely.
+  // Every fault waits for a call of its method from the start of the run, because some methods are called rarely.
   const actions = planner.firstFaults().map((action): PlannedAction => ({ afterMs: 0, action }))
   const { least, most } = PAUSE_MS
   for (let at = 0; ; ) {
@@ -60,7 +60,7 @@ interface PlannedClaim {
   readonly pods: Set<string>
 }
 
-/** Chooses actions by the earlier actions only, without their results. So a plan needs no cluster. */
+/** Chooses actions from the earlier actions, without their results, so that a plan needs no cluster. */
 class Planner {
   readonly #random: Random
   readonly #options: PlanOptions
@@ -86,7 +86,7 @@ class Planner {
     return action.do === 'modifyClaim' ? [action, ...this.#expandMeanwhile(action.claim)] : [action]
   }
 
-  /** Expands a claim that is being modified. It spares a claim of size 1, which may still be cloned. */
+  /** Expands a claim that is being modified, unless its size is 1, because such a claim may still be cloned. */
   #expandMeanwhile(name: string): readonly ChaosAction[] {
     const claim = this.#claims.get(name)
     if (claim === undefined || claim.size === 1) return []

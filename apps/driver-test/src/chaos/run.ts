@@ -28,7 +28,7 @@ export interface ChaosDriver extends WatchedDriver {
    * driver.
    */
   readonly crash?: (forMs: number) => Promise<void>
-  /** Injects a fault into the next call of the method. */
+  /** Injects a fault into the next CSI call of the method. */
   readonly breakCall?: (method: string, fault: CallFault) => void
   /** Ends all faults. */
   calm(): Promise<void>
@@ -68,7 +68,7 @@ export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
 
 export interface ChaosResult {
   readonly actions: number
-  /** Actions of the cluster that break a rule. */
+  /** Actions of the sidecars and controllers that break a rule. */
   readonly violations: readonly string[]
   /** Requested states that were not reached. */
   readonly missing: readonly Missing[]

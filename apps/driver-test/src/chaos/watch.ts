@@ -29,7 +29,7 @@ export interface Watched {
   readonly driver: WatchedDriver
 }
 
-/** Reports each observation for the monitor at the moment at which it happens. Returns a function that ends this. */
+/** Reports each observation for the monitor as soon as it happens. Returns a function that ends the reports. */
 export function watchAll(watched: Watched, report: (sighting: Sighting) => void): () => void {
   const { api, driver } = watched
   const handles = new Map<string, string>()

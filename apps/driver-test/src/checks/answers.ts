@@ -71,7 +71,7 @@ function wrongSize({ method, request, response, code }: ProxiedCall): readonly V
 /** The codes by which a driver reports that a volume does not exist or is not staged. */
 const ABSENT: ReadonlySet<number | undefined> = new Set([CODES.NotFound, CODES.FailedPrecondition])
 
-/** Finds a publish that reports a staged volume as not staged. A cluster would hide this by a second stage. */
+/** Finds a publish that denies an earlier stage. A cluster would hide the error, because it would stage again. */
 function forgottenStage(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
   const { method, request, end, code, message } = call
   if (method !== 'NodePublishVolume' || end === undefined || !ABSENT.has(code)) return []

@@ -23,7 +23,7 @@ export interface CheckerOptions {
   readonly shortened: (path: string) => string
 }
 
-/** The checks whose findings list no calls to node services, because these have nothing to do with them. */
+/** The checks of the controller service. Their findings list no calls to node services. */
 const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'oneVolume',
   'context',
@@ -36,7 +36,7 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'inUse',
 ])
 
-/** The most calls that are kept, that a finding lists, and that its time line shows. */
+/** The limits for the calls that are kept, for the calls that a finding lists, and for the calls in its time line. */
 const KEPT = 5_000
 const LISTED = 10
 const ON_TIMELINE = 100
@@ -89,7 +89,7 @@ export class Checker {
     this.findings.push({ ...broken, calls: this.#callsBefore(broken), timeline, occurrences: 1 })
   }
 
-  /** Records that a requested object is missing or was not deleted. The last failed call explains it. */
+  /** Records that a requested object is missing or was not deleted, with the last failed call as the cause. */
   findUnfulfilled(unfulfilled: Violation, trouble: string | undefined): void {
     const { about, check, text: what } = unfulfilled
     const call = check === 'noLeak' && about === undefined ? undefined : this.#lastRefused(about)
@@ -122,7 +122,7 @@ export class Checker {
   #callsBefore({ about, check }: Violation): readonly string[] {
     // The checks call ListVolumes without the proxy, and no other call explains a wrong list.
     if (check === 'listed') return []
-    // A strict check concerns only its own request, which is the last call.
+    // A finding of the check `strict` concerns one direct request, which is the last call.
     if (check === 'strict') return this.#ended.slice(-1).map((call) => lineOf(call, this.#options))
     const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
     const all = this.#about(about)

@@ -29,7 +29,7 @@ export type CheckName = keyof typeof CHECKS
 export interface Violation {
   readonly check: CheckName
   readonly text: string
-  /** A text that all findings with the same cause share. Without it findings are compared without names and numbers. */
+  /** A text that is equal for violations with the same cause. The default is `text` without names and numbers. */
   readonly cause?: string
   /** The ID of the volume, or the name in CreateVolume. Undefined if the violation concerns no volume. */
   readonly about: string | undefined

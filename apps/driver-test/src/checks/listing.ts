@@ -10,7 +10,7 @@ export interface Listed {
   readonly nodes: readonly string[] | undefined
 }
 
-/** The number of lists in a row, without a call about the volume, that must show a difference. Lists may be late. */
+/** A difference counts if this many lists in a row show it, without a call about the volume. Lists may lag. */
 const LOOKS = 2
 
 /** Compares the answers to ListVolumes with the driver's answers to other calls. */
@@ -22,7 +22,7 @@ export class Listing {
     this.#tracker = tracker
   }
 
-  /** Compares a list. `mark` is the tracker's `mark` before ListVolumes. Volumes with later calls are skipped. */
+  /** Compares a list. `mark` is the tracker's `mark` before ListVolumes. Volumes with calls after it are skipped. */
   look(listed: readonly Listed[], mark: number): readonly Violation[] {
     const byId = new Map(listed.map((each) => [each.id, each]))
     const differences = this.#tracker.volumes

@@ -73,13 +73,13 @@ export class Repetitions {
     return broken
   }
 
-  /** Returns the result of an earlier equal call for the same volume and node, unless its effect was undone since. */
+  /** Returns the result of the last such call for the volume, node and paths, unless its effect was undone. */
   earlier(call: ProxiedCall): 'had succeeded' | 'had got no answer' | undefined {
     const effect = this.#effects.get(subjectOf(call))
     return effect && (effect.sure ? 'had succeeded' : 'had got no answer')
   }
 
-  /** Drops the calls whose effects this call undoes. It runs at the start and at the end of the call. */
+  /** Drops the recorded calls whose effects this call undoes. It runs at the start and at the end of the call. */
   #forget(call: ProxiedCall): void {
     for (const [key, { call: other }] of this.#answered) {
       if (key !== keyOf(call) && this.#undoes(call, other)) this.#answered.delete(key)

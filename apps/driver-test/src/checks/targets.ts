@@ -12,7 +12,7 @@ const lookAt: LookAt = (path) => lstatSync(path, { throwIfNoEntry: false })
 /** Checks target paths on disk when a driver has answered, before the caller gets the answer. */
 export class Targets {
   readonly #lookAt: LookAt
-  /** The target paths of calls that ended without an answer, with the method. The driver may still work there. */
+  /** The methods of calls that ended without an answer, by target path. The driver may still work at these paths. */
   readonly #doubtful = new Map<string, string>()
 
   constructor(look: LookAt = lookAt) {

@@ -54,7 +54,7 @@ export class VolumeTracker {
     return [...this.#volumes.values()]
   }
 
-  /** The CreateVolume requests without a clear answer. Their volumes may exist. */
+  /** The CreateVolume requests whose answers do not show whether the volume exists. */
   get unsure(): readonly CreateVolumeRequest[] {
     return [...this.#unsure.values()]
   }
@@ -63,7 +63,7 @@ export class VolumeTracker {
     return this.#volumes.get(id)
   }
 
-  /** The number of the last event. A volume whose `changed` is not higher has not changed since. */
+  /** The number of the last event. A volume with a higher `changed` has changed after the caller read this number. */
   get mark(): number {
     return this.#count
   }
@@ -80,7 +80,7 @@ export class VolumeTracker {
     if (volume.inline) volume.exists = volume.published.size > 0 ? 'maybe' : 'no'
   }
 
-  /** Records an inline volume for a publish of an unknown volume. */
+  /** Records an unknown volume in NodePublishVolume as an inline volume. */
   #inlineVolume({ method, request }: ProxiedCall): KnownVolume | undefined {
     const id = text(request['volumeId'])
     if (method !== 'NodePublishVolume' || id === '') return undefined

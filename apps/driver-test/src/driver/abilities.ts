@@ -37,7 +37,7 @@ export interface AbilityOptions
   readonly onTrial?: (what: string) => void
 }
 
-/** Reads the driver's capabilities and creates a volume of each kind as a trial. Throws if no test is possible. */
+/** Reads the driver's capabilities and tries to create a volume of each kind. Throws if no test is possible. */
 export async function learnAbilities(driver: Driver, options: AbilityOptions, signal: AbortSignal): Promise<Abilities> {
   const { controller, plugin } = driver.capabilities
   const { address, crash, capabilities, csiDriver, onTrial } = options

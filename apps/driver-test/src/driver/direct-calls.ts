@@ -33,7 +33,7 @@ export class DirectCalls {
     this.#parts = parts
   }
 
-  /** Calls the driver and returns its answer, even if the call fails. Repeats the call while it is unavailable. */
+  /** Calls the driver and returns its answer or its error. Repeats the call while the driver is unavailable. */
   async ask<Q extends object, R extends object>(
     driver: Driver,
     method: UnaryMethod<Q, R>,

@@ -36,7 +36,7 @@ it('a driver that ends eight times in a row is reported as gone', async () => {
 it('a driver that ended only before the watch began is not reported as gone', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'ended-'))
   const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
-  // The driver ends nine times, and then runs for a minute.
+  // The driver ends at once in its first nine starts. In the tenth it runs for a minute.
   const count = join(directory, 'count')
   const script = `echo >>${count}; [ $(wc -l <${count}) -gt 9 ] && exec sleep 60; exit 3`
   const own = await startDriverProcesses([`sh -c '${script}'`], parts)

@@ -21,20 +21,20 @@ export interface DriverUnderTestParts {
   readonly mountsBelow: (folder: string) => Promise<readonly string[]>
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly checker: Checker
-  /** The checks of the cluster's own calls. */
+  /** The checks whether the cluster calls the driver correctly. */
   readonly rules: ClusterRules
   readonly clock: Clock
   /** The process of the driver, if the test has started it. */
   readonly own: Pick<OwnDriverProcess, 'kill' | 'killAll'> | undefined
 }
 
-/** The most faults of one method that wait for its calls. */
+/** The most faults that wait for calls of one method. */
 const MOST_WAITING = 8
 /** The pause between two ListVolumes calls. */
 const LOOK_MS = 1_000
-/** The time between the answer of a call and the kill after it. The caller has the answer by then. */
+/** The time between the answer of a call and the kill. It is long enough for the caller to get the answer. */
 const KILL_MS = 20
-/** The pause between ListVolumes calls after a kill. They find lost volumes before the sidecars repeat their work. */
+/** The pause between ListVolumes calls after a kill. They find lost volumes before the sidecars repeat their calls. */
 const SOON_MS = 500
 const SOON_LOOKS = 4
 /** The number of ListVolumes calls after everything has converged. */
@@ -109,7 +109,7 @@ export class DriverUnderTest implements ChaosDriver {
     return certain(this.#parts.checker.tracker.get(volumeId)?.nodes ?? new Map())
   }
 
-  /** Returns the staged and published paths. Empty if the node service is emulated, because the proxy has no calls. */
+  /** Returns the staged and published paths. Empty if the node service is emulated: it is called without the proxy. */
   mountedOn(nodeId: string, volumeId: string): readonly string[] {
     const { checker, nodes } = this.#parts
     const volume = checker.tracker.get(volumeId)
@@ -177,7 +177,7 @@ export class DriverUnderTest implements ChaosDriver {
     return [...(await this.#leftVolumes(signal)), ...(await this.#leftMounts(signal))]
   }
 
-  /** Returns the remaining mounts. They get time to disappear, because a deletion may precede the unstage. */
+  /** Returns the mounts that remain after some time. The time is needed, because a deletion may precede the unstage. */
   async #leftMounts(signal: AbortSignal): Promise<readonly string[]> {
     const { nodes, mountsBelow, clock } = this.#parts
     const mounted = await leftAtLast(() => mountsBelow(nodes.folder), clock, signal)

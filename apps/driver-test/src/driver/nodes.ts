@@ -72,7 +72,7 @@ export class OwnNodes {
   }
 }
 
-/** Returns the methods of a node service with these capabilities. */
+/** Returns the CSI methods that all node services support, according to their capabilities. */
 export function nodeMethods(nodes: OwnNodes): readonly string[] {
   if (nodes.all.length === 0) return []
   return [

@@ -12,7 +12,7 @@ import { certain, type KnownVolume, type VolumeTracker } from '../checks/volume-
 import type { OwnNodes } from './nodes.ts'
 
 const STATS_MS = 10_000
-/** The number of failures in a row for one mount that are a finding. */
+/** The number of failures in a row for one mount that make a finding. */
 const FAILURES = 2
 
 /** Calls NodeGetVolumeStats as a kubelet does. Each check asks about the next mounted volume. */
@@ -35,7 +35,7 @@ export class UsageLooks {
     const { volume, path } = mount
     const { changed } = volume
     const wrong = await this.#ask(mount, signal)
-    // The result does not count if another call about the volume ran at the same time.
+    // The answer is ignored if another call about the volume ran at the same time.
     if (volume.changed !== changed) return []
     const failures = wrong === undefined ? 0 : (this.#failures.get(path) ?? 0) + 1
     this.#failures.set(path, failures)

@@ -33,14 +33,14 @@ export class Tries {
     this.#limits = { timeoutMs: TRY_MS, signal }
   }
 
-  /** Creates a volume of the kind. Returns the driver's error message if it refuses. */
+  /** Creates a volume of the kind. Returns the driver's error message if the driver refuses. */
   refusalOf(kind: keyof typeof USES): Promise<string | undefined> {
     return this.#refusal(`a volume for ${kind}`, async () =>
       this.#delete(await this.#create(this.#requestOf(kind, kind))),
     )
   }
 
-  /** Creates a clone of a volume. Returns the driver's error message if it refuses. */
+  /** Creates a clone of a volume. Returns the driver's error message if the driver refuses. */
   refusalOfClone(): Promise<string | undefined> {
     return this.#refusal('a clone', () =>
       this.#with('source', async (volumeId) => {

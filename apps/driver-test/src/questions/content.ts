@@ -9,7 +9,7 @@ export interface VolumeContent {
   readonly capability: VolumeCapability
   readonly write: (path: string, text: string) => Promise<void>
   readonly read: (path: string) => Promise<string>
-  /** Reports whether the volume at the path has so many bytes. The field is absent for volumes with a file system. */
+  /** Reports whether the device at the path has at least `bytes` bytes. Undefined for volumes with a file system. */
   readonly holds?: (path: string, bytes: bigint) => Promise<boolean>
 }
 

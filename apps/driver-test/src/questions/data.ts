@@ -122,7 +122,7 @@ class Data {
     this.content = content
   }
 
-  /** Runs `work` while the node has mounted the volume. Undefined: the driver refuses or does not really mount. */
+  /** Runs `work` while the volume is mounted on the node. Undefined: the driver refuses or does not really mount. */
   async within<T>(node: OwnNode, work: (mounted: Mounted) => Promise<T>, readonly = false): Promise<T | undefined> {
     const { setting, volume, content } = this
     const mounted = await mount(setting, volume, { node, readonly, capability: content.capability })
@@ -178,7 +178,7 @@ class Data {
     await this.check(mounted, 'after an expansion')
     if (!grown.nodeExpansionRequired || expandsOn(mounted.node)) await this.checkSize(mounted, grown.capacityBytes)
     const after = await this.#total(mounted)
-    // The check is skipped if the file system seems to be shared by several volumes.
+    // The usage is not checked if several volumes seem to share one file system.
     const own = before !== undefined && before > volume.capacityBytes / 2n && before <= volume.capacityBytes
     if (own && after !== undefined && after <= before) {
       this.#find('usage', `has ${after} bytes by NodeGetVolumeStats, as before its expansion`)

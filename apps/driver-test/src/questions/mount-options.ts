@@ -14,7 +14,7 @@ const GROUP = 4321
 /** The codes by which a driver may refuse mount options. It must not ignore them. */
 const REFUSALS: readonly CodeName[] = ['InvalidArgument']
 
-/** Mounts a volume with a mount option of a StorageClass, and for the `fsGroup` of a pod. */
+/** Checks that a volume is mounted with a mount option of a StorageClass, and for the `fsGroup` of a pod. */
 export async function checkMountOptions(setting: Setting): Promise<void> {
   const [node] = setting.ownNodes
   if (node === undefined) return

@@ -32,7 +32,7 @@ interface StrictRequest {
   readonly ask: (known: RequestScope, driver: Driver) => Promise<Reply<object>>
 }
 
-/** The existing objects that a request can name. */
+/** The existing volume, node and folder that a request can name. */
 export interface RequestScope {
   readonly setting: Setting
   readonly volume: Volume
@@ -46,7 +46,7 @@ interface Rows {
   readonly rows: readonly StrictRequest[]
 }
 
-/** The difference from a correct request, and the codes that CSI allows for the changed request. */
+/** The change that makes a correct request wrong, and the codes with which CSI lets a driver answer it. */
 type Row<Q> = readonly [what: string, change: Partial<Q> | ((known: RequestScope) => Partial<Q>), ...codes: CodeName[]]
 
 function of<Q extends object, R extends object>(

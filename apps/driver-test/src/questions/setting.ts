@@ -84,8 +84,8 @@ export class Setting {
   }
 
   /**
-   * Repeats a call. `Repetitions` checks the answer like those of all calls. A code that may be temporary counts only
-   * twice in a row, so the call is then sent once more.
+   * Repeats a call. `Repetitions` compares the answer with the first one. It counts an error that may be temporary only
+   * twice in a row, so after such an error the call is repeated once more.
    */
   async repeat<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,

@@ -12,7 +12,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { type Demand, type Setting, UNKNOWN } from './setting.ts'
 
-/** Creates snapshots, repeats this, lists and restores them, and deletes one before and one after its source. */
+/** Creates each snapshot repeatedly, lists and restores it. Deletes one snapshot before and one after its source. */
 export async function checkSnapshots(setting: Setting): Promise<void> {
   if (!setting.parts.driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return
   const volume = await setting.created(setting.create('snapshot'))
@@ -45,7 +45,7 @@ export async function createdSnapshot(setting: Setting, volume: Volume, name: st
       find(setting, volumeId, `CreateSnapshot of ${request.name} gave ${first.snapshotId}, and then ${snapshotId}`)
       break
     }
-    // CreateSnapshot is called at least twice.
+    // The first answer is never enough, so that CreateSnapshot is called at least twice.
     if (first !== undefined && snapshot.readyToUse) return snapshotId
     if (first !== undefined) await setting.parts.pause(READY_MS)
     first ??= snapshot

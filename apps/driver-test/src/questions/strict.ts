@@ -13,7 +13,7 @@ import { canList, listsNodes } from '../driver/lists.ts'
 import { CONTROLLER_QUESTIONS, NODE_QUESTIONS, type RequestScope } from './requests.ts'
 import { type Demand, publishRequest, type Setting } from './setting.ts'
 
-/** Sends requests that no cluster sends. The volumes in them belong to the test. */
+/** Sends requests that no cluster sends. They name only volumes of the test. */
 export async function askStrictly(setting: Setting): Promise<void> {
   const volume = await setting.created(setting.create('strict'))
   if (volume === undefined) return
@@ -38,7 +38,7 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, 
     if (!when(setting)) continue
     for (const { method, ask } of rows) {
       const { response } = await ask(known, driver)
-      // Answers to other methods may name volumes of other users.
+      // Only a volume in an answer to CreateVolume is deleted. Other answers may name volumes of other users.
       const created =
         method === CreateVolume ? (response as CreateVolumeResponse | undefined)?.volume?.volumeId : undefined
       if (created !== undefined && created !== '' && created !== volume.volumeId) await setting.deleted(created)
@@ -46,7 +46,7 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, 
   }
 }
 
-/** Creates a clone and repeats the call, as after a lost answer. The random faults of a seed may not do so. */
+/** Creates a clone and repeats the call. The random faults of a seed may not repeat the creation of a clone. */
 async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
   const request = setting.create('clone', { volumeContentSource })
@@ -83,7 +83,7 @@ async function publishTwice(
   }
   const used = { about, check: 'inUse', what: `DeleteVolume of ${about} while it is published to ${first}` } as const
   const { code } = await setting.demand(DeleteVolume, { volumeId: about, secrets: {} }, { ...used, codes: refused })
-  // If the driver has deleted the volume, there is nothing to detach.
+  // If the driver has deleted the volume in spite of its use, there is nothing to detach.
   if (code === CODES.OK) return
   await setting.unpublished(about, first)
   if ((await nodesOf(setting, about))?.includes(first) !== true) return
@@ -95,7 +95,7 @@ interface TwoNodes {
   readonly second: string
 }
 
-/** Finds a volume that is no longer listed on the first node after the detach from the second one. */
+/** Finds a volume that ListVolumes no longer shows on the first node after a detach from the second node. */
 async function staysOn(setting: Setting, about: string, { first, second }: TwoNodes): Promise<void> {
   const nodes = await nodesOf(setting, about)
   if (nodes === undefined || nodes.includes(first)) return
@@ -111,7 +111,7 @@ async function nodesOf(setting: Setting, volumeId: string): Promise<readonly str
 
 const MOST_PAGES = 10_000
 
-/** Reads the list in pages of one entry. Each volume must be on exactly one page. */
+/** Reads ListVolumes in pages of one entry. Each volume of the test must be on exactly one page. */
 async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> {
   const other = await setting.created(setting.create('page'))
   const ids: string[] = []

@@ -43,7 +43,7 @@ export const CONTENT_BUGS = {
 } as const satisfies Record<string, CheckName>
 export type ContentBug = keyof typeof CONTENT_BUGS
 
-/** Shows the content of a volume at a target path, and removes it. */
+/** Makes the content of a volume visible at a target path, as a mount does, and hides it again. */
 export interface Placing {
   /** Shows the content at the target path. A second call with the same path is allowed. */
   put(store: string, target: string, how: { readonly readonly: boolean; readonly options: readonly string[] }): void
@@ -166,7 +166,7 @@ class Stores {
     else this.#shared.set(volumeId, from)
   }
 
-  /** Removes a volume with its content on the nodes. A restarted driver may give its ID to another volume. */
+  /** Removes the content of a volume or snapshot, because a restarted driver may give the ID to another one. */
   #remove(id: string): void {
     if (id === '') return
     for (const name of readdirSync(this.#options.folder)) {

@@ -26,7 +26,7 @@ interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node
   readonly inline?: boolean
 }
 
-/** Runs direct calls to an emulated driver with two nodes and one bug. Returns the findings and remaining volumes. */
+/** Runs `work` with an emulated driver with two nodes and one bug. Returns the findings and the remaining volumes. */
 export async function foundDirectly(
   spoil: (parts: EmulatedParts) => void,
   work: (setting: Setting) => Promise<void>,
@@ -69,7 +69,7 @@ export async function foundDirectly(
   spoil({ driver: emulated, nodes })
   const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
   const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
-  // A kill is emulated by the bug alone: it removes the state that the driver loses.
+  // Nothing is killed: `spoil` removes the state that the driver with this bug would lose.
   const kill = (): void => spoil({ driver: emulated, nodes })
   const pause = (ms: number): Promise<void> => systemClock.sleep(ms, signal)
   await work(new Setting({ ...parts, mountOptions, csiDriver, pause, kill }))
