@@ -25,7 +25,7 @@ export function between(random: Random, least: number, most: number): number {
 
 export interface Choice<T> {
   readonly weight: number
-  /** Returns the chosen value. Undefined if the choice is impossible now: then the next choice is used. */
+  /** Returns the chosen value. If it returns undefined, this choice is impossible now and the next one is tried. */
   readonly make: () => T | undefined
 }
 
@@ -41,7 +41,7 @@ export function weighted<T>(random: Random, choices: readonly Choice<T>[]): T | 
   return undefined
 }
 
-/** Gives each event a random sequence that depends on its name and its count, not on other events. */
+/** Gives each event a random sequence. It depends only on the event's name and on how often that name has occurred. */
 export class Occurrences {
   readonly #seed: number
   readonly #counts = new Map<string, number>()

@@ -1,6 +1,6 @@
 import type { BrokenInvariant } from './invariants.ts'
 
-/** The pattern of seeds in a flag: `3` or `1-10`. */
+/** The pattern of a flag value with seeds: `3` or `1-10`. */
 export const SEEDS = /^(\d+)(?:-(\d+))?$/
 /** The most seeds of one run. More are treated as a typing error. */
 const MOST_SEEDS = 10_000
@@ -31,7 +31,7 @@ export interface SeedVerdict {
 export interface SeedRun {
   readonly run: (seed: number) => Promise<SeedVerdict>
   readonly printLine: (line: string) => void
-  /** The text before the seed in its line, such as the kind of the server. */
+  /** The text to print before the number of the seed, such as the kind of the API server. */
   readonly title?: string
   /** The command that runs one seed again. */
   readonly again: (seed: number) => string

@@ -6,8 +6,8 @@ export interface ShrinkOptions {
 }
 
 /**
- * Returns fewer steps that still fail. It leaves out smaller and smaller parts of the steps (delta debugging). A
- * candidate may pass by chance because of timing, so the result need not be the smallest.
+ * Returns fewer steps that still fail. It leaves out smaller and smaller parts of the steps (delta debugging). The
+ * result need not be the shortest list, because a failing list may pass by chance.
  */
 export async function shrink<Step>(
   steps: readonly Step[],

@@ -3,7 +3,7 @@ import type { CsiDriver, DriverCall } from '@csi-sidecars/emulator'
 import type { ProxiedCall } from '../proxy/call.ts'
 import type { CallFeed, LiveCall, LiveCalls } from './seen.ts'
 
-/** Returns a source of the calls of all clients to the emulated driver. */
+/** Returns a source that reports the calls of all clients to the emulated driver. */
 export function callsOf(driver: CsiDriver): LiveCalls {
   return (listener) => {
     const ids = new WeakMap<DriverCall, number>()
@@ -30,7 +30,7 @@ export class ProxiedCalls {
   }
 }
 
-/** Returns a source that reports each call once, when it was answered. */
+/** Returns a source that reports each call only once, when the call was answered. */
 export function answered(calls: LiveCalls): CallFeed {
   return (listener) =>
     calls(({ method, request, end }) => {

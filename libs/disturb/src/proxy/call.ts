@@ -8,11 +8,11 @@ export type CallFault =
   | { readonly do: 'loseAnswer' }
   /** The driver gets the call twice, the second time after its first answer. */
   | { readonly do: 'repeat' }
-  /** The driver gets the call again some time after its answer, when the caller may have sent other calls. */
+  /** The driver gets the call again some time after its answer. The caller may have sent other calls by then. */
   | { readonly do: 'repeatLate'; readonly ms: number }
   /** The connection breaks while the driver works on the call. */
   | { readonly do: 'cut' }
-  /** The caller of the proxy kills the driver after a success. The proxy only reports the fault. */
+  /** The proxy only reports this fault. The program that uses the proxy kills the driver after a success. */
   | { readonly do: 'kill' }
 
 /** One call through the proxy. It is reported when it begins and again when it has ended. */
@@ -58,7 +58,7 @@ export function methodOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** Returns the decoded request. Empty for an unknown method or an unreadable message. */
+/** Returns the decoded request. It is an empty object for an unknown method or an unreadable message. */
 export function requestOf(path: string, body: Buffer): ProxiedCall['request'] {
   const definition = DEFINITIONS.get(path)
   return definition === undefined ? {} : (decoded(body, (bytes) => definition.requestDeserialize(bytes)) ?? {})
@@ -91,6 +91,6 @@ function decoded(body: Buffer, decode: (bytes: Buffer) => object): Readonly<Reco
   try {
     return { ...decode(body.subarray(FRAME_HEAD)) }
   } catch {
-    return undefined // the receiver of the message reports the error
+    return undefined // the driver or the caller reports that it cannot decode the message
   }
 }

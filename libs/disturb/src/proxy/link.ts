@@ -33,13 +33,13 @@ export class Link {
   readonly #session: ServerHttp2Session
   readonly #driver: ClientHttp2Session
 
-  /** Requires that both sockets are connected. */
+  /** Both sockets must be connected already. */
   constructor(near: Socket, far: Socket, serve: (call: PassingCall) => void) {
     this.#near = near
     this.#driver = connectHttp2('http://driver', { createConnection: () => far })
     this.#session = performServerHandshake(near)
     for (const session of [this.#session, this.#driver]) {
-      // Errors need no handling, because a close follows each error.
+      // An error is ignored, because a `close` event follows each error.
       session.on('error', () => undefined)
       session.once('close', () => this.cut())
     }
@@ -93,7 +93,7 @@ function forwardRequest(
     let last: ProxyAnswer['trailers'] = {}
     const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL)
     const ignoreAbort = onAbort(givenUp, cancel)
-    stream.on('error', () => undefined) // a close follows each error
+    stream.on('error', () => undefined) // a `close` event follows each error
     stream.once('response', (response) => {
       first = plain(response)
     })

@@ -33,7 +33,7 @@ export interface DriverProxy {
   stop(): Promise<void>
 }
 
-/** The number of repetitions of a call while they fail, because a temporary failure breaks no promise. */
+/** The most repetitions of a call. A failed repetition is tried again, because it may fail temporarily. */
 const REPEATS = 3
 const REPEAT_PAUSE_MS = 300
 const LATE_CALL_MS = 30_000
@@ -81,7 +81,7 @@ export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
 /** Forwards calls to the driver and answers to the callers, and injects the chosen faults. */
 class Passage {
   readonly #options: ProxyOptions
-  /** The volumes for which a late repetition runs, with its end. */
+  /** A promise for each volume with a running late repetition. It resolves at the end of the repetition. */
   readonly #late = new Map<string, Promise<void>>()
   readonly #life = new AbortController()
 
@@ -89,7 +89,7 @@ class Passage {
     this.#options = options
   }
 
-  /** Ends all pauses and repetitions. */
+  /** Aborts all pauses and late repetitions. */
   stop(): void {
     this.#life.abort(new CancelledError('the proxy is stopped'))
   }
@@ -120,7 +120,7 @@ class Passage {
     if (this.#options.mayComeAgain(asked)) await this.#comeAgain(call, asked)
   }
 
-  /** Repeats the call. Other calls for the volume wait, because CSI defines no result for concurrent calls. */
+  /** Repeats the call later. Other calls for the volume wait, because CSI defines no result for concurrent calls. */
   async #comeAgain(call: PassingCall, asked: Asked): Promise<void> {
     const volume = volumeOf(asked)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -137,7 +137,7 @@ class Passage {
     }
   }
 
-  /** Repeats the call and returns the new answer, as for a caller that has not received the first answer. */
+  /** Repeats the call at once and returns the new answer, as if the caller had not received the first answer. */
   async #again(call: PassingCall, asked: Asked, first: ProxyAnswer): Promise<ProxyAnswer> {
     for (let left = REPEATS; left > 0; left -= 1) {
       const again = await this.#ask(call, { ...asked, fault: 'repeat' }, call.givenUp)
