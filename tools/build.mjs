@@ -15,7 +15,7 @@ import { START_FLAGS } from './start-flags.mjs'
 
 /** Packages that must not be in the bundle. */
 const FORBIDDEN = [
-  '@kubernetes/client-node', // only its types are used
+  '@kubernetes/client-node', // the sources use only its types
   'yargs',
   '@grpc/proto-loader',
 ]

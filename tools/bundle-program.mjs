@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
 import { leanModules } from './lean-modules.mjs'
 
-// The paths in the metafile start at the root of the repository, like those in the lockfile.
+// The setting lets the paths in the metafile start at the root of the repository, like those in the lockfile.
 const absWorkingDir = join(import.meta.dirname, '..')
 const app = relative(absWorkingDir, process.cwd())
 const outdir = join(app, 'dist')
@@ -21,7 +21,7 @@ const { metafile } = await build({
   outdir,
   outExtension: { '.js': '.mjs' },
   bundle: true,
-  splitting: true, // a lazy import reads its file when it is needed
+  splitting: true, // the program reads a lazily imported file only when it needs the file
   format: 'esm',
   platform: 'node',
   target: 'node26',

@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs'
 
 const CALL = /\.(info|warn|error|fatal|v)\(/g
-/** The names of variables with loggers. The build refuses log calls on other names. */
+/** The names of variables that hold a logger. The build refuses log calls on variables with other names. */
 const LOGGER = /\b(log|\w+Log)\)?\??$|\bverbose\?$/
-/** The text before a call such as `log.v(4)?.info(`. The call of `v` is checked itself. */
+/** The text between `log` and `.info(` in a call such as `log.v(4)?.info(`. The call of `v` is checked separately. */
 const LEVEL = /\.v\([^()]*\)\s*\?$/
 /** The files of the logger, which are not changed. */
 const EXEMPT = /[\\/]telemetry[\\/]src[\\/]/
@@ -22,8 +22,8 @@ export const callSites = {
 }
 
 /**
- * Adds the call sites to the log calls of a source, without moving its lines. Throws for a call whose receiver is not a
- * known logger.
+ * Adds its source position to each log call of a source file, without moving lines. Throws for a call whose receiver is
+ * not a known logger.
  */
 export function withCallSites(source, path) {
   const place = placeOf(path)

@@ -1,4 +1,4 @@
-// Fails if a workflow uses a foreign action that is not pinned to a commit, with the version in a comment.
+// Fails if a workflow uses another owner's action without a pinned commit, or without its version in a comment.
 import { globSync, readFileSync } from 'node:fs'
 
 const PINNED = /^[\w-]+\/[\w-]+(?:\/[\w-]+)*@[0-9a-f]{40} # v\d+\.\d+\.\d+$/

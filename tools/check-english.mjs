@@ -1,6 +1,6 @@
 // Refuses comments and test names that a reader has to read twice, by pattern, in all files that git knows.
 //
-//     node tools/check-english.mjs            the second half of what `npm run lint` says about texts
+//     node tools/check-english.mjs            checks all files, as a part of `npm run lint`
 //     node tools/check-english.mjs PATH...    only these paths
 //
 // An exception is a line `// english: REASON` above the comment or the test. An exception without use is refused.

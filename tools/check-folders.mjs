@@ -31,13 +31,13 @@ function pairsOf(folder) {
   return [...arrows].flatMap(([arrow, example]) => {
     const [left, right] = arrow.split(' ')
     const back = arrows.get(`${right} ${left}`)
-    // Each pair is reported once. Two files are left out, because Biome finds files that import each other.
+    // Each pair is reported once. Pairs of files are left out, because Biome reports files that import each other.
     if (back === undefined || left > right || (isFile(left) && isFile(right))) return []
     return [{ folder, left, right, examples: [example, back] }]
   })
 }
 
-/** Returns the first folders or files in which two paths differ. */
+/** Returns the first part of each path in which the two paths differ, with the common folders before it. */
 function neighbours(left, right) {
   const [a, b] = [left.split(sep), right.split(sep)]
   let at = 0

@@ -44,8 +44,8 @@ function isSuperLinear(source, flags) {
 }
 
 /**
- * Reports whether a failed search may start again at every position inside the text that a loop has just matched. Then
- * the time is quadratic, as for /error: (.*)$/ in a text of many `error: `.
+ * Reports whether the search may start again at every position of a text that a loop has matched in vain. It then takes
+ * quadratic time, as for /error: (.*)$/ in a text of many `error: `.
  */
 function isSearchedAgain(source, flags) {
   const parsed = new RegExpParser().parsePattern(source, 0, source.length, {
@@ -70,7 +70,7 @@ function isSearchedAgain(source, flags) {
   })
 }
 
-/** Returns the parts of a sequence, including the parts of its groups. */
+/** Returns the elements of a regular expression in order. A group is replaced by its elements. */
 function inOrder({ elements }) {
   return elements.flatMap((element) =>
     (element.type === 'Group' || element.type === 'CapturingGroup') && element.alternatives.length === 1
@@ -88,7 +88,7 @@ function mayBeOf(element, set, how) {
   return element.type !== 'Quantifier' || element.min === 0 || mayBeOf(element.element, set, how)
 }
 
-// These examples fail if a new version of an analyser decides differently.
+// Each example is a regular expression and whether it must be refused. New versions of the analyser may differ.
 for (const [source, refused] of [
   ['/+$', true],
   ['error: (.*)$', true],

@@ -1,9 +1,9 @@
 // Refuses words that a reader of the Kubernetes documentation does not expect: in names, comments, texts and paths of
 // all files that git knows.
 //
-//     node tools/check-words.mjs            what `npm run lint` runs
+//     node tools/check-words.mjs            checks all files, as a part of `npm run lint`
 //     node tools/check-words.mjs PATH...    only these paths
-//     node tools/check-words.mjs --all      counts by folder
+//     node tools/check-words.mjs --all      prints the number of findings in each folder
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
@@ -73,8 +73,8 @@ const FINE = [
   'a long word',
 ]
 
-// The paths in which a refused text is allowed, with the reason. The path of a folder ends in /. An unused entry is
-// refused.
+// The paths in which a refused text is allowed, with the reason. The path of a folder ends in /. The check fails if an
+// entry is unused.
 const EXCEPTIONS = [
   { path: 'tools/check-words.mjs', texts: /.*/, why: 'the words are listed here' },
   { path: 'apps/attacher/src/published-nodes/', texts: /^goes on$/, why: 'an error in the log' },
@@ -95,7 +95,7 @@ const EXCEPTIONS = [
   { path: 'testing/e2e/tests/ground/driver-test.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
 ]
 
-// The paths of foreign or recorded files, which are not checked.
+// The paths of files that others wrote or that a program recorded. They are not checked.
 const FOREIGN = ['LICENSE', 'proto/csi/', 'libs/csi-translation/testdata/', 'images/licences/']
 const TEXTS = new Set('.ts .mjs .cjs .js .md .tpl .txt .yaml .yml .html .css .sh .proto .grit .go'.split(' '))
 const NAMES = new Set(['package.json', 'values.schema.json', 'dashboard.json', 'Dockerfile', 'run', 'CODEOWNERS'])

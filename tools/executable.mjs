@@ -10,7 +10,7 @@ const WANTED = `v${readFileSync(join(import.meta.dirname, '../.nvmrc'), 'utf8').
 
 /**
  * Returns the Node.js for executables and code caches: `BUILD_NODE`, or else a Node.js of the version in .nvmrc on the
- * PATH, or else the running Node.js. The running one may be older, because npm lacks that version for some platforms.
+ * PATH, or else the running Node.js. For some platforms npm lacks that version and installs an older Node.js.
  */
 export function buildNode() {
   const { BUILD_NODE, PATH = '' } = process.env
@@ -24,7 +24,7 @@ function versionOf(node) {
   return execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
 }
 
-/** Writes the executable, and `sea.json` in `folder`, because other tools read the flags in it. */
+/** Writes the executable, and `sea.json` in `folder`, from which other tools read the start flags. */
 export function makeExecutable({ main, output, assets = {}, folder = '.' }) {
   const node = buildNode()
   const [copy, config] = [join(folder, 'node'), join(folder, 'sea.json')]
@@ -37,14 +37,14 @@ export function makeExecutable({ main, output, assets = {}, folder = '.' }) {
     disableExperimentalSEAWarning: true,
     assets,
     execArgv: START_FLAGS,
-    execArgvExtension: 'none', // NODE_OPTIONS of the environment has no effect
+    execArgvExtension: 'none', // an executable then ignores NODE_OPTIONS
   }
   writeFileSync(config, JSON.stringify(settings))
   execFileSync(node, ['--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] })
   rmSync(copy)
 }
 
-/** Removes the symbols, which are a quarter of the file. Without binutils they stay, and the executable works too. */
+/** Removes the symbols, a quarter of the file. Without binutils the symbols stay, and the executable still works. */
 function strip(file) {
   try {
     execFileSync('strip', ['-s', file])

@@ -9,10 +9,10 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 export const bin = (name) => join(root, 'node_modules', '.bin', name)
 
 export const OLDEST_NODE = 26
-/** The time after which a line explains the wait, because the build does not come from the cache. */
+/** A build that takes longer than this does not come from the cache. A printed line then explains the wait. */
 const QUIET_MS = 1500
 
-/** Returns the path of the Node.js that `npm ci` has installed, or of the running one if it is new enough. */
+/** Returns the path of the Node.js that `npm ci` has installed, or of the running Node.js if it is new enough. */
 export function nodeCommand() {
   if (existsSync(bin('node'))) return bin('node')
   if (isNewEnough()) return process.execPath

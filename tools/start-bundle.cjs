@@ -13,8 +13,8 @@ const { Script } = require('node:vm')
  */
 const SCRIPT_OPTIONS = '--max-semi-space-size=1'
 /**
- * V8 collects the old generation after it has grown by this much. Without the flag it may grow to four times its size.
- * The flag is set once, after the code caches are loaded and before the work begins.
+ * V8 collects the old generation of the heap after it has grown by this percentage. Without the flag it may grow to
+ * four times its size. The flag is set after the code caches are loaded and before the work begins.
  */
 const HEAP_GROWTH = '--heap-growing-percent=60'
 const CACHE = 'bundle.cache'
@@ -40,8 +40,8 @@ function carried() {
 }
 
 /**
- * Starts this program again if NODE_OPTIONS of the environment is not `options`, because Node has already applied it.
- * An executable ignores NODE_OPTIONS, so it gets no `options`.
+ * Starts this program again with `options` as NODE_OPTIONS, if the environment has another value, which Node has
+ * already applied. An executable ignores NODE_OPTIONS, so it gets no `options`.
  */
 function startAgain(options) {
   const { NODE_OPTIONS, NODE_V8_COVERAGE, ...env } = process.env
@@ -53,7 +53,7 @@ function startAgain(options) {
   process.execve(process.execPath, [program, ...script, ...process.argv.slice(2)], env)
 }
 
-/** Returns the bundle and the code cache of the start script in an image, which are in /usr/lib/csi-sidecars. */
+/** Returns the bundle and the code cache for a start script in an image. They are in /usr/lib/csi-sidecars. */
 function besides(file) {
   const stem = `/usr/lib/csi-sidecars/${basename(file)}`
   return {

@@ -9,8 +9,8 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The pattern of warnings of npm, turbo and Node.js, which a new user must not see. It ignores lower case, because
- * test names may contain the word.
+ * The pattern of warnings of npm, turbo and Node.js, which a new user must not see. Lower-case "warning" is no match,
+ * because test names may contain it.
  */
 const WARNING = /\bnpm (?:warn|WARN)\b|\bWARN(?:ING)?\b|\(node:\d+\)|\bEBADENGINE\b/
 const LOG = 'walk.log'
@@ -30,7 +30,7 @@ if (good) rmSync(place, { recursive: true })
 else console.log(`what was said is in ${join(place, LOG)}`)
 process.exitCode = good ? 0 : 1
 
-/** Returns the npm commands in the section "See it". */
+/** Returns the npm commands in the section "See it" of README.md. */
 function linesOf(text) {
   const section = text.split(/^## /m).find((part) => part.startsWith('See it\n')) ?? ''
   return [...section.matchAll(/^ {4}(npm .*?)(?:\s+#.*)?$/gm)].map(([, line]) => line)
@@ -38,7 +38,7 @@ function linesOf(text) {
 
 async function walked(line) {
   const began = Date.now()
-  // Each line starts with `npm ci`, because a user may begin with any line.
+  // Each line of the README starts with `npm ci`, because a user may begin with any line.
   const { code, output } = await run(line)
   const warnings = output.split('\n').filter((each) => WARNING.test(each))
   const seconds = Math.round((Date.now() - began) / 1000)

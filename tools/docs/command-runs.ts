@@ -1,6 +1,6 @@
 import type { Command } from './commands.ts'
 
-/** The file of this repository that runs certain commands of documents. It must contain the text `sign`. */
+/** The file of this repository that runs certain commands of documents. A test finds the text `sign` in it. */
 export interface RunBy {
   readonly lines: RegExp
   readonly by: string
@@ -18,8 +18,8 @@ const CHECK = '.github/workflows/check.yml'
 const LINES_OF_DOCUMENTS = 'testing/e2e/tests/ground/documents.ts'
 
 /**
- * The files that run the commands of documents, or the reasons why none does. The first pattern that matches
- * `path: line` counts. Options need not be the same.
+ * The files that run the commands of documents, or the reasons why no file runs them. The first pattern that matches
+ * `path: line` counts. A file may run a command with other options.
  */
 export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   // Commands for a cluster.

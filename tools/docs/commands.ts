@@ -14,7 +14,7 @@ export interface Command {
 /** Programs whose arguments are not checked, because they need a cluster, a registry or a user. */
 const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'gh', 'git', 'open', 'docker', 'buildah', 'kind']
 
-/** Returns the commands of a document: in shell blocks, and in other code that begins with a known program. */
+/** Returns the commands of a document: the lines of shell blocks, and other code that begins with a known program. */
 export function commandsIn({ path, text }: Document): readonly Command[] {
   const blocks = codeBlocks(text).filter(({ language, text: block }) =>
     language === ''
@@ -62,7 +62,7 @@ interface Surroundings {
 function whyNotOne(program: string, args: readonly string[], { folder, withHelm }: Surroundings): string | undefined {
   if (program === 'npm') return whyNotNpm(args, folder)
   if (program === 'node' || program.endsWith('/node')) return missingFile(args, folder)
-  // An archive that a user has created is not part of the repository.
+  // `npx` may run an archive that a user has created, which is not part of the repository.
   if (program === 'npx') {
     const asked = args.find((word) => !word.startsWith('-'))
     return asked?.endsWith('.tgz') ? undefined : missingProgram(asked)
@@ -71,7 +71,7 @@ function whyNotOne(program: string, args: readonly string[], { folder, withHelm 
   if (ELSEWHERE.includes(program) || ['grep', 'sed', 'jq', 'rm', 'sha256sum'].includes(program)) return undefined
   if (/[<>]/.test(program)) return undefined
   const file = join(folder, program)
-  // The output of `npm run build` may not exist yet.
+  // A program that `npm run build` creates may not exist yet.
   if (/^(?:\.\/)?apps\/\w+\/dist\/csi-\w+$/.test(program) || existsSync(file)) return undefined
   return `unknown program ${program}`
 }
@@ -101,7 +101,7 @@ function missingProgram(program = ''): string | undefined {
   return existsSync(join(ROOT, 'node_modules/.bin', program)) ? undefined : `there is no program ${program}`
 }
 
-/** Returns the error of a helm command. An install or upgrade is replaced by `helm template` with the same values. */
+/** Returns the error of a helm command. Instead of an install or upgrade, `helm template` runs with the same values. */
 function whyNotHelm(args: readonly string[]): string | undefined {
   const [verb = '', ...rest] = args
   if (!['install', 'upgrade', 'template', 'lint', 'show'].includes(verb)) return undefined

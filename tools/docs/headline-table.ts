@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { table } from './markdown.ts'
 import { ROOT } from './source-texts.ts'
 
-/** A row of the README's table of figures, and the place of its two figures in testing/bench/RESULTS.md. */
+/** A row of the README's table of measurements, and the place of its two figures in testing/bench/RESULTS.md. */
 interface Headline {
   readonly says: string
   /** The start of the heading in RESULTS.md. */
@@ -22,7 +22,7 @@ const IDLE = 'Idle, on an empty API'
 const OPENED = '1,000 attachments at once, with raised limits'
 const ONE_PROCESS = 'Both in one process'
 
-/** The rows in the order of the table. `headlines` splits them by the side with the smaller figure. */
+/** The rows in the order of the table. `headlines` splits them by the better side: this project or the originals. */
 const HEADLINES: readonly Headline[] = [
   line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
   line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),
@@ -32,7 +32,7 @@ const HEADLINES: readonly Headline[] = [
     'attacher',
     "SIGTERM to the next leader's first call (s)",
   ),
-  // The first three rows again, with raised rate limits.
+  // The next two rows repeat the first two rows with more objects and raised rate limits.
   line('1,000 volumes to attach, limits raised for both sides', OPENED, 'attacher', 'first wave: attached (s)'),
   line(
     '1,000 claims to expand, limits raised for both sides',
@@ -60,7 +60,7 @@ export interface Headlines {
   readonly forTheOriginals: readonly HeadlineFigures[]
 }
 
-/** Returns the rows with their figures. A row counts for the side with the smaller figure, which is better. */
+/** Returns the rows with their figures, split by the better side. The side with the smaller figure is better. */
 export function headlines(results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')): Headlines {
   const rows = HEADLINES.map((one): HeadlineFigures => [one.says, ...figuresOf(results, one)])
   return { forUs: rows.filter(isForUs), forTheOriginals: rows.filter((row) => !isForUs(row)) }

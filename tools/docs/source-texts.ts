@@ -20,7 +20,7 @@ export function runtimeSources(): string {
 
 /** Returns the messages of warnings and error lines that are literals in the sources. */
 export function errorMessages(sources: string): ReadonlySet<string> {
-  // The first literal after the call is the message. An argument before the message is an error: a name or `new Error`.
+  // The message is the first literal argument of a log call. It may follow an error: a variable or `new Error`.
   const calls = sources.matchAll(
     /[lL]og\)?\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|`([^`]+)`)/g,
   )
@@ -30,7 +30,7 @@ export function errorMessages(sources: string): ReadonlySet<string> {
 /** Returns the messages of errors that end the start of a sidecar. */
 export function startMessages(sources: string): ReadonlySet<string> {
   const calls = sources.matchAll(/(?:StartError|failing)\(\s*'([^']+)'/g)
-  // These messages are in tables: of the start, and of the first calls to a driver.
+  // These messages are in two tables of the sources: of errors at the start, and of the first calls to a driver.
   const rows = sources.matchAll(
     /\b(?:gates|addresses|config|client|endpoint|message): '((?:Failed|failed|Only) [^']+)'/g,
   )

@@ -40,7 +40,7 @@ describe('the documentation', () => {
   it('the documentation explains exactly the warnings and error lines that the sidecars can write', () => {
     const inCode = [...errorMessages(sources)].map(shown)
     const listed = firstColumn('### Warnings and errors of a running sidecar')
-    // These messages are constants in the sources, not literals in the log call.
+    // These messages are constants in the sources, so that `errorMessages` does not find them.
     const constants = [
       'Lost connection to CSI driver, exiting',
       'Failed to load the cert/key pair, the one before stays',
@@ -53,7 +53,7 @@ describe('the documentation', () => {
 
   it('the documentation explains every error line that ends the start of a sidecar', () => {
     const listed = firstColumn('### Lines that end the start')
-    // The table has the message without the full stop.
+    // This message has a full stop in the sources, but not in the table.
     const others = ["Only one of '--metrics-address' and '--http-endpoint' can be set."]
     const missing = [...startMessages(sources)]
       .map(shown)
@@ -94,7 +94,7 @@ describe('the documentation', () => {
     // The flags of the driver test are the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
-    // Each sidecar is also the name of a flag of the driver test. The runtime sources lack provisioner and snapshotter.
+    // The name of each sidecar is a flag of the driver test. `sources` lacks the flags of provisioner and snapshotter.
     for (const app of [...APPS, 'provisioner', 'snapshotter']) {
       flags.add(app)
       for (const [, name = ''] of read(`apps/${app}/src/flags.ts`).matchAll(/name: '([a-z][a-z-]*)'/g)) {

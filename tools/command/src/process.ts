@@ -6,7 +6,7 @@ import { abortable, deadline, systemClock } from '@csi-sidecars/base'
 export interface ProgramOptions {
   /** The command and its arguments. */
   readonly command: readonly [string, ...string[]]
-  /** The whole environment of the process, except for PATH and HOME, which are kept. */
+  /** The environment of the process. Only PATH and HOME are inherited. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }

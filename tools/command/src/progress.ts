@@ -16,7 +16,7 @@ export class Progress {
   readonly #total: number
   readonly #stream: ProgressStream
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** The start of the first piece of work. Preparations before it do not count for the remaining time. */
+  /** The start of the first piece of work. The estimate of the remaining time leaves out the time before it. */
   #began: number | undefined
   readonly #running: string[] = []
   #done = 0
@@ -76,7 +76,7 @@ export interface ProgressState {
   readonly running: readonly string[]
 }
 
-/** Returns the line of progress. The remaining time assumes that further pieces take as long as the finished ones. */
+/** Returns the line of progress. Its remaining time assumes that further pieces take as long as the finished ones. */
 export function progressText({ done, total, elapsedMs, running }: ProgressState): string {
   const left = done === 0 || done >= total ? '' : `, about ${spanText(((total - done) * elapsedMs) / done)} left`
   const [first, ...more] = running
