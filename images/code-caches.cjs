@@ -1,4 +1,4 @@
-// Writes the code caches of all bundles. The Node.js of the image runs it, because it accepts only its own caches.
+// Writes the code caches of all bundles with the Node.js of the image, because a Node.js accepts only its own caches.
 'use strict'
 const { execFileSync } = require('node:child_process')
 const { readdirSync } = require('node:fs')

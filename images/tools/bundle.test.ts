@@ -134,8 +134,8 @@ describe('startScript', () => {
 })
 
 /**
- * The limit for the size of each bundle's text, which V8 keeps in memory. Raise it only for a reason. The code cache
- * must be smaller than the text.
+ * The limit for the size of each bundle, whose text V8 keeps in memory. Do not raise it without need. The code cache
+ * must be smaller than the bundle.
  */
 const MOST_BYTES = {
   'csi-attacher': 770_000,

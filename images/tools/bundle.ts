@@ -36,7 +36,7 @@ export interface BundledPackage {
   readonly version: string
   /** The licence as an SPDX expression. */
   readonly licence: string
-  /** The folder in which it is installed. */
+  /** The folder in which the package is installed. */
   readonly folder: string
 }
 
@@ -72,7 +72,7 @@ export function readBundle(name: Program, root = ROOT): Bundle {
   }
 }
 
-/** Returns the packages whose code is in the bundle, sorted. Packages that the build drops or replaces do not count. */
+/** Returns the sorted packages whose code is in the bundle. Packages that the build drops or replaces are left out. */
 export function packagesOf(metafile: Metafile, lockfile: Lockfile, root: string): readonly BundledPackage[] {
   const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
   const keys = inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? (lockfileKey(path) ?? []) : []))
@@ -91,7 +91,7 @@ function lockfileKey(path: string): string | undefined {
   return /^(?:\.\.\/)*((?:[^/]+\/)*?node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
 }
 
-/** Returns the version of the release that is built, or else of the package: `v1.2.3`. */
+/** Returns the version of the release that is being built, or else of the attacher's package: `v1.2.3`. */
 export function releaseVersion(root = ROOT, env: NodeJS.ProcessEnv = process.env): string {
   const own = readJson<{ version: string }>(join(root, 'apps/attacher/package.json')).version
   return env['RELEASE_VERSION'] || `v${own}`

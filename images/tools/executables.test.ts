@@ -77,7 +77,7 @@ onLinux('the executables', () => {
       const other = join(folder, 'a folder with another name')
       copySources(other)
       const app = join(other, 'apps/attacher')
-      // NODE_OPTIONS of jest must not reach the build.
+      // The build must not inherit NODE_OPTIONS from jest.
       const env = { ...process.env, NODE_OPTIONS: '' }
       execFileSync(process.execPath, ['../../tools/build.mjs', 'csi-attacher'], { cwd: app, env, stdio: 'pipe' })
       for (const file of ['csi-attacher', 'csi-attacher.cjs', 'csi-attacher.cache', 'sea.json']) {
@@ -90,8 +90,8 @@ onLinux('the executables', () => {
 })
 
 /**
- * The names in .gitignore that are not part of the sources. Its entries with a slash are left out, because they are
- * generated code. Git is not called, because an archive has no git history.
+ * The names in .gitignore that are not part of the sources. Entries with a slash are left out, because they are
+ * generated code. The test does not call git, because an archive of the sources has no git history.
  */
 const NOT_SOURCES: ReadonlySet<string> = new Set([
   '.git',
@@ -102,13 +102,13 @@ const NOT_SOURCES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Copies the sources of this repository with installed and generated files, but without built files. npm links packages
- * of the repository by relative paths, so the links of the copy stay in the copy.
+ * Copies the sources of this repository with installed and generated files, but without built files. npm links the
+ * repository's packages by relative paths, so the copied links lead to the copy.
  */
 function copySources(folder: string): void {
   const isSource = (path: string): boolean => path === ROOT || !NOT_SOURCES.has(basename(path))
   cpSync(ROOT, folder, { recursive: true, filter: isSource })
-  // `cp` links the files if both folders are in one file system, which saves a second copy.
+  // If both folders are in one file system, `cp` creates hard links instead of copies.
   const link = statSync(folder).dev === statSync(join(ROOT, 'node_modules')).dev ? ['--link'] : []
   for (const modules of [
     'node_modules',

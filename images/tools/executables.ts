@@ -40,7 +40,7 @@ export function executableName(name: Program, version: string, architecture: Arc
   return `${name}-${version}-linux-${architecture}`
 }
 
-/** Writes the executable of a program. An executable from `npm run build` is copied. */
+/** Writes the executable of a program. If `npm run build` has already written one, it is copied. */
 function makeExecutable({ name, file }: Bundle, output: string): void {
   const built = join(dirname(file), name)
   if (existsSync(built)) copyFileSync(built, output)
@@ -52,7 +52,7 @@ function packScript(file: string, output: string): void {
   const work = mkdtempSync(join(tmpdir(), 'executable-'))
   try {
     const text = readFileSync(file, 'utf8')
-    // Node.js does not skip the first line with `#!` in an executable.
+    // The first line with `#!` is removed, because Node.js does not skip it in an executable.
     writeFileSync(join(work, 'main.cjs'), text.replace(/^#!.*\n/, ''))
     const args = [join(ROOT, 'tools/executable.mjs'), 'main.cjs', output]
     execFileSync(process.execPath, args, { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] })

@@ -237,7 +237,7 @@ class ImageStore implements Disposable {
     const contexts = froms.map((from) => {
       const isNode = from.includes('/node:')
       const name = isNode ? 'node' : 'base'
-      // The base image must lack libatomic, because the Dockerfile adds it.
+      // The base image of the test must lack libatomic, because the Dockerfile adds it.
       const inside = libraries.filter((path) => isNode || !path.includes('libatomic'))
       this.#commit(name, inside, isNode ? NODE_FILES : {})
       return ['--build-context', `${from}=container-image://localhost/${name}`]
@@ -277,7 +277,7 @@ class ImageStore implements Disposable {
 
   [Symbol.dispose](): void {
     for (const container of this.#mounted) this.#buildah('umount', container)
-    // An overlay of the store is still mounted, if the store uses overlays.
+    // The overlay of the store, if it uses overlays, is still mounted and is unmounted here.
     spawnSync('umount', ['--recursive', join(this.folder, 'root/overlay')])
     rmSync(this.folder, { recursive: true, force: true })
   }
@@ -340,8 +340,8 @@ const CONTAINER = `
   exec chroot --userspec="$user" "$root" "$@"`
 
 /**
- * Returns a command that runs another command in an unpacked image like a container runtime: as process 1 on a
- * read-only root. `user` is `uid:gid`. `shared` is mounted at /run/shared. Only root has capabilities.
+ * Returns a command that runs `command` in an unpacked image like a container runtime: as process 1 on a read-only
+ * root. `user` is `uid:gid`. `shared` is mounted at /run/shared. Only root has capabilities.
  */
 function containerCommand(
   root: string,
@@ -360,7 +360,7 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** Waits up to ten seconds for `ok` from /readyz, because caches need a moment. Returns the last answer. */
+/** Waits up to ten seconds for `ok` from /readyz, which the sidecar's caches delay. Returns the last answer. */
 async function readiness(port: number): Promise<string> {
   let text = ''
   for (let tries = 0; tries < 100 && text !== 'ok'; tries += 1) {

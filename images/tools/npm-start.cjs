@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program that npx runs with any Node.js. If that is too old, npm downloads a newer Node.js.
+// The program that npx runs with the user's Node.js. If that Node.js is too old, npm downloads a newer one.
 'use strict'
 const { spawn, spawnSync } = require('node:child_process')
 const { constants } = require('node:os')

@@ -71,7 +71,7 @@ describe('images/vex.openvex.json', () => {
     expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
-  // Several statements are true only because no bundle uses these functions, flags and formats.
+  // Several statements of the VEX document are true only because no bundle uses these functions, flags and formats.
   it.each(SIDECARS)('the VEX document gives reasons that are true for the code of %s', (name) => {
     const { file, flags } = readBundle(name)
     const text = readFileSync(file, 'latin1')
