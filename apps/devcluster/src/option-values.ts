@@ -12,7 +12,7 @@ export const SIDECAR_FLAGS = {
   snapshotter: textFlag('Another csi-snapshotter to run'),
 } as const satisfies Record<SidecarApp, object>
 
-/** The most bytes of the path of a unix socket on Linux, without the zero byte at the end. */
+/** The length limit of the path of a unix socket on Linux, in bytes, without the zero byte at the end. */
 const LONGEST_PATH = 107
 
 /** Returns the address if it is `unix:///path` or `/path`. Otherwise it throws an error of one line. */

@@ -46,7 +46,7 @@ async function builtBinary(app: SidecarApp): Promise<string> {
   return built
 }
 
-/** Returns the command that runs a binary. A script runs with the Node of this process. */
+/** Returns the command that runs a binary. A script runs with the Node.js that runs this process. */
 export function programOf(binary: string): { readonly command: string; readonly args: readonly string[] } {
   return binary.endsWith('.cjs') ? { command: process.execPath, args: [binary] } : { command: binary, args: [] }
 }

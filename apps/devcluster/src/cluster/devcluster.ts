@@ -82,7 +82,7 @@ export interface Devcluster {
   readonly liveCalls: LiveCalls
   /** Returns the paths on the nodes at which a volume is, or may be, mounted. */
   mounted(): readonly string[]
-  /** Stops the cluster. If the user's own driver mounts volumes, their pods are deleted first. */
+  /** Stops the cluster. If the user's own driver mounts volumes, all pods are deleted first. */
   stop(): Promise<void>
 }
 

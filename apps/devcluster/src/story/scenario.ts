@@ -16,7 +16,7 @@ export interface ScenarioOptions {
   readonly stepMs: number
   /** The pause before each step. */
   readonly pauseMs: number
-  /** A claim and its pod stay after the last step. */
+  /** True if a claim and its pod stay after the last step. */
   readonly leavesPod?: boolean
 }
 

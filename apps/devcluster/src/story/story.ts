@@ -25,7 +25,7 @@ export interface LeftOut {
 
 export interface StoryOptions {
   readonly nodes: readonly string[]
-  /** A claim and its pod stay after the last step. */
+  /** True if a claim and its pod stay after the last step. */
   readonly leavesPod: boolean
 }
 

@@ -26,7 +26,7 @@ export interface TestCluster extends AsyncDisposable {
   /** Resolves with the object as soon as it exists and `holds` returns true. */
   until<T>(resource: Resource<T>, ref: ObjectRef, holds: (object: T) => boolean): Promise<T>
   untilGone<T>(resource: Resource<T>, ref: ObjectRef): Promise<void>
-  /** Resolves as soon as `holds` returns true for all objects of the kind. It is called after every change. */
+  /** Resolves as soon as `holds` returns true for the list of all objects. `holds` is called after every change. */
   untilAll<T>(resource: Resource<T>, holds: (objects: readonly T[]) => boolean): Promise<void>
   /** Resolves as soon as the object is in the cache and `holds` returns true. */
   untilCached<T extends Cached>(informer: Informer<T, never>, key: string, holds: (object: T) => boolean): Promise<void>
@@ -36,7 +36,7 @@ export interface TestCluster extends AsyncDisposable {
 export interface TestClusterOptions {
   readonly nodes?: number
   readonly controllers?: readonly ControllerName[]
-  /** The substitutes for sidecars to run. Undefined: the attacher, the resizer and the provisioner. */
+  /** The sidecars for which substitutes run. Undefined: the attacher, the resizer and the provisioner. */
   readonly substitutes?: readonly SubstituteName[]
   readonly storageClass?: Partial<StorageClass>
   readonly driver?: Partial<DriverSettings>

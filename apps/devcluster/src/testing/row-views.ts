@@ -6,7 +6,7 @@ import type { RowView } from '../page/model/waits.ts'
 const PAIR = boundPair()
 const NAME = `kubernetes.io/csi/${DRIVER}^handle-pv-1`
 
-/** Returns the view of claim `data`, bound to volume `pv-1`, which is neither attached nor used, with changes. */
+/** Returns the view of claim `data` and its volume `pv-1`, neither attached nor used. `change` replaces fields. */
 export function rowView(change: Partial<RowView> = {}): RowView {
   return {
     claimKey: 'default/data',

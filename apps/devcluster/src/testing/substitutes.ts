@@ -43,7 +43,7 @@ const CREATE: Readonly<Record<SubstituteName, (parts: SubstituteParts & Devclust
   'csi-provisioner': (parts) => inProcess('provisioner', programOf(provisioner), parts),
   'csi-snapshotter': (parts) => inProcess('snapshotter', programOf(snapshotter), parts),
 }
-/** The default. It lacks the snapshotter, which ends itself if the driver has no snapshots. */
+/** The default substitutes. The snapshotter is not one of them, because it ends if the driver has no snapshots. */
 const SUBSTITUTES = ['csi-attacher', 'csi-resizer', 'csi-provisioner'] as const
 
 /** Runs a real sidecar in this process. */

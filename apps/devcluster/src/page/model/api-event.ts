@@ -6,7 +6,7 @@ import type { LastEvent, TimelineEntry } from '../view/wire.ts'
 /** The fields of an Event that the page shows. */
 export interface CachedEvent extends Cached {
   readonly kind: string
-  /** The key of the involved object. */
+  /** The namespace and name of the involved object, such as `default/data`. */
   readonly about: string
   readonly component: string
   readonly isWarning: boolean

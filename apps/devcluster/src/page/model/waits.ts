@@ -27,7 +27,7 @@ export interface RowView {
   readonly snapshots: readonly CachedSnapshot[]
   /** The message of the PV controller about an unbound claim. */
   readonly binding: EventText | undefined
-  /** The volume must be attached before it is mounted. */
+  /** True if the volume must be attached before it is mounted. */
   readonly attaches: boolean
   readonly node: (name: string) => CachedNode | undefined
   /** Returns the failure of the first method that currently fails when the actor `who` calls it for this volume. */
@@ -41,7 +41,7 @@ export interface WaitNow extends Omit<Wait, 'since' | 'stuck'> {
   readonly remedy: Remedy
 }
 
-/** Returns the texts of the waits of a row of the page. The cause of each chain comes first, as in `kubectl csi`. */
+/** Returns the waits of a row of the page. In a chain of waits the cause comes first, as in `kubectl csi`. */
 export function waitsOf(view: RowView): readonly WaitNow[] {
   const around = aroundOf(view)
   const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, around)
@@ -70,7 +70,7 @@ function inWords({ reason, on, about, message, ...wait }: ObjectWait, view: RowV
   }
 }
 
-/** Returns the driver's error message, and the number of its repetitions. */
+/** Returns the driver's error message, with the number of failures if there are several. */
 function messageOf(failure: CallFailure | undefined): string | undefined {
   if (failure === undefined) return undefined
   const { method, code, message, times } = failure

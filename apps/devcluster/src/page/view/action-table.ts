@@ -15,7 +15,7 @@ export interface Field {
 export interface ActionForm {
   readonly title: string
   readonly button: string
-  /** The action has no form in the list of forms, but a button elsewhere on the page. */
+  /** True if the action has no form in the list of forms, but a button elsewhere on the page. */
   readonly hidden?: true
   readonly fields: readonly Field[]
 }

@@ -56,7 +56,7 @@ function placeOf(element: HTMLElement): Point {
   return { x: x + scrollX, y: y + scrollY }
 }
 
-/** Moves each element from its old position to its new one. New elements fade in. */
+/** Moves the element from its old position to its new one. A new element fades in. */
 function move(element: HTMLElement, from: Point | undefined): void {
   if (from === undefined) {
     element.animate([{ opacity: 0 }, { opacity: 1 }], APPEAR_MS)

@@ -18,7 +18,7 @@ export class Player {
   readonly #most: number
   #mode: Mode = 'live'
   #frames: Frame[] = []
-  /** The replaced items of each applied frame, which undo it. The applied frames are always the first frames. */
+  /** The items that each applied frame has replaced. The applied frames are always the first frames. */
   #undos: Undo[] = []
   /** The number of dropped frames. */
   #forgotten = 0

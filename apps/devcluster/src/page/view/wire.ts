@@ -15,7 +15,7 @@ export interface Wait {
   readonly message?: string
   /** The start of the wait in milliseconds since 1970. */
   readonly since: number
-  /** The wait takes too long, or no retry helps. */
+  /** True if the wait takes too long, or if no retry helps. */
   readonly stuck: boolean
 }
 
