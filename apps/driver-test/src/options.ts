@@ -37,7 +37,7 @@ export interface DriverTestOptions {
   readonly seeds: readonly number[]
   readonly seconds: number
   readonly convergeSeconds: number
-  /** At the end of each seed, the test sends requests that no cluster sends. */
+  /** True if the test also sends requests that no cluster sends, at the end of each seed. */
   readonly strict: boolean
   /** The sidecar binaries that replace those of this repository. */
   readonly binaries: SidecarPaths

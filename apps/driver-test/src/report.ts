@@ -47,7 +47,7 @@ function caseOf(driver: string, sentence: string, failures: readonly string[]): 
 }
 
 /** The characters that XML does not allow, even if they are escaped. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g
 
 function xml(text: string): string {

@@ -79,7 +79,7 @@ export interface SeedResult {
   readonly clusterFaults: readonly string[]
   /** The objects that could not be deleted at the end. */
   readonly undeleted: readonly string[]
-  /** The run has ended early. */
+  /** True if the run has ended early. */
   readonly interrupted: boolean
   /** The differences from the run with other sidecars. Undefined without a comparison. */
   readonly comparison?: readonly string[]

@@ -37,17 +37,17 @@ export type ApiFault = 'conflict' | 'tooMany' | 'internal' | 'lostAnswer' | 'slo
 /** The abilities of the driver under test that not every driver has. */
 export interface DriverCan {
   readonly expand: boolean
-  /** The driver creates volumes with the access mode ReadWriteMany. */
+  /** True if the driver creates volumes with the access mode ReadWriteMany. */
   readonly shared: boolean
   readonly block: boolean
   readonly clone?: boolean
-  /** The driver supports inline volumes of pods. */
+  /** True if the driver supports inline volumes of pods. */
   readonly inline?: boolean
   /** The groups of nodes that can use the same volumes. Undefined: all nodes are one group. */
   readonly zones?: readonly Zone[]
   /** Accepted parameters of VolumeAttributesClasses. Without them volumes are not modified. */
   readonly attributes?: readonly Readonly<Record<string, string>>[]
-  /** The test may kill the driver and start it again. */
+  /** True if the test may kill the driver and start it again. */
   readonly crash: boolean
   /** The CSI methods of the driver. */
   readonly methods: readonly string[]

@@ -52,7 +52,7 @@ interface PlannedClaim {
   readonly shared: boolean
   readonly block: boolean
   readonly zone: number | undefined
-  /** The claim is cloned at an unknown time, so it must not be changed. */
+  /** True if the claim is cloned at an unknown time, so that it must not be changed. */
   pinned: boolean
   size: number
   /** The index of the last requested VolumeAttributesClass. */
@@ -125,7 +125,7 @@ class Planner {
 
   #createClaim(): ChaosAction {
     const { can } = this.#options
-    // A clone gets the zone and the size of its source. The size of an expanded source is uncertain.
+    // A clone has the zone and the size of its source. Expanded claims are no sources: their size is uncertain.
     const source = can.clone === true && this.#random() < 0.4 ? this.#pickClaim(({ size }) => size === 1) : undefined
     const { shared, block, zone } = source ?? this.#kind()
     const name = this.#name('claim')
@@ -225,7 +225,7 @@ class Planner {
     return { do: 'modifyClaim', claim: claim.name, to }
   }
 
-  /** Deletes a claim but not its pods, so the claim has to wait for them. */
+  /** Deletes a claim but not its pods, so that the deletion has to wait for the pods. */
   #deleteClaim(): ChaosAction | undefined {
     const claim = this.#pickClaim(({ pinned }) => !pinned)
     if (claim === undefined) return undefined

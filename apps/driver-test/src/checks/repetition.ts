@@ -15,7 +15,7 @@ const NODE_METHODS = [
   'NodeExpandVolume',
 ]
 
-/** The methods whose effects a method undoes. Earlier successes of these methods then no longer count. */
+/** The methods whose effects each method undoes. Their earlier successes then no longer count. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   DeleteVolume: [
     'CreateVolume',
@@ -50,7 +50,7 @@ export class Repetitions {
   readonly #answered = new Map<string, Answered>()
   /** The last call that has succeeded or got no answer, for each volume, node and path. */
   readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
-  /** The running calls that repeat a successful call, by call ID, with that successful call. */
+  /** The successful calls that running calls repeat, by the ID of the running call. */
   readonly #repeating = new Map<number, Answered>()
   /** The requested name of each created volume, by volume ID. */
   readonly #names = new Map<string, string>()

@@ -14,13 +14,13 @@ export interface KnownVolume {
   capacity: bigint
   /** The certainty that the volume is attached, by node ID. */
   readonly nodes: Map<string, Certainty>
-  /** The staged paths of the volume. */
+  /** The certainty that the volume is staged, by path. */
   readonly staged: Map<string, Certainty>
-  /** The published paths of the volume. */
+  /** The certainty that the volume is published, by path. */
   readonly published: Map<string, Certainty>
-  /** The volume has mode Block. */
+  /** True if the volume has mode Block. */
   readonly block: boolean
-  /** An inline volume of a pod: NodePublishVolume creates it, and NodeUnpublishVolume deletes it. */
+  /** True for an inline volume of a pod: NodePublishVolume creates it, and NodeUnpublishVolume deletes it. */
   readonly inline: boolean
   /** The number of running calls about the volume. */
   busy: number
@@ -36,7 +36,7 @@ export function namedVolume(response: ProxiedCall['response']): Volume | undefin
 
 /** The codes after which a driver may still create the volume. */
 const MAY_CONTINUE: readonly (number | undefined)[] = [
-  undefined, // no answer
+  undefined, // the call ended without an answer
   CODES.Canceled,
   CODES.DeadlineExceeded,
   CODES.ResourceExhausted,

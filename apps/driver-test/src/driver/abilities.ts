@@ -31,7 +31,7 @@ export interface AbilityOptions
   /** The node services with separate sockets. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
   readonly csiDriver: CSIDriver | undefined
-  /** The test may kill the driver. */
+  /** True if the test may kill the driver. */
   readonly crash: boolean
   /** Called before each trial, with the ability that is tried. */
   readonly onTrial?: (what: string) => void

@@ -10,7 +10,7 @@ export class ClusterRules {
   readonly violations: string[] = []
   readonly #tracker: VolumeTracker
   readonly #nodes: OwnNodes
-  /** The driver has ControllerPublishVolume. */
+  /** True if the driver has ControllerPublishVolume. */
   readonly #attaches: boolean
 
   constructor(tracker: VolumeTracker, nodes: OwnNodes, attaches: boolean) {

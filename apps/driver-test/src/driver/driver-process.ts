@@ -17,7 +17,7 @@ export interface OwnDriverProcess {
   kill(): void
   /** Kills all processes of the driver with SIGKILL. */
   killAll(): void
-  /** Calls the listener when a process has ended by itself, with its exit code or signal. Returns the unsubscribe. */
+  /** Reports the exit code or signal when a process ends by itself. Returns a function that removes the listener. */
   watchDeaths(listener: (how: string) => void): () => void
   /**
    * Returns a signal that is aborted when a process ends by itself eight times in a row, because then the test cannot

@@ -51,7 +51,7 @@ export class DriverUnderTest implements ChaosDriver {
   readonly #faults = new Map<string, CallFault[]>()
   readonly #listeners = new Set<(call: ProxiedCall) => void>()
   readonly #usage: UsageLooks
-  /** The IDs in the first list. These volumes belong to other users. */
+  /** The volume IDs in the first answer to ListVolumes. These volumes belong to other users. */
   #foreign: ReadonlySet<string> = new Set()
   #soonLooks = 0
   #calm = false

@@ -18,7 +18,7 @@ const once =
     }
   }
 
-/** The bug of a driver that fails a repeated unpublish of an inline volume. */
+/** Adds a bug: the driver fails a repeated unpublish of an inline volume. */
 function forgetInline({ nodes }: EmulatedParts): void {
   for (const node of nodes) {
     const ended = new Set<string>()

@@ -22,7 +22,7 @@ interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node
   /** The options of the mount at a path. Without it every path counts as mounted without options. */
   readonly mountOptions?: Setting['parts']['mountOptions']
   readonly fsGroupPolicy?: string
-  /** The CSIDriver has the lifecycle mode Ephemeral. */
+  /** True if the CSIDriver has the lifecycle mode Ephemeral. */
   readonly inline?: boolean
 }
 

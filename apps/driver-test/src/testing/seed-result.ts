@@ -20,7 +20,7 @@ interface SeedResultOptions {
   readonly convergeMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
-  /** The run includes the direct calls at the end. */
+  /** True if the run includes the direct calls at the end. */
   readonly strict?: boolean
   /** The path of an attacher that runs in addition to the substitutes. */
   readonly attacher?: string
