@@ -64,7 +64,7 @@ async function bundle() {
     define: { __VERSION__: JSON.stringify(version()), 'import.meta.main': 'false' },
     minifyWhitespace: true,
     minifyIdentifiers: true,
-    lineLimit: 200, // Node prints the whole line of an uncaught exception
+    lineLimit: 200, // lines are short, because Node prints the whole line of an uncaught exception
   })
   const inputs = Object.keys(metafile.outputs[file].inputs)
   const unwanted = FORBIDDEN.filter((part) => inputs.some((path) => path.includes(`node_modules/${part}/`)))

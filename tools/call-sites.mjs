@@ -22,7 +22,7 @@ export const callSites = {
 }
 
 /**
- * Adds its source position to each log call of a source file, without moving lines. Throws for a call whose receiver is
+ * Adds the source position to each log call of a source file, without moving lines. Throws for a call whose receiver is
  * not a known logger.
  */
 export function withCallSites(source, path) {

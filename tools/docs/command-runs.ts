@@ -22,9 +22,9 @@ const LINES_OF_DOCUMENTS = 'testing/e2e/tests/ground/documents.ts'
  * `path: line` counts. A file may run a command with other options.
  */
 export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
-  // Commands for a cluster.
+  // These commands need a cluster.
   ...['set image', 'rollout status', 'rollout undo'].map((verb) => ({
-    // bounded: three texts of ours
+    // bounded: `verb` is one of three texts
     lines: new RegExp(`^README\\.md: kubectl --namespace storage ${verb}`),
     by: 'testing/e2e/tests/chart/documents.ts',
     sign: `kubectl --namespace storage ${verb}`,
@@ -65,7 +65,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: (cosign|gh) /, why: 'it needs a release, and the services that signed it' },
   { lines: /: npx --yes https:/, by: LINES_OF_DOCUMENTS, sign: "tester, '--help'" },
   { lines: /: npm pack \.cache\/npm-package/, by: LINES_OF_DOCUMENTS, sign: "'pack', folder" },
-  // Commands of csi-devcluster and csi-driver-test.
+  // These are commands of csi-devcluster and csi-driver-test.
   { lines: /: npm start -- --exit/, by: LINES_OF_DOCUMENTS, sign: "'--exit'" },
   {
     lines: /: npm (start|run driver-test) -- --driver/,
@@ -74,7 +74,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   },
   { lines: /: npm start -- --attacher/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: 'sidecarArgs' },
   { lines: /: npm start -- --kubeconfig/, by: 'testing/e2e/tests/ground/devcluster.ts', sign: '--kubeconfig=' },
-  // Commands that need no cluster and no network.
+  // These commands need no cluster and no network.
   ...[
     'npm exec -- node images/tools/main.ts programs',
     'npm exec -- node images/tools/main.ts npm',
@@ -91,7 +91,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     by: 'images/tools/executables.test.ts',
     sign: 'makeExecutables',
   },
-  // Commands for contributors.
+  // These commands are for contributors.
   { lines: /: npm (ci|install|start|test)$/, by: 'tools/walk.mjs', sign: 'README.md' },
   { lines: /^README\.md: npm ci && npm (test|start)$/, by: 'tools/walk.mjs', sign: 'README.md' },
   { lines: /: (npm ci && )?npm run build$/, by: CHECK, sign: 'npm run build' },

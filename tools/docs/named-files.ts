@@ -32,7 +32,7 @@ export function filesNamedIn(text: string): readonly string[] {
   return [...new Set(spans)].filter((span) => OF_THE_REPOSITORY.test(span) && !MADE.test(span))
 }
 
-/** Reports whether a path exists relative to the root, to the folder of the document, or to any folder. */
+/** Reports whether a named file exists, relative to the root, to the document's folder or to any folder. */
 function isThere(name: string, from: string, paths: readonly string[]): boolean {
   const places = [name, join(dirname(from), name), join('**', name)]
   return paths.some((path) => places.some((place) => path === place || matchesGlob(path, place)))

@@ -20,7 +20,7 @@ export function readArguments<const T extends Config>(
   const args = process.argv.slice(2)
   if (args.includes('--help')) {
     process.stdout.write(`usage: ${usage}\n`)
-    // biome-ignore lint/plugin: it is the first line of each main.
+    // biome-ignore lint/plugin: each main calls `readArguments` first.
     process.exit(0)
   }
   try {
@@ -38,7 +38,7 @@ export function readArguments<const T extends Config>(
 
 function refuse(usage: string, why: string): never {
   process.stderr.write(`${why}\nusage: ${usage}\n`)
-  // biome-ignore lint/plugin: it is the first line of each main.
+  // biome-ignore lint/plugin: each main calls `readArguments` first.
   process.exit(2)
 }
 
