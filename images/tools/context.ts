@@ -10,7 +10,7 @@ const NODE = '/usr/bin/node'
 /** Fills a folder with the build context of the Dockerfile. */
 export function makeContext(folder: string, root = ROOT): void {
   rmSync(folder, { recursive: true, force: true })
-  // The umask lets any user read the files. It also makes the image layers of equal files equal on every machine.
+  // The umask lets any user read the files. It also gives equal files equal modes, and so equal image layers.
   process.umask(0o022)
   for (const name of SIDECARS) fill(join(folder, name), readBundle(name, root))
   for (const file of ['images/Dockerfile', 'images/code-caches.cjs', 'tools/make-code-cache.cjs']) {

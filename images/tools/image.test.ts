@@ -370,7 +370,7 @@ async function readiness(port: number): Promise<string> {
   return text
 }
 
-/** Starts a container whose disposal also kills its inner process, which a change of the user would leave running. */
+/** Starts a container. Its disposal also kills the inner process, because `--kill-child` fails after a user change. */
 async function startContainer(options: ProcessOptions): Promise<RunningProcess> {
   const started = await startProcess(options)
   const end = async (): Promise<void> => {
