@@ -5,7 +5,7 @@ import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts
 import { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 
 export interface Options {
-  /** The process exits when the demo is over. */
+  /** True if the process exits when the demo is over. */
   readonly exit: boolean
   readonly nodes: number
   readonly driver: string | undefined

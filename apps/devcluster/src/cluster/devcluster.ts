@@ -182,7 +182,7 @@ async function openApi(
   return { api, kubeconfig: file }
 }
 
-/** Asks the driver's one node service, and returns its answer for every node, each with another node ID. */
+/** Asks the driver's one node service. Returns a copy of the answer for each node, with different node IDs. */
 async function nodeInfos(
   driver: Driver,
   nodeNames: readonly string[],

@@ -22,7 +22,7 @@ export interface PageOptions {
 /** A web page that shows the current state of the cluster. */
 export interface Page extends AsyncDisposable {
   readonly url: string
-  /** Shows a line and items that come neither from the API nor from CSI calls. */
+  /** Shows an entry of the time line and items that come neither from the API nor from CSI calls. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void
   /** Shows that a component has ended unexpectedly. The message starts with its name. */
   trouble(message: string): void

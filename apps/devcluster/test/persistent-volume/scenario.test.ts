@@ -108,7 +108,7 @@ describe('persistentVolumeControllers', () => {
     const { metadata } = await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
     const claimRef = { namespace: 'default', name: 'data', uid: metadata?.uid }
     await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1', { claimRef, volumeMode: 'Block' }))
-    // The claim has another volume mode. The event about this shows that the controller has handled the volume.
+    // The claim needs another volume mode. The event about the mismatch shows that the controller has read the volume.
     await test.untilAll(EVENTS, (events) => events.some(({ reason }) => reason === 'VolumeMismatch'))
     await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
     await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, isIn('Released'))

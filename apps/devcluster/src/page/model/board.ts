@@ -40,7 +40,7 @@ export class Board {
     this.#gone.add(id)
   }
 
-  /** Sends the line at once, in a frame without items. The collected items follow in a later frame. */
+  /** Sends an entry of the time line at once, in a frame without items. The collected items follow in a later frame. */
   line(line: TimelineEntry | undefined): void {
     if (line === undefined) return
     const frame = { at: this.#clock.now(), line }
@@ -48,7 +48,7 @@ export class Board {
     this.#send(frame)
   }
 
-  /** Sends the collected items and the line in one frame, unless there are none. */
+  /** Sends the collected items and the entry of the time line in one frame. Sends nothing if there are none. */
   frame(line?: TimelineEntry): void {
     if (line === undefined && this.#set.size === 0 && this.#gone.size === 0) return
     const frame: Frame = {

@@ -173,7 +173,7 @@ export class PageModel {
     else this.#board.put({ is: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
   }
 
-  /** Recomputes the rows and shows the line, at once or, if there are many rows, after `GATHER_MS`. */
+  /** Recomputes the rows and adds the line to the time line, at once or, with many rows, after `GATHER_MS`. */
   #look(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
