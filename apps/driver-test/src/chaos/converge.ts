@@ -51,7 +51,7 @@ export async function waitConverged(
   const missing = (): Missing[] => {
     const unbound = [...claims].filter(([name, size]) => !hasSize(api, name, size))
     const unmodified = [...classes].filter(([name, className]) => !hasClass(api, name, className))
-    // A pod cannot start if its claim was deleted before the mount, so it is not expected to run.
+    // A pod whose claim was deleted before the mount cannot start, so the pod is not expected to run.
     const waiting = [...pods].filter(
       ([pod, claim]) =>
         (claim === undefined || claims.has(claim)) && api.get(PODS, inDefault(pod))?.status?.phase !== 'Running',

@@ -24,8 +24,7 @@ export interface ChaosDriver extends WatchedDriver {
   /** The volume attributes of inline volumes. */
   readonly inlineAttributes?: Readonly<Record<string, string>>
   /**
-   * Kills the driver with SIGKILL, and starts it again after this time. Undefined if the test has not started the
-   * driver.
+   * Kills the driver with SIGKILL, and starts it again after `forMs`. Undefined if the test has not started the driver.
    */
   readonly crash?: (forMs: number) => Promise<void>
   /** Injects a fault into the next CSI call of the method. */

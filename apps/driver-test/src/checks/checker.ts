@@ -128,7 +128,7 @@ export class Checker {
     const all = this.#about(about)
     const staged = check === 'kept' && all.at(-1)?.method === 'NodePublishVolume'
     const known = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
-    // If no answer names the volume, these calls may have created it.
+    // If no answer names the volume, a CreateVolume call without an answer may have created the volume.
     const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
     return inRows(known.length > 0 ? known : suspects)
       .slice(-LISTED)

@@ -22,7 +22,7 @@ export class Listing {
     this.#tracker = tracker
   }
 
-  /** Compares a list. `mark` is the tracker's `mark` before ListVolumes. Volumes with calls after it are skipped. */
+  /** Compares a list. `mark` is the tracker's `mark` before ListVolumes. Volumes with later calls are left out. */
   look(listed: readonly Listed[], mark: number): readonly Violation[] {
     const byId = new Map(listed.map((each) => [each.id, each]))
     const differences = this.#tracker.volumes

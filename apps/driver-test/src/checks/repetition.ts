@@ -73,7 +73,7 @@ export class Repetitions {
     return broken
   }
 
-  /** Returns the result of the last such call for the volume, node and paths, unless its effect was undone. */
+  /** Returns the result of the last call with the same method, volume, node and paths, unless it was undone. */
   earlier(call: ProxiedCall): 'had succeeded' | 'had got no answer' | undefined {
     const effect = this.#effects.get(subjectOf(call))
     return effect && (effect.sure ? 'had succeeded' : 'had got no answer')

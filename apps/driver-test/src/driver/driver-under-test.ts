@@ -21,7 +21,7 @@ export interface DriverUnderTestParts {
   readonly mountsBelow: (folder: string) => Promise<readonly string[]>
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly checker: Checker
-  /** The checks whether the cluster calls the driver correctly. */
+  /** The checks of the calls that the cluster sends. */
   readonly rules: ClusterRules
   readonly clock: Clock
   /** The process of the driver, if the test has started it. */
@@ -39,7 +39,7 @@ const SOON_MS = 500
 const SOON_LOOKS = 4
 /** The number of ListVolumes calls after everything has converged. */
 const LAST_LOOKS = 3
-/** The number of failed ListVolumes calls in a row that are a finding. */
+/** The number of failed ListVolumes calls in a row that make a finding. */
 const REFUSALS = 2
 
 /** The driver under test behind its proxy. This class injects faults and passes the calls to the checks. */
@@ -72,8 +72,8 @@ export class DriverUnderTest implements ChaosDriver {
   readonly choose: ChooseFault = ({ method }) => this.#faults.get(method)?.shift()
 
   /**
-   * The proxy calls this at the start and at the end of each call. The listeners read the state of the checker. They
-   * need the state before the start, and the state after the end.
+   * The proxy calls this function at the start and at the end of each CSI call. The listeners need the checker's state
+   * from before the start of the CSI call, and from after its end.
    */
   readonly report = (call: ProxiedCall): void => {
     this.#parts.rules.see(call)
@@ -93,7 +93,7 @@ export class DriverUnderTest implements ChaosDriver {
     })
   }
 
-  /** The proxy asks this before a late repetition of a detach, which must not follow another attach of the volume. */
+  /** The proxy asks this before it repeats a detach late, because the volume may have been attached again. */
   readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
     const volume = this.#parts.checker.tracker.get(text(request['volumeId']))
     const node = text(request['nodeId'])

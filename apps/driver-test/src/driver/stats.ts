@@ -65,7 +65,7 @@ interface Mount {
   readonly path: string
 }
 
-/** Returns the mounts of a volume, unless a call about it runs. Block devices are left out: they have no usage. */
+/** Returns the mounts of a volume, or none while a call for it runs. Block devices are left out: they have no usage. */
 function quietMounts(volume: KnownVolume): readonly Mount[] {
   if (volume.busy > 0 || volume.block) return []
   return certain(volume.published).map((path) => ({ volume, path }))

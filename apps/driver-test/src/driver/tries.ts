@@ -50,7 +50,7 @@ export class Tries {
     )
   }
 
-  /** Modifies a volume with each set of attributes. Returns the driver's error message if it refuses one. */
+  /** Modifies a volume with each set of attributes. Returns the driver's error message if a set is refused. */
   refusalOfAttributes(all: readonly Readonly<Record<string, string>>[]): Promise<string | undefined> {
     return this.#refusal('a modification', () =>
       this.#with('modified', async (volumeId) => {

@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 interface Case {
   readonly bug?: ContentBug
   readonly byDriver?: boolean
-  /** The test treats every path as mounted. */
+  /** True if the test treats every path as mounted. */
   readonly mounted?: boolean
   readonly spoil?: (parts: EmulatedParts) => void
 }

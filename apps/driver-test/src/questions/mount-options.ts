@@ -49,7 +49,7 @@ function withOption(volumeMountGroup: string): VolumeCapability {
 
 /** Checks the group of a new file. The driver (VOLUME_MOUNT_GROUP) or kubelet (`fsGroupPolicy: File`) must set it. */
 async function wrongGroup(path: string, byDriver: boolean, policy: string | undefined): Promise<string | undefined> {
-  // Only root may give files to any group.
+  // The test gives the files to the group as kubelet does, which requires root.
   if (!byDriver && (policy !== 'File' || process.getuid?.() !== 0)) return undefined
   try {
     if (!byDriver) giveToGroup(path, { gid: GROUP, onRootMismatch: false })

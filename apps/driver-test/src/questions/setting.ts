@@ -145,7 +145,7 @@ export interface Demand {
   /** The description of the request in a finding. The default is the method and the volume. */
   readonly what?: string
   readonly codes?: readonly CodeName[]
-  /** Repeats the call after its success, as after a lost answer. */
+  /** True if the call is repeated after its success, as after a lost answer. */
   readonly twice?: boolean
 }
 
