@@ -15,7 +15,7 @@ import { START_FLAGS } from './start-flags.mjs'
 
 /** Packages that must not be in the bundle. */
 const FORBIDDEN = [
-  '@kubernetes/client-node', // the sources use only its types
+  '@kubernetes/client-node', // the sources use only types of this package
   'yargs',
   '@grpc/proto-loader',
 ]

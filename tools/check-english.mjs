@@ -10,10 +10,10 @@ import { parseSync } from 'oxc-parser'
 
 const MOST_WORDS = 25
 const MOST_EXCEPTIONS = 100
-/** Names that look like identifiers. */
+/** The names of products and formats that look like identifiers. */
 const NAMES = /\b(gRPC|iSCSI|macOS|vSphere|mTLS|eBPF|zstd)\b/g
 
-// The refused patterns, with the advice, an example that each refuses and a plain text. Code in backticks is skipped.
+// The refused patterns, each with advice, a text that it refuses and a plain text. Code in backticks is skipped.
 const COMMENTS = [
   {
     pattern: /^(Of|By|For|In|From|With|What|Where|Whose|Until|Not|Neither|Nor|Also|Else|And|So|Beside|Among)\b/,

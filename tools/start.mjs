@@ -23,7 +23,7 @@ async function cluster() {
   const child = spawn(node, [...flags, main, ...args], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Ctrl-C reaches every process of the terminal. Any other signal reaches only this process.
+      // Ctrl-C reaches every process of the terminal. Any other signal reaches only this process, which forwards it.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
   }

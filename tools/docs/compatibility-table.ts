@@ -13,7 +13,7 @@ export function requiredModule(path: string, module: string, text = read(path)):
   return version
 }
 
-/** Returns the table of versions of Kubernetes, CSI and the originals that this version is tested with. */
+/** Returns the table of the versions of Kubernetes, CSI and the Go originals with which this version is tested. */
 export function compatibilityTable(): string {
   const kubernetes = ['testing/e2e/control-plane/go.mod', 'testing/e2e/control-plane-1.37/go.mod'].map((path) =>
     requiredModule(path, 'k8s.io/kubernetes'),

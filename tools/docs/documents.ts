@@ -20,7 +20,7 @@ const FOLDERS = [
   '{apps,libs,testing}/*/README.md',
 ]
 
-/** Returns all documents of the repository. */
+/** Returns all Markdown documents of the repository. */
 export function allDocuments(): readonly Document[] {
   const paths = FOLDERS.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   const own = [...new Set(paths)].filter((path) => !path.includes('node_modules')).sort()

@@ -92,7 +92,7 @@ function keyText(key: string | undefined): string {
   return key === undefined ? '' : code(key)
 }
 
-/** The purpose of each feature gate. The tables in the code contain only its stage. */
+/** The purpose of each feature gate. The gate tables of the sidecars contain only the stage of a gate. */
 const GATE_MEANINGS: Readonly<Record<string, string>> = {
   AnnotateFsResize: 'Note on the PersistentVolume the size before an expansion that the node has yet to finish.',
   MutableCSINodeAllocatableCount:

@@ -52,7 +52,7 @@ const HEADLINES: readonly Headline[] = [
   ),
 ]
 
-/** The text of a row, the figure of this project and the figure of the original, both with their unit. */
+/** The text of a row, the figure of this project and the figure of the Go original, both with their unit. */
 export type HeadlineFigures = readonly [says: string, ours: string, theirs: string]
 
 export interface Headlines {
@@ -78,7 +78,7 @@ function isForUs([, ours, theirs]: HeadlineFigures): boolean {
   return Number.parseFloat(ours) < Number.parseFloat(theirs)
 }
 
-/** Returns the medians of this project and of the original, with the unit. Throws if RESULTS.md lacks them. */
+/** Returns the medians of this project and of the Go original, with the unit. Throws if RESULTS.md lacks them. */
 export function figuresOf(results: string, { scene, sidecar, what }: Omit<Headline, 'says'>): [string, string] {
   const section = results.split(/^### /m).find((text) => text.startsWith(scene)) ?? ''
   const cells = section

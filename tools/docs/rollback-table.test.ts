@@ -36,7 +36,7 @@ describe('the rollback section of docs/migration.md', () => {
 
 it.each(Object.keys(ORIGINAL_FLAGS))('the flags of the original %s are those of its help', (app) => {
   const original = join(ROOT, `.cache/control-plane/bin/csi-${app}`)
-  // The test is skipped if the originals are not built.
+  // The test is skipped if the Go originals are not built.
   if (!existsSync(original)) return
   const { stderr } = spawnSync(original, ['--help'], { encoding: 'utf8' })
   const names = [...stderr.matchAll(/^ {2}--?([a-z][a-z-]*)/gm)].map(([, name = '']) => name)

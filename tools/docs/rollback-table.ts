@@ -9,10 +9,7 @@ const OF_BOTH =
   'log-text-info-buffer-size log-text-split-stream logging-format metrics-address metrics-path retry-interval-max ' +
   'retry-interval-start timeout v version vmodule'
 
-/**
- * The flags in the `--help` of the originals that this project replaces. A test compares them if the originals are
- * built.
- */
+/** The flags in the `--help` of the Go originals. A test compares them with the originals if these are built. */
 export const ORIGINAL_FLAGS: Readonly<Record<string, readonly string[]>> = {
   attacher: `${OF_BOTH} default-fstype max-entries max-grpc-log-length reconcile-sync resync worker-threads`.split(' '),
   resizer:
@@ -26,7 +23,7 @@ interface SidecarFlags {
   readonly gates: GateTable
 }
 
-/** Returns the table of flags and values that the originals refuse. They must be removed before a rollback. */
+/** Returns the table of flags and values that the Go originals refuse. They must be removed before a rollback. */
 export function rollbackTable(): string {
   const both = unknownNames(STANDARD_FLAGS, Object.values(ORIGINAL_FLAGS).flat())
   const rows = SIDECARS.flatMap(({ app, value }) => rowsOf(app, value))
