@@ -18,7 +18,7 @@ const PATTERNS = [
 /** The name of a repository on GitHub: `owner/repository`. */
 export type Home = `${string}/${string}`
 
-/** Returns the repository that package.json names. The documents name the same. */
+/** Returns the repository that package.json names. The documents name the same repository. */
 export function homeOf(root: string): Home {
   const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { repository: string }
   return homeFrom(repository.replace(/^github:/, ''))

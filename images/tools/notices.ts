@@ -42,7 +42,7 @@ function standardText(id: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
-/** Returns the licence of Node.js. A Node.js without a licence file gives the web address of the licence. */
+/** Returns the licence of Node.js, or the web address of the licence if this Node.js has no licence file. */
 function nodeLicence(): string {
   const file = join(process.env['BUILD_NODE'] || process.execPath, '../../LICENSE')
   return existsSync(file) ? readFileSync(file, 'utf8') : 'https://github.com/nodejs/node/blob/main/LICENSE'

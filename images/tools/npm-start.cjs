@@ -32,7 +32,7 @@ function runWith(node) {
   const child = spawn(node, [MAIN, ...process.argv.slice(2)], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Ctrl-C reaches every process of the terminal. Other signals reach only this process.
+      // Ctrl-C reaches every process of the terminal. Other signals reach only this process, which forwards them.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
   }
