@@ -56,7 +56,7 @@ test('a claim gets a volume, two events and a PersistentVolume', async (t) => {
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-test('claims and classes of other provisioners, and bound claims, are left alone', async (t) => {
+test('the provisioner ignores claims and classes of other provisioners, and bound claims', async (t) => {
   const { driver } = await scene(t)
   await createClass(t, { provisioner: 'other.example.com' }, 'other')
   await createClaim(t, { suffix: '-other', annotations: { 'volume.kubernetes.io/storage-provisioner': 'other' } })
@@ -75,7 +75,7 @@ test('a claim with late binding is provisioned when a node is selected', async (
   await provisioned(t, uid)
 })
 
-test('the beta annotations name provisioner and class', async (t) => {
+test('the provisioner accepts the beta annotations for provisioner and class of a claim', async (t) => {
   const { sidecar } = await scene(t)
   const annotations = {
     'volume.kubernetes.io/storage-provisioner': undefined,
@@ -161,7 +161,7 @@ async function bindSource(t: TestContext): Promise<void> {
 }
 
 for (const [what, { setup = {}, spec = () => ({}), event, come }] of Object.entries(CAUSES)) {
-  wakes(`${what} wakes the claims that wait for it`, async (t) => {
+  wakes(`a claim that waits for ${what} is provisioned as soon as ${what} exists`, async (t) => {
     const given = typeof setup === 'function' ? setup(t) : setup
     const { driver } = await scene(t, { ...given, args: ARGS })
     const contentSource = { type: { $case: 'volume', value: { volumeId: 'source' } } }
@@ -204,7 +204,7 @@ function callsFor(driver: Driver, uid: string): number {
 }
 
 states(
-  'after a code that leaves the creation running, the creation is finished even for a deleted claim',
+  'after a gRPC code with which CreateVolume may still run, it is repeated even for a deleted claim',
   async (t) => {
     const { driver } = await scene(t)
     for (const [name, code] of Object.entries(BACKGROUND)) {
@@ -220,7 +220,7 @@ states(
   },
 )
 
-states('after a final code, a deleted claim is forgotten', async (t) => {
+states('after CreateVolume failed with a final gRPC code, a deleted claim causes no further call', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=2s'] })
   const uids: string[] = []
   for (const [name, code] of Object.entries(FINAL)) {
@@ -238,7 +238,7 @@ states('after a final code, a deleted claim is forgotten', async (t) => {
   equal(counts(), before)
 })
 
-states('an update of a claim causes a retry at once', async (t) => {
+states('an update of a claim whose CreateVolume failed causes a retry at once', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=1m'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   const uid = await createClaim(t)
@@ -248,7 +248,7 @@ states('an update of a claim causes a retry at once', async (t) => {
   await provisioned(t, uid, 3_000)
 })
 
-states('retries wait twice as long each time', async (t) => {
+states('the back-off of a failing CreateVolume doubles with each retry', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=800ms'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   await createClaim(t)
@@ -258,7 +258,7 @@ states('retries wait twice as long each time', async (t) => {
   ok((gaps[4] ?? 0) < 1_500, gaps.join())
 })
 
-states('a call that runs longer than --timeout is repeated', async (t) => {
+states('a CreateVolume call that runs longer than --timeout ends and is repeated', async (t) => {
   const { driver } = await scene(t, { args: ['--timeout=1s'] })
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? 'hang' : { reply: {} }))
   const uid = await createClaim(t)
@@ -267,7 +267,7 @@ states('a call that runs longer than --timeout is repeated', async (t) => {
   await claimEvent(t, text)
 })
 
-states('ResourceExhausted without topology is a failure like any other', async (t) => {
+states('ResourceExhausted from a driver without topology is retried like any other error', async (t) => {
   const { driver } = await scene(t)
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 8, message: 'full' } : { reply: {} }))
   await provision(t)
@@ -302,7 +302,7 @@ states('a claim that is being deleted is still provisioned', async (t) => {
   await provisioned(t, uid)
 })
 
-states('the deletion of a volume that is too small is tried up to five times', async (t) => {
+states('a new volume that is too small is deleted with up to five DeleteVolume calls', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const { driver } = await scene(t, { class: { parameters: secretParameters('provisioner-', secret) } })
   driver.on('DeleteVolume', { code: 13, message: 'stays' })
@@ -328,19 +328,24 @@ states('a failed write of the PersistentVolume is repeated without another Creat
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-states('the selected node is removed from the claim if its CSINode is missing, also after a conflict', async (t) => {
-  const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
-  const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), { times: 2 })
-  const node = t.name('none')
-  await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
-  const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
-  equal((await claimEvent(t, text)).message, text)
-  await unselected(t)
-  await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
-  equal(conflict.count, 2)
-})
+states(
+  'a claim loses its selected node if the CSINode is missing, even if the first patch has a conflict',
+  async (t) => {
+    const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
+    const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), {
+      times: 2,
+    })
+    const node = t.name('none')
+    await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
+    const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
+    equal((await claimEvent(t, text)).message, text)
+    await unselected(t)
+    await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
+    equal(conflict.count, 2)
+  },
+)
 
-states('a repeated failure causes only one event', { only: 'ours' }, async (t) => {
+states('CreateVolume failures that repeat with the same message cause only one event', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   await createClaim(t)
@@ -379,7 +384,7 @@ states(
   },
 )
 
-states('at most --worker-threads claims are worked on at the same time', async (t) => {
+states('the provisioner processes at most --worker-threads claims at the same time', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=2'] })
   driver.on('CreateVolume', 'hang')
   for (let index = 0; index < 5; index += 1) await createClaim(t, { suffix: `-${index}` })

@@ -39,7 +39,9 @@ import {
 const test = testsOf('snapshotter', 'create')
 const INTERNAL = { code: 13, message: 'no' }
 
-test('a snapshot takes three writes and one call', { only: 'ours' }, async (t) => {
+test('the snapshotter creates a snapshot with one CreateSnapshot call and three writes to the content', {
+  only: 'ours',
+}, async (t) => {
   const at = await scene(t)
   await createClass(t, { a: 'b' })
   await createContent(t)
@@ -53,7 +55,9 @@ test('a snapshot takes three writes and one call', { only: 'ours' }, async (t) =
   match(sent[0] ?? '', new RegExp(`"creationTime":${CREATED_NANOSECONDS}\\b`))
 })
 
-test('a snapshot that is not ready is polled without a write', { only: 'ours' }, async (t) => {
+test('the snapshotter polls a snapshot that is not ready yet, without a write to its content', {
+  only: 'ours',
+}, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
   at.driver.on('CreateSnapshot', (_, nth) => snapshot({ readyToUse: nth >= 3 }))
   await taken(t)
@@ -63,7 +67,7 @@ test('a snapshot that is not ready is polled without a write', { only: 'ours' },
   ])
 })
 
-test('a lasting failure is reported once for each of its two reasons, in the status and by events', async (t) => {
+test('a CreateSnapshot call that keeps failing causes two status writes and two events, however often it is repeated', async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, {
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
@@ -83,7 +87,9 @@ test('a lasting failure is reported once for each of its two reasons, in the sta
   equal(status?.error, undefined)
 })
 
-test('a class that is created late is used at once', { only: 'ours' }, async (t) => {
+test('a content whose VolumeSnapshotClass is created later gets its snapshot at once, before the back-off ends', {
+  only: 'ours',
+}, async (t) => {
   await scene(t, { args: ['--retry-interval-start=20s'] })
   await createContent(t)
   await failed(t, /volumesnapshotclass.snapshot.storage.k8s.io \\"[^"]+\\" not found"$/)
@@ -93,7 +99,9 @@ test('a class that is created late is used at once', { only: 'ours' }, async (t)
   ok(performance.now() - since < 4_000)
 })
 
-test('a Secret that is created late is used within seconds', { only: 'ours' }, async (t) => {
+test('a content whose Secret is created later gets its snapshot within seconds, before the back-off ends', {
+  only: 'ours',
+}, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=20s'] })
   await createClass(t)
   await createContent(t, { metadata: { annotations: secretAnnotations(SNAPSHOT, t.name('creds'), 'default') } })
@@ -105,7 +113,9 @@ test('a Secret that is created late is used within seconds', { only: 'ours' }, a
   equal(snapshotCalls(driver).length, 1)
 })
 
-test('a conflict of the status write causes no second call to the driver', { only: 'ours' }, async (t) => {
+test('a conflict of the status write after a group snapshot was created causes no second driver call', {
+  only: 'ours',
+}, async (t) => {
   const { driver, snapshotter } = await scene(t)
   const conflict = refusal(409, 'Conflict', 'changed')
   const injected = snapshotter.gate.inject('PATCH volumegroupsnapshotcontents/status', conflict, { times: 1 })
@@ -113,7 +123,9 @@ test('a conflict of the status write causes no second call to the driver', { onl
   equal([injected.count, snapshotCalls(driver).length], [1, 1])
 })
 
-test('a refused removal of the annotation is repeated without another call', { only: 'ours' }, async (t) => {
+test('the snapshotter repeats a refused removal of the being-created annotation without another CreateSnapshot call', {
+  only: 'ours',
+}, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
   at.snapshotter.gate.inject('PATCH volumesnapshotcontents', refusal(403, 'Forbidden', 'no'), {
     times: 2,
@@ -124,10 +136,10 @@ test('a refused removal of the annotation is repeated without another call', { o
   equal(await eventsOf(t), [])
 })
 
-/** A reference to another VolumeSnapshot, so that the content has a snapshot of its own. */
+/** Refers to a VolumeSnapshot with another UID, so that the content gets a snapshot with another name. */
 const ANOTHER = { volumeSnapshotRef: { namespace: 'default', name: 's', uid: `${UID}2` } }
 
-test('contents of other drivers are left alone', async (t) => {
+test('the snapshotter ignores VolumeSnapshotContents of other drivers', async (t) => {
   const at = await scene(t)
   await createContent(t, { spec: { driver: 'other.example.com' } })
   await taken(t, { what: 'own', spec: ANOTHER })
@@ -135,7 +147,7 @@ test('contents of other drivers are left alone', async (t) => {
   equal(await eventsOf(t), [])
 })
 
-test('a ready snapshot causes neither calls nor writes after a restart', async (t) => {
+test('a restarted snapshotter makes no call and no write for a snapshot that is ready', async (t) => {
   const first = await scene(t)
   await taken(t)
   await first.snapshotter.endBy('SIGKILL')
@@ -146,7 +158,7 @@ test('a ready snapshot causes neither calls nor writes after a restart', async (
   for (const { name } of second.snapshotter.gate.writes('volumesnapshotcontents')) equal(name, t.name('later'))
 })
 
-test('after a kill, the next process repeats an uncertain creation with the same name', async (t) => {
+test('after the snapshotter is killed during CreateSnapshot, the next process repeats the call with the same name', async (t) => {
   const first = await scene(t, { prepare: (driver) => driver.on('CreateSnapshot', 'hang') })
   await createClass(t)
   await createContent(t)
@@ -170,7 +182,7 @@ const EMPTY: Readonly<Record<string, (t: TestContext, driver: Driver) => Promise
 }
 
 for (const [what, begin] of Object.entries(EMPTY)) {
-  test(`reports an answer to ${what}, and works on`, { only: 'ours' }, async (t) => {
+  test(`the snapshotter reports an answer to ${what} as an error, and retries`, { only: 'ours' }, async (t) => {
     await createClass(t)
     const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
     await begin(t, driver)
@@ -181,7 +193,9 @@ for (const [what, begin] of Object.entries(EMPTY)) {
   })
 }
 
-test('reports an answer without a group snapshot, and continues', { only: 'ours' }, async (t) => {
+test('the snapshotter reports an answer to CreateVolumeGroupSnapshot without a group snapshot in an event, and retries', {
+  only: 'ours',
+}, async (t) => {
   await createGroupClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
   driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: undefined } })
@@ -193,7 +207,9 @@ test('reports an answer without a group snapshot, and continues', { only: 'ours'
   await groupReady(t)
 })
 
-test('an error without a message in the status does not end the process', { only: 'ours' }, async (t) => {
+test('a content whose status has an error without a message does not end the snapshotter', {
+  only: 'ours',
+}, async (t) => {
   await createClass(t)
   const name = await createContent(t)
   await setStatus(t, name, { readyToUse: false, error: {} })
@@ -202,7 +218,9 @@ test('an error without a message in the status does not end the process', { only
   equal(driver.callsOf('CreateSnapshot').length, 1)
 })
 
-test('retries a failed creation although watch events are late', { only: 'ours' }, async (t) => {
+test('the snapshotter retries a failed CreateSnapshot call while watch events are delayed', {
+  only: 'ours',
+}, async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=200ms'] })
   driver.on('CreateSnapshot', INTERNAL)
@@ -213,7 +231,9 @@ test('retries a failed creation although watch events are late', { only: 'ours' 
   release()
 })
 
-test('a group content does not stop the retries of a content with the same name', { only: 'ours' }, async (t) => {
+test('a group content does not stop the retries of a snapshot content with the same name', {
+  only: 'ours',
+}, async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=1s'] })
   driver.on('CreateSnapshot', INTERNAL)
@@ -224,7 +244,9 @@ test('a group content does not stop the retries of a content with the same name'
   await eventually('two more calls', () => driver.callsOf('CreateSnapshot').length >= before + 2)
 })
 
-test('sets no annotation if the class has an unknown reserved parameter', { only: 'ours' }, async (t) => {
+test('the snapshotter sets no being-created annotation if the class has an unknown reserved parameter', {
+  only: 'ours',
+}, async (t) => {
   const at = await scene(t)
   await createClass(t, { 'csi.storage.k8s.io/x': 'y' })
   await createContent(t)
@@ -237,7 +259,7 @@ const MANY = 100
 
 const speed = testsOf('snapshotter', 'speed', { alone: true, only: 'ours', within: 120_000 })
 
-speed('one hundred snapshots are ready within seconds with default flags', async (t) => {
+speed('one hundred snapshots are ready within 20 seconds with the default flags', async (t) => {
   await createClass(t)
   for (let index = 0; index < MANY; index += 1) {
     const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
@@ -255,7 +277,7 @@ speed('one hundred snapshots are ready within seconds with default flags', async
 
 const deletion = testsOf('snapshotter', 'delete')
 
-deletion('the deletion of a content deletes its snapshot', async (t) => {
+deletion('the snapshotter calls DeleteSnapshot for a deleted content before it removes the finalizer', async (t) => {
   const at = await scene(t)
   await taken(t)
   await removed(t)
@@ -263,7 +285,7 @@ deletion('the deletion of a content deletes its snapshot', async (t) => {
   equal(wire(at).slice(-3), ['DeleteSnapshot', 'status', 'release'])
 })
 
-deletion('a snapshot with the policy Retain stays', async (t) => {
+deletion('the snapshotter does not call DeleteSnapshot for a deleted content with the policy Retain', async (t) => {
   const { driver } = await scene(t)
   await taken(t, { spec: { deletionPolicy: 'Retain' } })
   await removed(t)
@@ -271,7 +293,7 @@ deletion('a snapshot with the policy Retain stays', async (t) => {
 })
 
 deletion(
-  'an unbound pre-provisioned snapshot is deleted without the annotation of the snapshot-controller',
+  'a pre-provisioned content that is not bound to a VolumeSnapshot is deleted without the being-deleted annotation',
   async (t) => {
     const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
     await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
@@ -283,7 +305,7 @@ deletion(
 )
 
 deletion(
-  'sixteen contents that are deleted during their creation lose their snapshots',
+  'sixteen contents that are deleted while CreateSnapshot runs are removed after DeleteSnapshot',
   { only: 'ours' },
   async (t) => {
     const { driver } = await scene(t, { args: ['--worker-threads=16'] })
@@ -301,19 +323,23 @@ deletion(
   },
 )
 
-deletion('no snapshot is left if the finalizers are removed during the creation', { only: 'ours' }, async (t) => {
-  const { driver } = await scene(t)
-  driver.on('CreateSnapshot', snapshot({}, { after: 1_500 }))
-  await createClass(t)
-  const name = await createContent(t)
-  await eventually('the call', () => driver.callsOf('CreateSnapshot').length === 1)
-  await t.strip(VOLUME_SNAPSHOT_CONTENTS, { name })
-  await eventually('the deletion', () => driver.callsOf('DeleteSnapshot').length === 1)
-  const methods = snapshotCalls(driver).map(({ method }) => method)
-  equal(methods, ['CreateSnapshot', 'DeleteSnapshot'])
-})
+deletion(
+  'the snapshotter deletes a new snapshot whose content disappeared while CreateSnapshot ran',
+  { only: 'ours' },
+  async (t) => {
+    const { driver } = await scene(t)
+    driver.on('CreateSnapshot', snapshot({}, { after: 1_500 }))
+    await createClass(t)
+    const name = await createContent(t)
+    await eventually('the call', () => driver.callsOf('CreateSnapshot').length === 1)
+    await t.strip(VOLUME_SNAPSHOT_CONTENTS, { name })
+    await eventually('the deletion', () => driver.callsOf('DeleteSnapshot').length === 1)
+    const methods = snapshotCalls(driver).map(({ method }) => method)
+    equal(methods, ['CreateSnapshot', 'DeleteSnapshot'])
+  },
+)
 
-deletion('an uncertain creation blocks the deletion until it has ended', async (t) => {
+deletion('a deleted content stays until CreateSnapshot returns a final code', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
   driver.on('CreateSnapshot', { code: 10, message: 'pending' })
   await createClass(t)

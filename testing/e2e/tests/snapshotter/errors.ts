@@ -163,7 +163,7 @@ const ofTemplate = (parameters: Failure['parameters'] = {}, reason: (name: strin
 })
 
 const FAILURES: Readonly<Record<string, Failure>> = {
-  'a driver that refuses, whose message is quoted': {
+  'a failed CreateSnapshot call, with the quoted message of the driver': {
     begun: ({ driver }) => driver.on('CreateSnapshot', { code: 13, message: 'no "way"\n' }),
     says: taking('"rpc error: code = Internal desc = no \\"way\\"\\n"'),
   },
@@ -173,7 +173,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     says: taking('"rpc error: code = DeadlineExceeded desc = context deadline exceeded"'),
     marked: true,
   },
-  'a driver that does not say its name': {
+  'a driver that returns no name': {
     begun: ({ driver }) => driver.on('GetPluginInfo', INTERNAL),
     says: taking(`"${NO}"`),
   },
@@ -223,17 +223,17 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     says: (name) => `failed to remove VolumeSnapshotBeingCreated annotation from the content ${name}: ${refused(name)}`,
     marked: true,
   },
-  'a listing without an entry': {
+  'an answer to ListSnapshots without an entry': {
     of: 'given',
     begun: ({ driver }) => driver.on('ListSnapshots', { reply: { entries: [], nextToken: '' } }),
     says: (name) => `failed to list snapshot for content ${name}: "can not find snapshot for snapshotID snap-given"`,
   },
-  'a listing that the driver refuses': {
+  'a ListSnapshots call that the driver refuses': {
     of: 'given',
     begun: ({ driver }) => driver.on('ListSnapshots', INTERNAL),
     says: (name) => `failed to list snapshot for content ${name}: "${NO}"`,
   },
-  'a class of a pre-provisioned snapshot that does not exist': {
+  'a missing class of a pre-provisioned snapshot': {
     of: 'given',
     noClass: true,
     parts: withClass,
@@ -241,14 +241,14 @@ const FAILURES: Readonly<Record<string, Failure>> = {
       `failed to get snapshot class ${className} for snapshot content ${name}: volumesnapshotclass.snapshot.storage.k8s.io "${className}" not found`,
   },
   ...Object.fromEntries(TEMPLATES.map(([what, parameters, says]) => [what, ofTemplate(parameters, says)])),
-  'a Secret of a template that does not exist': {
+  'a missing Secret that a template in the class names': {
     of: 'given',
     parameters: { [LIST]: 'none', [LIST_NAMESPACE]: 'default' },
     parts: withClass,
     says: (name) =>
       `failed to get credentials for snapshot content ${name}: error getting secret none in namespace default: secrets "none" not found`,
   },
-  'a Secret of a member that does not exist': {
+  'a missing Secret of a content that is a member of a group': {
     of: 'member',
     // The Go original notices the handles only at its next retry.
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
@@ -291,7 +291,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     parts: () => ({ spec: { volumeGroupSnapshotClassName: undefined } }),
     says: groupInputs((name) => `failed to take group snapshot ${name} without a group snapshot class`),
   },
-  'a Secret of a group that does not exist': {
+  'a missing Secret of a group': {
     of: 'group',
     parts: withSecret(GROUP, 'none'),
     says: groupInputs((name) => `cannot get credentials for group snapshot content "${name}"`),
@@ -321,7 +321,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     }),
     says: (name) => `cannot list group snapshot ${name}. No snapshots found in the group snapshot content`,
   },
-  'a class of a pre-provisioned group that does not exist': {
+  'a missing class of a pre-provisioned group': {
     of: 'given group',
     noClass: true,
     parts: withGroupClass,
@@ -335,7 +335,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     says: (name) =>
       `failed to get secret reference for group snapshot content ${name}: ${TEMPLATE}: either name and namespace for GroupSnapshotterGet secrets specified, Both must be specified`,
   },
-  'a Secret of a template of a group that does not exist': {
+  'a missing Secret that a template in the group class names': {
     of: 'given group',
     parameters: { [GET]: GROUP_NAME, [GET_NAMESPACE]: 'default' },
     parts: withGroupClass,
@@ -347,7 +347,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
 const failing = testsOf('snapshotter', 'failure')
 
 for (const [what, { of = 'content', parameters, args = [], says, marked, ...failure }] of Object.entries(FAILURES)) {
-  failing(`reports ${what}`, async (t) => {
+  failing(`the status and an event report ${what}`, async (t) => {
     if (failure.noClass === undefined)
       await (isGroup(of) ? createGroupClass(t, parameters) : createClass(t, parameters))
     const at = await scene(t, { args: [...ONCE, ...args] })
@@ -377,7 +377,7 @@ const CODES = ['Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'No
 )
 const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable']
 
-failing('keeps the annotation only after codes that leave the creation running', async (t) => {
+failing('the being-created annotation stays only after gRPC codes with which the creation may still run', async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ONCE })
   driver.on('CreateSnapshot', ({ request }) => ({ code: Number(request['source_volume_id']), message: 'no' }))
@@ -395,7 +395,7 @@ failing('keeps the annotation only after codes that leave the creation running',
   equal([...marked].sort(), [...UNCERTAIN].sort())
 })
 
-failing('sends the event although the status cannot be written', async (t) => {
+failing('the snapshotter sends the event of a failed creation although it cannot write the status', async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: ONCE })
   driver.on('CreateSnapshot', INTERNAL)
@@ -404,7 +404,7 @@ failing('sends the event although the status cannot be written', async (t) => {
   await eventually('the event', async () => (await eventsOf(t, name)).length === 1)
 })
 
-failing('keeps the error until the snapshot is ready', async (t) => {
+failing('the error of a failed creation stays in the status until the snapshot is ready', async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=200ms'] })
   driver.on('CreateSnapshot', (_, nth) => (nth === 0 ? INTERNAL : snapshot({ readyToUse: nth > 3 })))
@@ -427,7 +427,7 @@ interface DeletionFailure {
 }
 
 const DELETIONS: Readonly<Record<string, DeletionFailure>> = {
-  'a driver that refuses': {
+  'a refusal of the driver': {
     fault: ({ driver }, group) => {
       const codes = [13, 5]
       driver.on(`Delete${group && 'VolumeGroup'}Snapshot`, (_, nth) => {
@@ -468,40 +468,49 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
   for (const group of ['', 'Group'] as const) {
     const snapshot = group ? 'group snapshot' : 'snapshot'
 
-    deleting(`reports ${what} in the deletion of a ${snapshot}, and tries again`, async (t) => {
-      const at = await scene(t, QUICK)
-      const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
-      const { metadata } = await (group ? groupTaken(t) : taken(t))
-      const name = metadata?.name ?? ''
-      if (secret) await t.api.merge(resource, { name }, withSecret(group ? GROUP : SNAPSHOT, 'none')())
-      fault?.(at, group)
-      await remove(t, name, resource)
-      if (calls === 0)
-        await at.snapshotter.line(`] could not sync ${group ? 'group snapshot ' : ''}content "${name}": `, {})
-      else await gone(t, name, resource)
-      const event = `${group}SnapshotDeleteError: ${message(snapshot)}`
-      await deletionFailed(t, event, calls)
-    })
+    deleting(
+      `an event reports ${what} during the deletion of a ${snapshot}, and the snapshotter retries`,
+      async (t) => {
+        const at = await scene(t, QUICK)
+        const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
+        const { metadata } = await (group ? groupTaken(t) : taken(t))
+        const name = metadata?.name ?? ''
+        if (secret) await t.api.merge(resource, { name }, withSecret(group ? GROUP : SNAPSHOT, 'none')())
+        fault?.(at, group)
+        await remove(t, name, resource)
+        if (calls === 0)
+          await at.snapshotter.line(`] could not sync ${group ? 'group snapshot ' : ''}content "${name}": `, {})
+        else await gone(t, name, resource)
+        const event = `${group}SnapshotDeleteError: ${message(snapshot)}`
+        await deletionFailed(t, event, calls)
+      },
+    )
   }
 }
 
 const EMPTY_GROUP = { groupSnapshotId: 'group-1', snapshots: [], creationTime: undefined, readyToUse: true }
 
-deleting('reports a group without snapshots, and tries again', async (t) => {
-  const at = await scene(t, { ...QUICK })
-  at.driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
-  await groupTaken(t)
-  const name = t.name('group')
-  await remove(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-  await at.snapshotter.line('could not sync', {})
-  await deletionFailed(t, 'GroupSnapshotDeleteError: Failed to delete group snapshot')
-})
+deleting(
+  'an event reports that a deleted group content has no snapshot handles, and the snapshotter retries',
+  async (t) => {
+    const at = await scene(t, { ...QUICK })
+    at.driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
+    await groupTaken(t)
+    const name = t.name('group')
+    await remove(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
+    await at.snapshotter.line('could not sync', {})
+    await deletionFailed(t, 'GroupSnapshotDeleteError: Failed to delete group snapshot')
+  },
+)
 
-deleting('repeats the removal of the finalizer without a second call to the driver', async (t) => {
-  const { driver, snapshotter } = await scene(t, QUICK)
-  await taken(t)
-  const injection = snapshotter.gate.inject('PATCH volumesnapshotcontents', NOPE, { times: 2 })
-  await removed(t)
-  equal(injection.count, 2)
-  equal(driver.callsOf('DeleteSnapshot').length, 1)
-})
+deleting(
+  'the snapshotter repeats a refused removal of its finalizer without a second DeleteSnapshot call',
+  async (t) => {
+    const { driver, snapshotter } = await scene(t, QUICK)
+    await taken(t)
+    const injection = snapshotter.gate.inject('PATCH volumesnapshotcontents', NOPE, { times: 2 })
+    await removed(t)
+    equal(injection.count, 2)
+    equal(driver.callsOf('DeleteSnapshot').length, 1)
+  },
+)
