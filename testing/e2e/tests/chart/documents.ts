@@ -37,24 +37,28 @@ function lineOf(beginning: string): string {
 
 const readme = installationTests('attacher', 'README')
 
-readme('the commands of README.md replace the images of a Deployment, and restore them', INSTALLATION, async (t) => {
-  await using here = await ground(t)
-  const { kubelet, shell } = here
-  await vendorDeployment(t)
-  await shell(lineOf('kubectl --namespace storage rollout status'))
-  await onlyRuns(kubelet, ORIGINALS)
-  await works(t, '1')
-  await shell(lineOf('kubectl --namespace storage set image'))
-  await shell(lineOf('kubectl --namespace storage rollout status'))
-  await onlyRuns(kubelet, OURS)
-  await works(t, '2')
-  await detaches(t, '1')
-  await shell(lineOf('kubectl --namespace storage rollout undo'))
-  await onlyRuns(kubelet, ORIGINALS)
-  await works(t, '3')
-  await detaches(t, '2')
-  await detaches(t, '3')
-})
+readme(
+  'the commands of README.md replace the images of a Deployment by ours, and roll back to the originals',
+  INSTALLATION,
+  async (t) => {
+    await using here = await ground(t)
+    const { kubelet, shell } = here
+    await vendorDeployment(t)
+    await shell(lineOf('kubectl --namespace storage rollout status'))
+    await onlyRuns(kubelet, ORIGINALS)
+    await works(t, '1')
+    await shell(lineOf('kubectl --namespace storage set image'))
+    await shell(lineOf('kubectl --namespace storage rollout status'))
+    await onlyRuns(kubelet, OURS)
+    await works(t, '2')
+    await detaches(t, '1')
+    await shell(lineOf('kubectl --namespace storage rollout undo'))
+    await onlyRuns(kubelet, ORIGINALS)
+    await works(t, '3')
+    await detaches(t, '2')
+    await detaches(t, '3')
+  },
+)
 
 readme('the commands of README.md install the chart, upgrade it and roll it back', INSTALLATION, async (t) => {
   await using here = await ground(t)
@@ -96,7 +100,7 @@ function notes(output: string): readonly string[] {
     found.map((line) => line.split(' ').slice(0, 4).join(' ')),
     ['kubectl -n storage rollout', 'kubectl -n storage logs', 'kubectl -n storage get'],
   )
-  // `kubectl logs` needs a real node.
+  // `kubectl logs` does not work here, because it needs a real kubelet.
   return found.filter((line) => !line.includes(' logs '))
 }
 
@@ -137,28 +141,32 @@ migration(
   },
 )
 
-migration('docs/migration.md leads to the combined process and back, and to a new version', INSTALLATION, async (t) => {
-  await using here = await ground(t)
-  const { kubelet, shell } = here
-  const released = releasedChart(t)
-  const [there = '', back = '', nodes = '', upgrade = '', status = '', rollback = ''] = MIGRATION.slice(SWAP)
-  await shell(released(lineOf('helm upgrade --install')))
-  await onlyRuns(kubelet, OURS)
-  await works(t, '1')
-  await shell(released(there))
-  await onlyRuns(kubelet, ONE)
-  await works(t, '2')
-  await detaches(t, '1')
-  match(await shell(nodes), new RegExp(`^VOLUME +DRIVER +NODES\n[^]*${t.id}-pv\\S* +${t.driverName} +<none>`))
-  await shell(released(back))
-  await onlyRuns(kubelet, OURS)
-  await shell(released(upgrade))
-  match(await shell(status), /\n4\s.*deployed/)
-  await shell(rollback)
-  await onlyRuns(kubelet, OURS)
-  await detaches(t, '2')
-  await shell(`helm uninstall example --namespace ${NAMESPACE}`)
-})
+migration(
+  'the commands of docs/migration.md lead to the combined process and back, and to a new version',
+  INSTALLATION,
+  async (t) => {
+    await using here = await ground(t)
+    const { kubelet, shell } = here
+    const released = releasedChart(t)
+    const [there = '', back = '', nodes = '', upgrade = '', status = '', rollback = ''] = MIGRATION.slice(SWAP)
+    await shell(released(lineOf('helm upgrade --install')))
+    await onlyRuns(kubelet, OURS)
+    await works(t, '1')
+    await shell(released(there))
+    await onlyRuns(kubelet, ONE)
+    await works(t, '2')
+    await detaches(t, '1')
+    match(await shell(nodes), new RegExp(`^VOLUME +DRIVER +NODES\n[^]*${t.id}-pv\\S* +${t.driverName} +<none>`))
+    await shell(released(back))
+    await onlyRuns(kubelet, OURS)
+    await shell(released(upgrade))
+    match(await shell(status), /\n4\s.*deployed/)
+    await shell(rollback)
+    await onlyRuns(kubelet, OURS)
+    await detaches(t, '2')
+    await shell(`helm uninstall example --namespace ${NAMESPACE}`)
+  },
+)
 
 migration('the commands of docs/migration.md lead to all sidecars in one process and back', INSTALLATION, async (t) => {
   await installCrds(t)

@@ -173,7 +173,7 @@ test('a failed attach records the reason in its trace, and its retry is another 
   equal([first?.attributes['rpc.grpc.status_code'], first?.statusCode], [13, 2])
 })
 
-test('the annotation traceparent of an attachment is the parent of all its runs', OURS, async (t) => {
+test('the traces of all attempts for an attachment have the parent of its annotation traceparent', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
@@ -233,7 +233,7 @@ test('buffered spans are exported when the sidecar ends', OURS, async (t) => {
   ok(namesOf(collector.spans).includes('attach'), 'the trace has arrived')
 })
 
-test('without tracing, the log lines of a run share an ID that no request contains', OURS, async (t) => {
+test('without tracing, the log lines of one attempt share an ID that no request contains', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 13, message: 'no' } : { reply: { publishContext: {} } },
@@ -255,7 +255,7 @@ test('without tracing, the log lines of a run share an ID that no request contai
   ok(at.driver.calls.every(({ metadata }) => metadata['traceparent'] === undefined))
 })
 
-test('below level 4, text lines contain no trace ID, like the lines of the original', OURS, async (t) => {
+test('below log level 4, text lines contain no trace ID, like the lines of the original', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const at = await scene(t, { args: [TRACING, '-v=2'], env: exportTo(collector.url) })
@@ -268,7 +268,7 @@ const resizer = testsOf('resizer', 'traces')
 const EXPAND = 'csi.v1.Controller/ControllerExpandVolume'
 const MODIFY = 'csi.v1.Controller/ControllerModifyVolume'
 
-resizer('an expansion is one trace with the parent that the claim names', OURS, async (t) => {
+resizer('an expansion is one trace, whose parent is in the annotation of the claim', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const { driver } = await resizerScene(t, { args: [TRACING], env: exportTo(collector.url) })
@@ -297,7 +297,7 @@ resizer('an expansion is one trace with the parent that the claim names', OURS, 
   equal(driver.callsOf('ControllerExpandVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
 })
 
-resizer('a modification is one trace', OURS, async (t) => {
+resizer('the modification of a volume is one trace', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const { driver } = await modifying(t, { args: [TRACING], env: exportTo(collector.url) })

@@ -230,7 +230,7 @@ spec:
 `
 
 check(
-  'embedded cluster: the page and kubectl csi put the same cause first, whatever its age',
+  'embedded cluster: the status page and kubectl csi list the same cause of a pending pod first',
   'emulator',
   async ({ folder, executables }) => {
     const { child, text } = startInTerminal(folder, sidecarArgs(executables))
@@ -331,16 +331,20 @@ check('embedded cluster: SIGUSR1 opens no debugger in any process', 'emulator', 
   ok(!text().includes('Debugger listening'), text())
 })
 
-check('embedded cluster: a failed step ends the program with 1', 'emulator', async ({ folder, executables }) => {
-  const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
-  const { code, output } = await runProgram('devcluster', folder, args)
+check(
+  'embedded cluster: a failed step of the demo ends the program with 1',
+  'emulator',
+  async ({ folder, executables }) => {
+    const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
+    const { code, output } = await runProgram('devcluster', folder, args)
 
-  equal(code, 1)
-  match(output, /Not true: a successful ControllerPublishVolume\n {2}in the step "Pod app-1 on node-1 uses it"/)
-  const [, logs = ''] = /What was logged is in (\S+)/.exec(output) ?? []
-  equal(readdirSync(logs).includes('csi-attacher.log'), true)
-  rmSync(logs, { recursive: true })
-})
+    equal(code, 1)
+    match(output, /Not true: a successful ControllerPublishVolume\n {2}in the step "Pod app-1 on node-1 uses it"/)
+    const [, logs = ''] = /What was logged is in (\S+)/.exec(output) ?? []
+    equal(readdirSync(logs).includes('csi-attacher.log'), true)
+    rmSync(logs, { recursive: true })
+  },
+)
 
 check("embedded cluster: the demo passes with a user's own driver", 'emulator', async ({ folder, executables }) => {
   const place = temporaryFolder('driver')

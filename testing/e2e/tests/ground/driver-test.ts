@@ -46,8 +46,10 @@ for (const bug of FAST) {
 }
 
 for (const bug of Object.keys(BUGS)) {
-  long(`driver test: the default run finds the bug ${bug}, and so does the printed command`, TOGETHER, (ground) =>
-    find(ground, bug, { flags: [], again: true }),
+  long(
+    `driver test: the default run finds the bug ${bug}, and the command that it prints finds it again`,
+    TOGETHER,
+    (ground) => find(ground, bug, { flags: [], again: true }),
   )
 }
 
@@ -133,7 +135,7 @@ long(
 )
 
 long(
-  'driver test: a driver that a command starts is killed, and its unexpected end is a finding',
+  'driver test: a driver that --driver-command starts is killed, and its unexpected end is a finding',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
     const place = temporaryFolder('driver')

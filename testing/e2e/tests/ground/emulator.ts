@@ -89,7 +89,7 @@ const sanity: Check['run'] = async ({ folder }) => {
   match(output, /Ran [1-9]\d* of \d+ Specs/)
 }
 
-check('emulator, CSI driver: csi-sanity passes', 'emulator', sanity)
+check('emulator, CSI driver: csi-sanity passes with the emulated driver', 'emulator', sanity)
 
 const MAIN = resolve(import.meta.dirname, '../../../../libs/emulator/src/main.ts')
 

@@ -57,7 +57,7 @@ test('the sidecar waits for an API server that is unreachable at the start', { o
   await t.watching(sidecar, 'volumeattachments')
 })
 
-test('watches that are dropped repeatedly lose no event', async (t) => {
+test('the attacher misses no event although its watches are dropped repeatedly', async (t) => {
   const at = await scene(t, { args: [...QUICK, '--kube-api-qps=200', '--kube-api-burst=200'] })
   const rounds = suffixes(12)
   for (const suffix of rounds) {
@@ -73,7 +73,7 @@ test('watches that are dropped repeatedly lose no event', async (t) => {
   for (const suffix of rounds) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
 })
 
-test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t) => {
+test('the attacher resumes a dropped watch without a new list', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   await attachAndWait(t, at, { suffix: '-a' })
   const mark = at.attacher.gate.requests.length
@@ -86,20 +86,27 @@ test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t
   equal(later.filter(isList), [])
 })
 
-resizer('an expansion whose call ends without the API server completes later', { only: 'ours' }, async (t) => {
-  const at = await resizerScene(t, { args: ELECTION })
-  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
-  await raised(t)
-  await eventually('a call', () => expands(at).length > 0)
-  await at.resizer.gate.close()
-  await pause(5000)
-  await at.resizer.gate.open()
-  const claim = await resized(t, '2Gi')
-  equal(conditionsOf(claim), [])
-  equal(at.resizer.exit, undefined)
-})
+resizer(
+  'an expansion whose driver call ends while the API server is away completes later',
+  { only: 'ours' },
+  async (t) => {
+    const at = await resizerScene(t, { args: ELECTION })
+    at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
+    await raised(t)
+    await eventually('a call', () => expands(at).length > 0)
+    await at.resizer.gate.close()
+    await pause(5000)
+    await at.resizer.gate.open()
+    const claim = await resized(t, '2Gi')
+    equal(conditionsOf(claim), [])
+    equal(at.resizer.exit, undefined)
+  },
+)
 
-test('watches and work continue after a restart of the API server', { target: 'real', alone: true }, async (t) => {
+test('the attacher continues its watches and attaches after a restart of the API server', {
+  target: 'real',
+  alone: true,
+}, async (t) => {
   const at = await scene(t, { args: QUICK })
   await attachAndWait(t, at, { suffix: '-a' })
   await t.cluster.restart(async () => undefined)
@@ -108,7 +115,7 @@ test('watches and work continue after a restart of the API server', { target: 'r
   equal(at.attacher.exit, undefined)
 })
 
-test('no event is missed if etcd is compacted while the watches are closed', {
+test('the attacher misses no event if etcd is compacted while its watches are closed', {
   target: 'real',
   alone: true,
 }, async (t) => {
@@ -124,7 +131,10 @@ test('no event is missed if etcd is compacted while the watches are closed', {
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
 })
 
-test('a watch from a compacted version misses no event', { target: 'emulator', alone: true }, async (t) => {
+test('the attacher misses no event if its watch starts at a compacted resource version', {
+  target: 'emulator',
+  alone: true,
+}, async (t) => {
   const at = await scene(t, { args: QUICK })
   await at.attacher.gate.close()
   await attach(t, at, { suffix: '-a' })
@@ -187,7 +197,7 @@ for (const election of [true, false]) {
   )
 }
 
-faults('a broken answer that may contain a Secret is not logged', async (t) => {
+faults('the attacher does not log a broken answer of the API server that may contain a Secret', async (t) => {
   const at = await scene(t, { args: [...QUICK, '-v=9'] })
   const controllerPublishSecretRef = await t.createSecret({ password: 'hunter2' })
   at.attacher.gate.inject('* secrets', { kind: 'raw', code: 200, bytes: '{"data":{"password":"aHVudGVyMg=="' })
@@ -258,7 +268,7 @@ for (const { count, workers } of [
 }
 
 limits(
-  'refused requests are reported by a log line each 10 s, by /debug/stuck and by a gauge',
+  'a log line each 10 s, /debug/stuck and a gauge report requests that the API server refuses with 429',
   {
     within: 60_000,
   },
@@ -283,14 +293,18 @@ limits(
   },
 )
 
-limits('a refused watch is opened as soon as the API server allows it', { within: 60_000 }, async (t) => {
-  const at = await scene(t)
-  const { gate } = at.attacher
-  const refusals = gate.inject('WATCH volumeattachments', tooMany(1), { times: 8 })
-  gate.dropWatches('volumeattachments')
-  await eventually('the last refusal', () => refusals.count === 8, { within: 12_000 })
-  await attachAndWait(t, at, { within: 3000 })
-})
+limits(
+  'the attacher opens a watch that the API server has refused with 429 as soon as it is allowed',
+  { within: 60_000 },
+  async (t) => {
+    const at = await scene(t)
+    const { gate } = at.attacher
+    const refusals = gate.inject('WATCH volumeattachments', tooMany(1), { times: 8 })
+    gate.dropWatches('volumeattachments')
+    await eventually('the last refusal', () => refusals.count === 8, { within: 12_000 })
+    await attachAndWait(t, at, { within: 3000 })
+  },
+)
 
 limits(
   '200 attaches under a priority level with one share cause fewer refusals than answers',

@@ -183,7 +183,7 @@ const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
   [['--attacher-csi-address=x'], 'flag provided but not defined: -attacher-csi-address'],
 ]
 
-test('impossible combinations of flags are refused in one line before the usage', ONCE, async (t) => {
+test('the combined process refuses contradicting flags with one line before the usage', ONCE, async (t) => {
   for (const [args, line] of REFUSED) {
     const { code, stderr } = await t.exec(args, { app: 'both' })
     equal({ args, code, line: stderr.split('\n')[0] }, { args, code: 2, line })
@@ -195,19 +195,27 @@ test('impossible combinations of flags are refused in one line before the usage'
   match(ofOther.lines.at(-1) ?? '', /"Failed to set feature gates" err=.* sidecar="csi-resizer"$/)
 })
 
-test('the health check includes Leases that are enabled for each controller separately', ONCE, async (t) => {
-  const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
-  const at = await scene(t, { args })
-  await workOfBoth(t, at)
-  equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
-})
+test(
+  '/healthz/leader-election of the combined process checks the Leases of controllers with separate election flags',
+  ONCE,
+  async (t) => {
+    const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
+    const at = await scene(t, { args })
+    await workOfBoth(t, at)
+    equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
+  },
+)
 
-test('a driver without expansion ends the process with 255 and a hint to leave out the resizer', OURS, async (t) => {
-  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const sidecar = await t.sidecar({ app: 'both', driver })
-  equal((await sidecar.end()).code, 255)
-  match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)
-})
+test(
+  'a driver without expansion ends the combined process with 255 and a hint to disable the resizer',
+  OURS,
+  async (t) => {
+    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
+    const sidecar = await t.sidecar({ app: 'both', driver })
+    equal((await sidecar.end()).code, 255)
+    match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)
+  },
+)
 
 const rollouts = testsOf('both', 'rolling updates')
 

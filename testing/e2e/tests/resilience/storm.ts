@@ -85,7 +85,7 @@ resizer(
 )
 
 const LIMIT_MIB = 80
-/** The limit of anonymous memory if there is no control group. */
+/** The limit of anonymous memory, which the test measures if it cannot create a control group. */
 const ANONYMOUS_MIB = 50
 
 attacher(
@@ -183,7 +183,7 @@ async function healthyWithin(t: TestContext, ms: number): Promise<void> {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'starvation', OURS)
 
-  test('calls that hang repeatedly leave workers free for other work', async (t) => {
+  test('driver calls that hang repeatedly leave workers free for other objects', async (t) => {
     const at = await workScene(t, { args: ['--timeout=5s', ...QUICK] })
     at.driver.on(FACTS[app].call, (call) => (isBad(call) ? 'hang' : { reply: {} }))
     await beginBad(t, 20)
@@ -191,7 +191,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await healthyWithin(t, 2500)
   })
 
-  test('a new leader runs new work before the retries of the last leader', async (t) => {
+  test('a new leader processes new objects before it retries the failed objects of the last leader', async (t) => {
     const at = await failing(t)
     const tried = badCalls(t, at).length
     await stop(at.sidecar.process)
@@ -202,21 +202,25 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const starving = testsOf('attacher', 'starvation', OURS)
 
-starving('status writes of failures leave --kube-api-qps free for other work', { within: 120_000 }, async (t) => {
-  const at = await workScene(t, { args: [...QUICK, '--kube-api-qps=5', '--kube-api-burst=10'] })
-  at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
-  await beginBad(t, 30)
-  await eventually('retries', () => badCalls(t, at).length >= 60, { within: 60_000 })
-  // If each of its three writes waited for ten writes of failures, the healthy attach would take six seconds.
-  await healthyWithin(t, 3000)
-})
+starving(
+  'status writes about failed attaches do not delay a healthy attach at a low --kube-api-qps',
+  { within: 120_000 },
+  async (t) => {
+    const at = await workScene(t, { args: [...QUICK, '--kube-api-qps=5', '--kube-api-burst=10'] })
+    at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
+    await beginBad(t, 30)
+    await eventually('retries', () => badCalls(t, at).length >= 60, { within: 60_000 })
+    // If each of its three writes waited for ten writes of failures, the healthy attach would take six seconds.
+    await healthyWithin(t, 3000)
+  },
+)
 
-starving('--resync retries failed work after new work', async (t) => {
+starving('--resync retries failed attaches only after new attaches', async (t) => {
   const at = await failing(t, { args: ['--resync=15s'] })
   await newcomerGoesFirst(t, at, badCalls(t, at).length)
 })
 
-starving('a driver that reconnects gets new work before retries', async (t) => {
+starving('a driver that reconnects gets calls for new attaches before retries of failed attaches', async (t) => {
   const at = await failing(t)
   const tried = badCalls(t, at).length
   at.driver.kill()
