@@ -49,7 +49,7 @@ withHelm('rendered arguments', () => {
   const base = merged(readValues(exampleFile('driver')), WITH_PREVIEWS)
   /** The values with which flags about files are rendered. */
   const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
-  /** Two flags exclude others: the resizer's `--timeout` replaces two time-outs, and `--tls-self-signed` replaces files. */
+  /** Two flags exclude others: the resizer's `--timeout` excludes two time-outs, `--tls-self-signed` excludes files. */
   const isAlone = (app: AppName, flag: string): boolean =>
     flag === 'tls-self-signed' || (app === 'resizer' && flag === 'timeout')
   const everyFlag = (app: AppName): Values =>

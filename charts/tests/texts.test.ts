@@ -50,7 +50,7 @@ withHelm('names that look like other YAML types', () => {
       }
       const plain = objectsOf('plain')
       expect(turned(plain, objectsOf(odd))).toEqual([])
-      // `fullnameOverride` above replaces the name of the release. Without it, objects have names with the release's name.
+      // `fullnameOverride` above hides the name of the release. Without it, names of objects contain that name.
       const short = merged(readValues(exampleFile('driver')), on)
       const named = (release: string) => render({ values: short, release, namespace: release })
       expect(turned(named('plain'), named(odd))).toEqual([])

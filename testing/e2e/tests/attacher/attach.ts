@@ -165,7 +165,7 @@ interface RequestRow {
   readonly pv: VolumeParts
   readonly args?: readonly string[]
   readonly capabilities?: readonly ('PUBLISH_READONLY' | 'SINGLE_NODE_MULTI_WRITER')[]
-  /** The expected fields in which the request differs from the simplest request. */
+  /** The expected fields of the publish request, in addition to those of a volume without options. */
   readonly request: Readonly<Record<string, unknown>>
 }
 

@@ -22,8 +22,8 @@ import {
 } from './installation.ts'
 
 /**
- * Runs the commands of README.md, docs/migration.md and docs/operations.md with the real helm and kubectl on a real control plane. A substitute for the kubelet
- * starts a process for each sidecar's container.
+ * Runs the commands of README.md, docs/migration.md and docs/operations.md with the real helm and kubectl on a real
+ * control plane. A substitute for the kubelet starts a process for each sidecar's container.
  */
 
 const README = linesOf('README.md')
@@ -105,7 +105,7 @@ function notes(output: string): readonly string[] {
 }
 
 const MIGRATION = linesOf('docs/migration.md')
-/** The number of commands that replace the originals. Later commands are about the combined process and upgrades. */
+/** The number of commands in docs/migration.md that replace the originals. Later commands are about other changes. */
 const SWAP = 6
 
 const migration = LONG ? installationTests('attacher', 'migration page') : () => undefined

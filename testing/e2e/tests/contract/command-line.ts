@@ -84,7 +84,7 @@ const REFUSED_BY: Readonly<Record<'attacher' | 'resizer', readonly Refused[]>> =
   ],
 }
 
-/** Valid arguments. `--version` ends the process after the arguments are parsed. */
+/** Valid arguments. They contain `--version`, which ends the process after all arguments are parsed. */
 const ACCEPTED: readonly (readonly string[])[] = [
   ['-version'],
   ['--version=T'],

@@ -96,7 +96,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await never('work before the lease is held', () => sidecar.linesWith('became leader').length > 0, 3000)
     await leads(t, sidecar)
     const waited = Date.now() - began
-    // The originals check every one to two retry periods. Ours checks as soon as the lease duration is over.
+    // The originals check the Lease every one to two retry periods. Ours checks it when the lease duration is over.
     ok(waited >= 3800 && waited < (t.ours ? 5500 : 7500), `waited ${waited} ms`)
     const taken = await leaseOf(t)
     equal(taken.metadata?.labels, { foreign: 'kept' })

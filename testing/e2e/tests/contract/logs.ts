@@ -140,7 +140,7 @@ attacher('a log value with line breaks is indented between < and >', async (t) =
   )
 })
 
-/** Asserts that the source location of a line is a log call in our source, with the message of the line if it has one. */
+/** Asserts that the source location in a log line is a log call in our source, with the message of the line if any. */
 function isInSource(app: string, { caller, msg }: { caller: string; msg: string }): void {
   const [, folder = '', file = '', line = ''] = /^([^/]+)\/(.+):(\d+)$/.exec(caller) ?? []
   // The app's own files come before the libraries', because both may have a file of the same folder and name.

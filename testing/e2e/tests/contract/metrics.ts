@@ -167,7 +167,7 @@ resizer('the rest_client metrics have the labels and buckets of the original', a
   const host = sidecar.gate.url.replace('https://', '')
   const requests = (metrics: Metrics, method: string): number =>
     metrics.value('rest_client_requests_total', { code: '200', method, host }) ?? 0
-  // The last answer is counted a moment after the object shows the write.
+  // The resizer counts the answer to its last write a moment after the test sees the written object.
   const metrics = await eventually('three patches', async () => {
     const seen = await sidecar.metrics()
     return requests(seen, 'PATCH') >= 3 && seen

@@ -53,7 +53,7 @@ const FAILURES = [
   },
 ]
 
-/** Starts a sidecar whose driver answers like this, expects exit code 1, and returns the last log line. */
+/** Starts a sidecar whose driver answers a method as given. Expects exit code 1, and returns the last log line. */
 async function lastLineOf(
   t: TestContext,
   { method = '', answer = BROKEN, ...options }: Partial<DriverOptions> & { method?: string; answer?: Script },
@@ -186,7 +186,7 @@ attacher('the two capability calls share a time-out of one second', async (t) =>
   const sidecar = await t.sidecar({ driver })
   equal((await sidecar.end()).code, 1)
   const line = sidecar.lines.at(-1) ?? ''
-  // The driver may notice the deadline first. Its message differs.
+  // If the driver notices the deadline before the sidecar does, the error has another message.
   match(
     line,
     /"Failed to controller capability check" err="rpc error: code = DeadlineExceeded desc = .*eadline exceeded"/,

@@ -33,14 +33,14 @@ export async function collecting(
   return { collector, [Symbol.asyncDispose]: end }
 }
 
-/** The spans of one run, which is one attempt to process one object. */
+/** The spans of one run. A run is one attempt to process one object. */
 interface Trace {
   readonly root: ReceivedSpan
   /** The child spans of the run, in the order of their start. */
   readonly parts: readonly ReceivedSpan[]
 }
 
-/** Waits for the first run of this operation, with this call if given. The span of a run is exported last. */
+/** Waits for the spans of the first run of an operation, if given of a run with this driver call. */
 export async function traceOf({ spans }: OtlpReceiver, operation: string, call?: string): Promise<Trace> {
   const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter((each) => each.parentSpanId === spanId)
   const made = (root: ReceivedSpan): boolean => call === undefined || partsOf(root).some(({ name }) => name === call)
@@ -63,7 +63,7 @@ function traceparentsOf(requests: readonly WireRequest[], method: string): reado
 
 const WIDTH = 44
 
-/** Draws a run as text: one line per span, with a bar from its start to its end. */
+/** Draws the spans of an attempt as text: one line per span, with a bar from its start to its end. */
 function drawn({ root, parts }: Trace): string {
   const whole = Number(root.endNano - root.startNano)
   const at = (nano: bigint): number => Math.round((Number(nano - root.startNano) / whole) * WIDTH)
@@ -311,7 +311,7 @@ resizer('the modification of a volume is one trace', OURS, async (t) => {
 
 for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
   test(`an OpenTelemetry Collector receives all spans by ${protocol}`, { only: 'ours', target: 'real' }, async (t) => {
-    // The test is about the collector, so one API server is enough.
+    // One API server is enough, because the test only checks the collector.
     const port = await freePort()
     const collector = await startCollector(port)
     try {

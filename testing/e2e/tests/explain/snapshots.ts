@@ -41,7 +41,7 @@ interface State {
   /** Creates the objects and faults of the state. */
   readonly stage: (t: TestContext) => Promise<unknown>
   readonly of: 'vs' | 'vsc' | 'pvc'
-  /** The waiting party. Default: the snapshotter. */
+  /** Returns who waits, as `explain` names it. Default: the snapshotter. */
   readonly waiter?: (t: TestContext) => string
   readonly waitsFor: (t: TestContext) => RegExp
 }
@@ -53,7 +53,7 @@ const THE_CLAIM = (): string => 'the claim'
 const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t.driverName}`
 const THE_SNAPSHOT = (): string => 'the snapshot'
 
-/** Creates a VolumeSnapshot of the claim. */
+/** Creates a VolumeSnapshot of the test's claim. */
 function createSnapshot(t: TestContext, parts: { readonly metadata?: object; readonly status?: object } = {}) {
   return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc') }, ...parts })
 }

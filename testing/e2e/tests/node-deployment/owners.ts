@@ -345,7 +345,7 @@ starts(
 const memory = testsOf('resizer', 'node deployment, memory', { only: 'ours' })
 
 const FOREIGN = 10_000
-/** The time after the start until the memory of the process has settled. */
+/** The time after the start of a resizer until its memory is measured. */
 const SETTLED_MS = 15_000
 
 memory(

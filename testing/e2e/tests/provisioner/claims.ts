@@ -113,11 +113,11 @@ test('an infeasible claim is retried after --retry-interval-max', { only: 'ours'
   ok((second?.start ?? 0) - (first?.end ?? 0) >= 900)
 })
 
-// The Go original does not wake claims early: it waits for the end of the back-off.
+// The Go original retries such a claim only at the end of the back-off.
 const wakes = testsOf('provisioner', 'wakes', { only: 'ours' })
 
 const ARGS = ['--retry-interval-start=1m']
-/** The promised second, and some more time for a busy machine. */
+/** The time until a retry. The provisioner needs at most a second; the rest is for a busy machine. */
 const SOON_MS = 2_500
 
 interface Cause {
@@ -178,7 +178,7 @@ for (const [what, { setup = {}, spec = () => ({}), event, come }] of Object.entr
 
 const states = testsOf('provisioner', 'states')
 
-/** The codes after which the creation may still be running. */
+/** The gRPC codes of CreateVolume after which the driver may still create the volume. */
 const BACKGROUND = { Canceled: 1, DeadlineExceeded: 4, Aborted: 10, Unavailable: 14 }
 const FINAL = {
   Unknown: 2,

@@ -303,7 +303,7 @@ function keepVolumes(driver: Driver): ReadonlySet<unknown> {
 const NEVER: Fault = { kind: 'wait', for: new Promise(() => {}) }
 const LOST: Fault = { kind: 'loseAnswer' }
 
-/** The requests of a creation. The number counts the earlier requests of the same kind. */
+/** Requests of the provisioner for a new claim at which it is killed. The number counts the earlier equal requests. */
 const REQUESTS = [
   ['GET persistentvolumeclaims', 0, 'before the finalizer'],
   ['PUT persistentvolumeclaims', 0, 'at the finalizer'],

@@ -240,7 +240,7 @@ test('a periodic search removes the finalizer of the provisioner from snapshots 
   const finalizers = [HELD, SNAPSHOT_FINALIZER]
   await createSnapshot(t, { what: 'forgotten', finalizers })
   await createSnapshot(t, { what: 'needed', finalizers })
-  // The claim belongs to another provisioner, but it needs the snapshot.
+  // The search must also respect a claim of another provisioner that restores the snapshot.
   const annotations = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com' }
   await createClaim(t, { annotations, spec: restoring(t, 'needed') })
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=500ms'] })
@@ -401,7 +401,7 @@ test('a data source in another namespace is refused without the feature gate', a
   const dataSourceRef = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: 'x', namespace: 'other' }
   await createClaim(t, { spec: { dataSourceRef } })
   const { spec } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  // Most API servers drop the namespace of a data source.
+  // An API server without the feature gate drops the namespace, and then there is nothing to test.
   if (spec?.dataSourceRef?.namespace === undefined) return
   await refused(t, 'dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled')
 })

@@ -19,7 +19,7 @@ import {
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
 
-/** Arguments that do not parse, and the error message. The tests of libs/sidecar have more. */
+/** Invalid arguments, and the error message. The tests of libs/sidecar check more of them. */
 const REFUSED: readonly (readonly [args: string, error: string])[] = [
   ['--nope=1', 'unknown flag: --nope'],
   ['-nope', "unknown shorthand flag: 'n' in -nope"],
@@ -32,7 +32,7 @@ const REFUSED: readonly (readonly [args: string, error: string])[] = [
   ['--version junk --nonsense', 'unknown flag: --nonsense'],
 ]
 
-/** Arguments that parse. */
+/** Valid arguments. */
 const ACCEPTED = [
   '--version',
   'junk --version',

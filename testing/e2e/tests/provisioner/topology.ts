@@ -149,7 +149,7 @@ const PREFIX = 'error generating accessibility requirements: '
 const TWO_KEYS = { zone: ['z1', 'z2'], rack: ['r1', 'r2'] }
 
 interface Refusal {
-  /** The text of the event. `N` stands for the name of the node. */
+  /** The expected text of the claim's event. `N` stands for the name of the node. */
   readonly text: string
   readonly node?: string
   readonly allowed?: TopologySelectorTerm[]

@@ -55,7 +55,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 }
 
-/** The subresource that a sidecar patches, and its name in the missing rule. */
+/** The status subresource that a sidecar patches, and its name in the reported rule. */
 const STATUS = {
   attacher: ['volumeattachments/status', 'volumeattachments.storage.k8s.io/status'],
   resizer: ['persistentvolumeclaims/status', 'persistentvolumeclaims/status'],

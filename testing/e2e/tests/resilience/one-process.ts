@@ -245,7 +245,7 @@ async function pod(t: TestContext, kind: Kind, hostname: string): Promise<Pod> {
   return { driver, sidecars }
 }
 
-/** Waits until the pod campaigns for both leases: two log lines in all. */
+/** Waits until the pod's sidecars wait for both Leases, which two log lines report. */
 function campaigns({ sidecars }: Pod): Promise<unknown> {
   const waiting = (): boolean =>
     sidecars.reduce((sum, each) => sum + each.linesWith('ttempting to acquire leader lease').length, 0) >= 2

@@ -150,7 +150,7 @@ function refuse(t: TestContext, driver: Driver): void {
   )
 }
 
-/** Starts a sidecar and waits until all failing work has failed once. */
+/** Starts a sidecar, creates the failing objects, and waits until each has failed once. */
 async function failing(t: TestContext, setup: SidecarSetup = {}): Promise<WorkScene> {
   const at = await workScene(t, { args: [...ONCE, ...(setup.args ?? [])] })
   refuse(t, at.driver)
@@ -162,7 +162,7 @@ async function failing(t: TestContext, setup: SidecarSetup = {}): Promise<WorkSc
   return at
 }
 
-/** Waits for the first retry, and checks that new work reaches the driver before most of the retries. */
+/** Waits for the first retry. Checks that the driver gets the call for a new object before most of the retries. */
 async function newcomerGoesFirst(t: TestContext, at: Beside, tried: number): Promise<void> {
   await eventually('another try', () => badCalls(t, at).length > tried, { within: 30_000 })
   const began = Date.now()

@@ -50,20 +50,20 @@ const ONCE = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 type Kind = 'content' | 'given' | 'member' | 'group' | 'given group'
 
 interface Failure {
-  /** Default: `content`. */
+  /** The kind of object that fails. Default: `content`. */
   readonly of?: Kind
-  /** The parameters of the class. */
+  /** The parameters of the snapshot class. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly noClass?: true
   readonly parts?: (t: TestContext) => ContentParts
   readonly args?: readonly string[]
   /** Injects the fault after the start of the sidecar. */
   readonly begun?: (at: Scene) => void
-  /** Returns the expected error text, which follows the text of the phase. */
+  /** Returns the expected error text, without the text in `PHASES` that precedes it. */
   readonly says: (name: string, className: string) => string
-  /** True if the annotation stays, because the creation may be running. */
+  /** True if the being-created annotation stays, because the driver may still create the snapshot. */
   readonly marked?: true
-  /** True if the Go original adds the annotation although it calls no driver. */
+  /** True if the Go original adds the being-created annotation although it calls no driver. */
   readonly notSent?: true
 }
 
@@ -105,7 +105,7 @@ const withClass = classNamed('volumeSnapshotClassName')
 const withGroupClass = classNamed('volumeGroupSnapshotClassName')
 const TEMPLATE = 'failed to get name and namespace template from params'
 
-/** Refuses the write number `nth` of the object's metadata, counted from 0. */
+/** Makes the API server refuse the patch number `nth` of a content, counted from 0. */
 function refuseWrite(resource: string, nth: number): (at: Scene) => void {
   return ({ snapshotter }) => {
     let seen = 0
@@ -250,7 +250,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a missing Secret of a content that is a member of a group': {
     of: 'member',
-    // The Go original notices the handles only at its next retry.
+    // The Go original notices only at its next retry that the snapshot-controller has written the handles.
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
     parts: withSecret(SNAPSHOT, 'none'),
     says: (name) =>
@@ -456,7 +456,7 @@ const DELETIONS: Readonly<Record<string, DeletionFailure>> = {
 const deleting = testsOf('snapshotter', 'failed deletion')
 const QUICK = { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] }
 
-/** Waits for the event of a failed deletion. Asserts that it is the only one, and the number of deletion calls. */
+/** Waits for the event of a failed deletion. Asserts that there is no other event, and counts the deletion calls. */
 async function deletionFailed(t: TestContext, event: string, calls = 0): Promise<void> {
   const name = t.name(event.startsWith('Group') ? 'group' : 'content')
   await eventually('the event', async () => (await eventsOf(t, name)).includes(event))
