@@ -63,7 +63,7 @@ const AGE = String.raw`has been waiting (?:at least )?(?:\d+[dhms])+ for`
 
 /**
  * Repeats `kubectl csi explain` until its first line matches `waitsFor`. Asserts that the line names the object, who
- * waits and for how long, that the exit code is 1, and that the command wrote no object.
+ * waits and for how long. Asserts that the exit code is 1, and that the command wrote no object.
  */
 export async function explained(
   t: TestContext,

@@ -77,8 +77,8 @@ export function sidecarArgs(executables: Readonly<Record<App, string>>): string[
 
 const root = resolve(import.meta.dirname, '../../../..')
 /**
- * How often the demo is tried with the originals. It can fail: the original sidecars never retry a claim that arrived
- * before its class or that had conflicts, and leave a finalizer on a VolumeSnapshot after a conflict.
+ * How often the demo is tried with the originals, which can fail. They never retry a claim that arrived before its class
+ * or that had conflicts. They leave a finalizer on a VolumeSnapshot after a conflict.
  */
 const TRIES_OF_ORIGINALS = 3
 
