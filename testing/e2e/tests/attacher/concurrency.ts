@@ -83,7 +83,7 @@ test('a detach starts before a queued publish of the same volume on another node
   ok(Date.now() - began < 2000, `attached after ${Date.now() - began} ms`)
 })
 
-test('two PVs with one volume handle are not published at the same time if one of them is single-node', {
+test('publishes of two PVs with one handle never overlap if one PV is single-node', {
   only: 'ours',
 }, async (t) => {
   const at = await scene(t)

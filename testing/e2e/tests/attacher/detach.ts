@@ -69,9 +69,7 @@ test('a VA with a foreign finalizer loses our finalizer and its metadata, and sh
   await never('a second unpublish', () => unpublishes(at).length > 1, 700)
 })
 
-test('a foreign finalizer that its owner removes from the VA during the unpublish is not restored', {
-  only: 'ours',
-}, async (t) => {
+test('a foreign finalizer that leaves the VA during the unpublish is not restored', { only: 'ours' }, async (t) => {
   const at = await attachedScene(t, HELD)
   at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1000 })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -318,19 +316,16 @@ pvFinalizer('the attacher does not write a deleted PV without our finalizer', as
   await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
 })
 
-pvFinalizer(
-  'the finalizer on a PV contains the driver name with its case, and a dash for other characters',
-  async (t) => {
-    const name = `${t.id}.Some.CSI.example.com`
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'], name })
-    const at = await scene(t, { driver })
-    const finalizers = [`external-attacher/${t.id}-Some-CSI-example-com`]
-    const pv = await t.createVolume('pv', { metadata: { finalizers }, csi: { driver: name } })
-    await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-    await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
-    equal(at.attacher.exit, undefined)
-  },
-)
+pvFinalizer('the finalizer on a PV has the driver name with its case, and a dash for other characters', async (t) => {
+  const name = `${t.id}.Some.CSI.example.com`
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'], name })
+  const at = await scene(t, { driver })
+  const finalizers = [`external-attacher/${t.id}-Some-CSI-example-com`]
+  const pv = await t.createVolume('pv', { metadata: { finalizers }, csi: { driver: name } })
+  await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+  await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
+  equal(at.attacher.exit, undefined)
+})
 
 pvFinalizer('a second patch removes our finalizer from a PV if another writer has moved it in the list', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })

@@ -195,16 +195,13 @@ identity('a volume recreated while its publish runs: the former handle is unpubl
   equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
 })
 
-sharedIdentity(
-  'a PV that is recreated while it is attached causes no call, because pods may use the volume',
-  async (t) => {
-    const at = await scene(t)
-    const { pv } = await attachAndWait(t, at)
-    await pause(1100)
-    await replaceVolume(t, pv)
-    await never('another call', () => volumeCalls(at.driver).length > 1, 2000)
-  },
-)
+sharedIdentity('a PV that is recreated while it is attached causes no call, because pods may use it', async (t) => {
+  const at = await scene(t)
+  const { pv } = await attachAndWait(t, at)
+  await pause(1100)
+  await replaceVolume(t, pv)
+  await never('another call', () => volumeCalls(at.driver).length > 1, 2000)
+})
 
 /** Deletes the volume, and creates a volume with the same name and another handle. */
 async function replaceVolume(t: TestContext, pv: string): Promise<void> {

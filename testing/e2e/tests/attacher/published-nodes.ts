@@ -170,9 +170,7 @@ test('a failed publish that ListVolumes caused is retried after its backoff', { 
   await untilAttachment(t, ({ status }) => status?.attachError === undefined)
 })
 
-test('the first ListVolumes of a new leader can cause the publish of an attached volume', {
-  only: 'ours',
-}, async (t) => {
+test('the first ListVolumes of a leader can cause the publish of an attached volume', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }) })
   await attachAndWait(t, at)
   await at.attacher.endBy('SIGTERM')
@@ -194,9 +192,7 @@ test('the comparison with ListVolumes logs nothing about an inline volume of a d
   if (t.ours) equal(errorsAbout(at, t.name('va')), [])
 })
 
-test('a publish that ListVolumes causes replaces the whole attachmentMetadata, even if the watch is late', {
-  only: 'ours',
-}, async (t) => {
+test('a publish that ListVolumes causes replaces the whole attachmentMetadata', { only: 'ours' }, async (t) => {
   const at = await comparing(t, {
     list: () => page({}),
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),

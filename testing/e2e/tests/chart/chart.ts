@@ -110,24 +110,20 @@ resizerTest(
   },
 )
 
-bothTest(
-  'the permissions of the chart are sufficient for a single Lease of the combined process',
-  DRIVERLESS,
-  async (t) => {
-    const driver = await t.fullDriver()
-    const node = await surroundings(t)
-    const values = { sidecars: { singleLease: 'one-lease' } }
-    const { running, sufficed } = await ofDriver(t, 'both', { driver, values })
-    await running.line('became leader, starting')
-    await grown(t)
-    await t.createAttachment('va', { pv: t.name('pv'), node })
-    await attached(t)
-    await detachAndWait(t)
-    const [lease] = await t.api.list(LEASES, t.name('storage'))
-    equal(lease?.metadata?.name, 'one-lease')
-    await sufficed(1)
-  },
-)
+bothTest('the permissions of the chart are sufficient for one Lease of the combined process', DRIVERLESS, async (t) => {
+  const driver = await t.fullDriver()
+  const node = await surroundings(t)
+  const values = { sidecars: { singleLease: 'one-lease' } }
+  const { running, sufficed } = await ofDriver(t, 'both', { driver, values })
+  await running.line('became leader, starting')
+  await grown(t)
+  await t.createAttachment('va', { pv: t.name('pv'), node })
+  await attached(t)
+  await detachAndWait(t)
+  const [lease] = await t.api.list(LEASES, t.name('storage'))
+  equal(lease?.metadata?.name, 'one-lease')
+  await sufficed(1)
+})
 
 /** Creates, checks and deletes a snapshot and a group snapshot. */
 async function takeSnapshots(t: TestContext): Promise<void> {
@@ -145,18 +141,14 @@ async function provisionAndDelete(t: TestContext): Promise<void> {
   await volumeDeleted(t, pv)
 }
 
-snapshotterTest(
-  'the arguments and permissions of the chart are sufficient for snapshots and group snapshots',
-  DRIVERLESS,
-  async (t) => {
-    await installCrds(t)
-    const driver = await snapshotDriver(t)
-    const { running, sufficed } = await ofDriver(t, 'snapshotter', { driver })
-    await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents')
-    await takeSnapshots(t)
-    await sufficed(1)
-  },
-)
+snapshotterTest('the rendered permissions are sufficient for snapshots and group snapshots', DRIVERLESS, async (t) => {
+  await installCrds(t)
+  const driver = await snapshotDriver(t)
+  const { running, sufficed } = await ofDriver(t, 'snapshotter', { driver })
+  await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents')
+  await takeSnapshots(t)
+  await sufficed(1)
+})
 
 provisionerTest(
   'the arguments and permissions of the chart are sufficient for the provisioner with capacity tracking',
@@ -209,7 +201,7 @@ async function createOwners(t: TestContext, namespace: string): Promise<void> {
 }
 
 bothTest(
-  'the arguments and permissions of the chart are sufficient for all sidecars in one process',
+  'the rendered arguments and permissions are sufficient for all sidecars in one process',
   DRIVERLESS,
   async (t) => {
     await installCrds(t)

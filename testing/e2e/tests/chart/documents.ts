@@ -37,28 +37,24 @@ function lineOf(beginning: string): string {
 
 const readme = installationTests('attacher', 'README')
 
-readme(
-  'the commands of README.md replace the images of a Deployment by ours, and roll back to the originals',
-  INSTALLATION,
-  async (t) => {
-    await using here = await ground(t)
-    const { kubelet, shell } = here
-    await vendorDeployment(t)
-    await shell(lineOf('kubectl --namespace storage rollout status'))
-    await onlyRuns(kubelet, ORIGINALS)
-    await works(t, '1')
-    await shell(lineOf('kubectl --namespace storage set image'))
-    await shell(lineOf('kubectl --namespace storage rollout status'))
-    await onlyRuns(kubelet, OURS)
-    await works(t, '2')
-    await detaches(t, '1')
-    await shell(lineOf('kubectl --namespace storage rollout undo'))
-    await onlyRuns(kubelet, ORIGINALS)
-    await works(t, '3')
-    await detaches(t, '2')
-    await detaches(t, '3')
-  },
-)
+readme('the commands of README.md replace original images by ours, and restore them', INSTALLATION, async (t) => {
+  await using here = await ground(t)
+  const { kubelet, shell } = here
+  await vendorDeployment(t)
+  await shell(lineOf('kubectl --namespace storage rollout status'))
+  await onlyRuns(kubelet, ORIGINALS)
+  await works(t, '1')
+  await shell(lineOf('kubectl --namespace storage set image'))
+  await shell(lineOf('kubectl --namespace storage rollout status'))
+  await onlyRuns(kubelet, OURS)
+  await works(t, '2')
+  await detaches(t, '1')
+  await shell(lineOf('kubectl --namespace storage rollout undo'))
+  await onlyRuns(kubelet, ORIGINALS)
+  await works(t, '3')
+  await detaches(t, '2')
+  await detaches(t, '3')
+})
 
 readme('the commands of README.md install the chart, upgrade it and roll it back', INSTALLATION, async (t) => {
   await using here = await ground(t)
@@ -141,32 +137,28 @@ migration(
   },
 )
 
-migration(
-  'the commands of docs/migration.md lead to the combined process and back, and to a new version',
-  INSTALLATION,
-  async (t) => {
-    await using here = await ground(t)
-    const { kubelet, shell } = here
-    const released = releasedChart(t)
-    const [there = '', back = '', nodes = '', upgrade = '', status = '', rollback = ''] = MIGRATION.slice(SWAP)
-    await shell(released(lineOf('helm upgrade --install')))
-    await onlyRuns(kubelet, OURS)
-    await works(t, '1')
-    await shell(released(there))
-    await onlyRuns(kubelet, ONE)
-    await works(t, '2')
-    await detaches(t, '1')
-    match(await shell(nodes), new RegExp(`^VOLUME +DRIVER +NODES\n[^]*${t.id}-pv\\S* +${t.driverName} +<none>`))
-    await shell(released(back))
-    await onlyRuns(kubelet, OURS)
-    await shell(released(upgrade))
-    match(await shell(status), /\n4\s.*deployed/)
-    await shell(rollback)
-    await onlyRuns(kubelet, OURS)
-    await detaches(t, '2')
-    await shell(`helm uninstall example --namespace ${NAMESPACE}`)
-  },
-)
+migration('commands of docs/migration.md lead to one process, back, and to a new version', INSTALLATION, async (t) => {
+  await using here = await ground(t)
+  const { kubelet, shell } = here
+  const released = releasedChart(t)
+  const [there = '', back = '', nodes = '', upgrade = '', status = '', rollback = ''] = MIGRATION.slice(SWAP)
+  await shell(released(lineOf('helm upgrade --install')))
+  await onlyRuns(kubelet, OURS)
+  await works(t, '1')
+  await shell(released(there))
+  await onlyRuns(kubelet, ONE)
+  await works(t, '2')
+  await detaches(t, '1')
+  match(await shell(nodes), new RegExp(`^VOLUME +DRIVER +NODES\n[^]*${t.id}-pv\\S* +${t.driverName} +<none>`))
+  await shell(released(back))
+  await onlyRuns(kubelet, OURS)
+  await shell(released(upgrade))
+  match(await shell(status), /\n4\s.*deployed/)
+  await shell(rollback)
+  await onlyRuns(kubelet, OURS)
+  await detaches(t, '2')
+  await shell(`helm uninstall example --namespace ${NAMESPACE}`)
+})
 
 migration('the commands of docs/migration.md lead to all sidecars in one process and back', INSTALLATION, async (t) => {
   await installCrds(t)

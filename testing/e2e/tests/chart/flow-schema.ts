@@ -23,43 +23,39 @@ const VALUES = { flowSchema: { enabled: true } }
 
 const test = helmPath() === undefined ? () => undefined : testsOf('attacher', 'chart')
 
-test(
-  'with the FlowSchema of the chart, only requests of the sidecar for Leases have the priority level of elections',
-  REAL,
-  async (t) => {
-    const values = { ...VALUES, fullnameOverride: t.name('chart') }
-    const objects = await renderInto(t, { files: [exampleFile('driver')], values })
-    const account = podSpecs(objects)[0]?.serviceAccountName ?? ''
-    const namespace = t.name('storage')
-    await createAll(
-      t,
-      objects.filter(({ kind }) => kind !== 'FlowSchema'),
-    )
-    const token = await tokenOf(t.api, namespace, account)
-    const { port } = new URL(t.cluster.url)
-    const asking = new Scraper({ port: Number(port), ca: t.cluster.ca, token })
-    const levelOf = async (path: string): Promise<unknown> => {
-      const { headers } = await asking.get(path)
-      return headers['x-kubernetes-pf-prioritylevel-uid']
-    }
-    const uidOf = async (level: string): Promise<string> => {
-      const path = `${FLOW_CONTROL}/prioritylevelconfigurations/${level}`
-      return (await t.api.call<{ metadata: { uid: string } }>('GET', path)).metadata.uid
-    }
-    const [low, election] = [await uidOf('workload-low'), await uidOf('leader-election')]
-    const leases = (of: string): string => `/apis/coordination.k8s.io/v1/namespaces/${of}/leases/x`
-    equal(await levelOf(leases(namespace)), low)
-    const [schema] = ofKind(objects, 'FlowSchema')
-    await t.api.call('POST', `${FLOW_CONTROL}/flowschemas`, { body: schema })
-    try {
-      await eventually('the FlowSchema in force', async () => (await levelOf(leases(namespace))) === election)
-      equal(await levelOf(leases('default')), low)
-      equal(await levelOf('/api/v1/persistentvolumes'), low)
-    } finally {
-      await t.api.call('DELETE', `${FLOW_CONTROL}/flowschemas/${schema?.metadata.name}`)
-    }
-  },
-)
+test('the FlowSchema of the chart gives only Lease requests of the sidecar the election priority', REAL, async (t) => {
+  const values = { ...VALUES, fullnameOverride: t.name('chart') }
+  const objects = await renderInto(t, { files: [exampleFile('driver')], values })
+  const account = podSpecs(objects)[0]?.serviceAccountName ?? ''
+  const namespace = t.name('storage')
+  await createAll(
+    t,
+    objects.filter(({ kind }) => kind !== 'FlowSchema'),
+  )
+  const token = await tokenOf(t.api, namespace, account)
+  const { port } = new URL(t.cluster.url)
+  const asking = new Scraper({ port: Number(port), ca: t.cluster.ca, token })
+  const levelOf = async (path: string): Promise<unknown> => {
+    const { headers } = await asking.get(path)
+    return headers['x-kubernetes-pf-prioritylevel-uid']
+  }
+  const uidOf = async (level: string): Promise<string> => {
+    const path = `${FLOW_CONTROL}/prioritylevelconfigurations/${level}`
+    return (await t.api.call<{ metadata: { uid: string } }>('GET', path)).metadata.uid
+  }
+  const [low, election] = [await uidOf('workload-low'), await uidOf('leader-election')]
+  const leases = (of: string): string => `/apis/coordination.k8s.io/v1/namespaces/${of}/leases/x`
+  equal(await levelOf(leases(namespace)), low)
+  const [schema] = ofKind(objects, 'FlowSchema')
+  await t.api.call('POST', `${FLOW_CONTROL}/flowschemas`, { body: schema })
+  try {
+    await eventually('the FlowSchema in force', async () => (await levelOf(leases(namespace))) === election)
+    equal(await levelOf(leases('default')), low)
+    equal(await levelOf('/api/v1/persistentvolumes'), low)
+  } finally {
+    await t.api.call('DELETE', `${FLOW_CONTROL}/flowschemas/${schema?.metadata.name}`)
+  }
+})
 
 const WITHIN_MS = 5 * 60_000
 /** The number of noisy accounts. It exceeds the number of queues of a priority level. */

@@ -129,9 +129,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     })
   }
 
-  test('the sidecar answers probes at once after 300 slow HTTP clients have gone', {
-    alone: true,
-  }, async (t) => {
+  test('the sidecar answers probes at once after 300 slow HTTP clients have gone', { alone: true }, async (t) => {
     const sidecar = await serving(t, { args: ['--leader-election'], env })
     const crowd = start(process.execPath, [CROWD, 'slow', `${sidecar.port}`, '300'], { stdio: 'inherit' })
     await pause(3000).finally(() => stop(crowd))

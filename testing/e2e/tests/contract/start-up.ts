@@ -266,9 +266,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   // The user agent of the combined process begins with another name.
-  test('the user agent in requests to the API server begins with the name of the sidecar', {
-    notOne: true,
-  }, async (t) => {
+  test('the user agent in API requests begins with the name of the sidecar', { notOne: true }, async (t) => {
     const sidecar = await t.running()
     for (const { userAgent } of sidecar.gate.requests) match(userAgent ?? '', new RegExp(`^csi-${app}/`))
   })

@@ -101,9 +101,7 @@ test('kubectl csi stuck lists the stuck objects by reason', { alone: true }, asy
   onlyReads(t, user)
 })
 
-test('the kubectl csi commands in docs/operations.md and apps/kubectl-csi/README.md work when copied', {
-  target: 'real',
-}, async (t) => {
+test('the commands in docs/operations.md and apps/kubectl-csi/README.md work', { target: 'real' }, async (t) => {
   const { pvc } = await bound(t)
   await usedBy(t, 'pod', pvc)
   const name = t.name('pod')

@@ -77,7 +77,7 @@ export function sidecarArgs(executables: Readonly<Record<App, string>>): string[
 
 const root = resolve(import.meta.dirname, '../../../..')
 /**
- * How often the demo is tried with the originals, which can fail. They never retry a claim that arrived before its class
+ * How often the demo is tried with the originals, which may fail. They never retry a claim that came before its class
  * or that had conflicts. They leave a finalizer on a VolumeSnapshot after a conflict.
  */
 const TRIES_OF_ORIGINALS = 3
@@ -331,20 +331,16 @@ check('embedded cluster: SIGUSR1 opens no debugger in any process', 'emulator', 
   ok(!text().includes('Debugger listening'), text())
 })
 
-check(
-  'embedded cluster: a failed step of the demo ends the program with 1',
-  'emulator',
-  async ({ folder, executables }) => {
-    const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
-    const { code, output } = await runProgram('devcluster', folder, args)
+check('embedded cluster: a failed demo step ends the program with 1', 'emulator', async ({ folder, executables }) => {
+  const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
+  const { code, output } = await runProgram('devcluster', folder, args)
 
-    equal(code, 1)
-    match(output, /Not true: a successful ControllerPublishVolume\n {2}in the step "Pod app-1 on node-1 uses it"/)
-    const [, logs = ''] = /What was logged is in (\S+)/.exec(output) ?? []
-    equal(readdirSync(logs).includes('csi-attacher.log'), true)
-    rmSync(logs, { recursive: true })
-  },
-)
+  equal(code, 1)
+  match(output, /Not true: a successful ControllerPublishVolume\n {2}in the step "Pod app-1 on node-1 uses it"/)
+  const [, logs = ''] = /What was logged is in (\S+)/.exec(output) ?? []
+  equal(readdirSync(logs).includes('csi-attacher.log'), true)
+  rmSync(logs, { recursive: true })
+})
 
 check("embedded cluster: the demo passes with a user's own driver", 'emulator', async ({ folder, executables }) => {
   const place = temporaryFolder('driver')

@@ -168,96 +168,86 @@ const ofUnknown = ({ samples }: Metrics): unknown[] =>
 const AZURE_DISK = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
 
 for (const [name, volumes] of DRIVERS) {
-  attacher(
-    `the attacher translates in-tree volumes of ${name} for its calls, and leaves the PersistentVolume in-tree`,
-    async (t) => {
-      const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'PUBLISH_READONLY'] })
-      const secrets = await secretsOf(t, volumes)
-      const { attacher: sidecar, node } = await attacherScene(t, { driver })
-      for (const [index, each] of volumes.entries()) {
-        const va = t.name(`va-${index}`)
-        const pv = await t.createVolume(`pv-${index}`, inTree(t, each))
-        const made = await getVolume(t, pv)
-        await t.create(VOLUME_ATTACHMENTS, attachment(va, name, { pv, node }))
-        await attached(t, va)
-        const handle = each.handle.replace('PV', pv)
-        const call = volumeCalls(driver).find(({ request }) => request['volume_id'] === handle)
-        equal(call?.request, {
-          volume_id: handle,
-          node_id: `${node}-id`,
-          volume_capability: capabilityOf(each),
-          ...(each.readOnly === true && { readonly: true }),
-          ...secrets,
-          ...(each.context !== undefined && { volume_context: each.context }),
-        })
-        const now = await getVolume(t, pv)
-        equal(now.spec, made.spec)
-        equal(now.metadata?.finalizers, [finalizerOf(name)])
-        await detachAndWait(t, va)
-        const last = driver.callsOf('ControllerUnpublishVolume').at(-1)
-        equal(last?.request['volume_id'], handle)
-      }
-      const metrics = await sidecar.metrics()
-      const publish = `${METHOD}PublishVolume`
-      ok((metrics.value(CSI, { method_name: publish, migrated: 'true' }) ?? 0) >= volumes.length)
-      equal(metrics.value(CSI, { method_name: publish, migrated: 'false' }), undefined)
-      equal(ofUnknown(metrics), [])
-    },
-  )
+  attacher(`the attacher translates in-tree volumes of ${name} for its calls, not in the PV`, async (t) => {
+    const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'PUBLISH_READONLY'] })
+    const secrets = await secretsOf(t, volumes)
+    const { attacher: sidecar, node } = await attacherScene(t, { driver })
+    for (const [index, each] of volumes.entries()) {
+      const va = t.name(`va-${index}`)
+      const pv = await t.createVolume(`pv-${index}`, inTree(t, each))
+      const made = await getVolume(t, pv)
+      await t.create(VOLUME_ATTACHMENTS, attachment(va, name, { pv, node }))
+      await attached(t, va)
+      const handle = each.handle.replace('PV', pv)
+      const call = volumeCalls(driver).find(({ request }) => request['volume_id'] === handle)
+      equal(call?.request, {
+        volume_id: handle,
+        node_id: `${node}-id`,
+        volume_capability: capabilityOf(each),
+        ...(each.readOnly === true && { readonly: true }),
+        ...secrets,
+        ...(each.context !== undefined && { volume_context: each.context }),
+      })
+      const now = await getVolume(t, pv)
+      equal(now.spec, made.spec)
+      equal(now.metadata?.finalizers, [finalizerOf(name)])
+      await detachAndWait(t, va)
+      const last = driver.callsOf('ControllerUnpublishVolume').at(-1)
+      equal(last?.request['volume_id'], handle)
+    }
+    const metrics = await sidecar.metrics()
+    const publish = `${METHOD}PublishVolume`
+    ok((metrics.value(CSI, { method_name: publish, migrated: 'true' }) ?? 0) >= volumes.length)
+    equal(metrics.value(CSI, { method_name: publish, migrated: 'false' }), undefined)
+    equal(ofUnknown(metrics), [])
+  })
 
-  resizer(
-    `the resizer translates in-tree volumes of ${name} for its calls, and writes the new size to the in-tree volume`,
-    async (t) => {
-      const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
-      const secrets = await secretsOf(t, volumes)
-      const at = await scene(t, { driver })
-      for (const [index, each] of volumes.entries()) {
-        const suffix = `-${index}`
-        const accessModes = each.spec.accessModes ?? ['ReadWriteOnce']
-        const claim = { accessModes, metadata: { annotations: { [RESIZER]: name } } }
-        const { pv } = await grown(t, { suffix, claim, pv: inTree(t, each) })
-        const handle = each.handle.replace('PV', pv)
-        const call = expands(at).find(({ request }) => request['volume_id'] === handle)
-        equal(call?.request, {
-          volume_id: handle,
-          capacity_range: { required_bytes: String(2 * GI) },
-          volume_capability: capabilityOf(each),
-          ...secrets,
-        })
-        const now = await getVolume(t, pv)
-        equal(now.spec?.capacity, { storage: '2Gi' })
-        equal(now.spec?.csi, undefined)
-      }
-      const metrics = await at.resizer.metrics()
-      const expand = `${METHOD}ExpandVolume`
-      ok((metrics.value(CSI, { method_name: expand, migrated: 'true' }) ?? 0) >= 1)
-      ok((metrics.value(CSI, { method_name: '/csi.v1.Identity/Probe', migrated: 'false' }) ?? 0) >= 1)
-      equal(ofUnknown(metrics), [])
-    },
-  )
+  resizer(`the resizer translates in-tree volumes of ${name} for calls and writes the size to the PV`, async (t) => {
+    const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
+    const secrets = await secretsOf(t, volumes)
+    const at = await scene(t, { driver })
+    for (const [index, each] of volumes.entries()) {
+      const suffix = `-${index}`
+      const accessModes = each.spec.accessModes ?? ['ReadWriteOnce']
+      const claim = { accessModes, metadata: { annotations: { [RESIZER]: name } } }
+      const { pv } = await grown(t, { suffix, claim, pv: inTree(t, each) })
+      const handle = each.handle.replace('PV', pv)
+      const call = expands(at).find(({ request }) => request['volume_id'] === handle)
+      equal(call?.request, {
+        volume_id: handle,
+        capacity_range: { required_bytes: String(2 * GI) },
+        volume_capability: capabilityOf(each),
+        ...secrets,
+      })
+      const now = await getVolume(t, pv)
+      equal(now.spec?.capacity, { storage: '2Gi' })
+      equal(now.spec?.csi, undefined)
+    }
+    const metrics = await at.resizer.metrics()
+    const expand = `${METHOD}ExpandVolume`
+    ok((metrics.value(CSI, { method_name: expand, migrated: 'true' }) ?? 0) >= 1)
+    ok((metrics.value(CSI, { method_name: '/csi.v1.Identity/Probe', migrated: 'false' }) ?? 0) >= 1)
+    equal(ofUnknown(metrics), [])
+  })
 }
 
 // The test runs alone, because other tests use the same driver name.
-attacher(
-  'an in-tree volume whose ID has 80,000 slashes fails quickly and blocks no other volume',
-  { alone: true },
-  async (t) => {
-    const at = await besideDriver(t, EBS)
-    const { attacher: sidecar } = at
-    for (const [suffix, volumeID] of [
-      ['-bad', `aws://z/vol-1${'/'.repeat(80_000)}x`],
-      ['-good', 'aws://z/vol-2'],
-    ] as const) {
-      await attach(t, at, { suffix, pv: inTree(t, { driver: EBS, spec: { awsElasticBlockStore: { volumeID } } }) })
-    }
-    await attached(t, t.name('va-good'))
-    // The originals do not shorten the error message, so the API server refuses the status.
-    if (t.ours) await attachFailed(t, 'Invalid format for AWS volume', t.name('va-bad'))
-    equal((await sidecar.http(t.ours ? '/livez' : '/metrics')).code, 200)
-    const cpuSeconds = (await sidecar.metrics()).value('process_cpu_seconds_total') ?? Infinity
-    ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
-  },
-)
+attacher('an in-tree volume ID with 80,000 slashes fails quickly and blocks no volume', { alone: true }, async (t) => {
+  const at = await besideDriver(t, EBS)
+  const { attacher: sidecar } = at
+  for (const [suffix, volumeID] of [
+    ['-bad', `aws://z/vol-1${'/'.repeat(80_000)}x`],
+    ['-good', 'aws://z/vol-2'],
+  ] as const) {
+    await attach(t, at, { suffix, pv: inTree(t, { driver: EBS, spec: { awsElasticBlockStore: { volumeID } } }) })
+  }
+  await attached(t, t.name('va-good'))
+  // The originals do not shorten the error message, so the API server refuses the status.
+  if (t.ours) await attachFailed(t, 'Invalid format for AWS volume', t.name('va-bad'))
+  equal((await sidecar.http(t.ours ? '/livez' : '/metrics')).code, 200)
+  const cpuSeconds = (await sidecar.metrics()).value('process_cpu_seconds_total') ?? Infinity
+  ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
+})
 
 attacher('the attacher of a migrated driver connects twice at start, as the original does', async (t) => {
   const { driver } = await besideDriver(t, 'cinder.csi.openstack.org')
@@ -277,21 +267,17 @@ attacher('attachError reports an in-tree volume that cannot be translated', asyn
   equal((await getVolume(t)).metadata?.finalizers, [at.finalizer])
 })
 
-attacher(
-  'the attacher removes its finalizer from a PersistentVolume that is no longer migrated',
-  { alone: true },
-  async (t) => {
-    const name = 'csi.vsphere.vmware.com'
-    const { attacher: sidecar, finalizer } = await besideDriver(t, name)
-    const metadata = { finalizers: ['example.com/a', finalizer], annotations: { [MIGRATED_TO]: name } }
-    const pv = await t.createVolume('pv', { csi: null, vsphereVolume: { volumePath: 'p' }, metadata })
-    await pause(500)
-    equal((await sidecar.gate.settledWrites()).length, 0)
-    await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { annotations: { [MIGRATED_TO]: null } } })
-    const back = await t.api.until(PERSISTENT_VOLUMES, { name: pv }, (now) => now.metadata?.finalizers?.length === 1)
-    equal(back.metadata?.finalizers, ['example.com/a'])
-  },
-)
+attacher('the attacher removes its finalizer from a PV that is no longer migrated', { alone: true }, async (t) => {
+  const name = 'csi.vsphere.vmware.com'
+  const { attacher: sidecar, finalizer } = await besideDriver(t, name)
+  const metadata = { finalizers: ['example.com/a', finalizer], annotations: { [MIGRATED_TO]: name } }
+  const pv = await t.createVolume('pv', { csi: null, vsphereVolume: { volumePath: 'p' }, metadata })
+  await pause(500)
+  equal((await sidecar.gate.settledWrites()).length, 0)
+  await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { annotations: { [MIGRATED_TO]: null } } })
+  const back = await t.api.until(PERSISTENT_VOLUMES, { name: pv }, (now) => now.metadata?.finalizers?.length === 1)
+  equal(back.metadata?.finalizers, ['example.com/a'])
+})
 
 attacher('the metrics count the attach of a CSI inline volume as not migrated', async (t) => {
   const name = 'file.csi.azure.com'

@@ -128,9 +128,7 @@ const AT_A_TIME = 20
 /** How long the test waits for wrong calls: longer than a resizer needs to notice a volume of its node. */
 const FOR_MISTAKES_MS = 2_500
 
-test('resizers on three nodes expand 300 claims, each once and on the node of its volume', {
-  within: 180_000,
-}, async (t) => {
+test('three resizers expand 300 claims, each once and on the node of its volume', { within: 180_000 }, async (t) => {
   const [a, b, c] = await sites(t, 'a', 'b', 'c')
   const made: { readonly site: Site; readonly bound: Bound }[] = []
   for (const site of [a, b, c]) {
@@ -259,23 +257,20 @@ for (const [plural, group] of [
   ['nodes', ''],
   ['csinodes', 'storage.k8s.io'],
 ] as const) {
-  starts(
-    `without permission to watch ${plural}, the resizer on a node logs it, and works once it is granted`,
-    async (t) => {
-      const node = await createSite(t)
-      const user = await userWith(
-        t,
-        RULES.filter(({ resources }) => !resources.includes(plural)),
-      )
-      const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user })
-      const line = await resizer.line('A permission is missing')
-      const rule = `${plural}${group && `.${group}`}: get, list, watch`
-      ok(line.endsWith(` rule="${rule}"`), line)
-      await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES })
-      await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200, { within: 40_000 })
-      equal(resizer.lines.filter((each) => each.startsWith('E')).length, 1)
-    },
-  )
+  starts(`without permission to watch ${plural}, the resizer on a node logs it until it is granted`, async (t) => {
+    const node = await createSite(t)
+    const user = await userWith(
+      t,
+      RULES.filter(({ resources }) => !resources.includes(plural)),
+    )
+    const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user })
+    const line = await resizer.line('A permission is missing')
+    const rule = `${plural}${group && `.${group}`}: get, list, watch`
+    ok(line.endsWith(` rule="${rule}"`), line)
+    await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES })
+    await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200, { within: 40_000 })
+    equal(resizer.lines.filter((each) => each.startsWith('E')).length, 1)
+  })
 }
 
 starts('the resizer on a node waits until its Node object exists, and logs one line', async (t) => {
@@ -320,27 +315,24 @@ starts('--node-name overrides NODE_NAME', async (t) => {
   await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
 })
 
-starts(
-  'flags that contradict --node-deployment end the resizer with 2, and the last line gives the reason',
-  async (t) => {
-    const cases: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, error: string])[] = [
-      [['--node-deployment'], {}, 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'],
-      [
-        ['--node-deployment', '--leader-election'],
-        { NODE_NAME: 'a' },
-        'flag -node-deployment excludes -leader-election: every node works for itself',
-      ],
-      [['--node-name=a'], {}, 'flag -node-name has no effect without -node-deployment'],
-    ]
-    for (const [args, env, error] of cases) {
-      const { code, lines } = await t.exec(args, { env })
-      equal([code, lines.at(-1)], [2, error])
-    }
-    const both = await t.exec(['--node-deployment'], { env: { NODE_NAME: 'a' }, app: 'both' })
-    const why = 'flag -node-deployment is not for the attacher, which needs a leader: use --controllers=resizer'
-    equal([both.code, both.lines.at(-1)], [2, why])
-  },
-)
+starts('flags that contradict --node-deployment end the resizer with 2 and a reason in the last line', async (t) => {
+  const cases: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, error: string])[] = [
+    [['--node-deployment'], {}, 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'],
+    [
+      ['--node-deployment', '--leader-election'],
+      { NODE_NAME: 'a' },
+      'flag -node-deployment excludes -leader-election: every node works for itself',
+    ],
+    [['--node-name=a'], {}, 'flag -node-name has no effect without -node-deployment'],
+  ]
+  for (const [args, env, error] of cases) {
+    const { code, lines } = await t.exec(args, { env })
+    equal([code, lines.at(-1)], [2, error])
+  }
+  const both = await t.exec(['--node-deployment'], { env: { NODE_NAME: 'a' }, app: 'both' })
+  const why = 'flag -node-deployment is not for the attacher, which needs a leader: use --controllers=resizer'
+  equal([both.code, both.lines.at(-1)], [2, why])
+})
 
 const memory = testsOf('resizer', 'node deployment, memory', { only: 'ours' })
 
@@ -350,11 +342,7 @@ const SETTLED_MS = 15_000
 
 memory(
   '10,000 volumes of another node increase the memory of the resizer on a node by less than 10 %',
-  {
-    long: true,
-    alone: true,
-    within: 300_000,
-  },
+  { long: true, alone: true, within: 300_000 },
   async (t) => {
     const node = await createSite(t)
     const other = t.name('b')

@@ -225,9 +225,7 @@ test('a new process uses or deletes CSIStorageCapacity objects of earlier proces
   })
 })
 
-test('a driver without topology has one CSIStorageCapacity per class, which is not created again', {
-  only: 'ours',
-}, async (t) => {
+test('a driver without topology has one CSIStorageCapacity per class, created once', { only: 'ours' }, async (t) => {
   await ready(t, { sites: { a: { keys: [], labels: {} }, b: { keys: [], labels: {} } } })
   await published(t, 'class 1Gi')
   const uids = async () => (await objectsOf(t)).map(({ metadata }) => metadata?.uid)
@@ -251,9 +249,7 @@ test('GetCapacity is repeated for a topology for which it fails, and the other t
   ok(asked(driver).length >= 7)
 })
 
-test('GetCapacity for a topology for which it fails runs only at polls and back-off times', {
-  only: 'ours',
-}, async (t) => {
+test('GetCapacity that fails for a topology is repeated only at polls and back-offs', { only: 'ours' }, async (t) => {
   const { driver } = await ready(t, {
     sites: { a: SITES.a },
     args: ['--retry-interval-start=1s', '--retry-interval-max=1s', '--capacity-poll-interval=1s'],

@@ -203,22 +203,19 @@ function callsFor(driver: Driver, uid: string): number {
   return driver.callsOf('CreateVolume').filter(({ request }) => String(request['name']).endsWith(uid)).length
 }
 
-states(
-  'after a gRPC code with which CreateVolume may still run, it is repeated even for a deleted claim',
-  async (t) => {
-    const { driver } = await scene(t)
-    for (const [name, code] of Object.entries(BACKGROUND)) {
-      const suffix = `-${code}`
-      driver.on('CreateVolume', { code, message: 'wait' })
-      const uid = await createClaim(t, { suffix })
-      await claimEvent(t, `rpc error: code = ${name} desc = wait`, suffix)
-      await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
-      driver.on('CreateVolume', { reply: {} })
-      const pv = await provisioned(t, uid)
-      equal(pv.spec?.claimRef?.name, claimRef(t, suffix).name)
-    }
-  },
-)
+states('after a code with which CreateVolume may still run, it is repeated even for a deleted claim', async (t) => {
+  const { driver } = await scene(t)
+  for (const [name, code] of Object.entries(BACKGROUND)) {
+    const suffix = `-${code}`
+    driver.on('CreateVolume', { code, message: 'wait' })
+    const uid = await createClaim(t, { suffix })
+    await claimEvent(t, `rpc error: code = ${name} desc = wait`, suffix)
+    await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
+    driver.on('CreateVolume', { reply: {} })
+    const pv = await provisioned(t, uid)
+    equal(pv.spec?.claimRef?.name, claimRef(t, suffix).name)
+  }
+})
 
 states('after CreateVolume failed with a final gRPC code, a deleted claim causes no further call', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=2s'] })
@@ -328,22 +325,19 @@ states('a failed write of the PersistentVolume is repeated without another Creat
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-states(
-  'a claim loses its selected node if the CSINode is missing, even if the first patch has a conflict',
-  async (t) => {
-    const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
-    const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), {
-      times: 2,
-    })
-    const node = t.name('none')
-    await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
-    const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
-    equal((await claimEvent(t, text)).message, text)
-    await unselected(t)
-    await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
-    equal(conflict.count, 2)
-  },
-)
+states('a claim loses its selected node if the CSINode is missing, even after a write conflict', async (t) => {
+  const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
+  const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), {
+    times: 2,
+  })
+  const node = t.name('none')
+  await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
+  const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
+  equal((await claimEvent(t, text)).message, text)
+  await unselected(t)
+  await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
+  equal(conflict.count, 2)
+})
 
 states('CreateVolume failures that repeat with the same message cause only one event', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })

@@ -265,17 +265,14 @@ leaks('a provisioner that is killed during CreateVolume leaks no volume', async 
   await provisioned(t, uid)
 })
 
-leaks(
-  'a provisioner that is killed between CreateVolume and the write of the PersistentVolume leaks no volume',
-  async (t) => {
-    const at = await scene(t, { args: FLAGS })
-    at.sidecar.gate.inject('POST persistentvolumes', { kind: 'wait', for: new Promise(() => {}) })
-    const uid = await createClaim(t)
-    await calls(at.driver, 'CreateVolume')
-    await crash(t, at)
-    await provisioned(t, uid)
-  },
-)
+leaks('a provisioner that is killed before it writes the PersistentVolume leaks no volume', async (t) => {
+  const at = await scene(t, { args: FLAGS })
+  at.sidecar.gate.inject('POST persistentvolumes', { kind: 'wait', for: new Promise(() => {}) })
+  const uid = await createClaim(t)
+  await calls(at.driver, 'CreateVolume')
+  await crash(t, at)
+  await provisioned(t, uid)
+})
 
 leaks('the provisioner removes its finalizer from a claim only after it has stored the PersistentVolume', async (t) => {
   const { driver } = await scene(t, { args: FLAGS })
@@ -352,21 +349,18 @@ for (const [kind, nth, where] of REQUESTS) {
   }
 }
 
-leaks(
-  'CreateVolume is repeated until it ends for a deleted claim, although the class has become invalid',
-  async (t) => {
-    const { driver } = await scene(t, { args: ['--retry-interval-max=1s'] })
-    driver.on('CreateVolume', { code: 4, message: 'slow' })
-    const uid = await createClaim(t)
-    await claimEvent(t, 'slow')
-    await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
-    await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
-    await claimEvent(t, 'found unknown parameter key "csi.storage.k8s.io/x"')
-    driver.on('CreateVolume', { reply: {} })
-    await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-    await provisioned(t, uid)
-  },
-)
+leaks('CreateVolume is repeated for a deleted claim although its class has become invalid', async (t) => {
+  const { driver } = await scene(t, { args: ['--retry-interval-max=1s'] })
+  driver.on('CreateVolume', { code: 4, message: 'slow' })
+  const uid = await createClaim(t)
+  await claimEvent(t, 'slow')
+  await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
+  await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
+  await claimEvent(t, 'found unknown parameter key "csi.storage.k8s.io/x"')
+  driver.on('CreateVolume', { reply: {} })
+  await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
+  await provisioned(t, uid)
+})
 
 /** PersistentVolumes that another process stores during CreateVolume, and whether the created volume is kept. */
 const RIVALS: readonly (readonly [
@@ -381,34 +375,31 @@ const RIVALS: readonly (readonly [
 ]
 
 for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {
-  leaks(
-    `a new volume is ${kept ? 'kept' : 'deleted'} if another process has stored a PersistentVolume with ${what}`,
-    async (t) => {
-      const { driver, sidecar } = await scene(t)
-      const hold = sidecar.gate.holdWatches('persistentvolumes')
-      const { promise: stored, resolve } = Promise.withResolvers<void>()
-      driver.on('CreateVolume', ({ request }) => ({
-        reply: { volume: createdVolume(request, { volumeId: 'mine' }) },
-        after: stored,
-      }))
-      const uid = await createClaim(t)
-      await calls(driver, 'CreateVolume')
-      const name = `pvc-${uid}`
-      const claimed = { namespace: t.namespace, name: claimRef(t).name, uid: claim ?? uid }
-      const parts = { claimRef: claimed, csi: { volumeHandle: handle }, metadata: { finalizers: ['example.com/mine'] } }
-      await t.create(
-        PERSISTENT_VOLUMES,
-        volume(name, t.driverName, { ...parts, persistentVolumeReclaimPolicy: 'Delete' }),
-      )
-      if (dying) {
-        await setPhase(t, name, 'Released')
-        await t.api.delete(PERSISTENT_VOLUMES, { name })
-      }
-      resolve()
-      const text = kept && claim === undefined ? 'Successfully provisioned volume' : `the PersistentVolume ${name}`
-      await claimEvent(t, text)
-      equal(driver.fieldsOf('DeleteVolume', 'volume_id'), kept ? [] : ['mine'])
-      hold()
-    },
-  )
+  leaks(`a new volume is ${kept ? 'kept' : 'deleted'} if another process has stored a PV with ${what}`, async (t) => {
+    const { driver, sidecar } = await scene(t)
+    const hold = sidecar.gate.holdWatches('persistentvolumes')
+    const { promise: stored, resolve } = Promise.withResolvers<void>()
+    driver.on('CreateVolume', ({ request }) => ({
+      reply: { volume: createdVolume(request, { volumeId: 'mine' }) },
+      after: stored,
+    }))
+    const uid = await createClaim(t)
+    await calls(driver, 'CreateVolume')
+    const name = `pvc-${uid}`
+    const claimed = { namespace: t.namespace, name: claimRef(t).name, uid: claim ?? uid }
+    const parts = { claimRef: claimed, csi: { volumeHandle: handle }, metadata: { finalizers: ['example.com/mine'] } }
+    await t.create(
+      PERSISTENT_VOLUMES,
+      volume(name, t.driverName, { ...parts, persistentVolumeReclaimPolicy: 'Delete' }),
+    )
+    if (dying) {
+      await setPhase(t, name, 'Released')
+      await t.api.delete(PERSISTENT_VOLUMES, { name })
+    }
+    resolve()
+    const text = kept && claim === undefined ? 'Successfully provisioned volume' : `the PersistentVolume ${name}`
+    await claimEvent(t, text)
+    equal(driver.fieldsOf('DeleteVolume', 'volume_id'), kept ? [] : ['mine'])
+    hold()
+  })
 }

@@ -199,10 +199,7 @@ test('an in-tree class with both zone parameters and allowedTopologies causes an
   equal(driver.callsOf('CreateVolume').length, 0)
 })
 
-test('a created volume that cannot be translated to an in-tree volume is deleted', {
-  alone: true,
-  only: 'ours',
-}, async (t) => {
+test('a new volume that cannot be translated to in-tree form is deleted', { alone: true, only: 'ours' }, async (t) => {
   if (gce === undefined) return
   const driver = await ready(t, { ...gce, volume: { ...gce.volume, volumeId: 'strange' } })
   await createClaim(t, { annotations: annotations(gce) })

@@ -186,9 +186,7 @@ test('an instance drops a claim for which another node is selected, and waits ag
   await taken(t, here.node)
 })
 
-test('a claim that waits for the delay before the selection of a node occupies no worker', {
-  only: 'ours',
-}, async (t) => {
+test('a claim that waits for the delay before a node selection occupies no worker', { only: 'ours' }, async (t) => {
   await createClass(t)
   const here = await site(t, { args: [LONG, '--node-deployment-max-delay=30s', '--worker-threads=1'] })
   await createClaim(t, { suffix: '-free' })

@@ -72,17 +72,13 @@ test('invalid arguments end the provisioner with the error, the usage and exit c
   }
 })
 
-test(
-  'valid arguments with --version print only the version and end the provisioner with exit code 0',
-  ALONE,
-  async (t) => {
-    for (const args of ACCEPTED) {
-      const { code, stdout, binary } = await t.exec(words(args))
-      equal({ args, code }, { args, code: 0 })
-      match(stdout, new RegExp(`^${binary} v\\d+\\.\\d+\\.\\d+\\S*\n$`))
-    }
-  },
-)
+test('valid arguments with --version print only the version and end with exit code 0', ALONE, async (t) => {
+  for (const args of ACCEPTED) {
+    const { code, stdout, binary } = await t.exec(words(args))
+    equal({ args, code }, { args, code: 0 })
+    match(stdout, new RegExp(`^${binary} v\\d+\\.\\d+\\.\\d+\\S*\n$`))
+  }
+})
 
 test('--help of the provisioner lists all flags with two dashes, and the feature gates', ALONE, async (t) => {
   for (const help of ['-h', '--help']) {
@@ -169,10 +165,7 @@ const DRIVERS: readonly (readonly [method: string, answer: Parameters<Driver['on
     ],
   ]
 
-test('an error of one of the first driver calls ends the provisioner with the reason', {
-  ...WITHOUT_API,
-  notOne: true,
-}, async (t) => {
+test('an error of a first driver call ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
   for (const [method, answer, code, text] of DRIVERS) {
     const outcome = await ended(t, { args: ['--timeout=1s'], prepare: (driver) => driver.on(method, answer) })
     equal({ method, code: outcome.code }, { method, code })

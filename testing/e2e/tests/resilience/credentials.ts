@@ -113,19 +113,16 @@ attacher('without permission for secrets, the attach error names the missing per
   await reportsRule(t, at.attacher, 'secrets: get')
 })
 
-attacher(
-  'without permission for leases, the attacher logs it, and continues when the permission is granted',
-  async (t) => {
-    const user = await userWith(t, without(t, 'leases'))
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-    const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
-    await logs(sidecar, `User "${user.name}" cannot get resource "leases"`)
-    equal(sidecar.exit, undefined)
-    await reportsRule(t, sidecar, 'leases.coordination.k8s.io in namespace default: create, get, update')
-    await permit(t)
-    await sidecar.line('became leader, starting')
-  },
-)
+attacher('without permission for leases, the attacher logs it, and leads when it is granted', async (t) => {
+  const user = await userWith(t, without(t, 'leases'))
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
+  const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
+  await logs(sidecar, `User "${user.name}" cannot get resource "leases"`)
+  equal(sidecar.exit, undefined)
+  await reportsRule(t, sidecar, 'leases.coordination.k8s.io in namespace default: create, get, update')
+  await permit(t)
+  await sidecar.line('became leader, starting')
+})
 
 resizer('without permission for events, the resizer logs it and still expands the claim', async (t) => {
   const user = await userWith(t, without(t, 'events'))
@@ -147,20 +144,16 @@ resizer('without permission for secrets, the event names the missing permission'
   await reportsRule(t, at.resizer, 'secrets: get')
 })
 
-resizer(
-  'claims are modified when the resizer gets the permission to read their VolumeAttributesClass',
-  { only: 'ours' },
-  async (t) => {
-    const gold = await createTier(t, 'gold')
-    const user = await userWith(t, without(t, 'volumeattributesclasses'))
-    const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
-    await resizerScene(t, { user, driver, watches: ['persistentvolumeclaims'] })
-    await bound(t, { claim: { volumeAttributesClassName: gold } })
-    await pause(1000)
-    await permit(t)
-    await modified(t, gold)
-  },
-)
+resizer('claims are modified when the resizer may read their VolumeAttributesClass', { only: 'ours' }, async (t) => {
+  const gold = await createTier(t, 'gold')
+  const user = await userWith(t, without(t, 'volumeattributesclasses'))
+  const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
+  await resizerScene(t, { user, driver, watches: ['persistentvolumeclaims'] })
+  await bound(t, { claim: { volumeAttributesClassName: gold } })
+  await pause(1000)
+  await permit(t)
+  await modified(t, gold)
+})
 
 attacher('the attacher reads the token file again after a 401 answer', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })

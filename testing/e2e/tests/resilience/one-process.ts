@@ -195,27 +195,19 @@ test('the combined process refuses contradicting flags with one line before the 
   match(ofOther.lines.at(-1) ?? '', /"Failed to set feature gates" err=.* sidecar="csi-resizer"$/)
 })
 
-test(
-  '/healthz/leader-election of the combined process checks the Leases of controllers with separate election flags',
-  ONCE,
-  async (t) => {
-    const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
-    const at = await scene(t, { args })
-    await workOfBoth(t, at)
-    equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
-  },
-)
+test('/healthz/leader-election checks the Leases of controllers with separate election flags', ONCE, async (t) => {
+  const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
+  const at = await scene(t, { args })
+  await workOfBoth(t, at)
+  equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
+})
 
-test(
-  'a driver without expansion ends the combined process with 255 and a hint to disable the resizer',
-  OURS,
-  async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-    const sidecar = await t.sidecar({ app: 'both', driver })
-    equal((await sidecar.end()).code, 255)
-    match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)
-  },
-)
+test('a driver without expansion ends the process with 255 and a hint to disable the resizer', OURS, async (t) => {
+  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
+  const sidecar = await t.sidecar({ app: 'both', driver })
+  equal((await sidecar.end()).code, 255)
+  match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)
+})
 
 const rollouts = testsOf('both', 'rolling updates')
 

@@ -109,9 +109,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await new Scraper({ port: sidecar.port }).code('/metrics'), 200)
   })
 
-  test('no scrape of the metrics fails while certificates are rotated', {
-    within: 120_000,
-  }, async (t) => {
+  test('no scrape of the metrics fails while certificates are rotated', { within: 120_000 }, async (t) => {
     const other = makeAuthority('other')
     const at = files(t, ca.server('first'), ca.cert)
     const sidecar = await secured(t, at.args)
@@ -156,9 +154,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await newcomer.code('/livez'), 200)
   })
 
-  test('the sidecar answers probes while 300 clients keep TLS handshakes and connections open', {
-    alone: true,
-  }, async (t) => {
+  test('the sidecar answers probes while 300 clients keep TLS connections open', { alone: true }, async (t) => {
     const { port } = await secured(t, files(t, ca.server('endpoint')).args)
     const crowd = start(process.execPath, [CROWD, 'tls', `${port}`, '300'], { stdio: ['ignore', 'pipe', 'inherit'] })
     const said = textOf(crowd.stdout)
@@ -291,9 +287,7 @@ const CALLS = {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'no secret in logs')
   for (const [method, operation] of Object.entries(CALLS[app])) {
-    test(`the Secret that ${method} gets appears in no log line, event, metric, span or /debug/stuck`, {
-      only: 'ours',
-    }, async (t) => {
+    test(`the secret of ${method} is in no line, event, metric, span or stuck list`, { only: 'ours' }, async (t) => {
       await using traces = await collecting()
       const { collector } = traces
       const secret = await t.createSecret({ password: PASSWORD })

@@ -39,9 +39,7 @@ import {
 const test = testsOf('snapshotter', 'create')
 const INTERNAL = { code: 13, message: 'no' }
 
-test('the snapshotter creates a snapshot with one CreateSnapshot call and three writes to the content', {
-  only: 'ours',
-}, async (t) => {
+test('a new snapshot takes one CreateSnapshot call and three writes to its content', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   await createClass(t, { a: 'b' })
   await createContent(t)
@@ -55,9 +53,7 @@ test('the snapshotter creates a snapshot with one CreateSnapshot call and three 
   match(sent[0] ?? '', new RegExp(`"creationTime":${CREATED_NANOSECONDS}\\b`))
 })
 
-test('the snapshotter polls a snapshot that is not ready yet, without a write to its content', {
-  only: 'ours',
-}, async (t) => {
+test('the snapshotter polls a snapshot that is not ready, without a write', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
   at.driver.on('CreateSnapshot', (_, nth) => snapshot({ readyToUse: nth >= 3 }))
   await taken(t)
@@ -87,9 +83,7 @@ test('a CreateSnapshot call that keeps failing causes two status writes and two 
   equal(status?.error, undefined)
 })
 
-test('a content whose VolumeSnapshotClass is created later gets its snapshot at once, before the back-off ends', {
-  only: 'ours',
-}, async (t) => {
+test('a content gets its snapshot at once when its missing class is created', { only: 'ours' }, async (t) => {
   await scene(t, { args: ['--retry-interval-start=20s'] })
   await createContent(t)
   await failed(t, /volumesnapshotclass.snapshot.storage.k8s.io \\"[^"]+\\" not found"$/)
@@ -99,9 +93,7 @@ test('a content whose VolumeSnapshotClass is created later gets its snapshot at 
   ok(performance.now() - since < 4_000)
 })
 
-test('a content whose Secret is created later gets its snapshot within seconds, before the back-off ends', {
-  only: 'ours',
-}, async (t) => {
+test('a content gets its snapshot within seconds when its missing Secret is created', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=20s'] })
   await createClass(t)
   await createContent(t, { metadata: { annotations: secretAnnotations(SNAPSHOT, t.name('creds'), 'default') } })
@@ -113,9 +105,7 @@ test('a content whose Secret is created later gets its snapshot within seconds, 
   equal(snapshotCalls(driver).length, 1)
 })
 
-test('a conflict of the status write after a group snapshot was created causes no second driver call', {
-  only: 'ours',
-}, async (t) => {
+test('a conflict when the new group snapshot is stored causes no second driver call', { only: 'ours' }, async (t) => {
   const { driver, snapshotter } = await scene(t)
   const conflict = refusal(409, 'Conflict', 'changed')
   const injected = snapshotter.gate.inject('PATCH volumegroupsnapshotcontents/status', conflict, { times: 1 })
@@ -123,9 +113,7 @@ test('a conflict of the status write after a group snapshot was created causes n
   equal([injected.count, snapshotCalls(driver).length], [1, 1])
 })
 
-test('the snapshotter repeats a refused removal of the being-created annotation without another CreateSnapshot call', {
-  only: 'ours',
-}, async (t) => {
+test('a refused removal of the being-created annotation causes no second driver call', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
   at.snapshotter.gate.inject('PATCH volumesnapshotcontents', refusal(403, 'Forbidden', 'no'), {
     times: 2,
@@ -193,9 +181,7 @@ for (const [what, begin] of Object.entries(EMPTY)) {
   })
 }
 
-test('the snapshotter reports an answer to CreateVolumeGroupSnapshot without a group snapshot in an event, and retries', {
-  only: 'ours',
-}, async (t) => {
+test('a CreateVolumeGroupSnapshot answer without a group snapshot causes an event', { only: 'ours' }, async (t) => {
   await createGroupClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
   driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: undefined } })
@@ -207,9 +193,7 @@ test('the snapshotter reports an answer to CreateVolumeGroupSnapshot without a g
   await groupReady(t)
 })
 
-test('a content whose status has an error without a message does not end the snapshotter', {
-  only: 'ours',
-}, async (t) => {
+test('a status that has an error without a message does not end the snapshotter', { only: 'ours' }, async (t) => {
   await createClass(t)
   const name = await createContent(t)
   await setStatus(t, name, { readyToUse: false, error: {} })
@@ -218,9 +202,7 @@ test('a content whose status has an error without a message does not end the sna
   equal(driver.callsOf('CreateSnapshot').length, 1)
 })
 
-test('the snapshotter retries a failed CreateSnapshot call while watch events are delayed', {
-  only: 'ours',
-}, async (t) => {
+test('a failed CreateSnapshot call is retried while watch events are delayed', { only: 'ours' }, async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=200ms'] })
   driver.on('CreateSnapshot', INTERNAL)
@@ -231,9 +213,7 @@ test('the snapshotter retries a failed CreateSnapshot call while watch events ar
   release()
 })
 
-test('a group content does not stop the retries of a snapshot content with the same name', {
-  only: 'ours',
-}, async (t) => {
+test('a group content does not stop the retries of a content with the same name', { only: 'ours' }, async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=1s'] })
   driver.on('CreateSnapshot', INTERNAL)
@@ -244,9 +224,7 @@ test('a group content does not stop the retries of a snapshot content with the s
   await eventually('two more calls', () => driver.callsOf('CreateSnapshot').length >= before + 2)
 })
 
-test('the snapshotter sets no being-created annotation if the class has an unknown reserved parameter', {
-  only: 'ours',
-}, async (t) => {
+test('a class with an unknown reserved parameter causes no being-created annotation', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   await createClass(t, { 'csi.storage.k8s.io/x': 'y' })
   await createContent(t)
@@ -292,52 +270,41 @@ deletion('the snapshotter does not call DeleteSnapshot for a deleted content wit
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
-deletion(
-  'a pre-provisioned content that is not bound to a VolumeSnapshot is deleted without the being-deleted annotation',
-  async (t) => {
-    const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
-    await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
-    await ready(t)
-    await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
-    await gone(t)
-    equal(driver.callsOf('DeleteSnapshot').length, 1)
-  },
-)
+deletion('an unbound pre-provisioned content is deleted without the being-deleted annotation', async (t) => {
+  const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
+  await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
+  await ready(t)
+  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
+  await gone(t)
+  equal(driver.callsOf('DeleteSnapshot').length, 1)
+})
 
-deletion(
-  'sixteen contents that are deleted while CreateSnapshot runs are removed after DeleteSnapshot',
-  { only: 'ours' },
-  async (t) => {
-    const { driver } = await scene(t, { args: ['--worker-threads=16'] })
-    driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
-    await createClass(t)
-    const names: string[] = []
-    for (let index = 0; index < 16; index += 1) {
-      const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
-      names.push(await createContent(t, { what: `c${index}`, spec: { volumeSnapshotRef } }))
-    }
-    await eventually('all calls', () => driver.callsOf('CreateSnapshot').length === 16)
-    for (const name of names) await remove(t, name)
-    for (const name of names) await gone(t, name)
-    equal(driver.callsOf('DeleteSnapshot').length, 16)
-  },
-)
+deletion('16 contents that are deleted during CreateSnapshot lose their snapshots', { only: 'ours' }, async (t) => {
+  const { driver } = await scene(t, { args: ['--worker-threads=16'] })
+  driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
+  await createClass(t)
+  const names: string[] = []
+  for (let index = 0; index < 16; index += 1) {
+    const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
+    names.push(await createContent(t, { what: `c${index}`, spec: { volumeSnapshotRef } }))
+  }
+  await eventually('all calls', () => driver.callsOf('CreateSnapshot').length === 16)
+  for (const name of names) await remove(t, name)
+  for (const name of names) await gone(t, name)
+  equal(driver.callsOf('DeleteSnapshot').length, 16)
+})
 
-deletion(
-  'the snapshotter deletes a new snapshot whose content disappeared while CreateSnapshot ran',
-  { only: 'ours' },
-  async (t) => {
-    const { driver } = await scene(t)
-    driver.on('CreateSnapshot', snapshot({}, { after: 1_500 }))
-    await createClass(t)
-    const name = await createContent(t)
-    await eventually('the call', () => driver.callsOf('CreateSnapshot').length === 1)
-    await t.strip(VOLUME_SNAPSHOT_CONTENTS, { name })
-    await eventually('the deletion', () => driver.callsOf('DeleteSnapshot').length === 1)
-    const methods = snapshotCalls(driver).map(({ method }) => method)
-    equal(methods, ['CreateSnapshot', 'DeleteSnapshot'])
-  },
-)
+deletion('a snapshot whose content disappears during CreateSnapshot is deleted', { only: 'ours' }, async (t) => {
+  const { driver } = await scene(t)
+  driver.on('CreateSnapshot', snapshot({}, { after: 1_500 }))
+  await createClass(t)
+  const name = await createContent(t)
+  await eventually('the call', () => driver.callsOf('CreateSnapshot').length === 1)
+  await t.strip(VOLUME_SNAPSHOT_CONTENTS, { name })
+  await eventually('the deletion', () => driver.callsOf('DeleteSnapshot').length === 1)
+  const methods = snapshotCalls(driver).map(({ method }) => method)
+  equal(methods, ['CreateSnapshot', 'DeleteSnapshot'])
+})
 
 deletion('a deleted content stays until CreateSnapshot returns a final code', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })

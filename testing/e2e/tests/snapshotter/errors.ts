@@ -468,49 +468,40 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
   for (const group of ['', 'Group'] as const) {
     const snapshot = group ? 'group snapshot' : 'snapshot'
 
-    deleting(
-      `an event reports ${what} during the deletion of a ${snapshot}, and the snapshotter retries`,
-      async (t) => {
-        const at = await scene(t, QUICK)
-        const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
-        const { metadata } = await (group ? groupTaken(t) : taken(t))
-        const name = metadata?.name ?? ''
-        if (secret) await t.api.merge(resource, { name }, withSecret(group ? GROUP : SNAPSHOT, 'none')())
-        fault?.(at, group)
-        await remove(t, name, resource)
-        if (calls === 0)
-          await at.snapshotter.line(`] could not sync ${group ? 'group snapshot ' : ''}content "${name}": `, {})
-        else await gone(t, name, resource)
-        const event = `${group}SnapshotDeleteError: ${message(snapshot)}`
-        await deletionFailed(t, event, calls)
-      },
-    )
+    deleting(`an event reports ${what} in the deletion of a ${snapshot}, and the snapshotter retries`, async (t) => {
+      const at = await scene(t, QUICK)
+      const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
+      const { metadata } = await (group ? groupTaken(t) : taken(t))
+      const name = metadata?.name ?? ''
+      if (secret) await t.api.merge(resource, { name }, withSecret(group ? GROUP : SNAPSHOT, 'none')())
+      fault?.(at, group)
+      await remove(t, name, resource)
+      if (calls === 0)
+        await at.snapshotter.line(`] could not sync ${group ? 'group snapshot ' : ''}content "${name}": `, {})
+      else await gone(t, name, resource)
+      const event = `${group}SnapshotDeleteError: ${message(snapshot)}`
+      await deletionFailed(t, event, calls)
+    })
   }
 }
 
 const EMPTY_GROUP = { groupSnapshotId: 'group-1', snapshots: [], creationTime: undefined, readyToUse: true }
 
-deleting(
-  'an event reports that a deleted group content has no snapshot handles, and the snapshotter retries',
-  async (t) => {
-    const at = await scene(t, { ...QUICK })
-    at.driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
-    await groupTaken(t)
-    const name = t.name('group')
-    await remove(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
-    await at.snapshotter.line('could not sync', {})
-    await deletionFailed(t, 'GroupSnapshotDeleteError: Failed to delete group snapshot')
-  },
-)
+deleting('an event reports a deleted group content without snapshot handles, and a retry follows', async (t) => {
+  const at = await scene(t, { ...QUICK })
+  at.driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
+  await groupTaken(t)
+  const name = t.name('group')
+  await remove(t, name, VOLUME_GROUP_SNAPSHOT_CONTENTS)
+  await at.snapshotter.line('could not sync', {})
+  await deletionFailed(t, 'GroupSnapshotDeleteError: Failed to delete group snapshot')
+})
 
-deleting(
-  'the snapshotter repeats a refused removal of its finalizer without a second DeleteSnapshot call',
-  async (t) => {
-    const { driver, snapshotter } = await scene(t, QUICK)
-    await taken(t)
-    const injection = snapshotter.gate.inject('PATCH volumesnapshotcontents', NOPE, { times: 2 })
-    await removed(t)
-    equal(injection.count, 2)
-    equal(driver.callsOf('DeleteSnapshot').length, 1)
-  },
-)
+deleting('a refused removal of the finalizer is repeated without a second DeleteSnapshot call', async (t) => {
+  const { driver, snapshotter } = await scene(t, QUICK)
+  await taken(t)
+  const injection = snapshotter.gate.inject('PATCH volumesnapshotcontents', NOPE, { times: 2 })
+  await removed(t)
+  equal(injection.count, 2)
+  equal(driver.callsOf('DeleteSnapshot').length, 1)
+})

@@ -298,9 +298,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('the permissions of its role are sufficient for the snapshotter, and its only writes are patches', {
-  only: 'ours',
-}, async (t) => {
+test('the permissions of its role suffice for the snapshotter, which only patches', { only: 'ours' }, async (t) => {
   const { snapshotter } = await scene(t)
   await taken(t)
   await eventually('all requests answered', () =>
