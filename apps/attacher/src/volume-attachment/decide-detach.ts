@@ -38,12 +38,12 @@ export type DetachStep =
       readonly waitsFor: Cause
       readonly obstacle: AttachObstacle | undefined
     }
-  /** Removes our finalizer before the status is written: `attached: false` with it would mean "maybe published". */
+  /** Removes our finalizer before the status is written: with it, `attached: false` would mean "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is already detached, and only the status may still have to be written. */
   | { readonly do: 'markDetached' }
 
-/** The checks of a detach. It works for a volume that is being deleted, and without a CSINode by the annotation. */
+/** The checks of a detach. It works while the volume is deleted, and uses an annotation if the CSINode is missing. */
 const DETACH_CHECKS: readonly PlanCheck<CallFacts, DetachStep>[] = [
   onlyStatusIsLeft, // Writes the status if our finalizer is removed and the status is outdated.
   isDetached, // Ends the plan if our finalizer is removed, unless the driver still lists the volume as published.

@@ -58,7 +58,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         await confirmLost(run, step.name)
         break
       case 'removeFinalizer': {
-        // The answer to this patch may be lost. Then the note makes the next run write the status.
+        // The answer to this patch may be lost. Then `statusPending` makes the next run write the status.
         deps.memory.note(run.va, { statusPending: true })
         const change = (va: CachedAttachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
         const saved = await patchTested(run, change).catch(during('could not mark as detached'))
