@@ -47,7 +47,7 @@ export function openOfNode({
     resyncMs,
   })
   const runVolumes = async (signal: AbortSignal): Promise<void> => {
-    // After a change of the node, only a new list finds its other volumes. The list fails only when the process ends.
+    // After a change of the node, only a list finds the volumes that it now owns. It fails only when the process ends.
     const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
     using undo = new DisposableStack()
     undo.defer(node.onChange(listAgain))
@@ -95,7 +95,7 @@ export interface ClaimsOfNewVolumesOptions {
 
 /** The wait for the watch event of a new volume's claim. The event nearly always comes, as a claim is bound last. */
 const FOR_THE_EVENT_MS = 1_000
-/** The pause between two lists, because a list reads all claims and each volume without a claim may cause one. */
+/** The pause between two lists. Each list reads all claims, and any new volume without a claim may cause a list. */
 const BETWEEN_LISTS_MS = 30_000
 
 /**

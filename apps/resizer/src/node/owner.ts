@@ -86,7 +86,7 @@ export interface OwnVolumesOptions {
   readonly log: Logger
 }
 
-/** The limit of volumes that are remembered as logged. Older volumes are logged again after a new list. */
+/** The most volumes to remember as logged. Beyond it the oldest are forgotten, and logged again after a new list. */
 const REMEMBERED = 10_000
 
 const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {

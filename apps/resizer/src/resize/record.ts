@@ -192,7 +192,7 @@ function remember({ deps, key }: ResizeRun, claim: ResizerClaim, failure: Expand
   if (failure.inUse) inUse?.mark(claim)
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
   else memory.finallyFailed.add(key)
-  // An infeasible request is delayed once a run reads its status. A pause that the driver asks for comes first.
+  // A pause that the driver asks for replaces the delay of an infeasible request.
   if (failure.kind !== 'infeasible' || failure.retryAfterMs !== undefined) memory.slow.remove(key)
 }
 
