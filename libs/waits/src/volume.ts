@@ -15,7 +15,7 @@ export function volumeWaits(around: Around): readonly ObjectWait[] {
   const about = { kind: 'volume', name: volume?.key ?? '' } as const
   if (volume === undefined) return leaving(around)
   const reclaimed = reclaim(volume, around)
-  // The reason that names the provisioner already explains the finalizer of the provisioner.
+  // If the volume waits for the provisioner, the provisioner's finalizer is not listed as a separate reason.
   const others = deletion(volume, around).filter(
     ({ names }) => reclaimed.length === 0 || !names?.every((each) => each.startsWith(PROVISIONER_FINALIZERS)),
   )
