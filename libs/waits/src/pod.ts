@@ -51,7 +51,7 @@ function claiming({ nodeName }: PodState, { claim, volume, volumeGone }: Around)
   return { reason: claim.phase === 'Lost' ? 'PodLostVolume' : 'PodWithoutVolume', on: `kubelet/${nodeName}` }
 }
 
-/** Returns why a volume is not attached to the node of the pod. Ends when the status of the node lists the volume. */
+/** Returns why a pod waits for an attach. The wait ends when the status of the Node lists the volume. */
 function attaching(pod: PodState, around: Around): WaitOf | undefined {
   const { nodeName: node } = pod
   const { volume, attachments, attaches, failing, nameOnNodes } = around

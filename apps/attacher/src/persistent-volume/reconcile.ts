@@ -70,7 +70,7 @@ async function restore(
   })
   // The volume is gone or was recreated. The next attach adds our finalizer to the new volume.
   if (restored?.uid !== pv.uid) return SETTLED
-  // An admission policy, for example, has removed the finalizer from our patch.
+  // The API server did not store the finalizer, for example because an admission policy removes it.
   if (!restored.finalizers?.includes(settings.finalizer)) throw new Error('the finalizer was written and not stored')
   log.v(2)?.info('Restored the finalizer that another writer has removed')
   return SETTLED

@@ -52,7 +52,7 @@ async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promis
   const before = view.volume.pv
   const pv = await addVolumeFinalizer(run, first.name)
   if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
-  // The API server's answer is cached without the source of another driver's volume. The source never changes.
+  // The cached answer lacks the source of another driver's volume. The source never changes, so the old one is used.
   const current = { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } }
   const steps = decideAttach(current)
   waitForCause(run, steps)

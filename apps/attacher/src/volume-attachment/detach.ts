@@ -127,7 +127,7 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
         unreachable(step)
     }
   }
-  // The answer to our patch may show that another writer has reset the status. No event starts a run for that.
+  // The answer to our patch may show that another writer has set `attached` to false. No event starts a run then.
   const { attached, deleting } = newest(run)
   return attached === true || deleting ? SETTLED : AGAIN
 }
@@ -137,7 +137,7 @@ async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<
   await change.catch(during('could not restore the finalizer'))
   const { deleting, finalizers } = newest(run)
   if (deleting) return
-  // An admission policy, for example, has removed the finalizer from our patch.
+  // The API server did not store the finalizer, for example because an admission policy removes it.
   if (!finalizers?.includes(finalizer)) throw new OperationError('the finalizer was written and not stored')
   run.log.v(2)?.info('Restored the finalizer that another writer has removed')
 }

@@ -50,7 +50,7 @@ type Identity = { readonly uid: string }
 export class AttachmentMemory {
   /** The records by UID: a recreated attachment has a new record. */
   readonly #records = new Map<string, AttachmentRecord>()
-  /** The orphaned publications by key. A key contains a blank, so no object has that name. */
+  /** The orphaned publications by key. Each key contains a blank, so it never equals the name of an attachment. */
   readonly #orphaned = new Map<string, Publication>()
 
   of({ uid }: Identity): AttachmentRecord {

@@ -16,8 +16,8 @@ import { LocalNodeWatch } from './local-node.ts'
 import { OwnVolumes } from './owner.ts'
 
 /**
- * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, then the
- * volumes, then the claims, because each selects the next.
+ * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, because
+ * it selects the volumes. The claims are read last, because the volumes select them.
  */
 export function openOfNode({
   caches,
@@ -107,7 +107,7 @@ export async function followClaimsOfNewVolumes(
   signal: AbortSignal,
 ): Promise<void> {
   const missing = new Map<string, string>()
-  // The first list of claims begins now. It contains the claims of these volumes.
+  // The first list of claims begins now, so it contains the claims of all cached volumes.
   const known = new Set([...volumes.store.values()].map(({ uid }) => uid))
   let wake = (): void => undefined
   const unsubscribe = volumes.subscribe((event) => {

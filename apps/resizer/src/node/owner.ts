@@ -94,7 +94,7 @@ const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {
   shared: 'its nodeAffinity does not name this node alone',
 }
 
-/** Decides which volumes of the driver this process acts on. Logs each volume once that no process acts on. */
+/** Decides which volumes of the driver this process acts on. If no process may act on a volume, logs that once. */
 export class OwnVolumes {
   readonly #options: OwnVolumesOptions
   readonly #logged = new Set<string>()

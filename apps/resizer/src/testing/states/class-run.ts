@@ -13,7 +13,7 @@ type Moves = Generator<Move<ClassState>>
 interface Write {
   readonly name: string
   readonly object: 'claim' | 'pv'
-  /** The number of the object after the write. */
+  /** The object after the write, as its number in `Numbered`. */
   readonly patched: number
   /** True if the API server refuses the write when the cache is outdated. */
   readonly guarded?: boolean

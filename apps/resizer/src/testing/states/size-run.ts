@@ -14,7 +14,7 @@ type Moves = Generator<Move<SizeState>>
 interface Write {
   readonly name: string
   readonly object: 'claim' | 'pv'
-  /** The number of the object after the write. */
+  /** The object after the write, as its number in `Numbered`. */
   readonly patched: number
   /** True if the PersistentVolume then has a capacity that an administrator has written. Omitted: unchanged. */
   readonly edited?: boolean
