@@ -68,7 +68,7 @@ export const SNAPSHOT_REASONS = {
 
 export type SnapshotReason = keyof typeof SNAPSHOT_REASONS
 
-/** The end of the finalizers of snapshots that claims are restored from. */
+/** The suffix of the finalizers on snapshots from which claims are being restored. */
 const AS_SOURCE = '/volumesnapshot-as-source-protection'
 const OWN = 'snapshot.storage.kubernetes.io/'
 

@@ -137,7 +137,7 @@ function removeFinalizer({ settings }: AttachmentView): DetachStep {
 
 /**
  * Returns the node ID, in this order: the ID that this process published the volume to, the ID in the CSINode, the ID
- * in the annotation. Undefined if the CSINode and the annotation are both missing, as after a restart.
+ * in the annotation. Undefined if CSINode and annotation have no ID, even if this process has published the volume.
  */
 function nodeIdOf({ published, node, va }: AttachmentView, volumeId: string): string | undefined {
   const stored = nodeIdIn(node) ?? va.nodeId

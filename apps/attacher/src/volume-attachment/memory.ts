@@ -3,7 +3,7 @@ import type { ListingResult } from '../published-nodes/resync.ts'
 import type { UndoneWrite } from '../term/deps.ts'
 import type { UnpublishRequest } from '../volumes/call-source.ts'
 
-/** A publish that this process has sent since it leads, and the unpublish request that undoes it. */
+/** A publish that this process has sent as the leader, and the unpublish request that undoes it. */
 export interface Publication {
   /** The name under which the queue counts the calls for the volume: see `volumeName`. */
   readonly volume: string

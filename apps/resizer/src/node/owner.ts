@@ -73,7 +73,7 @@ function namesNode(
   )
 }
 
-/** Reports whether only this value meets the requirement. */
+/** Reports whether a requirement of a node selector admits only this label value. */
 function isOnly({ operator, values }: NodeSelectorRequirement, value: string | undefined): boolean {
   return (
     operator === 'In' && value !== undefined && values?.length !== 0 && values?.every((each) => each === value) === true
