@@ -1,4 +1,4 @@
-/** Defines when work is stuck, in `kubectl csi`, `/debug/stuck` and `csi_sidecar_stuck_work`. See docs/operations.md. */
+/** Defines stuck work for `kubectl csi`, `/debug/stuck` and `csi_sidecar_stuck_work`. See docs/operations.md. */
 
 /** The age in milliseconds from which work is stuck. The kubelet reports missing volumes after about two minutes. */
 export const STUCK_AFTER_MS = 120_000
