@@ -71,7 +71,7 @@ type State =
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 1_000
-/** If a new connection is lost within this time, the next attempt waits. */
+/** If a new connection is lost within this time, the next attempt to connect starts after a pause. */
 const STABLE_MS = 10_000
 
 /** Returns a driver that reconnects after a loss, and reads its name and capabilities before it accepts calls again. */
