@@ -28,7 +28,7 @@ export function withParameters(storageClass: StorageClass, rule: ParameterRule):
   return changed.length > 0 ? { ...rest, parameters: Object.fromEntries(changed) } : rest
 }
 
-/** Translates parameters like `withParameters`, and turns `zone` and `zones` into a topology of the driver. */
+/** Translates parameters like `withParameters`, but turns `zone` and `zones` into an allowed topology. */
 export function withZones(storageClass: StorageClass, driverKey: string, rule: ParameterRule): StorageClass {
   let zones: readonly string[] | undefined
   const translated = withParameters(storageClass, (key, parameter) => {
