@@ -81,7 +81,7 @@ function readerText(full, message) {
   ].join('\n')
 }
 
-/** Returns the variables and the statement that read a field. Numbers name variables: names may be keywords. */
+/** Returns the code that reads a field. Its variables have numbers, because the name of a field may be a keyword. */
 function fieldOf(field) {
   const { name, number, type: form, typeName } = field
   const tag = number * 8 + (form === 'TYPE_STRING' || form === 'TYPE_MESSAGE' ? BYTES : 0)
