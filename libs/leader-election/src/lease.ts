@@ -74,7 +74,7 @@ function withLabels(metadata: Lease['metadata'], labels: Readonly<Record<string,
   return Object.keys(labels).length === 0 ? metadata : { ...metadata, labels: { ...metadata?.labels, ...labels } }
 }
 
-/** The fields of a Lease that the decision depends on. */
+/** The fields of a Lease that decide whether a process may take it. */
 export interface LeaseRecord {
   /** The holder. Empty if the Lease was released. */
   readonly holder: string
