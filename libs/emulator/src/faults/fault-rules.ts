@@ -22,7 +22,7 @@ export interface ActiveRule {
 
 /** A stop for matching requests: they wait for `release` before they take effect. */
 export interface Hold {
-  /** Resolves when the first request has arrived. */
+  /** Resolves when the first matching request has arrived. */
   readonly arrived: Promise<void>
   readonly waiting: number
   /** Lets all held requests continue. Later requests do not wait. */
