@@ -60,7 +60,7 @@ export function decidePlace(view: PlaceView): readonly PlaceStep[] {
   return isBound ? [{ do: 'bind', node: chosen.node }] : stepsFor(chosen)
 }
 
-/** Returns the reason that excludes the pod from all nodes, if there is one. */
+/** Returns why a claim excludes its pod from all nodes. Undefined if it does not. */
 function whyNot({ name, claim, volume, storageClass, isTaken }: ClaimToPlace): string | undefined {
   if (claim === undefined) return `persistentvolumeclaim "${name}" not found`
   if (claim.deleting) return `persistentvolumeclaim "${name}" is being deleted`
