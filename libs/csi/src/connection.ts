@@ -59,7 +59,7 @@ export class GrpcConnection implements Connection {
   #brokenBy: RpcError | undefined
   #cancelKeep = (): void => undefined
 
-  /** Uses a connected channel, and closes it later. */
+  /** Takes a connected channel, and closes the channel when the connection ends. */
   constructor(address: string, channel: Channel, reporting: CallReporting) {
     this.address = address
     this.#channel = channel

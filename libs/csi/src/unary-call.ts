@@ -13,7 +13,7 @@ export interface CallLimits {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The milliseconds by which a driver may notice the time-out earlier than this client, because both round. */
+/** The milliseconds by which a driver may notice the time-out earlier than this client, because both round it. */
 const CLOCKS_APART_MS = 2
 
 /** The status text with which this client cancels a call in grpc-js. No caller sees it. */
@@ -80,8 +80,8 @@ export function unaryCall<Q, R>(
 }
 
 /**
- * Returns the headers, with the time-out for the driver. grpc-js does not get the time-out, because it would measure it
- * by the wall clock.
+ * Returns the headers, with the time-out for the driver. grpc-js does not get the time-out, because grpc-js measures
+ * time-outs by the wall clock.
  */
 function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata {
   const metadata = new Metadata()

@@ -105,7 +105,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EAGAIN: 'resource temporarily unavailable',
 }
 
-/** Returns why a socket refuses connections. Connects once more, because grpc-js does not report it. */
+/** Returns why a socket refuses connections. Connects once more, because grpc-js does not report the reason. */
 export function whyUnreachable(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(path)
