@@ -4,7 +4,7 @@ import { TranslationError } from './translation-error.ts'
 
 export type TextMap = { readonly [key: string]: string }
 
-/** Returns the entries sorted by key, so that always the same spelling of a name comes last and wins. */
+/** Returns the entries sorted by key. If a name occurs in several spellings, the last spelling in this order wins. */
 export function entriesByKey(map: TextMap | null | undefined): [key: string, value: string][] {
   return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
 }

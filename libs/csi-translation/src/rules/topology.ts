@@ -69,7 +69,7 @@ export interface InTreeTopology {
   readonly labels: TopologyLabels | undefined
 }
 
-/** Translates back: the key of the driver becomes the zone key, and labels repeat the zones and regions. */
+/** Translates the topology to in-tree: renames the driver's key to the zone key, and adds zone and region labels. */
 export function topologyToInTree(
   pv: PersistentVolume,
   driverKey: string,
@@ -103,7 +103,7 @@ export function commonRegion(zones: readonly string[], regionOf: (zone: string) 
   return regions.join()
 }
 
-/** Adds labels. Existing labels stay. */
+/** Adds labels, but never replaces an existing label. */
 export function labelled(labels: TopologyLabels | undefined, added: TopologyLabels): TopologyLabels | undefined {
   return Object.keys(added).length > 0 ? { ...added, ...labels } : labels
 }
