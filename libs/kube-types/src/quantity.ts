@@ -129,8 +129,8 @@ function amountOf({ negative, whole, fraction, suffix }: Written): Amount {
 }
 
 /**
- * Reports whether upstream parses the text with an int64. Then it accepts texts without digits, and keeps some texts
- * unchanged.
+ * Reports whether upstream parses the text with an int64. In this case, upstream accepts texts without digits, and
+ * keeps some texts unchanged.
  */
 function isShort({ whole, fraction, suffix }: Written): boolean {
   if (suffix.family === 'BinarySI') return fraction === '' && whole.length <= 14 - (suffix.exponent / 10) * 3
