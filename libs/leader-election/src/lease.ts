@@ -86,8 +86,8 @@ export interface LeaseView {
   /** The monotonic time of this process. */
   readonly now: number
   /**
-   * The last known record, and when this process saw it first. Undefined if there is no Lease. Only the clock of this
-   * process counts, because the times in the Lease are from another machine.
+   * The last known state of the Lease, and when this process first saw this state. Undefined if there is no Lease.
+   * Only the clock of this process counts, because the times in the Lease are from another machine.
    */
   readonly seen: { readonly record: LeaseRecord; readonly since: number } | undefined
 }
