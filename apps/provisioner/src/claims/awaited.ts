@@ -20,7 +20,7 @@ const RESOURCES: ReadonlyMap<string, Resource<KubeObject>> = new Map<string, Res
 
 /** The pause between two rounds of reads. After a minute's wait, a claim still notices a change within a second. */
 const PERIOD_MS = 700
-/** An object is read again after a hundredth of the time that claims have waited for it, which no user notices. */
+/** An object is read again after a hundredth of the time that claims have waited for it. No user notices this delay. */
 const PAUSES_IN_WAIT = 100
 const LONGEST_PAUSE_MS = 30_000
 /** At most this many objects are read in one period. If more are due, they take turns. */

@@ -34,7 +34,7 @@ export type ClaimDecision =
   /** CreateVolume cannot be called. `report`: record a Warning event for the user. */
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause; readonly report: boolean }
   | { readonly do: 'pause'; readonly ms: number }
-  /** Make the node of this process the node of the claim. */
+  /** Make the node of this process the selected node of the claim. */
   | { readonly do: 'own'; readonly class: Class; readonly node: LocalNode }
   /** Call CreateVolume. `mark`: first put our finalizer on the claim. */
   | { readonly do: 'provision'; readonly class: Class; readonly mark: boolean }

@@ -45,7 +45,7 @@ export function allowsNode(rules: TopologyRules, node: string, cluster: Topology
   }
 }
 
-/** Returns the topologies that must and should reach the volume. Undefined: any topology. Throws ProvisionError. */
+/** Returns the requisite and preferred topologies for CreateVolume. Undefined: any topology. Throws ProvisionError. */
 export function requirementOf(rules: TopologyRules, cluster: TopologyNodes): TopologyRequirement | undefined {
   const { node, allowed, strict, immediate, claimName } = rules
   const own = node === '' ? undefined : nodeTopology(rules, cluster)
