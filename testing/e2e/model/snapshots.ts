@@ -63,7 +63,7 @@ export class Snapshots {
   readonly #forgets: boolean
   #calm = false
 
-  /** `forgets` is true if no process may remember a content that a person has removed by hand. */
+  /** `forgets` is true if the sidecars may forget a content that a person has removed by hand. */
   constructor(t: TestContext, backEnd: BackEnd, { contents, forgets }: { contents: number; forgets: boolean }) {
     this.#t = t
     this.#backEnd = backEnd

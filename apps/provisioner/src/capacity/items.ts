@@ -92,7 +92,7 @@ export class CapacityItems {
     return this.#items.keys()
   }
 
-  /** Computes the objects that should exist now. Returns the keys of all objects that are added or removed. */
+  /** Computes the CSIStorageCapacity objects that should exist. Returns the keys of added and removed objects. */
   update(): readonly string[] {
     const { classes, segments, names, immediate } = this.#options
     const list =

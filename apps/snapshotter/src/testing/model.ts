@@ -24,7 +24,7 @@ const REFUSALS = [
 
 /** A fixture whose snapshotter waits at each request until the test answers it. `checkAlways` must always pass. */
 export class Model extends Fixture {
-  /** Names of snapshots that may be left over, because no snapshotter can know that it must delete them. */
+  /** Names of snapshots that may be left over: no snapshotter has to delete them, or none can know of them. */
   readonly #excused = new Set<string>()
   /** Names of snapshots whose content lost its finalizers. Only the running process knows of these snapshots. */
   readonly #fragile = new Set<string>()

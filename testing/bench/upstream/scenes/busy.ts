@@ -24,7 +24,7 @@ const OWN_OBJECTS = 100
 const COUNTED_MS = 20_000
 const ATTACHES = 50
 const QUIET_MS = 8000
-/** The Go original has a default limit of five requests a second, with which it would fall further behind forever. */
+/** The default limit of the Go original, five requests a second, would let it fall further and further behind. */
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
 
 /** Measures leaders in a cluster where most changes concern other drivers. */

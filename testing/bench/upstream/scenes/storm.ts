@@ -37,7 +37,7 @@ export interface Storm {
   readonly label?: string
 }
 
-/** Runs a storm with default limits: few objects for both implementations, then many only for our faster one. */
+/** Runs a storm with default limits: few objects for both implementations, then many for ours, which is faster. */
 export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
   const [few, many] = [bench.sized(100), bench.sized(1000)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>
