@@ -18,9 +18,7 @@ import { type Api, ApiFailure, type Ref } from '../harness/api/api.ts'
 import * as objects from '../harness/api/objects.ts'
 import type { View } from './view.ts'
 
-/**
- * One side (real or ours) of a scenario. Its claims and pods have a namespace; names of other objects contain its ID.
- */
+/** One side (real or ours) of a scenario. Its claims and pods have a namespace; other names contain its ID. */
 export interface ScenarioSide {
   readonly api: Api
   readonly id: string
