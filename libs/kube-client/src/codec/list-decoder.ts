@@ -22,8 +22,8 @@ const HEAD = /^\{(?:"kind":"[A-Za-z]+",)?(?:"apiVersion":"[a-z0-9./]+",)?"metada
 const TAIL = ']}'
 
 /**
- * Decodes a page and keeps at most one parsed object, because parsing a whole page at once would determine the memory
- * of the process. Throws NoListError.
+ * Decodes a page of a list. Parses one object at a time, because a whole parsed page would raise the peak memory of the
+ * process. Throws NoListError.
  */
 export function decodeList(text: string): DecodedList {
   const match = HEAD.exec(text)

@@ -22,7 +22,7 @@ export class FlowGate {
   readonly #waiters = new Set<Waiter>()
   /** Requests that the server has refused and that are due again. They pass before other requests. */
   readonly #returned = new Set<Waiter>()
-  /** Refused requests that wait for their Retry-After to end, or for room. */
+  /** The waits of refused requests. A wait ends after its Retry-After, or when the server has room again. */
   readonly #refused = new Set<Scope>()
   #timer: Cancel | undefined
 

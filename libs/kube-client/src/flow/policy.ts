@@ -1,4 +1,4 @@
-/** The outcome of a request for the flow control. An `ignored` outcome does not show whether the server has room. */
+/** The outcome of a request. `ignored`: the outcome does not show whether the server has room for more requests. */
 export type FlowOutcome = 'done' | 'ignored' | Refusal
 
 /** A refusal with the status code 429. */
