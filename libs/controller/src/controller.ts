@@ -55,13 +55,13 @@ export interface Run {
   readonly waitedFor: readonly Cause[]
   /**
    * Sets the causes that run the key again as soon as they happen, for example the creation of a missing object. If a
-   * failed run does not call this, the earlier causes stay. Call it before the steps that may fail, so that a cause
-   * during these steps counts.
+   * failed run does not call this, the earlier causes stay. Call it before the steps that may fail, so that no cause
+   * during these steps is missed.
    */
   waitFor(...causes: readonly Cause[]): void
   /**
-   * Calls `read`, which reads the caches. Changes before this call need no other run. The start of a run counts as such
-   * a read, so only a run that reads the caches again needs this.
+   * Calls `read`, which reads the caches again. Changes up to this call then cause no further run of the key. Without
+   * the call, every change since the start of the run causes a further run.
    */
   observe<T>(read: () => T): T
 }
