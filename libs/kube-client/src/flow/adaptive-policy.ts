@@ -44,7 +44,7 @@ export class AdaptivePolicy implements FlowPolicy {
     return 0
   }
 
-  /** Admits a spare request only if less than half of the limit is running, so that other requests find room. */
+  /** Admits a `spare` request only if less than half of the limit is running, so that other requests find room. */
   admitSpare(now: number): number {
     return this.#running >= this.#limit / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
   }
@@ -107,7 +107,7 @@ export class BucketPolicy implements FlowPolicy {
     return 0
   }
 
-  /** Admits a spare request only if half of the burst is left for other requests. */
+  /** Admits a `spare` request only if half of the burst is left for other requests. */
   admitSpare(now: number): number {
     if (this.#qps < 0) return 0
     this.#advance(now)

@@ -12,7 +12,7 @@ interface Waiter {
   give(): void
 }
 
-/** The longest time between two checks whether a spare request may pass. Spare requests are never urgent. */
+/** The longest time between two checks whether a `spare` request may pass. Such requests are never urgent. */
 const SPARE_MS = 1000
 
 /** Admits requests in the order of their arrival, as fast as the policy allows. */
