@@ -26,11 +26,11 @@ export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeo
  * Errors: a `StartError` ends the start with one log line and its exit code. Any other error counts as a bug.
  */
 export interface App<T extends FlagTable = FlagTable, N extends string = string> {
-  /** The name of the executable: `csi-attacher`. */
+  /** The name of the executable, such as `csi-attacher`. */
   readonly name: string
-  /** The name in --controllers and before the flags of the app: `attacher`. */
+  /** The name in --controllers and before the flags of the app, such as `attacher`. */
   readonly prefix: string
-  /** The Go original that it replaces, with the version: `external-attacher v4.13.0`. */
+  /** The Go original that the app replaces, with its version, such as `external-attacher v4.13.0`. */
   readonly replaces: string
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
@@ -98,9 +98,9 @@ export interface StartTable {
   readonly logsGates: boolean
   /** True: the HTTP server opens before the driver is asked for its capabilities. False: afterwards. */
   readonly endpointFirst: boolean
-  /** The pairs of the log line that contains the driver's name. */
+  /** The key-value pairs of the log line that contains the driver's name. */
   readonly namePairs: (driverName: string) => Pairs
-  /** The pairs of all log lines about the start after the driver's name is known. */
+  /** The key-value pairs of all log lines about the start after the driver's name is known. */
   readonly context: (driverName: string) => Pairs
 }
 
@@ -146,11 +146,11 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly name: string
   /** The name in --controllers and before the flags of the app. */
   readonly prefix: string
-  /** The Go original that it replaces, with the version. */
+  /** The Go original that the app replaces, with its version. */
   readonly replaces: string
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
-  /** The standard flags that it accepts. */
+  /** The standard flags that the app accepts. */
   readonly driverFlags: DriverFlags
   /** The last log line of this app if a controller ends the process. */
   readonly endingNotice: string

@@ -52,7 +52,7 @@ export type CombinedFlags<A extends FlaggedApp> =
   | RefusedFlags
   | {
       readonly kind: 'flags'
-      /** The apps that run, in the order of the list. */
+      /** The apps that run, in the order of the help texts. */
       readonly running: readonly A[]
       readonly singleLease: string
       readonly flagsOf: (app: A) => FlagsOfApp

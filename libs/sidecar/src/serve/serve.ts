@@ -159,7 +159,7 @@ async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): 
 
 async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   if (role.elector === undefined) {
-    // Without leader election, no lost lease cancels running work, only the drain time-out.
+    // Without leader election no lease can be lost, so only the drain time-out cancels running work.
     using cut = drainLimit(options.clock, options.settings.drainMs, { stop })
     await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
     return 'stopped'
