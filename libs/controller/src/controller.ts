@@ -12,7 +12,7 @@ import type { Cause } from './waiting.ts'
  * Caveats: an error that `reconcile` throws counts as `retry` with that error as its cause.
  */
 export type Outcome =
-  /** Nothing to do until a change. Earlier failures are forgotten. `done`: the time of completed work is measured. */
+  /** The key waits for a change, and its failures are forgotten. `done`: the run has completed the pending work. */
   | { readonly kind: 'settled'; readonly done?: true }
   /**
    * The run has failed, and the key runs again after its back-off. If the API server or the driver asks for a wait,
@@ -25,9 +25,7 @@ export type Outcome =
   | { readonly kind: 'postponed'; readonly ms: number }
   /** The state changed during the run. The key runs again at once. */
   | { readonly kind: 'again' }
-  /**
-   * The object or its request was replaced during the run. The key runs again at once, without its earlier failures.
-   */
+  /** The object or its desired state was replaced. The key runs again at once, without its earlier failures. */
   | { readonly kind: 'superseded'; readonly cause: unknown }
   /** Shutdown or a lost lease has stopped the run. The next leader starts from the beginning. */
   | { readonly kind: 'stopped' }
