@@ -2,7 +2,7 @@ import type { GateTable } from './feature-gates.ts'
 import { type Flag, type FlagTable, parseFlags, type RefusedFlags } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
-/** The parts of an app that its flags depend on. */
+/** The parts of an app that determine its flags. */
 export interface FlaggedApp {
   /** The prefix of its flags, and its name in --controllers: `attacher`. */
   readonly prefix: string
