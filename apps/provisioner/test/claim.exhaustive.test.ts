@@ -146,7 +146,7 @@ describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
   if (!finalizeClaims && !LONG) return
 
   it.each(COMBINED.slice(0, LONG ? undefined : 1))(
-    'claim and volume converge after this disturbance, followed by each other disturbance: %s',
+    'claim and volume converge after %s, followed by any second disturbance',
     async (first) => {
       for (const second of ALL) {
         for (const at of STEPS.slice(0, DELETED_AT + 6)) {
