@@ -22,7 +22,7 @@ const DISTURBANCES: Readonly<Record<string, (model: ProvisionerModel) => void | 
     const flight = model.flightAt(0)
     flight?.apply()
     await model.clock.settle()
-    // Fault 0 of an API request is a lost connection. After fault 1 of a CSI call, the call may be running.
+    // Fault 0 of an API request is a lost connection. Fault 1 of a CSI call is an error that is not final.
     if (flight !== undefined && model.flightAt(0) === flight) fail(model, 0, 1)
   },
   'the request is refused, or the call has failed': (model) => fail(model, 2, 2),
