@@ -232,7 +232,7 @@ for (const [name, volumes] of DRIVERS) {
 }
 
 // The test runs alone, because other tests use the same driver name.
-attacher('an in-tree volume ID with 80,000 slashes fails quickly and blocks no volume', { alone: true }, async (t) => {
+attacher('an in-tree ID with 80,000 slashes fails quickly and blocks no other volume', { alone: true }, async (t) => {
   const at = await besideDriver(t, EBS)
   const { attacher: sidecar } = at
   for (const [suffix, volumeID] of [
