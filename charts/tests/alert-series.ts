@@ -8,13 +8,13 @@ export interface Series {
 
 export interface AlertCase {
   readonly alert: string
-  /** Minutes after which it has begun to fire. */
+  /** Minutes from the first sample until the alert fires. */
   readonly after: number
   readonly fires: readonly Series[]
   /** The labels of the firing alert, without `severity`. `summary` is its summary. */
   readonly labels: Labels
   readonly summary: string
-  /** Series that are as close to firing as possible. */
+  /** Series for which the alert just does not fire. */
   readonly quiet: readonly Series[]
 }
 

@@ -5,19 +5,19 @@ import { type AlertRule, ofKind } from './manifest.ts'
 import { ruleFailures } from './promtool.ts'
 import { withPromtool } from './with-helm.ts'
 
-/** Minutes: longer than any rule looks back and waits. */
+/** Minutes. It is longer than the longest range and the longest `for` of any alert rule together. */
 const SETTLED = 46
 
-withPromtool('the rule of each alert', () => {
+withPromtool('alert rules', () => {
   const groups = groupsOf()
   const rules = groups.flatMap((group) => group.rules)
 
-  it('appears in the cases of this test', () => {
+  it('each alert rule of the chart has a test case, in the same order', () => {
     expect(ALERT_CASES.map(({ alert }) => alert)).toEqual(rules.map(({ alert }) => alert))
   })
 
   // One run of promtool for all; its output names the alert.
-  it('fires in time, and stays silent for similar series', () => {
+  it('each alert fires at its minute, not one minute earlier, and never for similar harmless series', () => {
     const tests = ALERT_CASES.flatMap((one) => [
       look(one.fires, one.after, { alert: one.alert, expected: [fired(one)] }),
       look(one.fires, one.after - 1, { alert: one.alert }),
@@ -26,7 +26,7 @@ withPromtool('the rule of each alert', () => {
     expect(ruleFailures(groups, tests)).toBe('')
   })
 
-  it('ignores the pods of another release', () => {
+  it('no alert fires for the pods of another release of the chart', () => {
     const ofPods = ALERT_CASES.filter(({ alert }) => alert !== 'CSISidecarIsNotThere')
     const tests = ofPods.map(({ alert, fires }) => look(ofAnother(fires), SETTLED, { alert }))
     expect(ruleFailures(groups, tests)).toBe('')

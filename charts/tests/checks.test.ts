@@ -4,17 +4,17 @@ import { merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm('helm lint --strict', () => {
-  it('passes without any value', () => {
+  it('helm lint --strict accepts the chart with its default values', () => {
     expect(runHelm(['lint', '--strict', CHART])).toMatchObject({ status: 0 })
   })
 
-  it.each(EXAMPLES)('passes with examples/%s.yaml', (example) => {
+  it.each(EXAMPLES)('helm lint --strict accepts the chart with examples/%s.yaml', (example) => {
     const { status, stdout } = runHelm(['lint', '--strict', CHART], { files: [exampleFile(example)] })
     expect([status, stdout]).toEqual([0, expect.stringContaining('1 chart(s) linted, 0 chart(s) failed')])
   })
 })
 
-withHelm('values that cannot work', () => {
+withHelm('checks of values', () => {
   const driver = readValues(exampleFile('driver'))
   const separate = readValues(exampleFile('separate'))
   const failure = (base: object, values: object): string => {
@@ -79,9 +79,12 @@ withHelm('values that cannot work', () => {
       },
       'attacher.metricsPort and resizer.metricsPort are the same',
     ],
-  ])('fail with a sentence: %#', (base, values, sentence) => {
-    expect(failure(base, values)).toContain(sentence)
-  })
+  ])(
+    'the chart refuses values that cannot work, with a sentence that names them: case %#',
+    (base, values, sentence) => {
+      expect(failure(base, values)).toContain(sentence)
+    },
+  )
 
   it.each([
     [{ leaderElection: { enabled: false } }, 'controller.replicaCount is more than 1 without leaderElection.enabled'],
@@ -110,7 +113,7 @@ withHelm('values that cannot work', () => {
       { process: 'one', sidecars: { resources: { limits: { memory: '64Mi' } } } },
       'sidecars.resources.limits.memory is',
     ],
-  ])('fail with a sentence of ours, not of the schema: %j', (values, sentence) => {
+  ])('the templates of the chart, not its schema, refuse values that cannot work: %j', (values, sentence) => {
     expect(failure(driver, values)).toContain(sentence)
   })
 
@@ -123,7 +126,7 @@ withHelm('values that cannot work', () => {
       resizer: { resources: { limits: { memory } } },
     })),
     { controller: { terminationGracePeriodSeconds: 10, podSpec: { terminationGracePeriodSeconds: 26 } } },
-  ])('end where they can work: %j', (values) => {
+  ])('the chart renders values that are just valid: %j', (values) => {
     expect(failure(driver, values)).toBe('rendered')
   })
 })

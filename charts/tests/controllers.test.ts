@@ -5,7 +5,7 @@ import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm('what vendors say of controllers and pods', () => {
+withHelm('values of controllers and pods', () => {
   const driver = readValues(exampleFile('driver'))
   const objectsOf = (values: object): readonly Manifest[] => render({ values: merged(driver, { ...values }) })
   const controllerOf = (kind: string, values: object): Manifest =>
@@ -15,7 +15,7 @@ withHelm('what vendors say of controllers and pods', () => {
     return rendered.kind === 'failed' ? rendered.error : 'rendered'
   }
 
-  it('puts the fields of podSpec over all others', () => {
+  it('the fields of controller.podSpec replace the rendered fields of the pod', () => {
     const podSpec = {
       dnsPolicy: 'Default',
       hostAliases: [{ ip: '10.0.0.1', hostnames: ['backend'] }],
@@ -37,26 +37,32 @@ withHelm('what vendors say of controllers and pods', () => {
     ['initContainers', 'driver.initContainers'],
     ['volumes', 'driver.volumes'],
     ['serviceAccountName', 'serviceAccount.name'],
-  ])('refuses podSpec.%s, for which there is a value', (field, key) => {
+  ])('the chart refuses controller.podSpec.%s, because another value sets this field', (field, key) => {
     expect(failure({ controller: { podSpec: { [field]: [] } } })).toContain(`controller.podSpec.${field}`)
     expect(failure({ controller: { podSpec: { [field]: [] } } })).toContain(`use ${key}.`)
   })
 
-  it.each(['Deployment', 'StatefulSet', 'DaemonSet'])('labels and annotates a %s, and not its pods', (kind) => {
-    const { metadata, spec } = controllerOf(kind, { labels: { tier: '2' }, annotations: { reload: 'yes' } })
-    expect([metadata.labels?.['tier'], metadata.annotations]).toEqual(['2', { reload: 'yes' }])
-    expect(spec?.template?.metadata.labels).not.toHaveProperty('tier')
-    expect(spec?.template?.metadata).not.toHaveProperty('annotations')
-  })
+  it.each(['Deployment', 'StatefulSet', 'DaemonSet'])(
+    'controller.labels and controller.annotations are set on the %s, and not on its pods',
+    (kind) => {
+      const { metadata, spec } = controllerOf(kind, { labels: { tier: '2' }, annotations: { reload: 'yes' } })
+      expect([metadata.labels?.['tier'], metadata.annotations]).toEqual(['2', { reload: 'yes' }])
+      expect(spec?.template?.metadata.labels).not.toHaveProperty('tier')
+      expect(spec?.template?.metadata).not.toHaveProperty('annotations')
+    },
+  )
 
-  it.each(['Deployment', 'StatefulSet', 'DaemonSet'])('says how old versions of a %s are kept', (kind) => {
-    const plain = controllerOf(kind, {}).spec
-    expect([plain?.['revisionHistoryLimit'], plain?.['minReadySeconds']]).toEqual([undefined, undefined])
-    const { spec } = controllerOf(kind, { revisionHistoryLimit: 0, minReadySeconds: 7 })
-    expect([spec?.['revisionHistoryLimit'], spec?.['minReadySeconds']]).toEqual([0, 7])
-  })
+  it.each(['Deployment', 'StatefulSet', 'DaemonSet'])(
+    'the chart sets revisionHistoryLimit and minReadySeconds of a %s only if their values are set',
+    (kind) => {
+      const plain = controllerOf(kind, {}).spec
+      expect([plain?.['revisionHistoryLimit'], plain?.['minReadySeconds']]).toEqual([undefined, undefined])
+      const { spec } = controllerOf(kind, { revisionHistoryLimit: 0, minReadySeconds: 7 })
+      expect([spec?.['revisionHistoryLimit'], spec?.['minReadySeconds']]).toEqual([0, 7])
+    },
+  )
 
-  it('runs a pod on each node as a DaemonSet', () => {
+  it('a DaemonSet is rendered without replicas and disruption budget, and its sidecars elect a leader', () => {
     const objects = objectsOf({ controller: { kind: 'DaemonSet', updateStrategy: { type: 'OnDelete' } } })
     const { spec } = named(objects, 'DaemonSet', 'demo-csi-sidecars-controller')
     expect(spec).not.toHaveProperty('replicas')
@@ -67,13 +73,13 @@ withHelm('what vendors say of controllers and pods', () => {
     expect(sidecar(objects, 'attacher').args).toContain('--leader-election=true')
   })
 
-  it('sets the update strategy in the field of each kind', () => {
+  it('the update strategy is in `strategy` of a Deployment and in `updateStrategy` of a StatefulSet', () => {
     expect(controllerOf('Deployment', {}).spec?.['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
     expect(controllerOf('StatefulSet', {}).spec?.['updateStrategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
     expect(controllerOf('StatefulSet', {}).spec).toMatchObject({ podManagementPolicy: 'Parallel', replicas: 2 })
   })
 
-  it.each(APPS)('renders the probes of the %s as configured', (app) => {
+  it.each(APPS)('the container of the %s has the probes of its values, and no startup probe by default', (app) => {
     const probes = {
       startupProbe: { enabled: true, path: '/readyz' },
       livenessProbe: { path: '/healthz/leader-election' },
@@ -93,19 +99,19 @@ withHelm('what vendors say of controllers and pods', () => {
     })
   })
 
-  it('serves HTTP for a startup probe alone', () => {
+  it('the attacher serves HTTP if the startup probe is its only probe', () => {
     const off = { livenessProbe: { enabled: false }, readinessProbe: { enabled: false } }
     const { args } = sidecar(objectsOf({ attacher: { ...off, startupProbe: { enabled: true } } }), 'attacher')
     expect(args).toContain('--http-endpoint=:8081')
   })
 
-  it.each(APPS)('gives the container of the %s a lifecycle', (app) => {
+  it.each(APPS)('the container of the %s has a lifecycle only if its value is set', (app) => {
     expect(sidecar(objectsOf({}), app)).not.toHaveProperty('lifecycle')
     const lifecycle = { preStop: { sleep: { seconds: 5 } } }
     expect(sidecar(objectsOf({ [app]: { lifecycle } }), app)).toMatchObject({ lifecycle })
   })
 
-  it('labels the ServiceAccount', () => {
+  it('serviceAccount.labels are set on the ServiceAccount, in addition to the labels of the chart', () => {
     const { metadata } = named(
       objectsOf({ serviceAccount: { labels: { cost: 'storage' } } }),
       'ServiceAccount',
@@ -114,7 +120,7 @@ withHelm('what vendors say of controllers and pods', () => {
     expect(metadata.labels).toMatchObject({ cost: 'storage', 'app.kubernetes.io/instance': 'demo' })
   })
 
-  it('installs extra objects, templated, as maps and as text', () => {
+  it('the chart renders extraObjects as templates, whether they are maps or texts', () => {
     const extraObjects = [
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-a' }, data: { x: '1' } },
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-b\n',

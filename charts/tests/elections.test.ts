@@ -20,7 +20,7 @@ const SHARED = { leaseDuration: '30s', renewDeadline: '20s', namespace: 'leases'
 const OWN = { leaseDuration: '1m', retryPeriod: '7s', labels: { tier: '1' } }
 
 withHelm('leader election of one sidecar', () => {
-  it('merges the values of all sidecars with those of the sidecar', () => {
+  it('values of leader election for one sidecar replace those for all sidecars key by key', () => {
     const objects = objectsOf({ leaderElection: SHARED, attacher: { leaderElection: OWN } })
     expect(electionArgs(objects, 'attacher')).toEqual([
       '--leader-election=true',
@@ -38,7 +38,7 @@ withHelm('leader election of one sidecar', () => {
     ])
   })
 
-  it('can be switched off and on for one', () => {
+  it('leader election can be disabled or enabled for one sidecar, against the value for all', () => {
     const one = { controller: { replicaCount: 1 } }
     const off = objectsOf({ ...one, attacher: { leaderElection: { enabled: false } } })
     expect([electionArgs(off, 'attacher').length, electionArgs(off, 'resizer').length]).toEqual([0, 1])
@@ -46,7 +46,7 @@ withHelm('leader election of one sidecar', () => {
     expect([electionArgs(on, 'attacher').length, electionArgs(on, 'resizer').length]).toEqual([0, 1])
   })
 
-  it('grants permissions only in the namespace of its Lease', () => {
+  it('the chart grants permissions for Leases only in the namespace of the Lease of each sidecar', () => {
     const roles = (objects: readonly Manifest[]): unknown =>
       ofKind(objects, 'RoleBinding').map(({ metadata, subjects = [] }) => [
         metadata.namespace,
@@ -69,7 +69,7 @@ withHelm('leader election of one sidecar', () => {
     const values = { process: 'one', leaderElection: SHARED, attacher: { leaderElection: OWN } }
     const objects = objectsOf(values)
 
-    it('sets flags with a prefix in addition to those of all', () => {
+    it('one process gets election flags for all sidecars, and those of one sidecar with its prefix', () => {
       expect(electionArgs(objects, 'sidecars')).toEqual([
         '--leader-election=true',
         '--leader-election-lease-duration=30s',
@@ -83,7 +83,7 @@ withHelm('leader election of one sidecar', () => {
       expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
     })
 
-    it('cannot differ if both have one Lease', () => {
+    it('the chart refuses election values of one sidecar if all sidecars share one Lease', () => {
       expect(failure({ ...values, sidecars: { singleLease: 'both' } })).toContain(
         'attacher.leaderElection must be empty',
       )
@@ -107,22 +107,22 @@ withHelm('leader election of one sidecar', () => {
       { resizer: { leaderElection: { retryPeriod: '9s' } } },
       'resizer.leaderElection.renewDeadline (default 10s) must be longer',
     ],
-  ])('fails with a sentence where it cannot work: %j', (values, sentence) => {
+  ])('the chart refuses values with which leader election cannot work: %j', (values, sentence) => {
     expect(failure(values)).toContain(sentence)
   })
 
-  it('can be enabled for each sidecar while the common value is disabled', () => {
+  it('leader election can be enabled for each sidecar while the common value is disabled', () => {
     const on = { leaderElection: { enabled: true } }
     expect(failure({ leaderElection: { enabled: false }, attacher: on, resizer: on })).toBe('rendered')
   })
 })
 
 withHelm('the FlowSchema of leases', () => {
-  it('exists only when it is enabled', () => {
+  it('the FlowSchema is not rendered by default', () => {
     expect(ofKind(objectsOf({}), 'FlowSchema')).toEqual([])
   })
 
-  it('matches the accounts and the namespaces of the Leases', () => {
+  it('the FlowSchema matches requests of the account of each sidecar in the namespace of its Lease', () => {
     const values = { flowSchema: { enabled: true }, attacher: { leaderElection: { namespace: 'a' } } }
     const [schema] = ofKind(objectsOf(values, SEPARATE), 'FlowSchema')
     expect(schema?.apiVersion).toBe('flowcontrol.apiserver.k8s.io/v1')
@@ -145,7 +145,7 @@ withHelm('the FlowSchema of leases', () => {
     })
   })
 
-  it('does not exist without leader election', () => {
+  it('the FlowSchema is not rendered without leader election', () => {
     const values = {
       flowSchema: { enabled: true },
       leaderElection: { enabled: false },

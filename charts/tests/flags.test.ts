@@ -21,23 +21,26 @@ import { withHelm } from './with-helm.ts'
 const FLAGS = APPS.flatMap((app) => keysOf(app).map((key) => ({ app, flag: key.flag.name, key })))
 
 describe.each(APPS)('values of the %s', (app) => {
-  it('reach every flag of its table', () => {
+  it('every flag of the sidecar has a value or is listed as a flag without one', () => {
     const reached = [...keysOf(app).map(({ flag }) => flag.name), ...Object.keys(notInValues(app))]
     expect(reached.sort()).toEqual(FLAG_TABLES[app].map(({ name }) => name).sort())
   })
 
-  it.each(keysOf(app).map((key) => [key.flag.name, pathOf(key, app)]))('say --%s above %s', (flag, path) => {
-    const { description } = documentedValues().find(({ key }) => key === path) ?? {}
-    expect(description).toMatch(new RegExp(`--${flag}(?![a-z-])`))
-  })
+  it.each(keysOf(app).map((key) => [key.flag.name, pathOf(key, app)]))(
+    'values.yaml names --%s in the comment above %s',
+    (flag, path) => {
+      const { description } = documentedValues().find(({ key }) => key === path) ?? {}
+      expect(description).toMatch(new RegExp(`--${flag}(?![a-z-])`))
+    },
+  )
 
-  it('name the flags that have no key', () => {
+  it('values.yaml names the flags that have no value', () => {
     const text = readFileSync(VALUES_FILE, 'utf8').replace(/\n\s*# /g, ' ')
     expect(Object.keys(notInValues(app)).filter((flag) => !mentions(text, flag))).toEqual([])
   })
 })
 
-/** `--log-*-split-stream` means two. */
+/** Reports whether a text names a flag. `--log-*-split-stream` names the flags with `json` and with `text`. */
 function mentions(text: string, flag: string): boolean {
   return text.includes(`--${flag}`) || text.includes(`--${flag.replace(/-(json|text)-/, '-*-')}`)
 }
@@ -46,7 +49,7 @@ withHelm('rendered arguments', () => {
   const base = merged(readValues(exampleFile('driver')), WITH_PREVIEWS)
   /** The values with which flags about files are rendered. */
   const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
-  /** Two flags exclude others: the resizer's `--timeout` replaces two time-outs, and `--tls-self-signed` replaces files. */
+  /** Two flags exclude others: the resizer's `--timeout` excludes two time-outs, `--tls-self-signed` excludes files. */
   const isAlone = (app: AppName, flag: string): boolean =>
     flag === 'tls-self-signed' || (app === 'resizer' && flag === 'timeout')
   const everyFlag = (app: AppName): Values =>
@@ -57,13 +60,13 @@ withHelm('rendered arguments', () => {
   const alone = (app: AppName, key: FlagKey): readonly string[] =>
     sidecar(render({ values: merged(base, at(pathOf(key, app), key.sample)) }), app).args ?? []
 
-  it.each(FLAGS)('contain --$flag of the $app if its key is set', ({ app, flag, key }) => {
+  it.each(FLAGS)('the container of the $app gets --$flag if its value is set', ({ app, flag, key }) => {
     const args = isAlone(app, flag) ? alone(app, key) : (rendered.get(app) ?? [])
     expect(args.filter((argument) => argument.startsWith(`--${flag}=`))).toEqual([`--${flag}=${textOf(key)}`])
   })
 
   it.each(FLAGS.filter(({ key }) => emptyByDefault(key)))(
-    'do not contain --$flag of the $app if its key is empty',
+    'the container of the $app does not get --$flag if its value is empty',
     ({ app, flag }) => {
       const args = sidecar(defaults, app).args ?? []
       expect(args.filter((argument) => argument.startsWith(`--${flag}=`))).toEqual([])
@@ -77,12 +80,12 @@ withHelm('rendered arguments', () => {
     return key.key !== 'logLevel' && apps.every((app) => isEmpty(get(defaults, pathOf(key, app))))
   }
 
-  it('keep each sidecar from the flags of the other', () => {
+  it('the attacher gets no flag of the resizer, and the resizer none of the attacher', () => {
     expect(sidecar(defaults, 'attacher').args?.join(' ')).not.toContain('--workers')
     expect(sidecar(defaults, 'resizer').args?.join(' ')).not.toContain('--worker-threads')
   })
 
-  it('end with the arguments of the user', () => {
+  it('additionalArgs of a sidecar are the last arguments of its container', () => {
     const { args } = sidecar(
       render({ values: merged(base, at('attacher.additionalArgs', ['-timeout=1h', '--v=9'])) }),
       'attacher',
@@ -90,14 +93,14 @@ withHelm('rendered arguments', () => {
     expect(args?.slice(-2)).toEqual(['-timeout=1h', '--v=9'])
   })
 
-  it('contain the verbosity of the sidecar, or of all', () => {
+  it('--v is the log level of the sidecar, or the common verbosity if the sidecar has none', () => {
     const values = merged(base, { logging: { verbosity: 3 }, attacher: { logLevel: 6 } })
     const objects = render({ values })
     expect(sidecar(objects, 'attacher').args).toContain('--v=6')
     expect(sidecar(objects, 'resizer').args).toContain('--v=3')
   })
 
-  it('serve HTTP for probes alone, and not at all without them', () => {
+  it('a sidecar serves HTTP if it has probes, and not if it has neither probes nor metrics', () => {
     const off = { livenessProbe: { enabled: false }, readinessProbe: { enabled: false } }
     const container = sidecar(render({ values: merged(base, { attacher: off }) }), 'attacher')
     expect(container.args?.filter((argument) => /http-endpoint|metrics/.test(argument))).toEqual([])
@@ -105,7 +108,7 @@ withHelm('rendered arguments', () => {
     expect(sidecar(defaults, 'attacher').args).toContain('--http-endpoint=:8081')
   })
 
-  // one-process.test.ts starts these.
+  // These examples have one process for all sidecars; one-process.test.ts parses their arguments.
   const ONE_PROCESS = ['block-driver', 'node-local', 'one-process']
   describe.each(EXAMPLES.filter((example) => !ONE_PROCESS.includes(example)))('of examples/%s.yaml', (example) => {
     const containers = podSpecs(render({ files: [exampleFile(example)] })).flatMap((pod) => pod.containers)
@@ -114,7 +117,7 @@ withHelm('rendered arguments', () => {
       return container === undefined ? [] : [{ app, args: container.args ?? [] }]
     })
 
-    it.each(sidecars)('start the $app', ({ app, args }) => {
+    it.each(sidecars)('the $app accepts its rendered arguments', ({ app, args }) => {
       const parsed = parseFlags(FLAG_TABLES[app], args)
       if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
       const standard = parsed.flags as unknown as StandardFlags

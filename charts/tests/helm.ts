@@ -71,12 +71,12 @@ export function onPath(program: string): string | undefined {
 export interface RenderOptions {
   /** Value files, later ones over earlier ones. */
   readonly files?: readonly string[]
-  /** Comes last. */
+  /** Values that replace those of the value files. */
   readonly values?: object
   readonly chart?: string
-  /** `demo` unless given. */
+  /** The name of the release. Default: `demo`. */
   readonly release?: string
-  /** `storage` unless given. */
+  /** The namespace of the release. Default: `storage`. */
   readonly namespace?: string
   /** True to render the objects of `helm test`, too. */
   readonly tests?: boolean
@@ -114,7 +114,7 @@ export function runHelm(
     const own = join(folder, 'values.json')
     if (values !== undefined) writeFileSync(own, JSON.stringify(values))
     const valueFiles = [...files, ...(values === undefined ? [] : [own])].flatMap((file) => ['-f', file])
-    // Nothing of the user's own Helm may matter.
+    // The plugins and settings of the user's own Helm must not change the result.
     const env = { PATH: process.env['PATH'], HOME: folder }
     return spawnSync(helm, [...args, ...valueFiles], { encoding: 'utf8', env, maxBuffer: 64 * 1024 * 1024 })
   } finally {

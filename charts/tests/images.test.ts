@@ -17,11 +17,11 @@ withHelm('the images of the sidecars', () => {
       /^example\.com\/all\/csi-attacher:v/,
     ],
     [{ image: { registry: 'example.com/own' }, global: { imageRegistry: null } }, /^example\.com\/own\//],
-  ])('come from the registry of the parent chart, or of the chart: %j', (values, image) => {
+  ])('images come from global.imageRegistry if it is set, otherwise from image.registry: %j', (values, image) => {
     expect(imageOf(values)).toMatch(image)
   })
 
-  it('need no registry where each repository names one', () => {
+  it('image.registry may be empty if the repository of each image names a registry', () => {
     const values = {
       attacher: { image: { repository: 'example.com/a/csi-attacher' } },
       resizer: { image: { repository: 'example.com/b/csi-resizer' } },
@@ -36,13 +36,13 @@ withHelm('the images of the sidecars', () => {
       'image.registry is empty and resizer.image.repository is "csi-resizer"',
     ],
     [{ process: 'one' }, 'image.registry is empty and sidecars.image.repository is "csi-sidecars"'],
-  ])('need a registry: %j', (values, sentence) => {
+  ])('the chart refuses an image without a registry: %j', (values, sentence) => {
     const rendered = tryRender({ values: merged(driver, { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })
 
   it.each(['https://example.com', 'example.com/Own', 'example.com//own', 'example.com/own images'])(
-    'cannot be at %s, where no node would find them',
+    'the chart refuses the registry %s, from which no node could pull',
     (registry) => {
       const rendered = tryRender({ values: merged(driver, { image: { registry } }) })
       expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(
@@ -52,20 +52,20 @@ withHelm('the images of the sidecars', () => {
   )
 
   it.each(['localhost:5000', 'Example.com/own', '[::1]:5000/a', 'example.com:443/a-b/c__d'])(
-    'can be at %s',
+    'the chart accepts the registry %s',
     (registry) => {
       expect(imageOf({ image: { registry } })).toContain(`${registry}/csi-attacher:v`)
     },
   )
 
-  it.each(EXAMPLES)('come from a registry in examples/%s.yaml', (example) => {
+  it.each(EXAMPLES)('all images of examples/%s.yaml come from the registry of the example', (example) => {
     const images = podSpecs(render({ files: [exampleFile(example)] })).flatMap(({ containers }) =>
       containers.map(({ image }) => image),
     )
     expect(images.filter((image) => !image.startsWith('registry.example.com/'))).toEqual([])
   })
 
-  it('use the pull Secrets of the parent chart and of the chart, each once', () => {
+  it('pods have the pull Secrets of the parent chart and of the chart, each once', () => {
     const values = {
       image: { registry: 'example.com' },
       global: { imagePullSecrets: ['all', { name: 'both' }] },
@@ -75,7 +75,7 @@ withHelm('the images of the sidecars', () => {
     expect(pod?.imagePullSecrets).toEqual([{ name: 'all' }, { name: 'both' }, { name: 'own' }])
   })
 
-  it('use no pull Secret by default', () => {
+  it('pods have no pull Secret by default', () => {
     expect(podSpecs(render({ files: [exampleFile('driver')] }))[0]).not.toHaveProperty('imagePullSecrets')
   })
 })

@@ -32,7 +32,7 @@ function expected(objects: readonly Manifest[]): Expected {
 }
 
 withHelm('the objects of helm test', () => {
-  it('include a pod of our image and an account that may only read', () => {
+  it('helm test runs a pod with our image and an account without permission to change objects', () => {
     const objects = hooks('driver')
     expect(objects.map(({ kind }) => kind)).toEqual(
       expect.arrayContaining(['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'Pod']),
@@ -48,12 +48,12 @@ withHelm('the objects of helm test', () => {
     expect(restrictedViolations({ ...pod, volumes: [] })).toEqual([])
   })
 
-  it('do not exist in a release without roles, and in mode library', () => {
+  it('a release without roles, or in mode library, has no objects of helm test', () => {
     expect(hooks('driver', { rbac: { create: false } })).toEqual([])
     expect(hooks('driver', { mode: 'library' })).toEqual([])
   })
 
-  it('expects the lease of each sidecar, and each of its rights', () => {
+  it('helm test expects the Lease of each sidecar, and each permission that the sidecar needs', () => {
     const { workloads, leases, rights } = expected(hooks('driver', { leaderElection: { namespace: 'leases' } }))
     expect(workloads.map(({ name }) => name)).toEqual(['demo-csi-sidecars-controller'])
     expect(leases.map(({ app, namespace, name }) => [app, namespace, name])).toEqual([
@@ -76,7 +76,7 @@ withHelm('the objects of helm test', () => {
     })
   })
 
-  it('expects of each account only what its own sidecar needs', () => {
+  it('helm test expects permissions for claims of the account of the resizer only', () => {
     const { rights } = expected(hooks('separate'))
     const ofClaims = rights.filter((right) => right.attributes['resource'] === 'persistentvolumeclaims')
     expect(new Set(ofClaims.map(({ account }) => account))).toEqual(
@@ -84,12 +84,12 @@ withHelm('the objects of helm test', () => {
     )
   })
 
-  it('expects the one lease of process one', () => {
+  it('helm test expects the single Lease of all sidecars in one process', () => {
     const values = { process: 'one', sidecars: { singleLease: 'both' } }
     expect(expected(hooks('driver', values)).leases.map(({ name }) => name)).toEqual(['both', 'both'])
   })
 
-  it('expects nothing of another cluster', () => {
+  it('helm test expects no Leases and permissions if the sidecars serve another cluster', () => {
     const { leases, rights } = expected(hooks('hosted-control-plane', { rbac: { create: true } }))
     expect([leases, rights]).toEqual([[], []])
   })

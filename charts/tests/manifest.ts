@@ -89,14 +89,14 @@ export function named(objects: readonly Manifest[], kind: string, name: string):
   return found
 }
 
-/** The pods of every controller. */
+/** Returns the pod templates of all controllers. */
 export function podSpecs(objects: readonly Manifest[]): readonly PodSpec[] {
   return objects.flatMap(({ kind, spec }) =>
     CONTROLLERS.includes(kind) && spec?.template !== undefined ? [spec.template.spec] : [],
   )
 }
 
-/** The sidecar's container, wherever it runs. */
+/** Returns the container of a sidecar from the pods of all controllers. */
 export function sidecar(objects: readonly Manifest[], app: AppName | 'sidecars'): Container {
   const container = podSpecs(objects)
     .flatMap(({ containers }) => containers)

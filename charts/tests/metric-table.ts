@@ -15,7 +15,7 @@ export async function metricFamilies(): Promise<readonly MetricFamily[]> {
   return families.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Those with names of their own in the code. */
+/** Metric families whose names are written in the code, and not composed from other names. */
 function declared(): MetricFamily[] {
   return Object.values(telemetry).flatMap((value) => (isSpec(value) ? [{ ...value, type: typeOf(value) }] : []))
 }

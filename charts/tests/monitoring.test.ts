@@ -45,24 +45,27 @@ async function unknownNames(expression: string): Promise<readonly string[]> {
 
 describe('alerts', () => {
   it.each(ALERTS.map(({ alert, expr }) => [alert, expr]))(
-    '%s asks for metrics and labels that there are',
+    'alert %s queries only metrics and labels that a sidecar serves',
     async (_, expr) => {
       expect(namesIn(expr).metrics).not.toEqual([])
       expect(await unknownNames(expr)).toEqual([])
     },
   )
 
-  it.each(ALERTS.map((rule) => [rule.alert, rule.expr]))('%s asks about this release only', (_, expr) => {
-    expect(expr.match(/\{(?:OWN|EACH)[,}]/g)).toHaveLength(namesIn(expr).metrics.length)
-  })
+  it.each(ALERTS.map((rule) => [rule.alert, rule.expr]))(
+    'every metric in alert %s is restricted to the pods of the release',
+    (_, expr) => {
+      expect(expr.match(/\{(?:OWN|EACH)[,}]/g)).toHaveLength(namesIn(expr).metrics.length)
+    },
+  )
 
-  it('count calls that ended at their time-out as slow', () => {
+  it('the alert about slow calls counts calls that ended with DeadlineExceeded', () => {
     const slow = ALERTS.find(({ alert }) => alert === 'CSISidecarCallsAreSlow')?.expr ?? ''
     expect(slow).toContain('grpc_status_code="DeadlineExceeded"')
     expect(ALERTS.filter(({ expr }) => expr.includes('csi_sidecar_operations_seconds_bucket'))).toEqual([])
   })
 
-  it('do not share a name', () => {
+  it('no two alerts have the same name', () => {
     expect(new Set(ALERTS.map(({ alert }) => alert)).size).toBe(ALERTS.length)
   })
 })
@@ -77,7 +80,7 @@ describe('the dashboard', () => {
     panels: readonly Panel[]
     templating: { list: readonly { readonly name: string; readonly query: string }[] }
   }
-  it('lets its reader choose among all containers', () => {
+  it('the dashboard lets its user select the container of each sidecar', () => {
     const sidecar = templating.list.find(({ name }) => name === 'sidecar')
     expect(sidecar?.query.split(',')).toEqual([...APPS, 'sidecars'].map((app) => `csi-${app}`))
   })
@@ -85,7 +88,7 @@ describe('the dashboard', () => {
   const graphs = panels.filter(({ type }) => type !== 'row')
 
   it.each(graphs.map(({ title, targets = [] }) => [title, targets.map(({ expr }) => expr)] as const))(
-    'panel %s asks for metrics and labels that there are',
+    'panel %s of the dashboard queries only metrics and labels that a sidecar serves',
     async (_, expressions) => {
       expect(expressions).not.toEqual([])
       for (const expression of expressions) expect(await unknownNames(expression)).toEqual([])
@@ -97,13 +100,16 @@ withHelm('rendered monitoring', () => {
   const objects = render({ files: [exampleFile('every-value')] })
   const definitions = JSON.parse(readFileSync(join(import.meta.dirname, 'schemas/monitoring.json'), 'utf8')) as Values
 
-  it.each(['ServiceMonitor', 'PodMonitor', 'PrometheusRule'])('%s is one that the operator understands', (kind) => {
-    const validate = validator({ ...definitions, $ref: `#/definitions/${kind}` })
-    const [object] = ofKind(objects, kind)
-    expect(validate(object) || validate.errors).toBe(true)
-  })
+  it.each(['ServiceMonitor', 'PodMonitor', 'PrometheusRule'])(
+    'the rendered %s matches the schema of the Prometheus operator',
+    (kind) => {
+      const validate = validator({ ...definitions, $ref: `#/definitions/${kind}` })
+      const [object] = ofKind(objects, kind)
+      expect(validate(object) || validate.errors).toBe(true)
+    },
+  )
 
-  it('contains a Service with its port for each sidecar', () => {
+  it('the chart renders a Service with the metrics port of each sidecar', () => {
     const ports = ofKind(objects, 'Service').map(({ metadata, spec }) => [
       metadata.name,
       spec?.ports?.map(({ name, port }) => `${name}:${port}`),
@@ -122,7 +128,7 @@ withHelm('rendered monitoring', () => {
     })
   })
 
-  it('contains a ServiceMonitor that finds the Services', () => {
+  it('the selector of the ServiceMonitor matches the labels of every metrics Service', () => {
     const selector = ofKind(objects, 'ServiceMonitor')[0]?.spec?.selector?.matchLabels
     for (const { metadata } of ofKind(objects, 'Service'))
       expect(metadata.labels).toMatchObject(selector ?? { no: 'selector' })
@@ -131,7 +137,7 @@ withHelm('rendered monitoring', () => {
   const rulesOf = (rendered: readonly Manifest[]): readonly AlertRule[] =>
     ofKind(rendered, 'PrometheusRule')[0]?.spec?.groups?.flatMap((group) => group.rules) ?? []
 
-  it('contains every alert, about the namespace of the release', () => {
+  it('the PrometheusRule has every enabled alert, restricted to the namespace of the release', () => {
     const rules = rulesOf(objects)
     expect(rules.map(({ alert }) => alert)).toEqual(
       ALERTS.map(({ alert }) => alert).filter((alert) => alert !== 'CSISidecarBacklog'),
@@ -170,24 +176,27 @@ withHelm('rendered monitoring', () => {
     ['shared, as a StatefulSet', 'monitored', { controller: { kind: 'StatefulSet' } }],
     ['shared, as a DaemonSet', 'monitored', { controller: { kind: 'DaemonSet' } }],
     ['separate', 'separate', { metrics: { enabled: true, prometheusRule: { enabled: true } } }],
-  ] as const)('has alerts about the pods of its own release and of no other in the namespace: mode %s', (...one) => {
-    const [, example, values] = one
-    const all = merged(readValues(exampleFile(example)), { ...values })
-    const own = render({ values: all })
-    expect(podsOf(own)).not.toEqual([])
-    for (const pod of podsOf(own)) expect([pod, asksAbout(own, pod)]).toEqual([pod, true])
-    const others = [
-      render({ values: merged(all, { fullnameOverride: '' }), release: 'another' }),
-      render({ values: merged(all, { fullnameOverride: 'demo-csi-sidecars-controller' }), release: 'another' }),
-      render({ values: merged(all, { fullnameOverride: 'storagexv1' }), release: 'another' }),
-    ]
-    for (const other of others) {
-      expect(podsOf(other)).not.toEqual([])
-      for (const pod of podsOf(other)) expect([pod, asksAbout(own, pod)]).toEqual([pod, false])
-    }
-  })
+  ] as const)(
+    'alerts match the pods of their release, and no pods of other releases in the namespace: mode %s',
+    (...one) => {
+      const [, example, values] = one
+      const all = merged(readValues(exampleFile(example)), { ...values })
+      const own = render({ values: all })
+      expect(podsOf(own)).not.toEqual([])
+      for (const pod of podsOf(own)) expect([pod, asksAbout(own, pod)]).toEqual([pod, true])
+      const others = [
+        render({ values: merged(all, { fullnameOverride: '' }), release: 'another' }),
+        render({ values: merged(all, { fullnameOverride: 'demo-csi-sidecars-controller' }), release: 'another' }),
+        render({ values: merged(all, { fullnameOverride: 'storagexv1' }), release: 'another' }),
+      ]
+      for (const other of others) {
+        expect(podsOf(other)).not.toEqual([])
+        for (const pod of podsOf(other)) expect([pod, asksAbout(own, pod)]).toEqual([pod, false])
+      }
+    },
+  )
 
-  it('scrapes with the configured interval and time-out', () => {
+  it('ServiceMonitor and PodMonitor have the configured scrape interval and time-out', () => {
     const endpoint = (kind: string, field: string): unknown => {
       const [first] = (ofKind(objects, kind)[0]?.spec?.[field] ?? []) as readonly Values[]
       return [first?.['interval'], first?.['scrapeTimeout']]
@@ -198,7 +207,7 @@ withHelm('rendered monitoring', () => {
     expect(plain).not.toContain('scrapeTimeout')
   })
 
-  it('reports each missing container, also when another one is there', () => {
+  it('the alert about missing sidecars checks each container on its own', () => {
     const missing = (values: object): string | undefined =>
       rulesOf(render({ values: merged(readValues(exampleFile('monitored')), { ...values }) })).find(
         ({ alert }) => alert === 'CSISidecarIsNotThere',
@@ -210,12 +219,12 @@ withHelm('rendered monitoring', () => {
     expect(missing({ resizer: { enabled: false } })).toMatch(/^absent\((?!.*absent).*container="csi-attacher"\}\)$/)
   })
 
-  it('contains the dashboard of the chart', () => {
+  it('the rendered ConfigMap contains the dashboard of the chart', () => {
     const { data } = named(objects, 'ConfigMap', 'example-sidecars-dashboard')
     expect(JSON.parse(data?.['csi-sidecars.json'] ?? '')).toEqual(JSON.parse(read('files/dashboard.json')))
   })
 
-  it('exists only when it is enabled', () => {
+  it('the chart renders no object of monitoring by default', () => {
     const kinds = render({ files: [exampleFile('driver')] }).map(({ kind }) => kind)
     for (const kind of ['Service', 'ServiceMonitor', 'PodMonitor', 'PrometheusRule', 'ConfigMap', 'NetworkPolicy']) {
       expect(kinds).not.toContain(kind)

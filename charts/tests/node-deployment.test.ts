@@ -19,7 +19,7 @@ withHelm('the resizer on each node', () => {
     return 'rendered'
   }
 
-  it('runs in a DaemonSet, with the name of its node and without a leader', () => {
+  it('the resizer on each node runs in a DaemonSet, with NODE_NAME and without leader election', () => {
     const objects = objectsOf()
     named(objects, 'DaemonSet', 'demo-csi-sidecars-controller')
     const { args = [], env = [] } = sidecar(objects, 'resizer')
@@ -29,7 +29,7 @@ withHelm('the resizer on each node', () => {
     expect(podSpecs(objects)[0]?.containers.map(({ name }) => name)).not.toContain('csi-attacher')
   })
 
-  it('gets permission to read Nodes and CSINodes, and none for Leases', () => {
+  it('the resizer on each node may read Nodes and CSINodes, and has no permission for Leases', () => {
     const objects = objectsOf()
     const { rules = [] } = named(objects, 'ClusterRole', 'demo-csi-sidecars-external-resizer-role')
     expect(rules.filter(({ resources }) => /nodes$/.test(resources?.join() ?? ''))).toEqual(FACTS.resizer.nodeRules)
@@ -37,14 +37,14 @@ withHelm('the resizer on each node', () => {
     expect(ofKind(objects, 'Role')).toEqual([])
   })
 
-  it('passes helm test with pods and permissions, without a Lease', () => {
+  it('helm test of the resizer on each node expects its permissions, and no Lease', () => {
     const [pod] = ofKind(objectsOf({}, true), 'Pod')
     const text = JSON.stringify(pod?.spec)
     expect(text).toContain(String.raw`\"leases\":[]`)
     expect(text).toContain(String.raw`\"resource\":\"csinodes\"`)
   })
 
-  it('runs in the one process too, with the livenessprobe', () => {
+  it('the resizer on each node can run in one process with the livenessprobe', () => {
     const objects = objectsOf({ process: 'one', livenessprobe: { enabled: true } })
     const { args = [], env = [] } = sidecar(objects, 'sidecars')
     expect(args).toEqual(
@@ -56,7 +56,7 @@ withHelm('the resizer on each node', () => {
     expect(sidecars.parse({ ...command, env: {} })).toMatchObject({ kind: 'refused' })
   })
 
-  it('runs with provisioner and snapshotter in one process, and publishes capacity owned by the DaemonSet', () => {
+  it('resizer, provisioner and snapshotter run in one process, and their DaemonSet owns the capacity objects', () => {
     const objects = render({ files: [exampleFile('node-local')] })
     const { args = [], env = [] } = sidecar(objects, 'sidecars')
     expect(args).toEqual(
@@ -71,7 +71,7 @@ withHelm('the resizer on each node', () => {
     expect(ofKind(objects, 'Role').map(({ metadata }) => metadata.name)).toEqual(['demo-csi-sidecars-capacity'])
   })
 
-  it('changes no other rendering', () => {
+  it('a chart without resizer.nodeDeployment renders no flag, variable or permission of it', () => {
     const objects = render({ values: readValues(exampleFile('driver')) })
     expect(JSON.stringify(objects)).not.toMatch(/node-deployment|NODE_NAME|csinodes.*"get","watch"\]/)
   })
@@ -89,7 +89,7 @@ withHelm('the resizer on each node', () => {
     ],
     [{ resizer: { enabled: false }, attacher: { enabled: true } }, 'resizer.nodeDeployment needs resizer.enabled'],
     [{ resizer: { nodeDeployment: false } }, 'controller.kind is DaemonSet without leaderElection.enabled'],
-  ])('fails with a sentence where it cannot work: %j', (values, sentence) => {
+  ])('the chart refuses values with which a sidecar on each node cannot work: %j', (values, sentence) => {
     expect(failureOf(values)).toContain(sentence)
   })
 })

@@ -10,7 +10,7 @@ import { withHelm } from './with-helm.ts'
 withHelm('the notes after an installation', () => {
   let folder: string
 
-  // `helm template` leaves the notes out, and `helm install` wants a cluster; so they become an object.
+  // `helm template` omits NOTES.txt, and `helm install` needs a cluster. So the test renders the notes in a ConfigMap.
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'notes-'))
     cpSync(CHART, folder, { recursive: true })
@@ -32,7 +32,7 @@ withHelm('the notes after an installation', () => {
       'notes',
     ).data?.['text'] ?? ''
 
-  it('name enabled previews', () => {
+  it('the notes after an installation name the enabled sidecars that are previews', () => {
     expect(notes('driver')).not.toContain('preview')
     expect(notes('driver', { snapshotter: { enabled: true } })).toContain(
       'csi-snapshotter is a preview: docs/drivers.md',
@@ -40,24 +40,24 @@ withHelm('the notes after an installation', () => {
     expect(notes('driver', { ...WITH_PREVIEWS })).toContain('csi-provisioner and csi-snapshotter are previews')
   })
 
-  it('name every controller, and where the lease is', () => {
+  it('the notes after an installation name each Deployment and the namespace of the Leases', () => {
     expect(notes('driver')).toContain('rollout status deployment/demo-csi-sidecars-controller')
     expect(notes('separate')).toContain('rollout status deployment/demo-csi-sidecars-resizer')
     expect(notes('driver', { leaderElection: { namespace: 'leases' } })).toContain('kubectl -n leases get lease')
   })
 
-  it('name the test of the installation, where there is one', () => {
+  it('the notes after an installation name helm test unless the release has no roles', () => {
     expect(notes('driver')).toContain('helm test demo -n storage')
     expect(notes('driver', { rbac: { create: false } })).not.toContain('helm test')
   })
 
-  it('say how Secrets are opened where none is', () => {
+  it('the notes say that the sidecars may read no Secret if no value grants one', () => {
     expect(notes('driver')).toContain('The sidecars may get no Secret.')
     expect(notes('driver', { rbac: { secrets: true } })).not.toContain('Secret')
     expect(notes('driver', { rbac: { secretNames: [{ namespace: 'a', names: ['b'] }] } })).not.toContain('Secret')
   })
 
-  it('do not speak of this cluster where the lease and the Secrets are in another', () => {
+  it('the notes say that Leases and permissions are in the cluster of the kubeconfig, if one is set', () => {
     const text = notes('hosted-control-plane')
     expect(text).toContain('The lease is in the cluster of the kubeconfig')
     expect(text).toContain('kubectl --kubeconfig FILE -n kube-system get lease')
@@ -66,7 +66,7 @@ withHelm('the notes after an installation', () => {
     expect(notes('hosted-control-plane', { rbac: { create: true } })).toContain('the roles were made in this cluster')
   })
 
-  it('say that without roles of the chart nothing opens a Secret', () => {
+  it('the notes say that the values for Secrets have no effect if the chart creates no roles', () => {
     const without = notes('driver', { rbac: { create: false, secretNames: [{ namespace: 'a', names: ['b'] }] } })
     expect(without).toContain('rbac.secrets and rbac.secretNames do nothing')
     expect(without).not.toContain('The sidecars may get no Secret')

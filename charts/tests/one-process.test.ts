@@ -17,12 +17,12 @@ const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(obje
  */
 const OWN = APPS.flatMap((app) =>
   FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
-    // --timeout would silence two others.
+    // The resizer's --timeout replaces two other flags, which would then be missing.
     .filter(({ flag }) => !(app === 'resizer' && flag.name === 'timeout'))
     .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
 )
 
-/** Every leaf of two sections, with a value that is not its default. The others are made alike. */
+/** Every value of sections `attacher` and `resizer`, with a value that is not its default. */
 const LEAVES = (['attacher', 'resizer'] as const).flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
 
 function leavesOf(value: unknown, path: string): readonly (readonly [path: string, other: unknown])[] {
@@ -57,7 +57,7 @@ const keyOf = (path: string): string => path.split('.').slice(0, 2).join('.')
 withHelm('process one', () => {
   const defaults = render({ values: ONE })
 
-  it('renders one container next to the driver, with one port', () => {
+  it('process one renders one container next to the driver, with one port for metrics and probes', () => {
     const [pod] = podSpecs(defaults)
     expect(pod?.containers.map(({ name }) => name)).toEqual(['driver', 'csi-sidecars'])
     const { image, ports, livenessProbe, readinessProbe } = sidecar(defaults, 'sidecars')
@@ -66,14 +66,14 @@ withHelm('process one', () => {
     expect([livenessProbe?.httpGet.port, readinessProbe?.httpGet.port]).toEqual(['metrics', 'metrics'])
   })
 
-  it('grants the permissions of all, in the roles of each', () => {
+  it('process one renders the same roles and accounts as a process for each sidecar', () => {
     const each = render({ values: merged(ONE, { process: 'each' }) })
     for (const kind of ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'ServiceAccount']) {
       expect(ofKind(defaults, kind)).toEqual(ofKind(each, kind))
     }
   })
 
-  it('runs the enabled sidecars', () => {
+  it('the one process runs exactly the enabled sidecars', () => {
     expect(argsOf(defaults)).toContain('--controllers=attacher,resizer,provisioner,snapshotter')
     const alone = withValues({ resizer: { enabled: false }, snapshotter: { enabled: false } })
     expect(argsOf(alone)).toContain('--controllers=attacher,provisioner')
@@ -81,7 +81,7 @@ withHelm('process one', () => {
     expect(ofKind(alone, 'ClusterRole')).toHaveLength(2)
   })
 
-  it('runs the livenessprobe where it is enabled, on the port that the example probes', () => {
+  it('the one process runs the livenessprobe if it is enabled, on the port that the driver container probes', () => {
     const objects = render({ files: [exampleFile('one-process')] })
     const args = argsOf(objects)
     expect(args).toContain('--controllers=attacher,resizer,livenessprobe')
@@ -104,26 +104,29 @@ withHelm('process one', () => {
     const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))
 
-    it.each(OWN)('passes %s', (flag, _key, _value, text) => {
+    it.each(OWN)('the one process gets %s if its value is set', (flag, _key, _value, text) => {
       expect(args.filter((argument) => argument.startsWith(`${flag}=`))).toEqual([`${flag}=${text}`])
     })
 
-    it('starts the process', () => {
+    it('the one process accepts every flag of all sidecars together', () => {
       expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
     })
   })
 
-  it.each(['block-driver', 'node-local'] as const)('starts with examples/%s.yaml', (example) => {
-    const args = argsOf(render({ files: [exampleFile(example)] }))
-    const command = { argv0: 'csi-sidecars', args, env: { NODE_NAME: 'a' } }
-    expect(sidecars.parse(command)).toMatchObject({ kind: 'start' })
-  })
+  it.each(['block-driver', 'node-local'] as const)(
+    'the one process accepts the arguments of examples/%s.yaml',
+    (example) => {
+      const args = argsOf(render({ files: [exampleFile(example)] }))
+      const command = { argv0: 'csi-sidecars', args, env: { NODE_NAME: 'a' } }
+      expect(sidecars.parse(command)).toMatchObject({ kind: 'start' })
+    },
+  )
 
-  it('starts with the defaults', () => {
+  it('the one process accepts its default arguments', () => {
     expect(sidecars.parse({ argv0: 'csi-sidecars', args: argsOf(defaults) })).toMatchObject({ kind: 'start' })
   })
 
-  it('passes the flags of the process once, without a prefix', () => {
+  it('the one process gets the flags of section `sidecars` once, without a prefix', () => {
     const process = { onLeaseLoss: 'exit', drainTimeout: '31s', kubeAPIQPS: 12.5, logLevel: 6, singleLease: 'both' }
     const args = argsOf(withValues({ sidecars: { ...process, additionalArgs: ['--resizer-v=9'] } }))
     expect(args).toEqual(
@@ -151,12 +154,12 @@ withHelm('process one', () => {
       { sidecars: { singleLease: 'x' }, leaderElection: { enabled: false }, controller: { replicaCount: 1 } },
       'needs leaderElection.enabled',
     ],
-  ])('refuses %j', (values, sentence) => {
+  ])('process one refuses values that apply to separate processes only, or cannot work: %j', (values, sentence) => {
     const rendered = tryRender({ values: merged(ONE, { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })
 
-  describe('reads or refuses every value of the section of one sidecar', () => {
+  describe('every value of one sidecar', () => {
     const base = JSON.stringify(defaults)
     /** Reports whether the chart ignores a value. An error that names the value shows that the chart has read it. */
     const isPassedOver = (path: string, value: unknown): boolean => {
@@ -165,16 +168,16 @@ withHelm('process one', () => {
       return !rendered.error.includes(keyOf(path))
     }
 
-    it.each(LEAVES)('%s', (path, value) => {
+    it.each(LEAVES)('process one does not ignore the value %s', (path, value) => {
       expect(isPassedOver(path, value)).toBe(false)
     })
 
-    it('and there are more than 100', () => {
+    it('the sections of attacher and resizer have more than 100 values', () => {
       expect(LEAVES.length).toBeGreaterThan(100)
     })
   })
 
-  it('renders one Deployment with one account in mode separate', () => {
+  it('process one in mode separate renders one Deployment with one account', () => {
     const objects = render({ values: merged(readValues(exampleFile('separate')), { process: 'one' }) })
     const { template } = named(objects, 'Deployment', 'demo-csi-sidecars-sidecars').spec ?? {}
     expect(template?.spec.containers.map(({ name }) => name)).toEqual(['csi-sidecars'])
@@ -183,13 +186,13 @@ withHelm('process one', () => {
     expect(new Set(accounts)).toEqual(new Set([template?.spec.serviceAccountName]))
   })
 
-  it('adds one scrape target', () => {
+  it('process one has one metrics Service with one port', () => {
     const values = merged(readValues(exampleFile('monitored')), { process: 'one' })
     const services = ofKind(render({ values }), 'Service')
     expect(services.map(({ spec }) => spec?.ports?.map(({ name }) => name))).toEqual([['metrics']])
   })
 
-  it('passes the Pod Security level restricted', () => {
+  it('the pod of process one passes the Pod Security level restricted', () => {
     const [pod] = podSpecs(render({ values: merged(readValues(exampleFile('restricted')), { process: 'one' }) }))
     expect(pod === undefined ? ['no pod'] : restrictedViolations(pod)).toEqual([])
   })

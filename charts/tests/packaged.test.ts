@@ -19,7 +19,7 @@ interface Chart {
 const chart = load(read('Chart.yaml')) as Chart
 const { home } = chart
 
-/** The path in the repository that an address leads to; undefined for one that leads elsewhere. */
+/** Returns the path in the repository to which a URL leads. Returns undefined if the URL leads elsewhere. */
 function pathOf(url: string): string | undefined {
   const raw = home.replace('https://github.com/', 'https://raw.githubusercontent.com/')
   const [, path] = new RegExp(`^(?:${home}/(?:blob|tree)|${raw})/main/([^#]+)`).exec(url) ?? []
@@ -27,7 +27,7 @@ function pathOf(url: string): string | undefined {
 }
 
 describe('the packaged chart', () => {
-  it('names its origin, its maintainers and its content', () => {
+  it('Chart.yaml names the repository, the maintainers, the license and all images', () => {
     expect(chart).toMatchObject({ sources: [home], maintainers: [{ name: 'The csi-sidecars Authors', url: home }] })
     const images = load(chart.annotations['artifacthub.io/images'] ?? '') as { image: string }[]
     expect(images.map(({ image }) => image.replace(/^ghcr\.io\/[^/]+\//, ''))).toEqual(
@@ -36,7 +36,7 @@ describe('the packaged chart', () => {
     expect(chart.annotations['artifacthub.io/license']).toBe('Apache-2.0')
   })
 
-  it('leads to files of the repository by addresses that hold everywhere', () => {
+  it('every link of the packaged chart is a full URL of an existing file of the repository', () => {
     const readme = [...read('README.md').matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link)
     const links = load(chart.annotations['artifacthub.io/links'] ?? '') as { url: string }[]
     const [, runbook = ''] = /runbook: (\S+)/.exec(read('values.yaml')) ?? []
@@ -45,7 +45,7 @@ describe('the packaged chart', () => {
     expect(all.filter((link) => !existsSync(join(ROOT, pathOf(link) ?? 'no path of the repository')))).toEqual([])
   })
 
-  it('installs the version that it is', () => {
+  it('the README of the chart installs the version of the chart', () => {
     expect(read('README.md')).toMatch(new RegExp(`oci://\\S+/charts/csi-sidecars --version ${chart.version} `))
   })
 })

@@ -12,7 +12,7 @@ import { withHelm } from './with-helm.ts'
 const ALL = [...APPS, ...PREVIEWS.map(({ app }) => app)]
 const ROOT = join(CHART, '../..')
 
-it('the chart says the version of the sidecars', () => {
+it('version and appVersion of the chart equal the version of the sidecars', () => {
   const chart = load(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')) as { version: string; appVersion: string }
   const versions = APPS.map((app) => JSON.parse(readFileSync(join(ROOT, 'apps', app, 'package.json'), 'utf8')).version)
   expect([chart.appVersion, chart.version]).toEqual([`v${versions[0]}`, versions[0]])
@@ -25,7 +25,7 @@ withHelm('rendered pods', () => {
     render({ values: merged(readValues(exampleFile('driver')), { ...values }) })
   const pod = (objects: readonly Manifest[]) => podSpecs(objects)[0] as PodSpec
 
-  it('hold the driver and both sidecars, with the socket between them', () => {
+  it('the pod has the driver, the attacher and the resizer, and all mount the volume of the socket', () => {
     const { containers } = pod(defaults)
     expect(containers.map(({ name }) => name)).toEqual(['driver', 'csi-attacher', 'csi-resizer'])
     for (const { volumeMounts } of containers)
@@ -33,7 +33,7 @@ withHelm('rendered pods', () => {
     expect(pod(defaults).volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
   })
 
-  it('get tracing settings with the endpoint only if tracing is enabled', () => {
+  it('the sidecars get the flag and the variables of tracing only if tracing is enabled', () => {
     expect(sidecar(defaults, 'attacher').env?.map(({ name }) => name)).toEqual(['POD_NAMESPACE'])
     const tracing = {
       enabled: true,
@@ -56,7 +56,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it('run twice, on different nodes', () => {
+  it('the Deployment has two replicas, which prefer different nodes', () => {
     const controller = ofKind(defaults, 'Deployment')[0]
     expect(controller?.spec?.replicas).toBe(2)
     expect(pod(defaults).topologySpreadConstraints).toEqual([
@@ -69,7 +69,7 @@ withHelm('rendered pods', () => {
     ])
   })
 
-  it('match every selector', () => {
+  it('the labels of the pods match the selector of every object that selects them', () => {
     const objects = render({ files: [exampleFile('monitored')] })
     const labels = ofKind(objects, 'Deployment')[0]?.spec?.template?.metadata.labels
     const selectors = [
@@ -82,7 +82,7 @@ withHelm('rendered pods', () => {
     for (const selector of selectors) expect(labels).toMatchObject(selector ?? { missing: 'selector' })
   })
 
-  it.each(ALL)('ask the %s whether it lives and is ready', (app) => {
+  it.each(ALL)('the container of the %s has a liveness and a readiness probe by default', (app) => {
     const { livenessProbe, readinessProbe, ports = [] } = sidecar(withValues(WITH_PREVIEWS), app)
     expect(livenessProbe).toMatchObject({ httpGet: { path: '/livez' }, initialDelaySeconds: 30, failureThreshold: 3 })
     expect(readinessProbe).toMatchObject({ httpGet: { path: '/readyz' } })
@@ -91,21 +91,21 @@ withHelm('rendered pods', () => {
     expect(known[0]?.length).toBeLessThanOrEqual(15)
   })
 
-  it('take the image from the registry, by tag or digest', () => {
+  it('containers have the image of the registry, with its tag or with the given digest', () => {
     const digest = `sha256:${'a'.repeat(64)}`
     const objects = withValues({ image: { registry: 'example.com/x/' }, resizer: { image: { digest, tag: 'v1' } } })
     expect(sidecar(objects, 'attacher').image).toMatch(/^example\.com\/x\/csi-attacher:v\d+\.\d+\.\d+$/)
     expect(sidecar(objects, 'resizer').image).toBe(`example.com/x/csi-resizer@${digest}`)
   })
 
-  it("contain the driver's containers, as templates", () => {
+  it("the chart renders the driver's containers and volumes as templates", () => {
     const { containers, initContainers, volumes } = pod(render({ files: [exampleFile('every-value')] }))
     expect(containers[0]?.args).toContain('--cluster=demo')
     expect(initContainers?.[0]?.args).toEqual(['storage'])
     expect(volumes).toContainEqual({ name: 'driver-config', configMap: { name: 'demo-config' } })
   })
 
-  it('mount the kubeconfig of the other cluster if there is one', () => {
+  it('each sidecar mounts the kubeconfig Secret if one is set, and gets --kubeconfig', () => {
     const objects = render({ files: [exampleFile('hosted-control-plane')] })
     for (const app of APPS) {
       expect(sidecar(objects, app).args).toContain('--kubeconfig=/etc/csi-sidecars/kubeconfig')
@@ -121,7 +121,7 @@ withHelm('rendered pods', () => {
     })
   })
 
-  it('belong to one controller for each sidecar in mode separate', () => {
+  it('mode separate renders one Deployment with one container for each sidecar', () => {
     const objects = render({ files: [exampleFile('separate')] })
     for (const app of APPS) {
       const controller = named(objects, 'Deployment', `demo-csi-sidecars-${app}`)
@@ -135,7 +135,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it("mount the driver's volumes in mode separate too", () => {
+  it('the pods have the volumes of driver.volumes in mode separate too', () => {
     const values = merged(readValues(exampleFile('separate')), {
       driver: { volumes: [{ name: 'extra', configMap: { name: '{{ .Release.Name }}-extra' } }] },
       attacher: { volumeMounts: [{ name: 'extra', mountPath: '/extra' }] },
@@ -147,7 +147,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it('carry each label once, from any source', () => {
+  it('a label of one object replaces the same label of commonLabels', () => {
     const values = {
       commonLabels: { team: 'storage', tier: '1', 'app.kubernetes.io/part-of': 'backend' },
       controller: { podLabels: { team: 'pods' } },
@@ -163,32 +163,32 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it.each(APPS)('contain no other sidecar if only the %s is enabled', (app) => {
+  it.each(APPS)('the pod contains only the driver and the %s if no other sidecar is enabled', (app) => {
     const other = app === 'attacher' ? 'resizer' : 'attacher'
     const names = pod(withValues({ [other]: { enabled: false } })).containers.map(({ name }) => name)
     expect(names).toEqual(['driver', `csi-${app}`])
   })
 
-  it('replace the strategy as a whole', () => {
+  it('controller.updateStrategy replaces the whole default strategy of the Deployment', () => {
     const recreate = withValues({ controller: { updateStrategy: { type: 'Recreate' } } })
     expect(ofKind(recreate, 'Deployment')[0]?.spec?.['strategy']).toEqual({ type: 'Recreate' })
   })
 
-  it('can be privileged without a contradiction', () => {
+  it('a privileged container has no allowPrivilegeEscalation, which the API server would refuse', () => {
     const objects = withValues({ attacher: { securityContext: { privileged: true } } })
     expect(sidecar(objects, 'attacher').securityContext).toMatchObject({ privileged: true })
     expect(sidecar(objects, 'attacher').securityContext).not.toHaveProperty('allowPrivilegeEscalation')
   })
 
-  it('pass the Pod Security level baseline', () => {
+  it('the default pod passes the Pod Security level baseline', () => {
     expect(baselineViolations(pod(defaults))).toEqual([])
   })
 
-  it('pass the Pod Security level restricted with examples/restricted.yaml', () => {
+  it('the pod of examples/restricted.yaml passes the Pod Security level restricted', () => {
     expect(restrictedViolations(pod(render({ files: [exampleFile('restricted')] })))).toEqual([])
   })
 
-  it('break the levels with other settings', () => {
+  it('the check of Pod Security levels finds host network, privileged containers and root', () => {
     const broken = withValues({
       controller: { hostNetwork: true },
       attacher: { securityContext: { privileged: true } },
@@ -199,7 +199,7 @@ withHelm('rendered pods', () => {
 })
 
 withHelm('the CSIDriver', () => {
-  it("belongs to the driver's own chart unless it is enabled", () => {
+  it('the chart creates the CSIDriver object only if csiDriver.create is true', () => {
     const values = readValues(exampleFile('driver'))
     expect(ofKind(render({ values }), 'CSIDriver')).toEqual([])
     const made = named(

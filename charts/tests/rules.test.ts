@@ -60,15 +60,15 @@ withHelm('rendered rules', () => {
   const clusterRules = (app: string, values: object = {}) =>
     named(objectsOf(values), 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules
 
-  it('equal the contract of the attacher', () => {
+  it('the ClusterRole of the attacher has exactly the permissions that the attacher needs', () => {
     expect(clusterRules('attacher')).toEqual(ATTACHER)
   })
 
-  it('equal the contract of the resizer', () => {
+  it('the ClusterRole of the resizer has exactly the permissions that the resizer needs', () => {
     expect(clusterRules('resizer')).toEqual(RESIZER)
   })
 
-  it('contain no classes for the resizer if their gate is off', () => {
+  it('the resizer may not read VolumeAttributesClasses if their feature gate is off', () => {
     const values = { resizer: { featureGates: { VolumeAttributesClass: false } } }
     expect(clusterRules('resizer', values)).toEqual(RESIZER.slice(0, -1))
   })
@@ -89,33 +89,39 @@ withHelm('rendered rules', () => {
       { featureGates: { CSIVolumeGroupSnapshot: false } },
       SNAPSHOTTER.filter(({ apiGroups }) => !apiGroups?.includes('groupsnapshot.storage.k8s.io')),
     ],
-  ])('equal the grants of the charts of drivers for the %s with %j', (app, values, expected) => {
-    expect(sorted(clusterRules(app, { [app]: { enabled: true, ...values } }))).toEqual(sorted(expected))
-  })
+  ])(
+    'the ClusterRole of the %s with %j equals the permissions that charts of drivers grant',
+    (app, values, expected) => {
+      expect(sorted(clusterRules(app, { [app]: { enabled: true, ...values } }))).toEqual(sorted(expected))
+    },
+  )
 
   it.each([
     ['Deployment', null, '--capacity-ownerref-level=2', ['csistoragecapacities', 'pods', 'replicasets']],
     ['StatefulSet', null, '--capacity-ownerref-level=1', ['csistoragecapacities', 'pods']],
     ['Deployment', -1, '--capacity-ownerref-level=-1', ['csistoragecapacities']],
-  ])('for capacity, of a %s with level %p, are those for %s', (kind, ownerLevel, flag, resources) => {
-    const provisioner = { enabled: true, capacity: { enabled: true, ownerLevel } }
-    const objects = objectsOf({ provisioner, controller: { kind } })
-    const { metadata, rules } = named(objects, 'Role', 'demo-csi-sidecars-capacity')
-    expect(metadata.namespace).toBe('storage')
-    expect(rules?.flatMap((each) => each.resources)).toEqual(resources)
-    const { args, env } = sidecar(objects, 'provisioner')
-    expect(args).toContain(flag)
-    expect(env?.map(({ name }) => name)).toEqual(['POD_NAMESPACE', 'NAMESPACE', 'POD_NAME'])
-    expect(ofKind(objectsOf({ provisioner: { enabled: true } }), 'Role')).toHaveLength(1)
-  })
+  ])(
+    'a %s with owner level %p of capacity objects gets %s and permissions for %s',
+    (kind, ownerLevel, flag, resources) => {
+      const provisioner = { enabled: true, capacity: { enabled: true, ownerLevel } }
+      const objects = objectsOf({ provisioner, controller: { kind } })
+      const { metadata, rules } = named(objects, 'Role', 'demo-csi-sidecars-capacity')
+      expect(metadata.namespace).toBe('storage')
+      expect(rules?.flatMap((each) => each.resources)).toEqual(resources)
+      const { args, env } = sidecar(objects, 'provisioner')
+      expect(args).toContain(flag)
+      expect(env?.map(({ name }) => name)).toEqual(['POD_NAMESPACE', 'NAMESPACE', 'POD_NAME'])
+      expect(ofKind(objectsOf({ provisioner: { enabled: true } }), 'Role')).toHaveLength(1)
+    },
+  )
 
-  it('name the leases of enabled previews, too', () => {
+  it('the Role for Leases names the Leases of enabled previews, too', () => {
     const role = named(objectsOf(WITH_PREVIEWS), 'Role', 'demo-csi-sidecars-leases')
     const names = ['external-attacher-leader-', 'external-resizer-', '', 'external-snapshotter-leader-']
     expect(role.rules).toEqual(leases(...names.map((prefix) => `${prefix}example-csi-k8s-io`)))
   })
 
-  it('allow leader election in the namespace of the lease', () => {
+  it('the Role for Leases is in the namespace of leader election', () => {
     const objects = objectsOf({ leaderElection: { namespace: 'leases' } })
     const role = named(objects, 'Role', 'demo-csi-sidecars-leases')
     expect(role.rules).toEqual(
@@ -129,19 +135,19 @@ withHelm('rendered rules', () => {
     ['csi.example.com', '', 'csi-example-com'],
     ['Some.Driver-1', '', 'Some-Driver-1'],
     ['csi.example.com', 'one-lease', 'csi-example-com'],
-  ])('name each lease that the sidecars of driver %s can have, with single lease "%s"', (name, singleLease, suffix) => {
+  ])('the Role for Leases names each Lease of driver %s, with single Lease "%s"', (name, singleLease, suffix) => {
     const one = { driver: { name }, ...(singleLease && { process: 'one', sidecars: { singleLease } }) }
     const role = named(objectsOf(one), 'Role', 'demo-csi-sidecars-leases')
     const names = [`external-attacher-leader-${suffix}`, `external-resizer-${suffix}`]
     expect(role.rules).toEqual(leases(...names, ...(singleLease ? [singleLease] : [])))
   })
 
-  it('open all leases of the namespace where the name of the driver is not known', () => {
+  it('the Role allows all Leases of the namespace if the name of the driver is not set', () => {
     const role = named(objectsOf({ driver: { name: '' } }), 'Role', 'demo-csi-sidecars-leases')
     expect(role.rules?.[0]).toEqual(rule('coordination.k8s.io', 'leases', ['get', 'watch', 'create', 'update']))
   })
 
-  it('name no lease without leader election', () => {
+  it('the chart renders no Role for Leases without leader election', () => {
     const alone = objectsOf({ leaderElection: { enabled: false }, controller: { replicaCount: 1 } })
     expect(ofKind(alone, 'Role')).toEqual([])
   })
@@ -152,22 +158,25 @@ withHelm('rendered rules', () => {
     ['auto', null, RESIZER],
     [true, false, RESIZER],
     [false, true, RESIZER.filter((one) => one !== PODS)],
-  ])('follow rbac.pods %p and the in-use check %p', (pods, handleVolumeInUseError, expected) => {
-    expect(clusterRules('resizer', { rbac: { pods }, resizer: { handleVolumeInUseError } })).toEqual(expected)
-  })
+  ])(
+    'the resizer may read pods depending on rbac.pods %p and handleVolumeInUseError %p',
+    (pods, handleVolumeInUseError, expected) => {
+      expect(clusterRules('resizer', { rbac: { pods }, resizer: { handleVolumeInUseError } })).toEqual(expected)
+    },
+  )
 
-  it('allow every secret only when enabled', () => {
+  it("the chart's rules allow every Secret only if rbac.secrets is true", () => {
     expect(clusterRules('attacher', { rbac: { secrets: true } })).toEqual([...ATTACHER, SECRETS])
   })
 
-  it('allow single secrets by their names', () => {
+  it("the chart's rules allow only the named Secrets of rbac.secretNames", () => {
     const secretNames = [{ namespace: 'backend', names: ['login', 'key'] }]
     const role = named(objectsOf({ rbac: { secretNames } }), 'Role', 'demo-csi-sidecars-secrets')
     expect(role.metadata.namespace).toBe('backend')
     expect(role.rules).toEqual([{ ...SECRETS, resourceNames: ['login', 'key'] }])
   })
 
-  it('allow the secrets of a namespace by one Role, even if it is named twice', () => {
+  it('one Role allows the Secrets of a namespace that rbac.secretNames names twice', () => {
     const secretNames = [
       { namespace: 'backend', names: ['login', 'key'] },
       { namespace: 'other', names: ['login'] },
@@ -182,7 +191,7 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('contain the additional rules of the user', () => {
+  it('the rendered roles contain the additional rules of the user', () => {
     const additionalClusterRoleRules = [rule('', 'nodes', ['get'])]
     expect(clusterRules('resizer', { resizer: { additionalClusterRoleRules } })).toEqual([
       ...RESIZER,
@@ -190,12 +199,12 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('exist for enabled sidecars only', () => {
+  it('the chart renders roles for enabled sidecars only', () => {
     const names = ofKind(objectsOf({ resizer: { enabled: false } }), 'ClusterRole').map(({ metadata }) => metadata.name)
     expect(names).toEqual(['demo-csi-sidecars-external-attacher-role'])
   })
 
-  it('belong to the one account of the shared pod', () => {
+  it('all roles are bound to the one account of the shared pod', () => {
     const objects = objectsOf()
     const bindings = [...ofKind(objects, 'ClusterRoleBinding'), ...ofKind(objects, 'RoleBinding')]
     expect(new Set(bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name)))).toEqual(
@@ -203,7 +212,7 @@ withHelm('rendered rules', () => {
     )
   })
 
-  it('belong to a separate account for each separate sidecar', () => {
+  it('in mode separate the roles of each sidecar are bound to its own account', () => {
     const objects = render({ files: [exampleFile('separate')] })
     const boundTo = ofKind(objects, 'ClusterRoleBinding').map(({ roleRef, subjects }) => [
       roleRef?.name,
@@ -215,7 +224,7 @@ withHelm('rendered rules', () => {
     ])
   })
 
-  it('do not exist with rbac.create false', () => {
+  it('the chart renders no roles if rbac.create is false', () => {
     const kinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding']
     expect(objectsOf({ rbac: { create: false } }).filter(({ kind }) => kinds.includes(kind))).toEqual([])
   })

@@ -23,12 +23,12 @@ withHelm('a secure endpoint', () => {
   const ofTls = (args: readonly string[]): readonly string[] => args.filter((each) => /--(?:tls|client-ca)/.test(each))
   const secure = render({ files: [exampleFile('secure')] })
 
-  it.each(APPS)('gets the probes of the %s over HTTPS', (app) => {
+  it.each(APPS)('the probes of the %s use HTTPS if TLS is enabled', (app) => {
     const { livenessProbe, readinessProbe } = sidecar(secure, app)
     expect([livenessProbe?.httpGet.scheme, readinessProbe?.httpGet.scheme]).toEqual(['HTTPS', 'HTTPS'])
   })
 
-  it('changes nothing when it is off', () => {
+  it('without tls.enabled no probe, flag, volume or Certificate for TLS is rendered', () => {
     const objects = objectsOf({})
     for (const app of APPS) {
       const { livenessProbe, args = [], volumeMounts } = sidecar(objects, app)
@@ -39,14 +39,14 @@ withHelm('a secure endpoint', () => {
     expect(ofKind(objects, 'Certificate')).toEqual([])
   })
 
-  it('makes its own certificate where there is no Secret', () => {
+  it('a sidecar with TLS makes its own certificate if no Secret is set', () => {
     expect(ofTls(argsOf({ tls: { enabled: true } }))).toEqual(['--tls-self-signed=true'])
   })
 
   it.each([
     ['configMapName', { configMap: { name: 'authorities' } }],
     ['secretName', { secret: { secretName: 'authorities' } }],
-  ])('mounts the Secret and the authorities of clients: clientCA.%s', (key, source) => {
+  ])('each sidecar mounts the TLS Secret and the client authorities of clientCA.%s', (key, source) => {
     const objects = objectsOf({ tls: { enabled: true, secretName: 'endpoint', clientCA: { [key]: 'authorities' } } })
     expect(pod(objects).volumes.slice(1)).toEqual([
       { name: 'csi-sidecars-tls', secret: { secretName: 'endpoint' } },
@@ -66,7 +66,7 @@ withHelm('a secure endpoint', () => {
     }
   })
 
-  it('gets a Certificate for the names of its Services, in the mounted Secret', () => {
+  it("cert-manager's Certificate has the names of the metrics Services and writes the mounted Secret", () => {
     const { spec } = named(secure, 'Certificate', 'demo-csi-sidecars-tls')
     const services = ofKind(secure, 'Service').map(({ metadata }) => `${metadata.name}.storage.svc`)
     expect(spec).toMatchObject({
@@ -80,7 +80,7 @@ withHelm('a secure endpoint', () => {
     })
   })
 
-  it('grants token and access reviews, and the metrics to scrapers', () => {
+  it('with authorization the sidecars may create reviews, and the scrapers may read /metrics', () => {
     for (const app of APPS) {
       const { rules = [] } = named(secure, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`)
       expect(rules.slice(-2)).toEqual(REVIEWS)
@@ -94,7 +94,7 @@ withHelm('a secure endpoint', () => {
     ])
   })
 
-  it('passes the Pod Security level restricted', () => {
+  it('a pod with TLS passes the Pod Security level restricted', () => {
     expect(restrictedViolations(pod(secure))).toEqual([])
   })
 })
@@ -109,7 +109,7 @@ withHelm('a monitor of a secure endpoint', () => {
   const service = (objects: readonly Manifest[]): Endpoint => first(objects, 'ServiceMonitor', 'endpoints')
   const pods = (objects: readonly Manifest[]): Endpoint => first(objects, 'PodMonitor', 'podMetricsEndpoints')
 
-  it('verifies the certificate of the Secret by the name of the Service', () => {
+  it('monitors verify the certificate with the CA of the TLS Secret and the name of the Service', () => {
     const objects = objectsOf({ tls: { enabled: true, secretName: 'endpoint' } })
     const tlsConfig = {
       ca: { secret: { name: 'endpoint', key: 'ca.crt' } },
@@ -119,15 +119,15 @@ withHelm('a monitor of a secure endpoint', () => {
     expect(pods(objects)).toMatchObject({ scheme: 'https', tlsConfig })
   })
 
-  it('cannot verify a certificate that a process made', () => {
+  it('a ServiceMonitor skips the verification of a certificate that the sidecar made itself', () => {
     expect(service(objectsOf({ tls: { enabled: true } }))).toMatchObject({ tlsConfig: { insecureSkipVerify: true } })
   })
 
-  it('sends the token of Prometheus, or the authorization of the user', () => {
+  it('a ServiceMonitor sends the token of Prometheus unless the values have another authorization', () => {
     const secure = { tls: { enabled: true }, authorization: { enabled: true } }
     const own = objectsOf(secure)
     expect(service(own)).toMatchObject({ bearerTokenFile: TOKEN })
-    // A PodMonitor has no such field.
+    // A PodMonitor has no field `bearerTokenFile`.
     expect(pods(own)).not.toHaveProperty('bearerTokenFile')
     const authorization = { credentials: { name: 'scraper', key: 'token' } }
     const monitors = { serviceMonitor: { authorization }, podMonitor: { authorization } }
@@ -138,13 +138,13 @@ withHelm('a monitor of a secure endpoint', () => {
     }
   })
 
-  it('can be configured by annotations', () => {
+  it('the scrape annotations of the Services name the scheme https if TLS is enabled', () => {
     const objects = objectsOf({ tls: { enabled: true }, metrics: { annotations: true } })
     expect(ofKind(objects, 'Service')[0]?.metadata.annotations).toMatchObject({ 'prometheus.io/scheme': 'https' })
   })
 })
 
-withHelm('values of security that cannot work', () => {
+withHelm('checks of TLS values', () => {
   it.each([
     [{ tls: { secretName: 'x' } }, 'tls.secretName needs tls.enabled.'],
     [{ tls: { clientCA: { configMapName: 'x' } } }, 'tls.clientCA.configMapName needs tls.enabled.'],
@@ -152,7 +152,7 @@ withHelm('values of security that cannot work', () => {
     [{ authorization: { enabled: true } }, 'authorization.enabled needs tls.enabled'],
     [{ tls: { enabled: true, certManager: { enabled: true } } }, 'tls.certManager.enabled needs'],
     [{ tls: { enabled: true, clientCA: { configMapName: 'a', secretName: 'b' } } }, 'are both given'],
-  ])('fail with a sentence: %#', (values, sentence) => {
+  ])('the chart refuses values of TLS that cannot work, with a sentence: case %#', (values, sentence) => {
     const rendered = tryRender({ values: merged(readValues(exampleFile('driver')), { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })

@@ -3,7 +3,7 @@ import { exampleFile, render } from './helm.ts'
 import { at, isMap, merged, readValues, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-/** Returns the paths of texts in `one` that are not texts in `other`. */
+/** Returns the paths of strings in `one` that have another type in `other`. */
 function turned(one: unknown, other: unknown, path = ''): readonly string[] {
   if (typeof one === 'string') return typeof other === 'string' ? [] : [path]
   if (Array.isArray(one))
@@ -12,7 +12,7 @@ function turned(one: unknown, other: unknown, path = ''): readonly string[] {
   return Object.entries(one).flatMap(([key, each]) => turned(each, (other as Values)[key], `${path}/${key}`))
 }
 
-withHelm('names that YAML would take for something else', () => {
+withHelm('names that look like other YAML types', () => {
   const NAMES = [
     'nameOverride',
     'fullnameOverride',
@@ -38,19 +38,22 @@ withHelm('names that YAML would take for something else', () => {
     tls: { enabled: true, certManager: { enabled: true, issuerRef: { name: 'ca' } } },
   }
 
-  it.each(['1234', '1e3', 'true', 'null'])('stay texts in every place: %s', (odd) => {
-    const objectsOf = (name: string) => {
-      const driver = { containers: [{ name: 'driver', image: 'd:v1', volumeMounts: [{ name, mountPath: '/csi' }] }] }
-      const usual = merged(merged(readValues(exampleFile('driver')), on), { driver })
-      const rbac = { rbac: { secretNames: [{ namespace: name, names: [name] }] } }
-      const values = NAMES.reduce((all, path) => merged(all, at(path, name)), merged(usual, rbac))
-      return render({ values, release: name, namespace: name })
-    }
-    const plain = objectsOf('plain')
-    expect(turned(plain, objectsOf(odd))).toEqual([])
-    // A release with its own names: those above would hide it.
-    const short = merged(readValues(exampleFile('driver')), on)
-    const named = (release: string) => render({ values: short, release, namespace: release })
-    expect(turned(named('plain'), named(odd))).toEqual([])
-  })
+  it.each(['1234', '1e3', 'true', 'null'])(
+    'the rendered objects contain the name %s as a string in every field',
+    (odd) => {
+      const objectsOf = (name: string) => {
+        const driver = { containers: [{ name: 'driver', image: 'd:v1', volumeMounts: [{ name, mountPath: '/csi' }] }] }
+        const usual = merged(merged(readValues(exampleFile('driver')), on), { driver })
+        const rbac = { rbac: { secretNames: [{ namespace: name, names: [name] }] } }
+        const values = NAMES.reduce((all, path) => merged(all, at(path, name)), merged(usual, rbac))
+        return render({ values, release: name, namespace: name })
+      }
+      const plain = objectsOf('plain')
+      expect(turned(plain, objectsOf(odd))).toEqual([])
+      // `fullnameOverride` above hides the name of the release. Without it, names of objects contain that name.
+      const short = merged(readValues(exampleFile('driver')), on)
+      const named = (release: string) => render({ values: short, release, namespace: release })
+      expect(turned(named('plain'), named(odd))).toEqual([])
+    },
+  )
 })

@@ -13,7 +13,7 @@ const validate = validator()
 /** Keys that a parent chart sets and that have no value of their own. */
 const OF_A_PARENT = ['enabled', 'global']
 
-/** `a.b` of each map whose keys are the chart's own, and the keys that it may have. */
+/** Returns each map of the schema that accepts only given keys: its path, such as `a.b`, and these keys. */
 function maps(of: Values = SCHEMA, path = ''): [path: string, keys: readonly string[]][] {
   const resolved = typeof of['$ref'] === 'string' ? (get(SCHEMA, of['$ref'].slice(2).replace('/', '.')) as Values) : of
   if (resolved['additionalProperties'] !== false) return []
@@ -28,15 +28,15 @@ const valueAt = (values: Values, path: string): unknown => (path === '' ? values
 const MAPS = maps()
 
 describe('values.schema.json', () => {
-  it('takes the defaults', () => {
+  it('values.schema.json accepts the default values', () => {
     expect(validate(DEFAULTS) || validate.errors).toBe(true)
   })
 
-  it.each(EXAMPLES)('takes examples/%s.yaml', (example) => {
+  it.each(EXAMPLES)('values.schema.json accepts examples/%s.yaml', (example) => {
     expect(validate(merged(DEFAULTS, readValues(exampleFile(example)))) || validate.errors).toBe(true)
   })
 
-  it('knows exactly the keys that values.yaml documents', () => {
+  it('values.schema.json has exactly the keys that values.yaml documents', () => {
     for (const [path, keys] of MAPS) {
       const documented = Object.keys(valueAt(DEFAULTS, path) as Values)
       const optional = path.endsWith('Probe') ? ['successThreshold', 'terminationGracePeriodSeconds'] : OF_A_PARENT
@@ -48,7 +48,7 @@ describe('values.schema.json', () => {
   })
 
   it.each(MAPS.flatMap(([path, keys]) => keys.map((key) => (path ? `${path}.${key}` : key))))(
-    'refuses %s misspelt',
+    'values.schema.json refuses a misspelt %s',
     (key) => {
       const misspelt = merged(DEFAULTS, at(`${key}s_`, get(DEFAULTS, key) ?? {}))
       expect(validate(misspelt)).toBe(false)
@@ -80,17 +80,20 @@ describe('values.schema.json', () => {
     ['a path that does not begin with a slash', 'authorization.alwaysAllowPaths', ['livez']],
     ['a scraper without a kind', 'authorization.scrapers', [{ name: 'prometheus' }]],
     ['secrets without a namespace', 'rbac.secretNames', [{ names: ['login'] }]],
-  ])('refuses %s', (_, key, value) => {
+  ])('values.schema.json refuses %s', (_, key, value) => {
     expect(validate(merged(DEFAULTS, at(key, value)))).toBe(false)
   })
 
-  it.each(['120s', '2m', '1.5h', '100ms', '1h30m', '0s', ''])('takes the duration "%s"', (text) => {
-    expect(validate(merged(DEFAULTS, at('attacher.timeout', text)))).toBe(true)
-  })
+  it.each(['120s', '2m', '1.5h', '100ms', '1h30m', '0s', ''])(
+    'values.schema.json accepts the duration "%s"',
+    (text) => {
+      expect(validate(merged(DEFAULTS, at('attacher.timeout', text)))).toBe(true)
+    },
+  )
 })
 
 describe('examples/every-value.yaml', () => {
-  it('sets every key, and none to its default', () => {
+  it('examples/every-value.yaml sets every key to another value than its default, with listed exceptions', () => {
     const same = (before: unknown, after: unknown): boolean => JSON.stringify(before) === JSON.stringify(after)
     const leaves = (values: Values, path = ''): string[] =>
       Object.entries(values).flatMap(([key, value]) => {
@@ -153,16 +156,19 @@ function shownExamples(): [key: string, text: string][] {
 }
 
 describe('values.yaml', () => {
-  it.each(shownExamples().filter(([, text]) => !text.includes(' or ')))('shows a %s that is taken: %s', (key, text) => {
-    expect(validate(merged(DEFAULTS, at(key, load(text)))) || validate.errors).toBe(true)
-  })
+  it.each(shownExamples().filter(([, text]) => !text.includes(' or ')))(
+    'the schema accepts the example of %s in the comments of values.yaml: %s',
+    (key, text) => {
+      expect(validate(merged(DEFAULTS, at(key, load(text)))) || validate.errors).toBe(true)
+    },
+  )
 
-  it('shows examples where a value has a shape', () => {
+  it('values.yaml shows examples of values that are lists or maps', () => {
     const keys = shownExamples().map(([key]) => key)
     expect(keys).toEqual(expect.arrayContaining(['imagePullSecrets', 'attacher.featureGates', 'rbac.secretNames']))
   })
 
-  it('contains no line longer than a screen', () => {
+  it('values.yaml contains no line longer than 120 columns', () => {
     const lines = readFileSync(VALUES_FILE, 'utf8').split('\n')
     expect(lines.filter((line) => line.length > 120)).toEqual([])
   })

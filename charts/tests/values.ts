@@ -10,7 +10,7 @@ export function readValues(file: string): Values {
   return load(readFileSync(file, 'utf8')) as Values
 }
 
-/** Enables the previews. */
+/** Values that enable the previews: provisioner and snapshotter. */
 export const WITH_PREVIEWS: Values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
 
 export const VALUES_FILE = join(CHART, 'values.yaml')
@@ -43,7 +43,7 @@ export function merged(base: Values, over: Values): Values {
   return result
 }
 
-/** `{a: {b: value}}` of `a.b`. */
+/** Returns nested maps for a path: `{a: {b: value}}` for `a.b`. */
 export function at(path: string, value: unknown): Values {
   return path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Values
 }

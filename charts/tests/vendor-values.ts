@@ -2,7 +2,7 @@ import type { Values } from './values.ts'
 
 /** Values of our chart with which it starts the sidecars as the vendor of that name does. */
 
-/** None of these vendors has probes of the sidecars. */
+/** Disables the probes, because none of these vendors probes the sidecars. */
 const OFF = { startupProbe: { enabled: false }, livenessProbe: { enabled: false }, readinessProbe: { enabled: false } }
 const driver = (name: string, mountPath: string): Values => ({
   name,

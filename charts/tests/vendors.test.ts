@@ -23,7 +23,7 @@ function meaning(app: AppName, args: readonly string[]): Readonly<Record<string,
   return {
     ...values,
     'csi-address': String(values['csi-address']).replace('unix://', ''),
-    // Empty is the pod's own.
+    // An empty namespace means the namespace of the pod.
     'leader-election-namespace': values['leader-election-namespace'] || 'storage',
   }
 }
@@ -34,22 +34,22 @@ withHelm('the chart with the values of a vendor', () => {
     const objects = render({ values })
     const apps = APPS.filter((app) => vendor.args[app] !== undefined)
 
-    it('passes the schema', () => {
+    it('the schema of our chart accepts the values for the vendor', () => {
       const validate = validator()
       expect(validate(merged(readValues(VALUES_FILE), values)) || validate.errors).toBe(true)
     })
 
-    it('runs the sidecars that the vendor runs', () => {
+    it('our chart runs exactly the sidecars that the vendor runs', () => {
       const names = podSpecs(objects).flatMap(({ containers }) => containers.map(({ name }) => name))
       expect(names.filter((name) => name !== 'driver')).toEqual(apps.map((app) => `csi-${app}`))
     })
 
-    it.each(apps)('starts the %s as the vendor does', (app) => {
+    it.each(apps)('our chart gives the %s the same flag values as the vendor', (app) => {
       const theirs = (vendor.args[app] ?? []).map((argument) => expanded(argument, vendor))
       expect(meaning(app, sidecar(objects, app).args ?? [])).toEqual(meaning(app, theirs))
     })
 
-    it.each(apps)('asks for no right of the %s that the vendor does not grant', (app) => {
+    it.each(apps)('our chart grants the %s no permission that the vendor does not grant', (app) => {
       const { rules = [] } = ofKind(objects, 'ClusterRole').find(({ metadata }) => metadata.name.includes(app)) ?? {}
       const lacking = rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
         resources.filter((resource) => !grants(vendor, { group: apiGroups[0] ?? '', resource }, verbs ?? [])),
@@ -58,7 +58,7 @@ withHelm('the chart with the values of a vendor', () => {
     })
   })
 
-  it('renders pods with host network or the DNS of the node if the vendor has them', () => {
+  it('our chart renders pods with the host network and the DNS policy of the vendor', () => {
     const pod = (vendor: string) => podSpecs(render({ values: merged(REGISTRY, VENDOR_VALUES[vendor] ?? {}) }))[0]
     expect(pod('azuredisk')).toMatchObject({ hostNetwork: true, dnsPolicy: 'ClusterFirst' })
     expect(pod('nfs')).toMatchObject({ hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' })

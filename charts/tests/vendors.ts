@@ -8,13 +8,13 @@ import type { AppName } from '../tools/flag-keys.ts'
 
 export interface Vendor {
   readonly name: string
-  /** The value of $(ADDRESS) in its containers; without one the flag's default is used. */
+  /** The value of $(ADDRESS) in the vendor's containers. If it is missing, the default of --csi-address applies. */
   readonly address?: string
-  /** Arguments of its containers; a vendor may have only one of the two. */
+  /** Arguments of the containers of attacher and resizer. A vendor may have only one of the two. */
   readonly args: Readonly<Partial<Record<AppName, readonly string[]>>>
-  /** All roles of the account together, as far as a sidecar asks for it. */
+  /** The rules of all roles of the account, limited to resources that the sidecars use. */
   readonly rules: readonly PolicyRule[]
-  /** Further rules of our chart: a resizer uses them only if its driver modifies volumes. */
+  /** Resources in the rules of our chart that the vendor does not grant: only drivers that modify volumes need them. */
   readonly lacks?: readonly string[]
 }
 
@@ -31,7 +31,7 @@ function rights(...all: readonly Right[]): readonly PolicyRule[] {
   return all.map(([group, resource, verbs]) => ({ apiGroups: [group], resources: [resource], verbs: verbs.split(' ') }))
 }
 
-/** The roles of the originals. */
+/** The rules in the manifests of the original sidecars. */
 const ORIGINAL: readonly Right[] = [
   ['', 'persistentvolumes', `${READ} patch`],
   ['', 'persistentvolumeclaims', READ],
@@ -200,7 +200,7 @@ export const VENDORS: readonly Vendor[] = [
     args: {
       attacher: words(`--v=2 --csi-address=$(ADDRESS) --timeout=1m50s --retry-interval-max=1m --leader-election
         --leader-election-namespace=$(POD_NAMESPACE) --kube-api-qps=50 --kube-api-burst=100 --http-endpoint=:8000`),
-      // The namespace is there twice.
+      // The vendor gives --leader-election-namespace twice.
       resizer: words(`--v=2 --csi-address=$(ADDRESS) --timeout=1m50s --retry-interval-max=1m --leader-election
         --leader-election-namespace=$(POD_NAMESPACE) --leader-election-namespace=$(POD_NAMESPACE) --kube-api-qps=50
         --kube-api-burst=100 --http-endpoint=:8000 --handle-volume-inuse-error=false

@@ -54,7 +54,7 @@ const root = resolve(import.meta.dirname, '../..')
 process.exitCode = await main()
 
 /**
- * Runs the scenes in sequence and returns the exit code. After each scene of full size it writes the scene's section of
+ * Runs the bench scenes in sequence and returns the exit code. After each scene of full size, writes its section of
  * testing/bench/RESULTS.md, so that an interrupted run keeps its results.
  */
 async function main(): Promise<number> {
@@ -151,7 +151,7 @@ function prepare(
   }
   if (profiles === undefined) return { binaries: assets.folder, executables: measured, measured }
   mkdirSync(profiles, { recursive: true })
-  // The bundles run from their build folder: a profile names their paths, and a reader of the profile needs the files.
+  // The bundles are not copied: CPU profiles name their paths, and a reader of a profile opens these files.
   const bundles = { ...bySubject((app) => `${found.ours[app]}.mjs`), both: `${found.ours.both}.mjs` }
   return { binaries: assets.folder, executables: { ...measured, ours: bundles }, measured }
 }

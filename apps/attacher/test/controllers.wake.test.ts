@@ -124,7 +124,7 @@ describe('attach', () => {
 
   it('an attach runs after a detach from another node that ended while an earlier try failed', async () => {
     await refusedForOtherNode()
-    // The next try must add our finalizer again, and the API server refuses that once.
+    // The next attach must add our finalizer again, and the API server refuses that patch once.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
     await scenario.deliver()
     await scenario.answer('patch volumeattachments/own.n1', apiError(500, 'InternalError', 'etcd is away'))
@@ -196,7 +196,7 @@ describe('detach', () => {
 })
 
 describe('recreated attachment', () => {
-  /** Answers the status patch of a failed attach, which has not added our finalizer to the attachment. */
+  /** Answers the status patch of an attach that failed before it added our finalizer to the attachment. */
   async function fail(): Promise<void> {
     await scenario.answer(STATUS)
     await scenario.deliver()

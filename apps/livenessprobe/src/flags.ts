@@ -20,7 +20,7 @@ export const FLAGS = [
   },
 ] as const satisfies readonly Flag[]
 
-/** The flags of the livenessprobe's endpoint. In one process with controllers, they have another endpoint. */
+/** The flags of the livenessprobe's endpoint. In a combined process, the controllers listen on another endpoint. */
 const ENDPOINT = ['http-endpoint', 'metrics-address', 'metrics-path']
 
 export const DRIVER_FLAGS = {

@@ -139,7 +139,7 @@ function warnOfGate({ gates, startLog }: Parts): void {
   startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
 }
 
-/** Milliseconds between two searches for leftover snapshot finalizers. 0 if driver or cluster has no snapshots. */
+/** Milliseconds between two searches for leftover finalizers of snapshots. 0: snapshots are not supported. */
 async function sweepInterval({ flags, driver, client, signal }: Parts): Promise<number> {
   const { 'snapshot-orphan-sweep-interval': intervalMs } = flags.values
   const { controller } = driver.capabilities

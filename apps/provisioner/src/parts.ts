@@ -45,7 +45,7 @@ export interface ProvisionerParts {
   readonly driver: Driver
   readonly caches: ProvisionerCaches
   readonly recorder: Recorder
-  /** Records the event about volume populators, which names another source component. */
+  /** Records the event about volume populators. Its source component is `external-provisioner`. */
   readonly populatorRecorder: Recorder
   readonly metrics: ProvisionMetrics
   /** The publication of CSIStorageCapacity objects. Undefined without `--enable-capacity`. */

@@ -22,7 +22,7 @@ const DISTURBANCES: Readonly<Record<string, (model: ProvisionerModel) => void | 
     const flight = model.flightAt(0)
     flight?.apply()
     await model.clock.settle()
-    // Fault 0 of an API request is a lost connection. After fault 1 of a CSI call, the call may be running.
+    // Fault 0 of an API request is a lost connection. Fault 1 of a CSI call is an error that is not final.
     if (flight !== undefined && model.flightAt(0) === flight) fail(model, 0, 1)
   },
   'the request is refused, or the call has failed': (model) => fail(model, 2, 2),
@@ -146,7 +146,7 @@ describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
   if (!finalizeClaims && !LONG) return
 
   it.each(COMBINED.slice(0, LONG ? undefined : 1))(
-    'claim and volume converge after this disturbance, followed by each other disturbance: %s',
+    'claim and volume converge after %s, followed by any second disturbance',
     async (first) => {
       for (const second of ALL) {
         for (const at of STEPS.slice(0, DELETED_AT + 6)) {

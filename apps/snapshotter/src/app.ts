@@ -142,7 +142,7 @@ function checkNaming({ prefix, uidLength }: Naming, called: string): void {
   }
 }
 
-/** Reports whether to handle group snapshots: the gate is on, and this process can read objects of their CRDs. */
+/** Reports whether to handle group snapshots: the gate is on, their CRDs exist, and the driver supports them. */
 async function supportsGroups({ gates, client, driver, flags, clock, log, signal }: Parts): Promise<boolean> {
   if (!gates.enabled(GROUPS)) return false
   const timeoutMs = flags.values.timeout

@@ -12,17 +12,14 @@ export interface CacheOptions {
   readonly client: KubeClient
   readonly caches: CacheRegistry
   readonly driverName: string
-  /**
-   * The node whose contents are cached, with --node-deployment. Classes are not filtered, because they have no node
-   * label.
-   */
+  /** The node whose snapshot contents are cached. Undefined without `--node-deployment`. Classes belong to no node. */
   readonly nodeName: string | undefined
   readonly resyncMs: number
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Opens the caches of a kind. If its CRDs are missing, the caches wait for them. */
+/** Opens the caches of one kind of snapshot contents and of their classes. They wait for missing CRDs. */
 export function openCaches(kind: Kind, options: CacheOptions): KindCaches {
   const { caches, driverName, nodeName, resyncMs, clock } = options
   const contents = caches.create<KubeObject, Content>({

@@ -56,7 +56,7 @@ function refuse(model: Model, fault: number): void {
 
 /** The maximum number of steps of one test. */
 const LONGEST = 40
-/** The step in which the test deletes the content. */
+/** The step in which the test deletes the VolumeSnapshotContent. */
 const REMOVED_AT = 14
 
 interface Disturbance {
@@ -64,7 +64,7 @@ interface Disturbance {
   readonly name: string
 }
 
-/** Creates and deletes a content under these disturbances. `lags`: watch events arrive only at the end. */
+/** Creates and deletes a VolumeSnapshotContent under these disturbances. `lags`: watch events arrive at the end. */
 async function live(disturbances: readonly Disturbance[], { lags = false } = {}): Promise<number> {
   const model = await Model.begin()
   model.createContent('a', { policy: 'Delete', again: false })

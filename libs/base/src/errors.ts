@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { isNativeError } from 'node:util/types'
 
-/** Like `instanceof Error`, but also true for errors of another realm. Test runners run code in a realm of its own. */
+/** Like `instanceof Error`, but also true for errors of another realm. Test runners run code in a separate realm. */
 export const isError: (thrown: unknown) => thrown is Error = isNativeError
 
 /** Returns the text of a thrown value: the message of an error, and any other value as text. */

@@ -7,8 +7,8 @@ interface Taker {
 }
 
 /**
- * A bucket that contains at most `burst` tokens and gains `qps` tokens a second. It is full at first. Callers of `take` are
- * served in order; if a waiting caller cancels, the callers behind it move up.
+ * A bucket that contains at most `burst` tokens and gains `qps` tokens a second. It is full at first. Callers of `take`
+ * are served in order. If a waiting caller cancels, the callers behind it move up.
  */
 export class TokenBucket {
   readonly #clock: Clock
@@ -17,7 +17,7 @@ export class TokenBucket {
   /** The time at which the next token is available. A token count would need continual updates. */
   #next = Number.NEGATIVE_INFINITY
   readonly #takers = new Set<Taker>()
-  /** The times at which the waiting takers are served, by position. A taker that leaves removes the last time. */
+  /** The times at which waiting callers are served, by position. If a caller cancels, the last time is removed. */
   readonly #turns: number[] = []
   #cancel: Cancel | undefined
 

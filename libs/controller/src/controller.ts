@@ -12,7 +12,7 @@ import type { Cause } from './waiting.ts'
  * Caveats: an error that `reconcile` throws counts as `retry` with that error as its cause.
  */
 export type Outcome =
-  /** Nothing to do until a change. Earlier failures are forgotten. `done`: the time of completed work is measured. */
+  /** The key waits for a change, and its failures are forgotten. `done`: the run has completed the pending work. */
   | { readonly kind: 'settled'; readonly done?: true }
   /**
    * The run has failed, and the key runs again after its back-off. If the API server or the driver asks for a wait,
@@ -25,9 +25,7 @@ export type Outcome =
   | { readonly kind: 'postponed'; readonly ms: number }
   /** The state changed during the run. The key runs again at once. */
   | { readonly kind: 'again' }
-  /**
-   * The object or its request was replaced during the run. The key runs again at once, without its earlier failures.
-   */
+  /** The object or its desired state was replaced. The key runs again at once, without its earlier failures. */
   | { readonly kind: 'superseded'; readonly cause: unknown }
   /** Shutdown or a lost lease has stopped the run. The next leader starts from the beginning. */
   | { readonly kind: 'stopped' }
@@ -55,13 +53,13 @@ export interface Run {
   readonly waitedFor: readonly Cause[]
   /**
    * Sets the causes that run the key again as soon as they happen, for example the creation of a missing object. If a
-   * failed run does not call this, the earlier causes stay. Call it before the steps that may fail, so that a cause
-   * during these steps counts.
+   * failed run does not call this, the earlier causes stay. Call it before the steps that may fail, so that no cause
+   * during these steps is missed.
    */
   waitFor(...causes: readonly Cause[]): void
   /**
-   * Calls `read`, which reads the caches. Changes before this call need no other run. The start of a run counts as such
-   * a read, so only a run that reads the caches again needs this.
+   * Calls `read`, which reads the caches again. Changes up to this call then cause no further run of the key. Without
+   * the call, every change since the start of the run causes a further run.
    */
   observe<T>(read: () => T): T
 }

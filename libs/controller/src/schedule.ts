@@ -105,7 +105,7 @@ export class Schedule {
     }
   }
 
-  /** Records that the running key has seen all changes so far, so that they cause no other run. */
+  /** Records that the current run of the key has read all changes so far, so that they cause no further run. */
   markSeen(key: string): void {
     this.#queue.markSeen(key)
   }

@@ -56,8 +56,8 @@ export function keysOf<T>(
 }
 
 /**
- * Forgets the failures of keys whose request was replaced. List this source before the source that adds these keys for
- * the same event.
+ * Forgets the failures of keys whose desired state was replaced. List this source before the source that adds these
+ * keys for the same event.
  */
 export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>

@@ -6,7 +6,7 @@ const FILE = 'csi/v1/csi.proto'
 const SECRET = '[csi.v1.csi_secret]'
 const OUT = new URL('../src/gen/services.ts', import.meta.url)
 const MESSAGES = new URL('../src/gen/csi/v1/csi.ts', import.meta.url)
-/** A file that ts-proto writes because the proto file declares options. No module imports it. */
+/** An unused file, which ts-proto writes because the proto file declares options. This tool deletes it. */
 const UNUSED = new URL('../src/gen/google/protobuf/descriptor.ts', import.meta.url)
 
 const proto = JSON.parse(readFileSync(0, 'utf8')).file.find(({ name }) => name === FILE)

@@ -48,11 +48,11 @@ const STILL_CONNECTING_MS = 10_000
 /** An attempt ends after this time, because grpc-js waits forever for a peer that accepts and sends nothing. */
 const ATTEMPT_MS = 5_000
 const FIRST_PAUSE_MS = 100
-/** The longest pause between attempts. It is short because a local attempt is cheap and all work waits for it. */
+/** The longest pause between attempts to connect. Attempts are cheap, and no call is possible without a connection. */
 const LONGEST_PAUSE_MS = 250
 
 const CHANNEL_OPTIONS: ChannelOptions = {
-  // grpc-js must not send a call twice, because the driver may be replaced in between.
+  // grpc-js must not send a call twice, because another driver may listen on the socket by then.
   'grpc.enable_retries': 0,
   // The longest time that a timer accepts, because an idle connection must stay open.
   'grpc.client_idle_timeout_ms': 2 ** 31 - 1,
@@ -103,7 +103,7 @@ async function firstChannel(target: string, clock: Clock, signal: AbortSignal): 
   }
 }
 
-/** Returns false if the attempt fails, takes too long or is aborted. */
+/** Reports whether the channel connects. False if the attempt fails, takes too long or is aborted. */
 function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     let settled = false
@@ -117,7 +117,7 @@ function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Prom
     const cancelTimer = clock.schedule(ATTEMPT_MS, fail)
     const ignoreAbort = onAbort(signal, fail)
     const look = (): void => {
-      if (settled) return // closing a channel calls this, too, and the next line would reconnect it
+      if (settled) return // closing the channel calls `look`, too, and the next line would reconnect it
       const state = channel.getConnectivityState(true)
       if (state === connectivityState.READY) settle(true)
       else if (state === connectivityState.TRANSIENT_FAILURE) settle(false)

@@ -59,7 +59,7 @@ export class GrpcConnection implements Connection {
   #brokenBy: RpcError | undefined
   #cancelKeep = (): void => undefined
 
-  /** Uses a connected channel, and closes it later. */
+  /** Takes a connected channel, and closes the channel when the connection ends. */
   constructor(address: string, channel: Channel, reporting: CallReporting) {
     this.address = address
     this.#channel = channel
@@ -115,7 +115,7 @@ export class GrpcConnection implements Connection {
     }
   }
 
-  /** Waits for the loss of the connection, so that the caller of the failed call already sees the loss. */
+  /** Waits until grpc-js reports the loss, so that the caller of the failed call already sees a lost connection. */
   async #breaks(error: RpcError): Promise<void> {
     if (this.#closed) return
     this.#brokenBy ??= error
@@ -183,7 +183,7 @@ export class SocketCredentials extends ChannelCredentials {
     return false
   }
 
-  /** Channels with equal credentials share a socket. These are never equal, so a new attempt gets no stuck socket. */
+  /** grpc-js reuses a socket for equal credentials. These are never equal, so that no attempt gets a stuck socket. */
   override _equals(other: ChannelCredentials): boolean {
     return other === this
   }

@@ -56,7 +56,7 @@ export interface ReconnectingDriverOptions {
   readonly identity: DriverIdentity
   /** The capabilities on which the process relies since its start. If one of them changes, the driver has failed. */
   readonly decisive?: Decisive
-  /** Opens another connection. After a failure it is called again. */
+  /** Opens another connection. The driver calls this function again after a failure. */
   reconnect(signal: AbortSignal): Promise<Connection>
   /** Probes the driver and reads its name and capabilities, as at the start of the process. */
   identify(connection: Connection, signal: AbortSignal): Promise<DriverIdentity>
@@ -71,7 +71,7 @@ type State =
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 1_000
-/** If a new connection is lost within this time, the next attempt waits. */
+/** If a new connection is lost within this time, the next attempt to connect starts after a pause. */
 const STABLE_MS = 10_000
 
 /** Returns a driver that reconnects after a loss, and reads its name and capabilities before it accepts calls again. */
@@ -226,7 +226,7 @@ class ReconnectingDriver implements Driver {
 
 /**
  * Wraps a driver so that `guard` runs before each call and again right before the request is sent. If `guard` throws,
- * the call fails. While a call runs, its signal is in the phase `calling`. `log` is the default logger of calls.
+ * the call fails. While a call runs, its signal reports the phase `calling`. `log` is the default logger of calls.
  */
 export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): Driver {
   return {

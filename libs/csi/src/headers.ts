@@ -11,7 +11,7 @@ type Listener = (session: ClientHttp2Session, socket: Socket | TLSSocket) => voi
 
 const MESSAGE = 'grpc-message'
 const strict = http2.connect
-/** Marks `http2.connect` as replaced, because each test file has its own copy of this module. */
+/** Marks the replaced `http2.connect`, so that a second copy of this module, as in tests, does not replace it again. */
 const LENIENT = Symbol.for('csi-sidecars.lenient')
 
 function lenient(

@@ -7,7 +7,7 @@ interface Observation {
   readonly seconds: number
 }
 
-/** The code of a failure without a gRPC status. */
+/** The code in the metric for a call that failed without a gRPC status. */
 export const NOT_GRPC = 'unknown-non-grpc'
 
 const UNKNOWN_DRIVER = 'unknown-driver'

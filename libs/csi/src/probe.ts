@@ -101,7 +101,7 @@ export function whyIncompatible(
 }
 
 interface Sets {
-  /** The owner of the capabilities, because a controller and a node have some capabilities of the same name. */
+  /** The kind of the capabilities. Some capabilities of the controller and of the node have the same name. */
   readonly of: 'plugin' | 'controller' | 'node'
   readonly names: Readonly<Record<string, number>>
   readonly had: ReadonlySet<number> | undefined

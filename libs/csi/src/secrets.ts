@@ -48,7 +48,7 @@ const RULES = {
   secret: { longest: 253, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/ },
 }
 
-/** A token as Go's `os.Expand` finds it: `${name}`, a special character, or letters, digits and underscores. */
+/** A token as Go's `os.Expand` finds it: `${name}`, or `$` before a special character or a plain name. */
 const TOKEN = /\$(?:\{([^}]*)\}|\{|([*#$@!?\-0-9]|[A-Za-z_][A-Za-z0-9_]*))/g
 
 /**

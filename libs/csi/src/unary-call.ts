@@ -13,7 +13,7 @@ export interface CallLimits {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The milliseconds by which a driver may notice the time-out earlier than this client, because both round. */
+/** The milliseconds by which a driver may notice the time-out earlier than this client, because both round it. */
 const CLOCKS_APART_MS = 2
 
 /** The status text with which this client cancels a call in grpc-js. No caller sees it. */
@@ -80,8 +80,8 @@ export function unaryCall<Q, R>(
 }
 
 /**
- * Returns the headers, with the time-out for the driver. grpc-js does not get the time-out, because it would measure it
- * by the wall clock.
+ * Returns the headers, with the time-out for the driver. grpc-js does not get the time-out, because grpc-js measures
+ * time-outs by the wall clock.
  */
 function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata {
   const metadata = new Metadata()
@@ -139,7 +139,7 @@ interface CallEnd {
 }
 
 function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHeaders }: CallEnd): RpcError {
-  // Some drivers end a call with a text of their own when its time-out is over. The time-out counts, not the text.
+  // After the time-out, some drivers answer with an error message of their own. The message of grpc-go replaces it.
   if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
   const lastLine = details.slice(details.lastIndexOf('\n') + 1)
   const broken = lastLine.indexOf(SESSION_BROKEN)
@@ -161,7 +161,7 @@ function sessionBroken(why: string): RpcError {
   return new RpcError(CODES.Unavailable, text, { origin: 'session' })
 }
 
-/** Returns the error of an answer with a missing or unknown compression, for which grpc-js sets no code. */
+/** Returns the error for an answer whose compression is missing or unknown. grpc-js sets no code in this case. */
 function withoutCode(): RpcError {
   return new RpcError(CODES.Internal, 'the answer is compressed in a way that is not supported', { origin: 'client' })
 }

@@ -1,7 +1,7 @@
 import { messageOf, systemClock } from '@csi-sidecars/base'
 import { createLogger } from '@csi-sidecars/telemetry'
 
-/** Generated code may be missing, and an import of it would fail before this check. */
+/** The check runs before other imports, because they fail if generated code is missing. */
 await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
 const { readCommandLine, startCommand } = await import('./command.ts')
 

@@ -9,7 +9,7 @@ const AGGREGATE_PREFIX = '(combined from similar events): '
 /** The number of events of one object and type that are written at once. Then one event follows every five minutes. */
 const SPAM_BURST = 25
 const SPAM_QPS = 1 / 300
-/** The number of remembered objects and messages. Without its remembered message, a repeated event is a new event. */
+/** The number of objects and of messages to remember. A repeated event with a forgotten message becomes a new Event. */
 const REMEMBERED = 4096
 
 /** The action for an occurrence: create an Event, repeat an earlier Event, or drop the occurrence. */

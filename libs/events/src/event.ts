@@ -22,7 +22,7 @@ export interface EventText {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
-  /** True: the event is not written if the next event about the object comes before its write begins. */
+  /** True: this event is dropped if another event about the object is recorded before this event is written. */
   readonly replaceable?: boolean
 }
 
@@ -113,7 +113,7 @@ export class SeriesWriter {
     this.#names = new UniqueTimes(options.clock)
   }
 
-  /** Writes the event, or updates the `previous` one. Returns the event to pass as `previous` next time. */
+  /** Creates an Event, or updates the Event `previous`. Returns the Event to pass as `previous` next time. */
   async write(
     occurrence: Occurrence,
     { count, previous, signal }: { count: number; previous?: Event | undefined; signal: AbortSignal },

@@ -26,7 +26,7 @@ export interface RecorderOptions {
 
 /** The largest number of unwritten events. Further events are dropped, because events must not block work. */
 const QUEUED_AT_MOST = 10_000
-/** The number of simultaneous writes. More would delay work, because requests pass the flow control in order. */
+/** The number of simultaneous event writes. More would delay other requests, which wait behind them. */
 const WRITES_AT_ONCE = 8
 const TRIES = 12
 const PAUSE_MS = 10_000
@@ -39,7 +39,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
 class QueueingRecorder implements Recorder {
   readonly #options: RecorderOptions
   readonly #correlator: Correlator
-  /** The last write for each object with unwritten events. */
+  /** The last pending write for each object with unwritten events. */
   readonly #last = new Map<string, Promise<void>>()
   readonly #refusals = new Set<string>()
   readonly #turns = new Turns(WRITES_AT_ONCE)
@@ -109,7 +109,7 @@ class QueueingRecorder implements Recorder {
   }
 
   #refused(error: unknown, { reason, message }: Occurrence): void {
-    // An earlier try, whose answer was lost, has stored the event.
+    // If the error is AlreadyExists, an earlier try has stored the event, but its answer was lost.
     if (isAbort(error) || isAlreadyExists(error)) return
     const { log } = this.#options
     const refusal = error instanceof Error ? error.message : String(error)

@@ -119,7 +119,7 @@ describe('rereads', () => {
     expect(cache.informer.store.get('a')).toEqual(project(after))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a'])
-    // The watch event of the same write changes nothing.
+    // The object was read before the watch event of the same write, which therefore causes no event here.
     cache.server.mute = false
     cache.server.put('b')
     await cache.clock.advance(0)

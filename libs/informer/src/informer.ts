@@ -201,7 +201,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     this.#writer.reached(resourceVersion)
   }
 
-  /** Returns the cached object if it is the same version, so that a list does not double the memory. */
+  /** Returns the cached object if it has the same version, so that a list does not double the memory. */
   #known(projected: T): T {
     const present = this.store.get(projected.key)
     const same = present?.uid === projected.uid && present.resourceVersion === projected.resourceVersion

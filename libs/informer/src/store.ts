@@ -86,7 +86,7 @@ export class StoreWriter<T extends Cached> {
    */
   replace(next: StoreSnapshot<T>, resourceVersion: string): Iterable<InformerEvent<T>> {
     const old = this.#current.objects
-    // Older tombstones do not count here: a server that was restored from a backup has deleted objects again.
+    // Deletions before the list do not count: a server that was restored from a backup may serve such objects again.
     for (const gone of this.#ended) {
       const listed = next.objects.get(gone.key)
       if (listed?.uid === gone.uid && !isNewer(listed, gone)) next.delete(gone.key)

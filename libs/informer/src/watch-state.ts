@@ -137,7 +137,7 @@ function isServersFault(error: unknown): boolean {
   return error instanceof ApiError && error.code >= 500
 }
 
-/** Reports whether our version is newer than the server, for example after its restore from a backup. */
+/** Reports whether the requested version is newer than the server's, for example after a restore from a backup. */
 function isAhead(error: unknown): boolean {
   const causes = error instanceof ApiError ? error.details?.causes : undefined
   return causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false

@@ -50,7 +50,7 @@ const LONGEST_LIST_MS = 60_000
 const LONGEST_OBJECT_MS = 0.2
 const FIRST_WAIT_MS = 800
 const LONGEST_WAIT_MS = 30_000
-/** The longest wait while the server is unreachable. It is short, so that its return is noticed soon. */
+/** The longest wait while the server is unreachable. It is short, so that the watcher soon notices when it answers. */
 const LONGEST_WAIT_UNREACHABLE_MS = 5_000
 /** After this time without a failure the back-off begins with short waits again. */
 const QUIET_MS = 120_000

@@ -194,7 +194,7 @@ function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial 
   let made: { readonly context: SecureContext; readonly from: string } | undefined
   return () => {
     try {
-      // An empty list means no authority. Without a list, Node parses its own hundred and more authorities.
+      // If the certificate is not verified, an empty list keeps Node from parsing its over 100 default authorities.
       const ca = trust.insecure ? [] : trust.authorities()
       const certificate = credentials.certificate()
       const from = JSON.stringify([ca, certificate])

@@ -9,7 +9,7 @@ export interface SelectableNode {
 /** The only field of a node that selectors may name. */
 export const NAME_FIELD = 'metadata.name'
 
-/** Reports whether the term selects the node, as in the scheduler: all its requirements match, at least one. */
+/** Reports whether the term selects the node, as in the scheduler: it has requirements, and all of them match. */
 export function matchesTerm({ matchExpressions, matchFields }: NodeSelectorTerm, node: SelectableNode): boolean {
   const expressions = matchExpressions ?? []
   const fields = matchFields ?? []

@@ -63,7 +63,7 @@ export function addFinalizerPatch(finalizers: readonly string[] | undefined, nam
 }
 
 /**
- * Returns a patch that removes one finalizer at its cached index, or undefined if the cache does not have it. With
+ * Returns a patch that removes one finalizer at its cached index, or undefined if the cache has no such finalizer. With
  * `uid` the server refuses the patch for a recreated object.
  */
 export function removeFinalizerPatch(

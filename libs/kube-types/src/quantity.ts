@@ -8,7 +8,7 @@ export class QuantityError extends Error {
 const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 const NUMBER_WRONG = 'unable to parse numeric part of quantity'
 const SUFFIX_WRONG = "unable to parse quantity's suffix"
-/** The form of a quantity in upstream. The expression in the error message does not allow missing digits. */
+/** The texts that upstream accepts. The expression in upstream's error message is stricter: it requires digits. */
 const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
 /** The scale of the smallest step of a quantity. */
@@ -129,15 +129,15 @@ function amountOf({ negative, whole, fraction, suffix }: Written): Amount {
 }
 
 /**
- * Reports whether upstream parses the text with an int64. Then it accepts texts without digits, and keeps some texts
- * unchanged.
+ * Reports whether upstream parses the text with an int64. In this case, upstream accepts texts without digits, and
+ * keeps some texts unchanged.
  */
 function isShort({ whole, fraction, suffix }: Written): boolean {
   if (suffix.family === 'BinarySI') return fraction === '' && whole.length <= 14 - (suffix.exponent / 10) * 3
   return whole.length + fraction.length <= 18 && suffix.exponent - fraction.length >= NANO
 }
 
-/** Reports whether upstream considers a short text canonical. Its quick check also accepts `1.500` and `+1Gi`. */
+/** Reports whether upstream considers a short text canonical. Upstream's quick check also accepts `1.500`. */
 function staysAsWritten({ whole, fraction, suffix }: Written): boolean {
   const digits = whole + fraction
   if (suffix.family === 'BinarySI') return (BigInt(digits) & 7n) !== 0n
@@ -157,7 +157,7 @@ function canonicalText(amount: Amount, family: SuffixFamily): string {
   return decimalText(amount, family)
 }
 
-/** Returns undefined for amounts that upstream does not write as BinarySI: below 1024, or not whole. */
+/** Returns the text with a binary suffix. Undefined for amounts below 1024 or with a fraction, as in upstream. */
 function binaryText(amount: Amount): string | undefined {
   const whole = roundedUp(amount, 0)
   if (compareAmounts(magnitude(amount), KIBI) < 0 || compareAmounts(whole, amount) !== 0) return undefined
@@ -168,7 +168,7 @@ function binaryText(amount: Amount): string | undefined {
 }
 
 /**
- * Writes the largest power of a thousand that leaves no fraction. Upstream loses suffixes above E, which E counts here.
+ * Writes the largest suffix that leaves no fraction. Amounts above exa get the suffix E, which upstream loses.
  */
 function decimalText(amount: Amount, family: 'DecimalSI' | 'DecimalExponent'): string {
   const { mantissa, scale } = reduced(amount)

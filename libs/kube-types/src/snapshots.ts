@@ -2,7 +2,7 @@ import type { V1LabelSelector, V1ObjectReference } from '@kubernetes/client-node
 import type { KubeObject } from './meta.ts'
 import type { Wire } from './wire.ts'
 
-/** The fate of the snapshot in the storage system when its content is deleted. */
+/** The fate of the snapshot in the storage system when its VolumeSnapshotContent is deleted. */
 export type DeletionPolicy = 'Delete' | 'Retain'
 
 /** The last failure of a snapshot, in its status. */

@@ -23,7 +23,7 @@ const messages = new Map()
 for (const { messageType } of protos) collect(messageType, prefix)
 const texts = [...messages].filter(([full, message]) => !(full in TEXTS) && !isMapEntry(message))
 const inner = new Set(texts.flatMap(([, { field }]) => field.map(({ typeName }) => typeName)))
-/** The messages that are not part of other messages. They have the names of their types. */
+/** The names of the messages that are not part of other messages. Each is also the name of a type. */
 const whole = texts.filter(([full]) => !inner.has(full)).map(([, { name }]) => name)
 
 const functions = texts.map(([full, message]) => readerText(full, message))
@@ -81,7 +81,7 @@ function readerText(full, message) {
   ].join('\n')
 }
 
-/** Returns the variables and the statement that read a field. Numbers name variables: names may be keywords. */
+/** Returns the code that reads a field. Its variables have numbers, because the name of a field may be a keyword. */
 function fieldOf(field) {
   const { name, number, type: form, typeName } = field
   const tag = number * 8 + (form === 'TYPE_STRING' || form === 'TYPE_MESSAGE' ? BYTES : 0)

@@ -38,7 +38,7 @@ export interface ElectorOptions {
 }
 
 export interface Election {
-  /** Does the work of the leader. The Lease is released when it resolves, soon after an abort of `term.signal`. */
+  /** Does the work of the leader. Must resolve soon after `term.signal` aborts. The Lease is then released. */
   readonly lead: (term: LeaderTerm) => Promise<void>
   /** Resolves once this process may take part in the election. */
   readonly eligible: (signal: AbortSignal) => Promise<void>
@@ -201,7 +201,7 @@ export class Elector {
       return { sentAt, soleSince }
     } catch (error) {
       stop.throwIfAborted()
-      // The client has logged a missing permission.
+      // If the permission is missing, the client has already logged the error.
       if (!isForbidden(error)) log.error(error, 'Error retrieving or updating lease lock', this.#describe)
       this.#looked.resolve()
       return undefined

@@ -18,7 +18,7 @@ export interface LeasePut {
   readonly sentAt: number
 }
 
-/** The pause after a 429 for the release. The server may ask for more, but other candidates wait for the Lease. */
+/** The pause after a 429 to a release. The server may ask for a longer pause, but other candidates need the Lease. */
 const RELEASE_PAUSE_MS = 1000
 
 /** Reads and writes the Lease, and remembers since when it has not changed. */

@@ -74,7 +74,7 @@ function withLabels(metadata: Lease['metadata'], labels: Readonly<Record<string,
   return Object.keys(labels).length === 0 ? metadata : { ...metadata, labels: { ...metadata?.labels, ...labels } }
 }
 
-/** The fields of a Lease that the decision depends on. */
+/** The fields of a Lease that decide whether a process may take it. */
 export interface LeaseRecord {
   /** The holder. Empty if the Lease was released. */
   readonly holder: string
@@ -86,8 +86,8 @@ export interface LeaseView {
   /** The monotonic time of this process. */
   readonly now: number
   /**
-   * The last known record, and when this process saw it first. Undefined if there is no Lease. Only the clock of this
-   * process counts, because the times in the Lease are from another machine.
+   * The last known state of the Lease, and when this process first saw this state. Undefined if there is no Lease.
+   * Only the clock of this process counts, because the times in the Lease are from another machine.
    */
   readonly seen: { readonly record: LeaseRecord; readonly since: number } | undefined
 }

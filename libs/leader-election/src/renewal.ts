@@ -20,7 +20,7 @@ const SHORTEST_PAUSE_MS = 200
 
 /**
  * Renews the Lease until `leading` is aborted or the term is over. The retry period counts from request to request, so
- * that a slow answer delays nothing. Returns why the term is over, or undefined if it is not.
+ * that a slow answer does not delay the next renewal. Returns why the term is over, or undefined if it is not.
  */
 export async function renewWhileLeading(
   term: LeaderTerm,
@@ -54,7 +54,7 @@ export async function renewWhileLeading(
 
 /**
  * Returns the pause after a failed renewal. It is short, because a short failure of the server must not cost the Lease.
- * If the server asks for a longer pause, it gets as much as the term allows.
+ * If the server asks for a longer pause, the pause is as long as the term allows.
  */
 function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): number {
   const soonMs = Math.min(leftMs / 2, retryPeriodMs)

@@ -26,16 +26,16 @@ export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeo
  * Errors: a `StartError` ends the start with one log line and its exit code. Any other error counts as a bug.
  */
 export interface App<T extends FlagTable = FlagTable, N extends string = string> {
-  /** The name of the executable: `csi-attacher`. */
+  /** The name of the executable, such as `csi-attacher`. */
   readonly name: string
-  /** The name in --controllers and before the flags of the app: `attacher`. */
+  /** The name in --controllers and before the flags of the app, such as `attacher`. */
   readonly prefix: string
-  /** The Go original that it replaces, with the version: `external-attacher v4.13.0`. */
+  /** The Go original that the app replaces, with its version, such as `external-attacher v4.13.0`. */
   readonly replaces: string
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
   readonly gates: GateTable<N>
-  /** The Lease of the Go original: the start of its name before the driver's name, and the source of its events. */
+  /** The Lease of the Go original: the prefix of its name, before the driver's name, and the source of its Events. */
   readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
   /** The texts and the order of the start that differ from `DEFAULT_START`. */
   readonly start?: Partial<StartTable>
@@ -53,11 +53,11 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 export interface AppSettings {
   /** The error of flags that contradict each other. The process prints it and ends with exit code 2. */
   readonly contradiction?: string | undefined
-  /** The errors of the command line that end the start only right before the named step. */
+  /** The errors of the command line that do not end the start at once, but right before the named step. */
   readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
   /** The URL of the API server, which replaces the URL in the kubeconfig. Default: empty, without effect. */
   readonly master?: string
-  /** The path of a kubeconfig file, which replaces the value of the flag. Default: empty, without effect. */
+  /** The path of a kubeconfig file, which replaces the value of --kubeconfig. Default: empty, without effect. */
   readonly kubeconfig?: string
   /**
    * True: the app runs on each node without a leader, so no app that elects a leader may run in the same process.
@@ -66,7 +66,7 @@ export interface AppSettings {
   readonly onEachNode?: boolean
   /** Serves a page at /debug/pprof/ that says that the process has no profiles. Default: false. */
   readonly profilesPage?: boolean
-  /** The limits, questions and texts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
+  /** The parts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>
 }
 
@@ -87,20 +87,20 @@ export interface StartTable {
   readonly flagSyntax: 'flag' | 'pflag'
   /** The message of the log line that ends a failed start, for each step. */
   readonly gatesFailed: string | SentenceFailure
-  /** Undefined: the app itself checks the addresses, after it has read the kubeconfig. */
+  /** The error if both --metrics-address and --http-endpoint are set. Undefined: only the app itself checks this. */
   readonly bothAddresses: string | undefined
   readonly configFailed: string | SentenceFailure
   readonly clientFailed: string | SentenceFailure
   readonly endpointFailed: string | SentenceFailure
-  /** True: the gates are checked before --version and the addresses. False: after them. */
+  /** True: the feature gates are checked before --version and the two address flags. False: after them. */
   readonly gatesFirst: boolean
-  /** True: the line about refused gates lists the given gates. */
+  /** True: the log line about an invalid feature gate lists all gates of the command line. */
   readonly logsGates: boolean
-  /** True: the HTTP server opens before the questions about the driver's capabilities. False: after them. */
+  /** True: the HTTP server opens before the driver is asked for its capabilities. False: afterwards. */
   readonly endpointFirst: boolean
-  /** The pairs of the log line that contains the driver's name. */
+  /** The key-value pairs of the log line that contains the driver's name. */
   readonly namePairs: (driverName: string) => Pairs
-  /** The pairs of all log lines about the start after the driver's name is known. */
+  /** The key-value pairs of all log lines about the start after the driver's name is known. */
   readonly context: (driverName: string) => Pairs
 }
 
@@ -120,7 +120,7 @@ export interface AppParts<T extends FlagTable = FlagTable, N extends string = st
   readonly startLog: Logger
   readonly env: NodeJS.ProcessEnv
   readonly hostName: string
-  /** Aborted if the process is asked to end before it has started. */
+  /** Aborted if a signal ends the process during its start. */
   readonly signal: AbortSignal
 }
 
@@ -130,12 +130,12 @@ export interface AppControllers {
   readonly queues: readonly string[]
   /** Creates the controllers of one term, the time in which the process leads. */
   readonly controllers: (lead: Lead) => readonly Controller[]
-  /** Saves pending reports, such as events, when the process ends. Must stop when its signal is aborted. */
+  /** Saves pending reports, such as Kubernetes Events, when the process ends. Must stop when its signal is aborted. */
   readonly close?: (signal: AbortSignal) => Promise<void>
 }
 
 /**
- * A sidecar that asks only the driver. It needs no API server and no Lease, has no executable of its own, and works
+ * A sidecar that calls only the driver. It needs no API server and no Lease, has no executable of its own, and works
  * until the process ends.
  *
  * Guarantees: `open` is called once, at the same time as the start of the controllers, and does not wait for them.
@@ -146,13 +146,13 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly name: string
   /** The name in --controllers and before the flags of the app. */
   readonly prefix: string
-  /** The Go original that it replaces, with the version. */
+  /** The Go original that the app replaces, with its version. */
   readonly replaces: string
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
-  /** The standard flags that it accepts. */
+  /** The standard flags that the app accepts. */
   readonly driverFlags: DriverFlags
-  /** The last line of the log if a controller ends the process, and with it this app. */
+  /** The last log line of this app if a controller ends the process. */
   readonly endingNotice: string
   /** Resolves once the app works. Throws StartError. */
   open(parts: DriverAppParts<T>): Promise<void>

@@ -47,7 +47,7 @@ export interface StartContext {
   readonly tracer?: RunTracer | undefined
   /** The missing permissions of all clients. Undefined before the first client is created. */
   readonly missing?: MissingPermissions | undefined
-  /** Aborted if the process is asked to end before it has started. */
+  /** Aborted if a signal ends the process during its start. */
   readonly signal: AbortSignal
   /** Registers a function that runs when the process ends, even after a failed start, in reverse order. */
   readonly atEnd: (close: () => void) => void

@@ -5,8 +5,8 @@ import type { CallSite } from './caller.ts'
 export type Pairs = Readonly<Record<string, unknown>>
 
 /**
- * Instead of pairs: the text format does not quote the message, like the unstructured functions of klog. For lines that
- * a Go original logs in this way, because a quoted message has a backslash before each of its quotes.
+ * Passed in place of pairs, so that the text format does not quote the message. It is used for lines that a Go original
+ * logs with the unstructured functions of klog: quoting would put a backslash before each quote in them.
  */
 export const UNQUOTED: Pairs = {}
 

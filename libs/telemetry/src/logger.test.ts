@@ -16,7 +16,7 @@ function capture(options: Partial<LoggerOptions> = {}): { log: Logger; records: 
   return { log: createLogger({ format: 'text', verbosity: 4, clock, write, ...options }), records, clock }
 }
 
-/** The first record without its line number, which moves with each edit of this file. */
+/** The first record without its line number, which changes with each edit of this file. */
 const unnumbered = (records: readonly string[]): string => (records[0] ?? '').replace(/(test\.ts:)\d+/, '$1N')
 
 describe('text', () => {
@@ -116,7 +116,7 @@ describe('text', () => {
   })
 })
 
-/** A clock whose monotonic time moves 0.4 ms with each reading. Its wall time moves in whole milliseconds. */
+/** A clock whose monotonic time advances by 0.4 ms at each reading. Its wall time has only whole milliseconds. */
 function ticking(): FakeClock {
   const clock = new FakeClock({ now: NOW })
   let looks = 0

@@ -41,7 +41,7 @@ function podsNamed(names: readonly string[] = []): readonly Awaited[] {
   return names.map((name) => ({ kind: 'pod', name }))
 }
 
-/** Sorts reasons to wait: each comes after the reasons that have to end first. Their age does not matter. */
+/** Sorts waits: each comes after the waits that have to end before it. The age of waits does not matter. */
 export function causesFirst(waits: readonly ObjectWait[], around: Around): readonly ObjectWait[] {
   const depthOf = (wait: ObjectWait, above: ReadonlySet<ObjectWait>): number => {
     if (above.has(wait)) return 0

@@ -85,7 +85,7 @@ function resize(claim: WaitingClaim, around: Around): readonly WaitOf[] {
   return [failingOr(failed, 'ExpandFails', { reason: 'Expanding', on })]
 }
 
-/** Returns why a claim waits whose volume has been expanded, but not yet its file system. */
+/** Returns why a claim waits for the expansion of its file system, after the expansion of its volume. */
 function nodeResize(status: string, { pods, failing }: Around): WaitOf {
   const running = pods.filter(({ phase }) => phase === 'Running')
   const [user] = running

@@ -36,7 +36,7 @@ function placing({ key, nodeName }: PodState, { claim, binding, storageClass, wa
   if (nodeName !== '') return undefined
   const on = 'scheduler'
   const message = warning(key, 'FailedScheduling')
-  // The reasons of the claim explain why the claim has no volume.
+  // If the claim waits for the pod to be scheduled, its missing volume is no reason for the pod to wait.
   const afterPod =
     binding?.reason === 'WaitForPodScheduled' || (storageClass?.is === 'present' && storageClass.waitsForPod)
   const lacks = claim !== undefined && claim.volumeName === '' && !afterPod
@@ -51,7 +51,7 @@ function claiming({ nodeName }: PodState, { claim, volume, volumeGone }: Around)
   return { reason: claim.phase === 'Lost' ? 'PodLostVolume' : 'PodWithoutVolume', on: `kubelet/${nodeName}` }
 }
 
-/** Returns why a volume is not attached to the node of the pod. Ends when the status of the node lists the volume. */
+/** Returns why a pod waits for an attach. The wait ends when the status of the Node lists the volume. */
 function attaching(pod: PodState, around: Around): WaitOf | undefined {
   const { nodeName: node } = pod
   const { volume, attachments, attaches, failing, nameOnNodes } = around
@@ -72,7 +72,7 @@ function attaching(pod: PodState, around: Around): WaitOf | undefined {
   return isReported ? undefined : { reason: 'NotReported', on: 'attach-detach', node }
 }
 
-/** Returns the reason if another node has the volume: a volume for one node must first be detached there. */
+/** Returns why a pod waits for another node: a volume for a single node must first be detached from that node. */
 function elsewhere({ accessModes }: VolumeState, { key, nodeName }: PodState, around: Around): WaitOf | undefined {
   const other = around.attachments.find((each) => each.nodeName !== nodeName)
   const shared = accessModes.includes('ReadWriteMany') || accessModes.includes('ReadOnlyMany')

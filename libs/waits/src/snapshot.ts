@@ -68,7 +68,7 @@ export const SNAPSHOT_REASONS = {
 
 export type SnapshotReason = keyof typeof SNAPSHOT_REASONS
 
-/** The end of the finalizers of snapshots that claims are restored from. */
+/** The suffix of the finalizers on snapshots from which claims are being restored. */
 const AS_SOURCE = '/volumesnapshot-as-source-protection'
 const OWN = 'snapshot.storage.kubernetes.io/'
 
@@ -104,7 +104,7 @@ export function contentWait(around: ContentAround): SnapshotReason | undefined {
   return around.isMember ? 'MemberNotReported' : 'SnapshotNotBegun'
 }
 
-/** Returns why the source keeps a claim from its volume. */
+/** Returns why a claim gets no volume from its data source yet. Undefined if the source is ready or unknown. */
 export function sourceWait({ kind, is }: SourceAround): SnapshotReason | undefined {
   const isRestore = kind === 'VolumeSnapshot'
   if (is === 'missing') return isRestore ? 'RestoreSourceMissing' : 'CloneSourceMissing'

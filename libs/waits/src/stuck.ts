@@ -1,4 +1,4 @@
-/** The definition of stuck for `kubectl csi`, `/debug/stuck` and the metric, as docs/operations.md describes it. */
+/** Defines stuck work for `kubectl csi`, `/debug/stuck` and `csi_sidecar_stuck_work`. See docs/operations.md. */
 
 /** The age in milliseconds from which work is stuck. The kubelet reports missing volumes after about two minutes. */
 export const STUCK_AFTER_MS = 120_000

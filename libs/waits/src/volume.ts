@@ -9,20 +9,20 @@ import {
 import { detaching, UNMOUNT } from './pod.ts'
 import { failingOr, type ObjectWait, type WaitOf } from './wait.ts'
 
-/** Returns why a volume waits that is being detached or deleted. */
+/** Returns why a volume that is being detached or deleted waits. */
 export function volumeWaits(around: Around): readonly ObjectWait[] {
   const { volume } = around
   const about = { kind: 'volume', name: volume?.key ?? '' } as const
   if (volume === undefined) return leaving(around)
   const reclaimed = reclaim(volume, around)
-  // The reason that names the provisioner already explains the finalizer of the provisioner.
+  // If the volume waits for the provisioner, the provisioner's finalizer is not listed as a separate reason.
   const others = deletion(volume, around).filter(
     ({ names }) => reclaimed.length === 0 || !names?.every((each) => each.startsWith(PROVISIONER_FINALIZERS)),
   )
   return [...leaving(around), ...[...others, ...reclaimed].map((wait) => ({ ...wait, about }))]
 }
 
-/** Returns why attachments still exist that no pod needs. */
+/** Returns why attachments that no pod needs still exist. */
 function leaving(around: Around): readonly ObjectWait[] {
   const { volume, attachments, pods, failing, nameOnNodes } = around
   return attachments.flatMap((attachment): ObjectWait[] => {
@@ -39,7 +39,7 @@ function leaving(around: Around): readonly ObjectWait[] {
   })
 }
 
-/** Returns why a PersistentVolume still exists that is being deleted. */
+/** Returns why a PersistentVolume that is being deleted still exists. */
 function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachments }: Around): readonly WaitOf[] {
   if (!deleting) return []
   const found: WaitOf[] = []
@@ -53,7 +53,7 @@ function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachmen
   return found
 }
 
-/** Returns why a volume still exists whose claim is gone. */
+/** Returns why a volume whose claim is gone still exists. */
 function reclaim(volume: VolumeState, { claim, attachments, failing }: Around): readonly WaitOf[] {
   const { phase, reclaimPolicy } = volume
   if (claim !== undefined || (phase !== 'Released' && phase !== 'Failed')) return []

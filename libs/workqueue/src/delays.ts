@@ -7,7 +7,7 @@ interface Waiting extends HeapItem {
 
 /**
  * Passes each key to `due` when its delay is over, with one timer for all keys. If a key is added twice, the earlier
- * time counts. Each key takes a token of `pace`, so if very many keys are due at once, some of them are late.
+ * time counts. Each key takes a token from the bucket `pace`, so some keys are late if very many are due at once.
  */
 export class Delays {
   readonly #clock: Clock

@@ -83,7 +83,7 @@ test('while retries occupy all workers, only normal keys start in addition', () 
   expect(takeAll(order)).toEqual(['a', 'b'])
   order.release('a')
   expect(takeAll(order)).toEqual(['c'])
-  // Normal keys still run in addition to the workers, so the end of one retry makes no room for another key.
+  // More keys than workers are still in work, so the end of one retry makes no room for another key.
   order.release('l0')
   order.release('l1')
   expect(takeAll(order)).toEqual([])

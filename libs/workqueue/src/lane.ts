@@ -3,7 +3,7 @@ import { FAIRNESS_INTERVAL, type KeyPriority } from './fifo-order.ts'
 
 /**
  * The limit of a key in a group: the key starts if fewer than `max` keys of the group are in work, and fewer than the
- * limit of each of them. A key with 1 has the group for itself, and keys with Infinity share it.
+ * `max` of each of these keys. A key with `max` 1 has the group for itself; keys with Infinity share it.
  */
 export interface GroupLimit {
   readonly group: string
@@ -31,7 +31,7 @@ export interface KeyLaneOptions {
 
 export interface LaneEntry extends HeapItem {
   readonly key: string
-  /** The position of the key in its lane: lower numbers start first. A key that waits for a group keeps it. */
+  /** The position of the key in its lane: lower numbers start first. A key keeps it while it waits for a group. */
   readonly turn: number
   /** The order of keys with the same `turn`: lower numbers came earlier. */
   readonly arrival: number

@@ -43,7 +43,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(numbered('a', 4))
     setup.release('a1')
     expect(setup.takeAll()).toEqual(['a4'])
-    // Normal keys still run in addition to the workers, so the end of one retry makes no room for another key.
+    // More keys than workers are still in work, so the end of one retry makes no room for another key.
     setup.release('a-l0')
     expect(setup.takeAll()).toEqual([])
     setup.release('a-l1', 'a-l2', 'a-l3')

@@ -18,10 +18,10 @@ export interface QueueObserver {
   added(key: string): void
   started(key: string): void
   ended(key: string): void
-  /** Called if a running key that was added again needs no other run. */
+  /** Called if a running key was added again, but `markSeen` has cancelled the further run. */
   dropped(key: string): void
   retried(): void
-  /** Called when the queue is shut down and no key is in work, possibly several times. Waiting keys never run then. */
+  /** Called when the queue is shut down and no key is in work, possibly several times. Waiting keys then never run. */
   retired(): void
 }
 
@@ -36,7 +36,7 @@ export const unobserved: QueueObserver = {
 
 type Label = (typeof WORKQUEUE_DEPTH.labels)[number]
 
-/** The times since when keys wait and run. A running key that was added again is in both maps. */
+/** The times when keys began to wait and to run. A running key that was added again is in both maps. */
 interface Track {
   readonly waitingSince: Map<string, number>
   readonly workingSince: Map<string, number>

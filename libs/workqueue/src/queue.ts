@@ -74,8 +74,8 @@ export class Queue {
   }
 
   /**
-   * Records that the running key has seen all additions so far, so that they cause no other run. Such a run would not
-   * wait for the back-off.
+   * Records that the current run of the key takes account of all additions so far, so that they cause no further run. A
+   * further run would not wait for the back-off.
    */
   markSeen(key: string): void {
     if (this.#processing.has(key) && this.#dirty.delete(key)) this.#observer.dropped(key)

@@ -9,7 +9,7 @@ export interface WorkQueueOptions {
   readonly limiter: RateLimiter
   readonly order?: KeyOrder
   readonly observer?: QueueObserver
-  /** A key whose delay is over takes one token. Default: no limit. */
+  /** The bucket from which each key whose delay is over takes a token. Default: no limit. */
   readonly pace?: TokenBucket
 }
 
@@ -75,7 +75,7 @@ export class WorkQueue {
     this.#queue.add(key, priority)
   }
 
-  /** Adds the key after `ms` milliseconds, unless it runs before. That run then plans the next one. */
+  /** Adds the key after `ms` milliseconds, unless it runs earlier. The earlier run then plans the next run. */
   addAfter(key: string, ms: number): void {
     if (this.#queue.isShut) return
     this.#observer?.retried()
@@ -104,7 +104,7 @@ export class WorkQueue {
     return key
   }
 
-  /** Records that the running key has seen all additions so far, so that they cause no other run. */
+  /** Records that the current run of the key takes account of all additions so far: they cause no further run. */
   markSeen(key: string): void {
     this.#queue.markSeen(key)
   }

@@ -52,13 +52,13 @@ export interface Copies {
   readonly count: number
   /** The number of the first copy. Default: 0. */
   readonly from?: number
-  /** Returns the etcd key or the JSON text of an original, renamed for the copy with this number. */
+  /** Returns the etcd key or the JSON text of the copied object, renamed for the copy with this number. */
   readonly rename: (text: string, number: number) => string
 }
 
 /**
- * Writes copies of existing objects directly into etcd, because single API requests would take minutes. If the
- * originals refer to each other by UID, their copies do too. Returns the entries, grouped by copy number.
+ * Writes copies of existing objects directly into etcd, because single API requests would take minutes. If the copied
+ * objects refer to each other by UID, so do their copies. Returns the entries, grouped by copy number.
  */
 export async function makeCopies({ api, cluster }: Server, copies: Copies): Promise<readonly Put[]> {
   const { originals, count, from = 0, rename } = copies

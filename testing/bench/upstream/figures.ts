@@ -49,7 +49,7 @@ export function markdown(rows: readonly Row[]): string {
   return ['| sidecar | what | ours | Go original | ours / Go |', '|---|---|---|---|---|', ...lines].join('\n')
 }
 
-/** Returns the ratio of each round if both sides ran equally often. Otherwise returns the ratio of the medians. */
+/** Returns the ratio of each round if both implementations ran equally often, else the ratio of the medians. */
 function ratios(ours: readonly number[], original: readonly number[]): number[] {
   const divided =
     ours.length === original.length

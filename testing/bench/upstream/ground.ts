@@ -149,7 +149,7 @@ export interface BenchScene {
   run(bench: Bench): Promise<void>
 }
 
-/** Measures our sidecar and the original in turn. The first side alternates, because the second has a warm machine. */
+/** Measures both implementations in each round. Their order alternates, because the second finds a warm machine. */
 export async function interleaved(
   { rounds, printLine }: Pick<Bench, 'rounds' | 'printLine'>,
   measure: (side: Side, round: number) => Promise<void>,

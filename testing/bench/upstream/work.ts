@@ -7,7 +7,7 @@ import type { Ground } from './ground.ts'
 import { attach, bound, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
 import type { Subject } from './subject.ts'
 
-/** The wait after the warm-up, until the original's rate limiter (burst 10, 5 requests per second) is full again. */
+/** The wait after the warm-up, until the Go original's rate limiter (burst 10, then 5 per second) is full again. */
 const BUCKET_FULL_MS = 2500
 
 export function workCalls(app: App, { calls }: Driver): readonly Call[] {

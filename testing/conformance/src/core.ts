@@ -108,7 +108,7 @@ export const CORE_CASES: Cases = {
     remove(`${PODS}/p-a`, { only: ['kind', 'metadata.name', 'metadata.deletionGracePeriodSeconds'] }),
     get(`${PODS}/p-a`),
   ],
-  // A client that reads only objects it has written itself never sees empty lists and null times.
+  // Stored objects of other clients may have empty lists and null times, which our own objects do not have.
   'empty lists and times that are not set': [
     post(`${CORE}/nodes`, { metadata: { name: 'no-n' }, spec: { taints: [] } }),
     merge(`${CORE}/nodes/no-n/status`, {

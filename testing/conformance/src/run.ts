@@ -4,7 +4,7 @@ import { systemClock } from '@csi-sidecars/base'
 import type { CaseAnswer, CaseStep, Cases, RecordedAnswer } from './case.ts'
 import { normalised } from './compare.ts'
 
-/** The API server that answers the cases. It knows both users; `alice` has no permissions. */
+/** The API server that answers the cases. It knows two users: the administrator, and `alice` without permissions. */
 export interface ComparedServer {
   readonly url: string
   readonly tokens: { readonly admin: string; readonly alice: string }

@@ -20,7 +20,7 @@ export interface FaultCase {
 /** Flags with short retry intervals. */
 export const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=1s', '--timeout=5s']
 export const CANARY = 'canary-password'
-/** The time-out for the work. A fault may cause a long back-off, or the longest Retry-After that a sidecar accepts. */
+/** The time-out for the expected result. A fault may cause a long back-off, or the longest accepted Retry-After. */
 const SETTLED_WITHIN_MS = 60_000
 
 /** Resources that the sidecar reads only for some objects, so that the cases skip them. */
@@ -32,7 +32,7 @@ export function resourcesWith(app: App, verb: string): readonly string[] {
   return resources.filter((resource) => !RARE.has(resource))
 }
 
-/** Creates the work of the sidecar, with a Secret whose content must not appear in the log. */
+/** Creates the objects that the sidecar must handle, with a Secret whose content must not appear in the log. */
 export async function begin(t: TestContext): Promise<void> {
   await work.begin(t, { secret: await t.createSecret({ password: CANARY }) })
 }
@@ -42,8 +42,8 @@ export async function done(t: TestContext): Promise<void> {
 }
 
 /**
- * Starts a sidecar with a fault in place, and checks that it completes its work. `meanwhile` runs before the end of the
- * work.
+ * Starts a sidecar with a fault in place, and checks that it completes its work. `meanwhile` runs after the objects are
+ * created, and before the result is checked.
  */
 export async function survives(
   t: TestContext,

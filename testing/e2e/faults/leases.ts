@@ -80,7 +80,7 @@ export const leaseCases: readonly FaultCase[] = APPS.flatMap((app) => [
   ),
 ])
 
-/** Checks that the sidecar becomes the leader and does the work, without a call or a write before. */
+/** Checks that the sidecar becomes the leader and does its work, but sends no call or write before it leads. */
 async function leads(t: TestContext, gate: Gate): Promise<void> {
   const args = ['--leader-election', '--leader-election-namespace=default', ...TIMES]
   const { driver } = await survives(t, { gate, args })

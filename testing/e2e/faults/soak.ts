@@ -25,7 +25,7 @@ const { values } = readArguments(
 const AT_WORK = 8
 const FAULT_EVERY_MS = 5_000
 const SAMPLE_EVERY_MS = 60_000
-/** The time after which a volume that is not attached or not detached counts as lost. */
+/** The time limit of each attach and detach. After it, the volume counts as lost. */
 const LIMIT_MS = 90_000
 /** The allowed growth of memory and descriptors from the second to the last quarter of the run. */
 const GROWTH = 1.15

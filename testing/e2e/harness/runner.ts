@@ -44,7 +44,7 @@ const TEST_LIMIT_MS = 120_000
 /** The number of concurrent checks. More checks would disturb each other's timing on a small machine. */
 const CHECKS_TOGETHER = 2
 
-/** The number of tests so far, for object names. It is never reset, because events of an earlier round still exist. */
+/** The number of tests so far. It is part of object names and is never reset, as events of an earlier round remain. */
 let numbered = 0
 
 /** Runs the tests in parallel, because most tests mostly wait. Tests with `alone` run afterwards, one by one. */

@@ -11,7 +11,7 @@ import { type Api, type Ref, refused } from './api/api.ts'
 import type { Cluster } from './api/cluster.ts'
 import { attachment, csiNode, secret, storageClass, type VolumeParts, volume } from './api/objects.ts'
 
-/** The first minor version of Kubernetes that has a resource, a field or a query parameter by default. */
+/** The first minor version of Kubernetes in which each resource, field or query parameter is on by default. */
 const SINCE: Readonly<Record<string, number>> = { volumeattributesclasses: 34, errorCode: 34, sendInitialEvents: 34 }
 
 /** Thrown by a test that needs a newer version of Kubernetes. */

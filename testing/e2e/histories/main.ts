@@ -1,4 +1,4 @@
-// Runs the same random history (a sequence of steps) with our sidecars and the originals, then checks the invariants.
+// Runs a random history (a sequence of steps) with our sidecars and the Go originals, then checks the invariants.
 import { statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { messageOf } from '@csi-sidecars/base'
@@ -64,7 +64,7 @@ const root = resolve(import.meta.dirname, '../../..')
 const target = targetOf(values.target)
 const reports = join(root, '.cache', 'e2e', 'histories')
 const ours = copied(root)
-/** No original has several sidecars in one process. */
+/** No Go original runs several sidecars in one process. */
 const originals =
   values.only === 'ours' || values.app === 'all' ? undefined : originalsAt(values.against ?? builtOriginals())
 const count = { original: 0 }
@@ -110,7 +110,7 @@ interface Outcome {
   readonly findings: readonly Finding[]
 }
 
-/** Runs the history with both implementations. Compares their end states only if neither has findings. */
+/** Runs the history with both implementations. Compares their end states only if both satisfy the invariants. */
 async function both(cluster: Cluster, history: History, report: boolean): Promise<Outcome> {
   const [end, original] = await Promise.all([
     live(cluster, history, { executables: ours, report }),
@@ -144,7 +144,7 @@ async function live(
   }
 }
 
-/** Returns a table of the fewest steps that still violate one of the same rules. */
+/** Returns a table with the shortest found history that still violates one of the same rules. */
 async function smallest(cluster: Cluster, history: History, found: readonly Finding[]): Promise<readonly string[]> {
   const place = `the logs of all sides are in ${placeOf(history, '*')}`
   const rules = new Set(found.map(({ rule }) => rule))
@@ -192,13 +192,13 @@ function appsOf(seed: number): readonly App[] {
   return (Object.keys(SUBJECTS) as App[]).filter((app) => values.app === 'all' || app === values.app)
 }
 
-/** Builds the originals if Go is installed, and returns their folder. */
+/** Builds the Go originals if Go is installed, and returns their folder. */
 function builtOriginals(): string {
   if (hasGo()) for (const app of APPS) build(root, `csi-${app}`)
   return cacheFolder(root)
 }
 
-/** Returns the executables at a path, which is a folder with all originals, or one executable. */
+/** Returns the executables at a path, which is a folder with all Go originals, or one executable. */
 function originalsAt(path: string): Executables {
   const folder = statSync(path).isDirectory() ? path : undefined
   const of = (name: string): string => (folder === undefined ? path : join(folder, name))

@@ -65,7 +65,7 @@ interface Subject {
   readonly written: readonly string[]
 }
 
-/** The weights of the moves of each sidecar, and the calls, watches and writes that can fail. */
+/** The weights of the actions on the objects of each sidecar, and the calls, watches and writes that can fail. */
 export const SUBJECTS: Readonly<Record<App, Subject>> = {
   attacher: {
     moves: {

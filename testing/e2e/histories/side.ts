@@ -42,7 +42,7 @@ export interface End {
   readonly calls: readonly Call[]
 }
 
-/** Runs one history with one implementation, our sidecars or the originals. */
+/** Runs one history with one implementation, our sidecars or the Go originals. */
 export class Side {
   readonly #t: TestContext
   readonly #history: History
@@ -266,8 +266,8 @@ export class Side {
   }
 
   /**
-   * Returns violations of the rules that our sidecars always keep. Overlaps are ignored for several replicas, because a
-   * frozen leader cannot end its calls. The originals are skipped, because they make two calls at once.
+   * Returns violations of the rules that our sidecars always keep. Overlapping calls of several replicas are ignored,
+   * as a frozen leader cannot end its calls. Go originals are skipped: they make two calls at once.
    */
   #always(): readonly Finding[] {
     if (!this.#t.ours) return []

@@ -205,8 +205,8 @@ export class Attachments {
   }
 
   /**
-   * Unpublishes a wanted volume without a call, if the driver lists volumes. Inline volumes are omitted: without an
-   * in-tree plugin, they are not compared with the list of the driver.
+   * Simulates a driver that unpublishes a wanted volume without a call, if the driver supports ListVolumes. Skips
+   * inline volumes: without an in-tree plugin, the attacher does not compare them with ListVolumes.
    */
   #lose(index: number): void {
     if (this.#options.listing !== true) return

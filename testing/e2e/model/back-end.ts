@@ -71,7 +71,7 @@ export class BackEnd {
   readonly #unheard = new Set<string>()
   readonly #sizes = new Map<string, number>()
   readonly #tiers = new Map<string, string>()
-  /** The names of snapshots that a caller knows. */
+  /** The names of snapshots whose handle a caller has received. */
   readonly #reported = new Set<string>()
   #publications = 0
   #creations = 0
@@ -138,7 +138,7 @@ export class BackEnd {
     }
     const work: Work = { key: pair, apply, reply }
     if (!elsewhere()) return this.#answer(call, work)
-    // Some drivers wait until the volume is unpublished from the other node. Others refuse the call.
+    // The volume is still published to another node. Some drivers wait for its unpublish, others refuse the call.
     if (this.#next(call, 'wait')() < 0.5) return this.#answer(call, { ...work, when: () => !elsewhere() })
     return { code: FAILED_PRECONDITION, message: 'the volume is published to another node' }
   }
@@ -180,7 +180,7 @@ export class BackEnd {
     return this.#answer(call, { ...work, reported: this.#reported.has(name) })
   }
 
-  /** Returns the work of a call that creates the named object, unless `made` already has this name. */
+  /** Returns the work of a call that creates the named object. If `made` has the name, the answer is its ID. */
   #creation({ request }: Call, made: Map<string, string>, replyOf: (id: string) => object): Work {
     const name = String(request['name'])
     const apply = (): void => {

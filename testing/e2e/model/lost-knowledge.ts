@@ -57,7 +57,7 @@ export class LostKnowledge {
     this.#formerHandles.add(handle)
   }
 
-  /** Records a recreated PersistentVolume. It has no finalizer, and an existing attachment adds none. */
+  /** Records a recreated PersistentVolume. If an attachment exists already, the attacher adds no finalizer to it. */
   volumeReplaced(index: number, { inUse }: { readonly inUse: boolean }): void {
     this.#strippedVolumes.delete(index)
     if (inUse) this.#forgottenVolumes.add(index)

@@ -48,7 +48,7 @@ export const PROVISION_MOVES = {
   ready: 'makes the snapshot usable',
 } as const
 
-/** An action of a user, of the snapshot-controller or of a person with kubectl on one content of a snapshot. */
+/** An action of a user, of the snapshot-controller or of a person with kubectl on one snapshot content. */
 export interface SnapshotMove {
   readonly of: 'snapshot'
   readonly do: keyof typeof SNAPSHOT_MOVES

@@ -5,7 +5,7 @@ import { handleOf, isSingleNode, METHODS, nodeOf, pairOf } from './back-end.ts'
 /** A caller knows this much earlier than the driver that a call was cancelled or has timed out. */
 const CANCELLED_EARLIER_MS = 50
 
-/** Returns a finding for each two calls of one group that ran at the same time. */
+/** Returns a finding for each two calls that ran at the same time, but must not overlap. */
 export function overlaps(calls: readonly Call[]): readonly Finding[] {
   const groups = Map.groupBy(
     calls.flatMap((call) => groupsOf(call).map((group) => ({ group, call }))),
@@ -24,8 +24,8 @@ export function isVolumeCall({ method }: Call): boolean {
 }
 
 /**
- * Returns the groups of a call. Calls of one group must not overlap, but an expansion and a modification of one volume
- * may.
+ * Returns keys of a call. Two calls with the same key must not overlap. An expansion and a modification of one volume
+ * have different keys.
  */
 function groupsOf(call: Call): readonly string[] {
   const handle = handleOf(call)

@@ -20,10 +20,10 @@ import { Rounds } from './rounds.ts'
 const GROUP = 'snapshot.storage.k8s.io'
 const GENERATION = 'example.com/generation'
 
-/** The claim that a user wants for one name. */
+/** The desired state of the claim with one name. */
 interface DesiredClaim {
   wanted: boolean
-  /** The number of the wanted claim. Each recreation of the claim increases it. */
+  /** Distinguishes recreated claims of the same name: each recreation increases it. */
   generation: number
   restored: boolean
 }
@@ -74,7 +74,7 @@ export class Provisions {
   readonly #invariants: readonly Invariant<ProvisionState>[]
   readonly #rounds = new Rounds(() => this.#look())
 
-  /** `leaks` is true if a volume may leak after a crash. */
+  /** `leaks` is true if a crash of the provisioner may leave a volume behind. */
   constructor(t: TestContext, backEnd: BackEnd, { claims, leaks }: { claims: number; leaks: boolean }) {
     this.#t = t
     this.#backEnd = backEnd

@@ -16,7 +16,7 @@ export class Rounds {
     void this.#repeat()
   }
 
-  /** Does the work, or other work, when the last round has ended. */
+  /** Does the regular work, or the given work, as soon as the current round has ended. */
   now(work = this.#round): Promise<void> {
     this.#last = this.#last
       .catch(() => undefined)

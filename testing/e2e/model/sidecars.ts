@@ -125,7 +125,7 @@ export class Sidecars {
 
   async #firstList({ gate }: Replica, sidecar: RunningSidecar): Promise<void> {
     const before = gate.requests.length
-    // The watches of the process before it may still be open.
+    // Watches of the previous process may still be open.
     const isNew = (plural: string): boolean =>
       gate.requests.slice(before).some(({ watch, resource }) => watch && resource === plural)
     const isRead = (): boolean => this.#options.watches.every((plural) => isNew(plural) && gate.openWatches(plural) > 0)

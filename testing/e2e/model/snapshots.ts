@@ -27,11 +27,11 @@ import { editFinalizers, Foreign } from './foreign.ts'
 import type { SnapshotMove } from './moves.ts'
 import { Rounds } from './rounds.ts'
 
-/** The annotation with the name that the snapshot of a content has in the driver. */
+/** The annotation of a VolumeSnapshotContent with the name of its snapshot in the driver. */
 const NAME = 'example.com/snapshot'
 const SECRET_ANNOTATION = 'snapshot.storage.kubernetes.io/deletion-secret'
 const FINALIZERS: readonly string[] = [FINALIZER, GROUP_FINALIZER]
-/** Two of four contents are created from a volume, the third is pre-provisioned, and the fourth is of a group. */
+/** The kinds of each four contents: two are made from a volume, one is pre-provisioned, one is a group. */
 const CREATE = [createContent, createContent, createGiven, createGroup] as const
 
 interface Content extends Pick<VolumeSnapshotContent, 'metadata'> {
@@ -39,22 +39,22 @@ interface Content extends Pick<VolumeSnapshotContent, 'metadata'> {
   readonly status?: Omit<VolumeSnapshotContentStatus, 'creationTime'> | undefined
 }
 
-/** The content that a user wants for one name. */
+/** The desired state of the VolumeSnapshotContent (or group content) with one name. */
 interface DesiredContent {
   wanted: boolean
-  /** The number of the snapshot. Each new snapshot increases it. */
+  /** Distinguishes the snapshots of one content name: each new snapshot increases it. */
   generation: number
   policy: 'Delete' | 'Retain'
 }
 
-/** The contents of one test. This class also acts as the snapshot-controller. */
+/** The VolumeSnapshotContents of one test. This class also acts as the snapshot-controller. */
 export class Snapshots {
   readonly #t: TestContext
   readonly #backEnd: BackEnd
   readonly #desired: readonly DesiredContent[]
   readonly #foreign: Foreign
   readonly #rounds = new Rounds(() => this.#look())
-  /** The ids of snapshots whose contents were deleted with the policy Retain, by their names. */
+  /** The handles of snapshots whose contents were deleted with the policy Retain, by the names of the snapshots. */
   readonly #kept = new Map<string, string>()
   /** The names of snapshots that may stay: they are retained, or no process can know that they exist. */
   readonly #mayStay = new Set<string>()
@@ -63,7 +63,7 @@ export class Snapshots {
   readonly #forgets: boolean
   #calm = false
 
-  /** `forgets` is true if the process that saw a content may have ended without notice. */
+  /** `forgets` is true if the sidecars may forget a content that a person has removed by hand. */
   constructor(t: TestContext, backEnd: BackEnd, { contents, forgets }: { contents: number; forgets: boolean }) {
     this.#t = t
     this.#backEnd = backEnd
@@ -120,7 +120,7 @@ export class Snapshots {
     this.#fragile.clear()
   }
 
-  /** Creates what contents need, makes the snapshots ready and releases deleted contents. */
+  /** Creates missing classes and Secrets, makes the snapshots ready, and lets deleted contents disappear. */
   async calm(): Promise<void> {
     this.#calm = true
     this.#backEnd.snapshotsReady = true
@@ -163,7 +163,7 @@ export class Snapshots {
     for (const index of this.#desired.keys()) await this.#t.strip(this.#of(index).resource, this.#of(index).ref)
   }
 
-  /** Acts as the snapshot-controller, once for all contents. */
+  /** Acts as the snapshot-controller, once for all VolumeSnapshotContents. */
   async #look(): Promise<void> {
     for (const [index, { wanted, policy }] of this.#desired.entries()) {
       const { resource, ref, name } = this.#of(index)
@@ -196,7 +196,7 @@ export class Snapshots {
     await CREATE[index % 4]?.(this.#t, parts)
   }
 
-  /** Removes a content with its finalizers, as a person does by hand. Its snapshot stays if its handle is stored. */
+  /** Removes a content with its finalizers, as a person does by hand. If the handle is stored, the snapshot stays. */
   async #strip(index: number): Promise<void> {
     const { resource, ref } = this.#of(index)
     const before = await this.#t.api.find(resource, ref)
@@ -226,7 +226,7 @@ export class Snapshots {
     return { namespace: this.#t.namespace, name: this.#t.name('secret') }
   }
 
-  /** Returns the names of a content and of its wanted snapshot. */
+  /** Returns the names of a snapshot content and of its wanted snapshot. */
   #of(index: number) {
     const isGroup = index % 4 === 3
     const resource: Resource<Content> = isGroup ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS

@@ -81,7 +81,7 @@ function print({ scenario, lines }: Verdict): void {
   for (const line of lines) printLine(`          ${line}`)
 }
 
-/** The time without changes after which a step has settled. Each PersistentVolume controller resynchronises in it. */
+/** A step ends after this time without changes. It is long enough for a resync of the PersistentVolume controllers. */
 const QUIET_MS = RESYNC_MS + 1500
 const LOOK_MS = 300
 const TIME_LIMIT_MS = 60_000
@@ -136,7 +136,7 @@ async function begin({ id, scenario }: NumberedScenario, sides: readonly Side[])
   return { id, scenario, scenes: new Map(scenes), lines: [], compared: 0 }
 }
 
-/** Runs the actions of a step in order. A refused action becomes a line of the report, for either side. */
+/** Runs the actions of a step in order. The report gets a line for each action that the API server refuses. */
 async function act({ scenario, scenes, lines }: Running, side: Side, at: number): Promise<void> {
   const scene = scenes.get(side)
   if (scene === undefined) return

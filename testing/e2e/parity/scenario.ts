@@ -18,7 +18,7 @@ import { type Api, ApiFailure, type Ref } from '../harness/api/api.ts'
 import * as objects from '../harness/api/objects.ts'
 import type { View } from './view.ts'
 
-/** One side (real or ours) of a scenario. Claims and pods have a separate namespace; other names contain the ID. */
+/** One side (real or ours) of a scenario. Its claims and pods have a namespace; other names contain its ID. */
 export interface ScenarioSide {
   readonly api: Api
   readonly id: string
@@ -92,7 +92,7 @@ export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>
   readonly metadata?: Metadata
 }
 
-/** The label that binds volumes and claims without a class only within their scenario. */
+/** The label that lets volumes and claims without a class bind only within their scenario. */
 const SCENARIO = 'scenario'
 
 /** Creates a volume and waits until a controller has seen it, so that the next action finds it on both sides. */

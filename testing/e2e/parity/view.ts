@@ -75,7 +75,7 @@ function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (te
   for (const { metadata, spec } of volumes) {
     const { uid, name } = spec?.claimRef ?? {}
     if (uid !== undefined && !names.has(uid)) names.set(uid, `(uid of ${name})`)
-    // The driver chooses the handle of a provisioned volume, and the names of its attachments contain it.
+    // The driver chooses the handle of a provisioned volume. The names of its VolumeAttachments contain the handle.
     if (!isProvisioned(metadata?.name) || spec?.csi == null) continue
     names.set(spec.csi.volumeHandle, `(handle of ${metadata?.name})`)
   }

@@ -5,7 +5,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { type App, type Binaries, bySubject, type Executables, SUBJECTS } from '../harness/subject.ts'
 
-/** Builds the real control plane and the originals once, from the Go modules of testing/e2e, into an ignored folder. */
+/** Builds the real control plane and the Go originals once, from modules in testing/e2e, into an ignored folder. */
 
 interface Build {
   /** The folder of the Go module, under testing/e2e. */
@@ -75,7 +75,7 @@ const OTHERS: Readonly<Record<string, Build>> = {
       return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
     }),
   ),
-  // Originals whose libraries conflict with those of the attacher and the resizer. Each release has a module folder.
+  // Go originals whose libraries conflict with those of attacher and resizer. Each release has a module folder.
   'csi-provisioner': {
     module: 'originals/provisioner',
     package: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
@@ -104,7 +104,7 @@ const REMEDY =
   'e2e needs kube-apiserver and etcd: install Go 1.26 (https://go.dev/dl), or run setup-envtest and set KUBEBUILDER_ASSETS'
 
 /**
- * Returns the folder of the programs that do not depend on the version of Kubernetes: the originals, csi-sanity, the
+ * Returns the folder of the programs that do not depend on the version of Kubernetes: the Go originals, csi-sanity, the
  * collector of traces.
  */
 export function cacheFolder(root: string): string {

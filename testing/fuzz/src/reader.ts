@@ -3,7 +3,7 @@ export interface BytesReader {
   readonly name: string
   /** The inputs from which the fuzzer starts. */
   readonly seeds: readonly (string | Buffer)[]
-  /** Byte strings that have a meaning for the reader. */
+  /** Byte strings, such as keywords, that the fuzzer inserts because they have a meaning for the parser. */
   readonly words: readonly (string | Buffer)[]
   /** Parses the input and throws if a promise is broken. Catches the errors that the parser may throw. */
   read(input: Buffer): void

@@ -38,7 +38,7 @@ export interface CachedAttachment extends Cached {
   readonly metadata: Readonly<Record<string, string>> | undefined
   readonly attachError: VolumeError | undefined
   readonly detachError: VolumeError | undefined
-  /** The labels, owners and annotations of other writers as one text, to detect changes. It is empty without any. */
+  /** Labels, owner references and other writers' annotations as one text, to detect changes. Empty if none exist. */
   readonly rest: string
 }
 
@@ -48,7 +48,7 @@ export interface RememberedVolume {
   readonly uid: string
 }
 
-/** Returns the function that extracts the cached fields, with `remember` also those of `--recover-lost-volumes`. */
+/** Returns the function that extracts the cached fields. `remember` adds the fields for `--recover-lost-volumes`. */
 export function attachmentProjection(
   attacher: string,
   remember = false,

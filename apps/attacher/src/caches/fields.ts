@@ -18,7 +18,7 @@ export function texts(value: unknown): readonly string[] | undefined {
   return value.every(isText) ? value : value.filter(isText)
 }
 
-/** Returns the map with its texts only. A null value becomes an empty text. */
+/** Returns a copy of the map without values that are not strings. A null value becomes an empty string. */
 export function textMap(value: unknown): Readonly<Record<string, string>> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   if (isTextMap(value)) return value

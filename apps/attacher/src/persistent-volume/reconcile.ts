@@ -15,7 +15,7 @@ export interface VolumeReleaseDeps {
   readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
   readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
-  /** The removals of our finalizer by other writers, by the UID of the PersistentVolume. */
+  /** The UIDs of PersistentVolumes from which another writer has removed our finalizer, with the last removal. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly settings: VolumeReleaseSettings
   readonly clock: Clock
@@ -38,7 +38,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
     return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
-    // The deletion of an attachment starts the next run. The log line explains why the volume still exists.
+    // The key waits until an attachment is deleted. The log line explains why the PersistentVolume still exists.
     if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED
@@ -70,7 +70,7 @@ async function restore(
   })
   // The volume is gone or was recreated. The next attach adds our finalizer to the new volume.
   if (restored?.uid !== pv.uid) return SETTLED
-  // An admission policy, for example, has removed the finalizer from our patch.
+  // The API server did not store the finalizer, for example because an admission policy removes it.
   if (!restored.finalizers?.includes(settings.finalizer)) throw new Error('the finalizer was written and not stored')
   log.v(2)?.info('Restored the finalizer that another writer has removed')
   return SETTLED

@@ -17,7 +17,7 @@ export interface ComparisonOptions {
   readonly view: (va: CachedAttachment, signal: AbortSignal) => Promise<ComparedAttachment>
   /** Enqueues the attachment. If `listing` is set, the run acts on it even if the status alone needs no work. */
   readonly reprocess: (va: CachedAttachment, listing: ListingResult | undefined) => void
-  /** Reports whether the status contains an error that is outdated if the driver's listing agrees with the status. */
+  /** Reports whether the status has an error that is outdated if the driver's listing agrees with `attached`. */
   readonly hasStaleError: (va: CachedAttachment) => boolean
   /** Begins to record CSI calls. A listing is not reliable for a volume whose call ran at the same time. */
   readonly workSince: () => WorkSince
@@ -29,7 +29,7 @@ export interface ComparisonOptions {
   readonly log: Logger
 }
 
-/** Limits of one listing. A driver that exceeds them would probably send pages without end. */
+/** The limits of one ListVolumes listing. A driver that exceeds them would probably send pages without end. */
 const MOST_EMPTY_PAGES = 1_000
 const MOST_VOLUMES = 1_000_000
 /** The longest time of one listing. It ends a listing whose driver sends new page tokens without end. */
@@ -179,7 +179,7 @@ export class WorkLog {
   readonly #calling = new Set<string>()
   readonly #begun = new Set<Set<string>>()
 
-  /** Performs a run of a key. The key counts as calling the driver from the first call of the run to its end. */
+  /** Performs a run of a key. The key counts as calling the driver from the run's first CSI call until the run ends. */
   async run<T>(key: string, { signal }: Pick<Run, 'signal'>, work: () => Promise<T>): Promise<T> {
     const ignorePhases = onPhase(signal, (phase) => {
       if (phase === 'calling') this.#called(key)
@@ -219,7 +219,7 @@ export type ListingVerdict =
   | { readonly is: 'same' }
   | { readonly is: 'different'; readonly volumeHandle: string; readonly found: boolean }
   | { readonly is: 'unknown'; readonly why: string }
-  /** The attachment has an inline volume, and its driver replaces no in-tree plugin. */
+  /** The attachment is not compared: it has an inline volume, and the driver replaces no in-tree plugin. */
   | { readonly is: 'notCompared' }
 
 /** Compares the driver's answer to ListVolumes with the status of an attachment. */

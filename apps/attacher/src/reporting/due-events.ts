@@ -71,7 +71,7 @@ class DueLook {
   readonly #now: number
   readonly #most: number
   readonly #failing = new Set<string>()
-  /** The events to write for the work that was added so far, in their order. */
+  /** The events to write for the pending work that was added so far. The oldest last event comes first. */
   readonly #chosen: DueEvent[] = []
   #skipped = 0
 

@@ -19,7 +19,7 @@ const MOST_RECOVERED = 500
 /** The pause after the API server has refused an event. */
 const REFUSED_MS = 10 * 60_000
 
-/** Remembers that the API server refuses events. It survives a lost lease, so that a refusal is logged once. */
+/** Remembers, even after a lost lease, that the API server refuses events, so that the refusal is logged once. */
 export class EventPermission {
   #refusedUntil = Number.NEGATIVE_INFINITY
   #said = false
@@ -59,8 +59,8 @@ interface Recovery {
 }
 
 /**
- * Writes events about attaches and detaches that keep failing, and about their recovery. It reads the pending work, so
- * that no run waits for it. Its rate is limited, also when ten thousand objects fail for one reason.
+ * Writes events about attaches and detaches that keep failing, and about their recovery. It writes them in the
+ * background, so attaches and detaches never wait for it. Even if ten thousand objects fail, its rate is limited.
  */
 export class FailureReporter {
   readonly #options: FailureReporterOptions
@@ -163,7 +163,7 @@ export class FailureReporter {
   }
 }
 
-/** Reports whether the namespace is being deleted and accepts no new objects. */
+/** Reports whether the API server refused an event because the namespace of the event is being deleted. */
 function isEnding(error: unknown): boolean {
   return (
     error instanceof ApiError && error.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true

@@ -53,7 +53,7 @@ export interface AttacherDeps {
   readonly log: Logger
 }
 
-/** The dependencies of the controllers while this process leads. They refuse writes and calls once it does not. */
+/** The dependencies of the controllers while this process leads. They refuse all later writes and calls. */
 export interface AttacherTerm extends AttacherDeps, AttachingCaches {
   /** Adds our finalizer to volumes. Both controllers share it, so that they do not send the same patch twice. */
   readonly finalizers: VolumeFinalizers
@@ -86,7 +86,7 @@ interface UndoneOptions {
   readonly clock: Clock
 }
 
-/** Records that another writer has just undone our write. Counts from zero after the longest back-off without that. */
+/** Records that another writer has undone our write. Counts from zero if the write lasted longer than any back-off. */
 export function undoneAgain(last: UndoneWrite | undefined, { backoff, clock }: UndoneOptions): UndoneWrite {
   const { baseMs, maxMs } = backoff
   const now = clock.monotonic()
@@ -102,7 +102,7 @@ export function undoneWaitMs(undone: UndoneWrite | undefined, clock: Clock): num
 
 export type UpdateEvent<T> = InformerEvent<T> & { readonly type: 'updated' }
 
-/** Calls `onUndone` if another writer undoes our write. It must come before the sources that enqueue the object. */
+/** Calls `onUndone` if another writer undoes our write. List this source before sources that enqueue the object. */
 export function undoneBy<T>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
   isUndone: (event: UpdateEvent<T>) => boolean,
@@ -118,8 +118,8 @@ export function undoneBy<T>(
 export const STATUS_REVERTED = 'somebody has set the status back'
 
 /**
- * Returns the outcome of a run whose status write has no effect. If another writer has reverted it, it is repeated at
- * once. If the API server did not store it, because a webhook drops it for example, it is retried with back-off.
+ * Returns the outcome of a run whose status write has no effect. If another writer has reverted the write, the run is
+ * repeated at once. If the API server did not store it, for example because of a webhook, it is retried with back-off.
  */
 export function statusReverted({ status }: VolumeAttachment, cause: Error): Outcome {
   return { kind: status?.attached === true ? 'superseded' : 'retry', cause }

@@ -17,7 +17,7 @@ export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: s
 export class ComparisonFixture {
   readonly clock = new FakeClock()
   readonly stop = new AbortController()
-  /** The enqueued keys. `as usual` or `same` follows a key whose run is not forced. */
+  /** The enqueued keys. A key whose run is not forced has the suffix `as usual` or `same`. */
   readonly forced: string[] = []
   /** The tokens of the pages that the driver was asked for. */
   readonly asked: string[] = []

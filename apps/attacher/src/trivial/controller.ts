@@ -26,7 +26,7 @@ import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts
 export function trivialController(deps: AttacherDeps & { readonly api: KubeClient }): Controller {
   const { settings, attachments, clock, log } = deps
   const backoff = backoffOf(settings)
-  /** The status writes that other writers have reverted, by UID of the attachment. */
+  /** The UIDs of attachments whose status another writer has reverted, with the last reverted write. */
   const undone = new Map<string, UndoneWrite>()
   return {
     name: VA_QUEUE,
@@ -60,7 +60,7 @@ export function trivialController(deps: AttacherDeps & { readonly api: KubeClien
 export interface TrivialDeps {
   readonly api: KubeClient
   readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
-  /** Attachments that other writers have reverted to not attached, by uid. */
+  /** The UIDs of attachments whose status another writer has reverted, with the last reverted write. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly clock: Clock
   readonly log: Logger
@@ -93,6 +93,6 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
   if (known === undefined || known.attached === true) return DONE
-  // Another writer reverted the status during this run. The watch event of that write starts no other run.
+  // Another writer reverted the status during this run. Its watch event starts no run, so this outcome does.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

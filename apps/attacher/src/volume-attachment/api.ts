@@ -114,7 +114,7 @@ export async function isGone(
   }
 }
 
-/** Returns the encoded values of a Secret. */
+/** Returns the values of a Secret, encoded in base64. */
 export async function loadSecret(
   { api }: Pick<AttachmentDeps, 'api'>,
   ref: SecretRef,

@@ -52,7 +52,7 @@ async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promis
   const before = view.volume.pv
   const pv = await addVolumeFinalizer(run, first.name)
   if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
-  // The API server's answer is cached without the source of another driver's volume. The source never changes.
+  // The cached answer lacks the source of another driver's volume. The source never changes, so the old one is used.
   const current = { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } }
   const steps = decideAttach(current)
   waitForCause(run, steps)
@@ -119,8 +119,8 @@ interface Publish {
 }
 
 /**
- * Publishes the volume. After that only a successful unpublish proves that the volume is not on the node, whatever the
- * driver answers.
+ * Publishes the volume. Even if the driver answers with an error, the volume may be on the node until an unpublish
+ * succeeds.
  */
 async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call }: Publish): Promise<Context> {
   const { key, deps, signal, log, va } = run
@@ -152,7 +152,7 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
   let saved: VolumeAttachment | undefined
   try {
     saved = await patchStatus(run, (va) => attachedPatch(va, context))
-    // The answer to the patch may show an error, or keys of an earlier publish, which the cache lacked.
+    // The answer to the patch may show an error, or keys of an earlier publish context, that the cache lacked.
     if (newest(run).attached === true) await patchStatus(run, (va) => attachedPatch(va, context))
   } catch (error) {
     // The volume is attached, and only the status does not show it. So no error is recorded, and the run is repeated.

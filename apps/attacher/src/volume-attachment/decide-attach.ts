@@ -36,7 +36,7 @@ interface AttachFacts extends CallFacts {
   readonly modesError?: string
 }
 
-/** The checks of an attach. Checks that fail come before our finalizer is added, because it blocks the deletion. */
+/** The checks of an attach. Our finalizer on the attachment blocks its deletion, so checks that can fail come first. */
 const ATTACH_CHECKS: readonly PlanCheck<AttachFacts, AttachStep>[] = [
   volumeIsDeleting, // Fails if the volume is being deleted.
   volumeLacksFinalizer, // Adds our finalizer to the volume, because an attached volume must not be deleted.

@@ -38,12 +38,12 @@ export type DetachStep =
       readonly waitsFor: Cause
       readonly obstacle: AttachObstacle | undefined
     }
-  /** Removes our finalizer before the status is written: `attached: false` with it would mean "maybe published". */
+  /** Removes our finalizer before the status is written: with it, `attached: false` would mean "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is already detached, and only the status may still have to be written. */
   | { readonly do: 'markDetached' }
 
-/** The checks of a detach. It works for a volume that is being deleted, and without a CSINode by the annotation. */
+/** The checks of a detach. It works while the volume is deleted, and uses an annotation if the CSINode is missing. */
 const DETACH_CHECKS: readonly PlanCheck<CallFacts, DetachStep>[] = [
   onlyStatusIsLeft, // Writes the status if our finalizer is removed and the status is outdated.
   isDetached, // Ends the plan if our finalizer is removed, unless the driver still lists the volume as published.
@@ -137,7 +137,7 @@ function removeFinalizer({ settings }: AttachmentView): DetachStep {
 
 /**
  * Returns the node ID, in this order: the ID that this process published the volume to, the ID in the CSINode, the ID
- * in the annotation. Undefined if the CSINode and the annotation are both missing, as after a restart.
+ * in the annotation. Undefined if CSINode and annotation have no ID, even if this process has published the volume.
  */
 function nodeIdOf({ published, node, va }: AttachmentView, volumeId: string): string | undefined {
   const stored = nodeIdIn(node) ?? va.nodeId

@@ -58,7 +58,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         await confirmLost(run, step.name)
         break
       case 'removeFinalizer': {
-        // The answer to this patch may be lost. Then the note makes the next run write the status.
+        // The answer to this patch may be lost. Then `statusPending` makes the next run write the status.
         deps.memory.note(run.va, { statusPending: true })
         const change = (va: CachedAttachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
         const saved = await patchTested(run, change).catch(during('could not mark as detached'))
@@ -127,7 +127,7 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
         unreachable(step)
     }
   }
-  // The answer to our patch may show that another writer has reset the status. No event starts a run for that.
+  // The answer to our patch may show that another writer has set `attached` to false. No event starts a run then.
   const { attached, deleting } = newest(run)
   return attached === true || deleting ? SETTLED : AGAIN
 }
@@ -137,7 +137,7 @@ async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<
   await change.catch(during('could not restore the finalizer'))
   const { deleting, finalizers } = newest(run)
   if (deleting) return
-  // An admission policy, for example, has removed the finalizer from our patch.
+  // The API server did not store the finalizer, for example because an admission policy removes it.
   if (!finalizers?.includes(finalizer)) throw new OperationError('the finalizer was written and not stored')
   run.log.v(2)?.info('Restored the finalizer that another writer has removed')
 }

@@ -80,7 +80,7 @@ export function volumeName(va: CachedAttachment, volume: AttachVolumeView): stri
  */
 function identityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; manyNodes: boolean } {
   const pv = volume.from === 'pv' ? volume.pv : undefined
-  // The source of another driver's volume is not cached. Its cached hash is used even if the source was read.
+  // Only a hash of the handle is cached for another driver's volume. It is used even if the handle was read.
   if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }
   const source = callSource(volume)
   // Translation can narrow the access modes of an in-tree volume.

@@ -3,7 +3,7 @@ import type { ListingResult } from '../published-nodes/resync.ts'
 import type { UndoneWrite } from '../term/deps.ts'
 import type { UnpublishRequest } from '../volumes/call-source.ts'
 
-/** A publish that this process has sent since it leads, and the unpublish request that undoes it. */
+/** A publish that this process has sent as the leader, and the unpublish request that undoes it. */
 export interface Publication {
   /** The name under which the queue counts the calls for the volume: see `volumeName`. */
   readonly volume: string
@@ -50,7 +50,7 @@ type Identity = { readonly uid: string }
 export class AttachmentMemory {
   /** The records by UID: a recreated attachment has a new record. */
   readonly #records = new Map<string, AttachmentRecord>()
-  /** The orphaned publications by key. A key contains a blank, so no object has that name. */
+  /** The orphaned publications by key. Each key contains a blank, so it never equals the name of an attachment. */
   readonly #orphaned = new Map<string, Publication>()
 
   of({ uid }: Identity): AttachmentRecord {

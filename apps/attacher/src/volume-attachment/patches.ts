@@ -106,7 +106,7 @@ export function detachErrorPatch(va: CachedAttachment, error: { message: string 
   return statusPatch(va, { detachError: volumeError(error.message, now) })
 }
 
-/** Marks the attachment as attached for a driver without attach. */
+/** Marks the attachment as attached, for a driver that cannot attach volumes. */
 export function triviallyAttachedPatch(va: CachedAttachment): Patch | undefined {
   return statusPatch(va, { attached: true, attachmentMetadata: undefined, attachError: undefined })
 }

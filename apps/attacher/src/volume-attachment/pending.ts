@@ -44,7 +44,7 @@ export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectS
     object: objectOf(va),
     volume: va.pvName,
     node: va.nodeName,
-    // A listing started this work, so the age of the attachment says nothing about it.
+    // A ListVolumes listing started this work, so the age of the attachment is not the age of the work.
     sinceSeconds: view.forced || view.confirmed ? undefined : va.dueSeconds,
     obstacle: end.do === 'fail' || end.do === 'block' ? end.obstacle : undefined,
   }

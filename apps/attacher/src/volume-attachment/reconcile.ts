@@ -23,7 +23,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, run
     if (await isGone(cached, deps, signal)) return SETTLED
     memory.note(cached, { gone: false })
   }
-  // The volume has changed, so the key belongs to another group of the queue. No `await` is allowed before `observe`.
+  // The volume has changed, so other limits of the queue apply. An `await` before `observe` could miss a change.
   if (!deps.placementUnchanged(key)) return AGAIN
   const afterMs = cached === undefined ? 0 : undoneWait(cached, deps)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }

@@ -27,7 +27,7 @@ export type SourceErrorCode =
 /** The reason why an attachment has no volume that the driver can be called for. */
 export interface PublishSourceFailure {
   readonly ok: false
-  /** Undefined if the translation throws an unexpected error. */
+  /** The code of the failure. Undefined if the translation throws an unexpected error. */
   readonly code: SourceErrorCode | undefined
   /** The message for users. */
   readonly message: string
@@ -93,7 +93,7 @@ export function listedHandle(volume: AttachVolumeView, nodeId: string): ListedHa
   const source = callSource(volume)
   if (!source.ok) return source
   const { driver, volumeHandle } = source.csi
-  // Inline volumes are translated before they get here and look like CSI volumes, so all of them are completed.
+  // An inline volume may be a translated in-tree volume and is not marked as one, so its handle is always completed.
   if (!source.migrated && volume.from !== 'inline') return { ok: true, volumeHandle }
   try {
     return { ok: true, volumeHandle: repairVolumeHandle(driver, volumeHandle, nodeId) }

@@ -6,7 +6,7 @@ export interface Advice {
   readonly see: string
   readonly means: string
   readonly do: string
-  /** The text after the table, for example a warning. Undefined if the row does not point to it. */
+  /** The text below the table, for example a warning. Undefined if the row does not refer to that text. */
   readonly below: string | undefined
 }
 
@@ -59,7 +59,7 @@ function afterTable(section: string): string {
 function plain(markdown: string): string {
   return (
     markdown
-      // bounded: our own documents
+      // bounded: the input is our documentation
       .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
       .replace(/^```\w*\n?/gm, '')
       .replace(/\\\|/g, '|')

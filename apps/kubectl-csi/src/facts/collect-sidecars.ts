@@ -6,7 +6,7 @@ import { leaseKey, sidecarWord } from './leases.ts'
 /** How to search for pods of a sidecar without a leader: not at all (`holders`), or in the whole namespace. */
 export type Reach = 'holders' | 'namespaces'
 
-/** Reads the pods of the sidecars whose Leases were read: the holder of each Lease, or else all candidates. */
+/** Reads the pod that holds each Lease. If a Lease has no holder, `reach` decides whether all candidates are read. */
 export async function collectSidecarPods(into: FactCollection, reach: Reach): Promise<void> {
   await Promise.all(
     into.sidecarLeases.map(async (lease) => {
@@ -34,7 +34,7 @@ export type SidecarContainer = NonNullable<NonNullable<Pod['spec']>['containers'
 
 /** Returns the containers that may be the sidecar of a Lease, according to their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly SidecarContainer[] {
-  // bounded: one of two words
+  // bounded: the input is short, and the pattern has only two fixed words
   const words = new RegExp(`${sidecarWord(lease)}|csi-sidecars`)
   return (spec?.containers ?? []).filter(({ name, image = '', command = [] }) =>
     words.test(`${name} ${image} ${command.join(' ')}`),

@@ -80,7 +80,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
       into.attachmentsWhere(({ spec }) => spec?.nodeName === name),
     ])
     await surroundings(into)
-    // Attachments of a deleted node still need an explanation.
+    // A deleted node is explained, too, if attachments of it still exist.
     return node.is !== 'absent' || csiNode.is !== 'absent' || into.attachments.size > 0
   },
 

@@ -50,7 +50,7 @@ export class FactCollection {
   readonly claims = new KnownObjects<PersistentVolumeClaim>()
   readonly volumes = new KnownObjects<PersistentVolume>()
   readonly attachments = new Map<string, VolumeAttachment>()
-  /** All attachments of nodes that limit the number of their volumes. They are only counted. */
+  /** All attachments of nodes with a limit of volumes. They serve only to compare their number with the limit. */
   readonly neighbours = new Map<string, VolumeAttachment>()
   readonly csiNodes = new KnownObjects<CSINode>()
   readonly nodes = new KnownObjects<Node>()

@@ -46,7 +46,7 @@ export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterF
     // The CSINode is deleted after its Node, so a node counts as gone only if both are missing.
     nodeGone: (name) => facts.nodes.get(name).is === 'absent' && facts.csiNodes.get(name).is === 'absent',
     node: (name) => nodeState(name, facts),
-    // Only sidecars and events report errors of calls, so the objects contain none.
+    // Errors of calls are unknown here: sidecars and events report them, but API objects do not.
     failing: () => undefined,
     warning: () => undefined,
   }

@@ -18,7 +18,7 @@ interface Surroundings {
   readonly pending: PendingItem | undefined
 }
 
-/** Returns the cause that current objects show, else the last error message, else the absence of both. */
+/** Returns the cause from the current objects, else from the last error, else the reason of work without an error. */
 export function attachmentCause(va: VolumeAttachment, around: Surroundings): AttachmentCause {
   return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
 }

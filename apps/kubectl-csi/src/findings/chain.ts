@@ -32,7 +32,7 @@ export function explainedFindings(
 const END = 0
 const MIDDLE = 1
 
-/** Ranks findings for which the explained object does not wait. For example, a pod starts while its claim grows. */
+/** Ranks findings that do not block the explained object. For example, a pod starts while its claim is expanded. */
 function outsideRank({ object }: WaitFinding, subject: KindRef): number {
   return subject.kind === 'Pod' && object.kind === 'PersistentVolumeClaim' ? 3 : 2
 }

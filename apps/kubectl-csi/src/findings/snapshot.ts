@@ -132,7 +132,7 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
   ]
 }
 
-/** Removes the finalizers of the snapshot-controller, which other waits explain. */
+/** Returns the metadata without the finalizers of the snapshot-controller, because other findings explain them. */
 function withoutOwn(metadata: VolumeSnapshot['metadata']): VolumeSnapshot['metadata'] {
   const finalizers = metadata?.finalizers?.filter((name) => !name.startsWith('snapshot.storage.kubernetes.io/'))
   return metadata && { ...metadata, ...(finalizers && { finalizers }) }

@@ -73,7 +73,7 @@ function provisionerCause(message = '', driver = 'of the class'): FailureCause |
 
 type ByReason<T> = Readonly<Partial<Record<Reason, T>>>
 
-/** The reason in JSON, if it differs from the reason of the wait. */
+/** The reason to print in JSON output, for each wait whose reason has another name there. */
 const SAID_AS: ByReason<string> = {
   Binding: 'ClaimNotBound',
   ClassCannotProvision: 'ProvisioningFails',
@@ -113,7 +113,7 @@ const KUBELET = 'the kubelet'
 const ATTACH_DETACH = 'the attach/detach controller'
 const FILE_SYSTEM = 'the file system of the claim'
 
-/** Builds the texts of one waiting party that share one row of advice. */
+/** Builds the texts of all waits of one component that share one row of advice. */
 function texts(waiter: string, advice: RowKey, waitsFor: ByReason<Text['waitsFor']>): ByReason<Text> {
   return Object.fromEntries(
     Object.entries(waitsFor).map(([reason, text]) => [reason, { waiter, advice, waitsFor: text }]),
@@ -132,7 +132,7 @@ const GROWING_POD = 'a pod that uses the claim, where the kubelet can make it gr
 const growing = ({ names, pods }: Words): string =>
   names === undefined ? GROWING_POD : `the kubelet to make it grow, where ${pods.join(', ')} runs`
 
-/** The end of the text `to choose a node`, by the message of the scheduler. */
+/** Patterns of scheduler messages, each with the reason to append to the text `to choose a node`. */
 const NO_NODE: readonly (readonly [RegExp, string])[] = [
   [/max volume count/, ': the nodes have as many volumes as their CSINodes allow'],
   [/volume node affinity conflict/, ': its volume is reachable from none that is left'],

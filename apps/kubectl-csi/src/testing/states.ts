@@ -28,7 +28,7 @@ export interface BlockedState {
   readonly reason: string
   /** True if nothing is wrong and the object only waits for a user. */
   readonly idle?: true
-  /** The wait has no start time, because the phase of the object has none. */
+  /** True if the wait has no start time, because the object's `status.phase` has no timestamp. */
   readonly ageless?: true
 }
 

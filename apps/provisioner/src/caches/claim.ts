@@ -23,7 +23,7 @@ export interface ProvisionerClaim extends Cached {
   readonly size: string | undefined
   /** The StorageClass in `spec.storageClassName`. */
   readonly classField: string | undefined
-  /** The requested volume. Undefined once the claim is bound or lost, and is without the finalizer of this process. */
+  /** The requested volume. Undefined for a bound or lost claim that does not have the finalizer of this process. */
   readonly wanted: WantedVolume | undefined
 }
 
@@ -40,7 +40,7 @@ export interface WantedVolume {
 
 export type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>
 
-/** `finalizer` is on claims whose CreateVolume call may be running, even if they are bound to another volume. */
+/** Keeps `wanted` of bound claims that have `finalizer`: their CreateVolume call may still be running. */
 export function claimProjection(
   finalizer: string,
 ): (pvc: PersistentVolumeClaim, intern?: Interner) => ProvisionerClaim {

@@ -35,7 +35,7 @@ export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: 
   }
 }
 
-/** Reports whether the volume's annotations name this provisioner. Without them, the CSI driver in its spec decides. */
+/** Reports whether the volume's annotations name this provisioner. Without annotations, its CSI driver decides. */
 function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
   const provisionedBy = metadata?.annotations?.[PROVISIONED_BY]
   const migrated = metadata?.annotations?.[MIGRATED_TO]

@@ -76,7 +76,7 @@ export function capacityControllers(deps: CapacityDeps): {
     backoff,
     caches,
     sources: [feed.source, otherWriters(deps)],
-    // The wanted objects are unknown until the `csitopology` controller has read the classes and nodes once.
+    // The required objects are unknown until the `csitopology` controller has read the classes and nodes once.
     reconcile: async (key, run) => (isFirst ? SETTLED : await reconcile(key, { ...deps, bucket }, run)),
     onFailure: (key, err) => deps.log.error(err, 'The capacity of a segment is unknown', { item: key }),
     callsDriver: true,
@@ -91,7 +91,7 @@ export function capacityControllers(deps: CapacityDeps): {
     reconcile: async () => {
       const changed = items.update()
       addAll(isFirst ? items.keys() : changed)
-      // Objects of earlier processes may no longer be wanted. Their reconciliation deletes them.
+      // CSIStorageCapacity objects of earlier processes may be obsolete. Their reconciliation deletes them.
       for (const { item } of objects.store.values()) if (items.get(item) === undefined) feed.add(item)
       isFirst = false
       return SETTLED
@@ -122,7 +122,7 @@ function changesOf(classes: ProvisionerCaches['classes'], segments: SegmentSourc
   }
 }
 
-/** Enqueues duplicate objects, unwanted objects, and wanted objects that another client has deleted. */
+/** Enqueues CSIStorageCapacity objects that other clients have duplicated, deleted, or created needlessly. */
 function otherWriters({ objects, items }: Pick<CapacityDeps, 'objects' | 'items'>): Source {
   return (queue) =>
     objects.subscribe((event) => {

@@ -14,7 +14,7 @@ export interface CapacityItem {
   readonly segments: Segments
 }
 
-/** Returns the key of a class with segments. The order of the labels does not matter. */
+/** Returns the key of a StorageClass and a topology segment. The order of the segment's labels does not matter. */
 export function itemKey(className: string, segments: Segments): string {
   const pairs = Object.entries(segments).sort(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([className, pairs])
@@ -92,7 +92,7 @@ export class CapacityItems {
     return this.#items.keys()
   }
 
-  /** Recomputes the items from the current classes and nodes. Returns the keys of added and removed items. */
+  /** Computes the CSIStorageCapacity objects that should exist. Returns the keys of added and removed objects. */
   update(): readonly string[] {
     const { classes, segments, names, immediate } = this.#options
     const list =
@@ -103,7 +103,7 @@ export class CapacityItems {
     return [...added, ...[...before.keys()].filter((key) => !this.#items.has(key))]
   }
 
-  /** Returns the keys of the items in the topology of the volume. Undefined if the volume has no topology. */
+  /** Returns the keys of the objects for the volume's topology. Undefined if the volume has no topology. */
   inTopologyOf({ spec }: PersistentVolume): readonly string[] | undefined {
     const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms
     if (terms == null) return undefined
@@ -119,7 +119,7 @@ export class CapacityItems {
     return [...this.#items.values()].filter((item) => item.className === className).map(({ key }) => key)
   }
 
-  /** Registers gauges of the numbers of objects, with the metric names of the Go original. */
+  /** Registers gauges that count CSIStorageCapacity objects, with the metric names of the Go original. */
   register(metrics: Metrics): void {
     const { objects } = this.#options
     const obsolete = (): number => [...objects.store.values()].filter(({ item }) => !this.#items.has(item)).length

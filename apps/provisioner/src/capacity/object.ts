@@ -31,7 +31,7 @@ export interface CapacitySettings extends Manager {
 
 /** The cached part of a CSIStorageCapacity object with the `managed-by` label of this process. */
 export interface CapacityObject extends Cached {
-  /** The key of the class and segments that the object is for. */
+  /** The key of the StorageClass and the topology segment that the object is for. */
   readonly item: string
   readonly capacity: string | undefined
   readonly maximum: string | undefined
@@ -50,7 +50,7 @@ export function capacityProjection(
       key: `${namespace}/${name}`,
       resourceVersion,
       uid,
-      // Provisioners write only match labels. Any other object gets a key without an item, so that it is deleted.
+      // Provisioners write only `matchLabels`. Other objects get a key that nothing requires, and are deleted.
       item: isOurs ? itemKey(storageClassName, nodeTopology.matchLabels ?? {}) : `of another kind: ${name}`,
       capacity: intern.text(capacity),
       maximum: intern.text(maximumVolumeSize),

@@ -10,7 +10,7 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 
-/** Kinds of objects that claims wait for and that are not cached, as roles of provisioners cannot watch them all. */
+/** Kinds of objects that claims wait for. They are not cached, because roles of provisioners cannot watch them all. */
 const RESOURCES: ReadonlyMap<string, Resource<KubeObject>> = new Map<string, Resource<KubeObject>>([
   ['secret', SECRETS],
   ['snapshot', VOLUME_SNAPSHOTS],
@@ -18,9 +18,9 @@ const RESOURCES: ReadonlyMap<string, Resource<KubeObject>> = new Map<string, Res
   ['attributesClass', VOLUME_ATTRIBUTES_CLASSES],
 ])
 
-/** The pause between two rounds of reads. A claim that has waited for a minute continues within a second. */
+/** The pause between two rounds of reads. After a minute's wait, a claim still notices a change within a second. */
 const PERIOD_MS = 700
-/** An object is read again after a hundredth of the time that claims have waited for it, which no user notices. */
+/** An object is read again after a hundredth of the time that claims have waited for it. No user notices this delay. */
 const PAUSES_IN_WAIT = 100
 const LONGEST_PAUSE_MS = 30_000
 /** At most this many objects are read in one period. If more are due, they take turns. */
@@ -91,7 +91,7 @@ export class AwaitedObjects {
     }
   }
 
-  /** Returns the objects whose next read is due, the longest overdue first. */
+  /** Returns the objects that are due to be read again, the longest overdue first. */
   #due(): readonly (readonly [Cause, AwaitedObject])[] {
     const now = this.#clock.monotonic()
     const causes = new Map([...this.#claims.values()].flat().map((cause) => [`${cause.on} ${cause.name ?? ''}`, cause]))

@@ -54,7 +54,7 @@ export async function releaseSource(run: ClaimRun, claim: ProvisionerClaim): Pro
   }
 }
 
-/** Reports whether a claim without a volume, or with a creation that may be running, still needs the snapshot. */
+/** Reports whether a claim still needs the snapshot: it has no volume, or its CreateVolume call may be running. */
 export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
   const { claims, volumes, memory, settings } = deps
   const isProvisioned = ({ uid }: ProvisionerClaim): boolean => {

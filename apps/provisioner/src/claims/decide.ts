@@ -8,7 +8,7 @@ import type { ProvisionerSettings } from '../parts.ts'
 /** The state of a claim and of everything that decides its next step, read at one moment. */
 export interface ClaimView {
   readonly claim: ProvisionerClaim
-  /** The StorageClass. Undefined if missing. A running creation of a deleted claim keeps the class it began with. */
+  /** The StorageClass. Undefined if missing. A running CreateVolume call of a deleted claim keeps its first class. */
   readonly class: Class | undefined
   /** The name of the claim's volume. Undefined if no valid name can be derived from the flags. */
   readonly volumeName: string | undefined
@@ -34,7 +34,7 @@ export type ClaimDecision =
   /** CreateVolume cannot be called. `report`: record a Warning event for the user. */
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause; readonly report: boolean }
   | { readonly do: 'pause'; readonly ms: number }
-  /** Make the node of this process the node of the claim. */
+  /** Make the node of this process the selected node of the claim. */
   | { readonly do: 'own'; readonly class: Class; readonly node: LocalNode }
   /** Call CreateVolume. `mark`: first put our finalizer on the claim. */
   | { readonly do: 'provision'; readonly class: Class; readonly mark: boolean }
@@ -69,7 +69,7 @@ function isElsewhere({ claim, settings }: ClaimView): boolean {
   return settings.node !== undefined && selectedNode(claim) !== settings.node.name
 }
 
-/** Returns the step for a claim without a node or of another node. Undefined for a claim of this process. */
+/** Returns the step for a claim that is not assigned to the node of this process. Undefined for other claims. */
 function ownNode(view: ClaimView): ClaimDecision | undefined {
   const { claim, class: storageClass, settings, allowsNode } = view
   const { node } = settings

@@ -25,7 +25,7 @@ export interface Unsaved {
   readonly claim: ProvisionerClaim
   readonly pv: PersistentVolume
   readonly created: CreatedVolume
-  /** True if another PersistentVolume has taken the name, so that the new volume must be deleted. */
+  /** True if another PersistentVolume already has this name, so that the new volume must be deleted. */
   readonly doomed: boolean
 }
 
@@ -59,7 +59,7 @@ export class ClaimMemory {
     this.#pauses.set(uid, { until: this.#clock.monotonic() + this.#pauseMs, classUid })
   }
 
-  /** Returns the milliseconds until the pause ends. Another or a recreated StorageClass ends the pause. */
+  /** Returns the milliseconds that an infeasible claim still waits. Another or a recreated class ends the wait. */
   pausedForMs(uid: string, classUid: string): number {
     const pause = this.#pauses.get(uid)
     if (pause === undefined || pause.classUid !== classUid) return 0
@@ -70,7 +70,7 @@ export class ClaimMemory {
     return this.#news.isNews(uid, message)
   }
 
-  /** Reports whether to publish the event that the work begins: at the first call, and again after 15 minutes. */
+  /** Reports whether to publish the Provisioning event: at the first call, and again after 15 minutes. */
   begins(uid: string): boolean {
     return this.#news.isNews(`${uid} begins`, '')
   }
@@ -84,7 +84,7 @@ export class ClaimMemory {
     this.#news.forget(`${uid} begins`)
   }
 
-  /** Called when no creation is running and this node does not try to take the claim. */
+  /** Called when no CreateVolume call is running and this node does not try to become the selected node. */
   ended(uid: string): void {
     this.inProgress.delete(uid)
     this.ownership.forget(uid)
@@ -96,7 +96,7 @@ export class ClaimMemory {
     return this.inProgress.has(uid)
   }
 
-  /** Called after a reconnect. A new version of the driver may accept requests that the old version refused. */
+  /** Called after a reconnect to the driver: its new version may accept requests that it has refused before. */
   onDriverReturn(): void {
     this.#pauses.clear()
   }
@@ -119,7 +119,7 @@ export class News {
     this.#clock = clock
   }
 
-  /** Reports whether to publish the message: it is new, or 15 minutes old. Then records it as published. */
+  /** Reports whether the message is new, or was published 15 minutes ago or earlier. If so, records it as published. */
   isNews(key: string, message: string): boolean {
     const last = this.#last.get(key)
     const at = this.#clock.monotonic()

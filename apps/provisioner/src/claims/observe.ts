@@ -58,7 +58,7 @@ export function cachedClaim(uid: string, { claims }: Pick<ObserveDeps, 'claims'>
   return claims.store.byIndex(CLAIMS_BY_UID, uid)[0]
 }
 
-/** Returns undefined for an invalid name. `prepare` reports the reason later. */
+/** Returns the name of the claim's volume. Undefined if the name is invalid: `prepare` reports the reason later. */
 function nameOf(uid: string, settings: ProvisionerSettings): string | undefined {
   try {
     return volumeNameOf(uid, settings)

@@ -42,7 +42,7 @@ export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<
   return AGAIN
 }
 
-/** Reports whether the volume fits. Returns true for an invalid request, so that its error reaches the user. */
+/** Reports whether this node has enough capacity. Returns true after an error, which CreateVolume then reports. */
 async function fits(run: ClaimRun, { claim, class: storageClass, node }: Candidate): Promise<boolean> {
   const { deps, signal, log } = run
   const required = bytesOf(claim.size)

@@ -60,8 +60,8 @@ function ignore({ deps, log }: ClaimRun, claim: ProvisionerClaim, error: Populat
 }
 
 /**
- * Removes our finalizer after the creation has ended, and the selected node if another node may succeed. Returns false
- * if the write fails.
+ * Removes our finalizer from the claim after the creation has ended. Also removes the selected node if another node may
+ * succeed. Returns false if the write fails.
  */
 async function release(run: ClaimRun, claim: ProvisionerClaim, rescheduled: boolean): Promise<boolean> {
   const { settings } = run.deps

@@ -31,7 +31,7 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
       case 'kept':
         return keptFor(name, name)
       case 'unwanted':
-        // A retry must delete the volume and not store it, even if the other PersistentVolume is gone by then.
+        // A retry must delete the volume and not store it, even if the existing PersistentVolume is gone by then.
         deps.memory.unsaved.set(name, { ...unsaved, doomed: true })
     }
   }
@@ -75,7 +75,7 @@ export function decideConflict(
   if (isDoomed(existing)) return 'unwanted'
   const handle = handleOf(existing)
   if (handle === created.volumeId) return existing.spec?.claimRef?.uid === claimUid ? 'stored' : 'kept'
-  // `ownerOf` finds no in-tree PersistentVolume that refers to the volume, so such a volume is kept.
+  // `ownerOf` finds no in-tree PersistentVolumes, so the volume of a migrated plugin is kept.
   return handle === undefined || created.migrated ? 'kept' : 'unwanted'
 }
 
@@ -124,7 +124,7 @@ function nameOf({ metadata }: PersistentVolume): string {
 export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
   const name = nameOf(unsaved.pv)
-  // The entry survives an aborted run, so that a later run of this process stores the PersistentVolume.
+  // The entry in `unsaved` survives an aborted run, so that a later run stores the PersistentVolume.
   deps.memory.unsaved.set(name, unsaved)
   try {
     return await storeUnsaved(run, unsaved)
@@ -174,7 +174,7 @@ const WORKERS = 10
 /** The back-off with which the Go original retries to store PersistentVolumes. */
 const BACKOFF = { baseMs: 5, maxMs: 1_000_000 }
 
-/** Stores the PersistentVolumes whose first attempt failed, even if their claims are gone. `source` has their names. */
+/** Stores PersistentVolumes whose first attempt failed, even if the claims are gone. `source` delivers their names. */
 export function storeController(deps: ClaimDeps, source: Source): Controller {
   return {
     name: 'unsavedpvs',

@@ -3,7 +3,7 @@ import type { LocalNode } from './local-node.ts'
 
 interface Waiting {
   readonly attempts: number
-  /** The time of the next attempt. Undefined until `waitMs` is called again. */
+  /** The time of the next attempt to select this node. Undefined until `waitMs` is called again. */
   readonly due: number | undefined
 }
 
@@ -19,7 +19,7 @@ export class Ownership {
     this.#clock = clock
   }
 
-  /** Returns the milliseconds until this node may try to take the claim. The first call starts the delay. */
+  /** Returns the milliseconds until this node may select itself for the claim. The first call starts the delay. */
   waitMs(uid: string, { baseDelayMs, maxDelayMs }: Pick<LocalNode, 'baseDelayMs' | 'maxDelayMs'>): number {
     const { attempts, due } = this.#claims.get(uid) ?? { attempts: 0, due: undefined }
     const now = this.#clock.monotonic()

@@ -8,7 +8,7 @@ import { ProvisionError } from './failure.ts'
 export type SecretUse = keyof typeof USES
 
 interface Pair {
-  /** The name of the purpose in error messages. */
+  /** The purpose of the Secret, as error messages name it. */
   readonly title: string
   readonly name: string
   readonly namespace: string
@@ -34,7 +34,7 @@ const USES = {
   controllerModify: pair('ControllerModify', 'controller-modify-'),
 } as const
 
-/** The parameters of the default Secret, which serves each purpose without parameters. */
+/** The parameters that name the default Secret. It is used for each purpose that has no parameters. */
 const DEFAULT = pair('Default', '')
 
 /** The keys of the StorageClass parameters that name Secrets. */
@@ -114,7 +114,7 @@ function resolved(template: string, tokens: ReadonlyMap<string, string>, what: '
   }
 }
 
-/** Reads the values of a Secret. Throws ProvisionError, after which the claim waits for a change of an unread Secret. */
+/** Reads the values of a Secret. Throws ProvisionError, and the claim then waits for a change of the Secret. */
 export async function secretValues(
   api: Pick<KubeClient, 'get'>,
   ref: SecretRef | undefined,

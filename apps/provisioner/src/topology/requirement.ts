@@ -45,7 +45,7 @@ export function allowsNode(rules: TopologyRules, node: string, cluster: Topology
   }
 }
 
-/** Returns the topologies that must and should reach the volume. Undefined: any topology. Throws ProvisionError. */
+/** Returns the requisite and preferred topologies for CreateVolume. Undefined: any topology. Throws ProvisionError. */
 export function requirementOf(rules: TopologyRules, cluster: TopologyNodes): TopologyRequirement | undefined {
   const { node, allowed, strict, immediate, claimName } = rules
   const own = node === '' ? undefined : nodeTopology(rules, cluster)
@@ -101,7 +101,7 @@ function checkAllowed({ allowed, node }: TopologyRules, own: Term): void {
   throw failure(`${what} is not in allowed topologies: ${termsText(terms)}`, node)
 }
 
-/** Returns the topologies of the nodes with these registered keys. Without keys, uses each registered set of keys. */
+/** Returns the topologies of the nodes on which these keys are registered. Without keys, any registered keys count. */
 function available(keys: readonly string[] | undefined, cluster: TopologyNodes): readonly Term[] {
   const sets = keys === undefined ? registeredKeys(cluster) : [keys]
   if (sets.length === 0) return []

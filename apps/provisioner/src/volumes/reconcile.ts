@@ -44,7 +44,7 @@ export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run):
   }
 }
 
-/** Patches the finalizers. If they differ from the cached ones, the patch fails and the volume is read again. */
+/** Patches the finalizers. If the cached finalizers are outdated, the patch fails and the volume is read again. */
 async function patchFinalizers(run: VolumeRun, volume: ProvisionerVolume, patch: Patch | undefined): Promise<Outcome> {
   const { deps, signal } = run
   if (patch === undefined) return SETTLED
@@ -84,13 +84,13 @@ async function deleteVolume(
   { isDeleted, attachedTo }: Deletion,
 ): Promise<Outcome> {
   const { deps, signal, log } = run
-  // The cache may lag, and a volume must not be deleted that its user has just retained or bound again.
+  // The cache may lag. The user may just have retained or bound the volume again, and then it must not be deleted.
   const pv = await readAgain(run, volume)
   const current = deps.volumes.store.get(volume.key)
   if (pv === undefined || current === undefined) return SETTLED
   if (current.uid !== volume.uid || decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete')
     return AGAIN
-  // The volume is deleted by the process on a node that can reach it.
+  // The volume is deleted by the process on a node that can reach it, with `--node-deployment`.
   const { node } = deps.settings
   if (node !== undefined && !isReachable(pv.spec, node)) return SETTLED
   const className = pv.spec?.storageClassName ?? ''

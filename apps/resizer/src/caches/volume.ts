@@ -9,8 +9,8 @@ import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_
  * The kinds of cached PersistentVolumes.
  * - `own`: a CSI volume of this driver, with all fields that its calls need.
  * - `inTree`: a volume that may belong to this driver after translation. Translation needs its labels and affinity too.
- * - `other`: any other volume. It is cached because its leftover annotation is removed too. If a claim still names this
- *   driver, the other fields are read from the API server.
+ * - `other`: any other volume. It is cached because the annotation with the old size is removed from it too. If a claim
+ *   still names this driver, the other fields are read from the API server.
  */
 export type VolumeKind = 'own' | 'inTree' | 'other'
 

@@ -19,7 +19,7 @@ export class KeyedMutex {
     signal.throwIfAborted()
     const before = this.#last.get(key)
     const end = Promise.withResolvers<void>()
-    // A waiter that gives up must not change the order of the others.
+    // A waiter whose signal is aborted must not change the order of the other waiters.
     const ended = before === undefined ? end.promise : before.then(() => end.promise)
     this.#last.set(key, ended)
     void ended.then(() => {
@@ -39,11 +39,11 @@ export class KeyedMutex {
   }
 }
 
-/** Claims whose request the driver has refused as infeasible. Each stays in the set for a fixed time. */
+/** The claims whose size or class the driver has refused as infeasible. Each claim stays here for a fixed time. */
 export class SlowSet {
   readonly #clock: Clock
   readonly #lifeMs: number
-  /** The time at which each key expires, earliest first: all keys stay equally long, and no key is extended. */
+  /** The expiry time by key. The first entry expires first, because all keys stay for the same time. */
   readonly #ends = new Map<string, number>()
 
   constructor(clock: Clock, lifeMs: number) {

@@ -51,7 +51,7 @@ function statusOf(claim: ResizerClaim): NonNullable<PersistentVolumeClaim['statu
   }
 }
 
-/** Returns a map with the only key that the resizer writes. Empty if the value is undefined. */
+/** Returns a map with one entry. The map is empty if the value is undefined. */
 export function textMap(key: string, value: string | undefined): Record<string, string> {
   return value === undefined ? {} : { [key]: value }
 }

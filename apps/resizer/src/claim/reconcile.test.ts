@@ -12,17 +12,17 @@ describe('unlessAtRest', () => {
     ({ request, capacity }) => request === capacity,
   )
 
-  it('`unlessAtRest` returns no key for a claim without work at the start and at a resync', () => {
+  it('at the start and at a resync, `unlessAtRest` returns no key for a claim that needs no change', () => {
     expect(trigger({ type: 'added', object }, queue)).toEqual([])
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'resync' }, queue)).toEqual([])
   })
 
-  it('`unlessAtRest` returns the key of a claim without work after a change, because an earlier run may be incomplete', () => {
+  it('`unlessAtRest` returns the key of a claim that needs no change after a watch event, because an earlier run may be incomplete', () => {
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'watch' }, queue)).toEqual(['ns/data'])
     expect(trigger({ type: 'deleted', object }, queue)).toEqual(['ns/data'])
   })
 
-  it('`unlessAtRest` returns the key of a claim with work at the start and at a resync', () => {
+  it('at the start and at a resync, `unlessAtRest` returns the key of a claim that needs a change', () => {
     const raised = projectClaim(claim({ request: '2Gi' }))
     expect(trigger({ type: 'added', object: raised }, queue)).toEqual(['ns/data'])
   })

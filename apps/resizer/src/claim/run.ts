@@ -29,7 +29,7 @@ export interface ResizerClaimDeps {
   readonly volumes: LearningCache<ResizerVolume, PersistentVolume>
   /** Serializes the writes of both controllers to one claim. */
   readonly mutex: KeyedMutex
-  /** The claims with a write whose answer was lost, for both controllers. */
+  /** The claims with a write whose answer was lost. Both controllers share this set. */
   readonly unconfirmed: Set<string>
   /** Makes the other controller process the claim next. It is called before a call to the driver is sent. */
   readonly notifyCallStarted: (key: string) => void
@@ -68,8 +68,8 @@ export async function patchClaim(
 }
 
 /**
- * Reads the claim if the answer to the last write was lost, before the next decision. The status must show each call to
- * the driver before it is sent, because the next leader knows no others. Returns the error if the read fails.
+ * Reads the claim if the answer to its last write was lost. The status must show each call before it is sent to the
+ * driver, because the next leader finds running calls only in the status. Returns the error if the read fails.
  */
 export async function confirmLastWrite({
   key,

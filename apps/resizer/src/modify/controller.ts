@@ -45,7 +45,7 @@ export function modifyController(
     }
     return () => undefined
   }
-  /** Forgets that the driver refused a class when the class is recreated, and starts its claims. */
+  /** Forgets the driver's refusals of a class that is recreated, and enqueues the claims that target the class. */
   const classRemade: Source = (queue) =>
     classes.subscribe((event) => {
       if (event.type !== 'added') return

@@ -10,7 +10,7 @@ import { cancelPatch, isModifying, pendingPatch, startPatch } from './patches.ts
 export type ModifyStep =
   /** The driver has refused the same request as infeasible a short time ago, so no call is made. */
   | { readonly do: 'skip' }
-  /** The request is no longer the infeasible request, so it is not delayed. */
+  /** The claim requests another class than the infeasible class, so the retry delay ends. */
   | { readonly do: 'speedUp' }
   | { readonly do: 'noop'; readonly why: string; readonly waitsFor?: Cause }
   | { readonly do: 'cancel'; readonly patch: Patch }

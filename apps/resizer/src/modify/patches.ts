@@ -12,7 +12,7 @@ export function startPatch(claim: ResizerClaim, target: string, now: number): Pa
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
 }
 
-/** Returns the patch for a missing class. Undefined if the claim has that status. A begun modification stays recorded. */
+/** Returns the patch to status `Pending` for a missing class. Undefined if the claim has it. The target class stays. */
 export function pendingPatch(claim: ResizerClaim): Patch | undefined {
   if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
   const target = claim.modifying?.target ?? ''
@@ -44,7 +44,7 @@ export function failedPatch(
   return claimPatch(claim, { modifying: { status, target }, conditions }, { guarded: true })
 }
 
-/** Returns the patch after a modification, for any version of the claim: the volume already shows the class. */
+/** Returns the patch after a modification. It has no `resourceVersion`, because the volume already has the class. */
 export function modifiedPatch(claim: ResizerClaim, target: string): Patch {
   const change = { currentClass: target, modifying: undefined, conditions: modified(claim) }
   return claimPatch(claim, change, { guarded: false })
@@ -135,7 +135,7 @@ interface Words {
   readonly message?: string
 }
 
-/** Sets the probe time to now. Sets the transition time to now only if the status or the reason changes. */
+/** Sets a condition, with the probe time now. The transition time changes only with the status or the reason. */
 function put(conditions: Conditions | undefined, words: Words, now: number): Conditions {
   const before = conditions?.find(({ type }) => type === words.type)
   const status = 'True'

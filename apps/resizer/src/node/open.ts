@@ -16,8 +16,8 @@ import { LocalNodeWatch } from './local-node.ts'
 import { OwnVolumes } from './owner.ts'
 
 /**
- * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, then the
- * volumes, then the claims, because each selects the next.
+ * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, because
+ * it selects the volumes. The claims are read last, because the volumes select them.
  */
 export function openOfNode({
   caches,
@@ -47,7 +47,7 @@ export function openOfNode({
     resyncMs,
   })
   const runVolumes = async (signal: AbortSignal): Promise<void> => {
-    // After a change of the node, only a new list finds its other volumes. The list fails only when the process ends.
+    // After a change of the node, only a list finds the volumes that it now owns. It fails only when the process ends.
     const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
     using undo = new DisposableStack()
     undo.defer(node.onChange(listAgain))
@@ -95,7 +95,7 @@ export interface ClaimsOfNewVolumesOptions {
 
 /** The wait for the watch event of a new volume's claim. The event nearly always comes, as a claim is bound last. */
 const FOR_THE_EVENT_MS = 1_000
-/** The pause between two lists, because a list reads all claims and each volume without a claim may cause one. */
+/** The pause between two lists. Each list reads all claims, and any new volume without a claim may cause a list. */
 const BETWEEN_LISTS_MS = 30_000
 
 /**
@@ -107,7 +107,7 @@ export async function followClaimsOfNewVolumes(
   signal: AbortSignal,
 ): Promise<void> {
   const missing = new Map<string, string>()
-  // The first list of claims begins now. It contains the claims of these volumes.
+  // The first list of claims begins now, so it contains the claims of all cached volumes.
   const known = new Set([...volumes.store.values()].map(({ uid }) => uid))
   let wake = (): void => undefined
   const unsubscribe = volumes.subscribe((event) => {

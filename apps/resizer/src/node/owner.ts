@@ -73,7 +73,7 @@ function namesNode(
   )
 }
 
-/** Reports whether only this value meets the requirement. */
+/** Reports whether a requirement of a node selector admits only this label value. */
 function isOnly({ operator, values }: NodeSelectorRequirement, value: string | undefined): boolean {
   return (
     operator === 'In' && value !== undefined && values?.length !== 0 && values?.every((each) => each === value) === true
@@ -86,7 +86,7 @@ export interface OwnVolumesOptions {
   readonly log: Logger
 }
 
-/** The limit of volumes that are remembered as logged. Older volumes are logged again after a new list. */
+/** The most volumes to remember as logged. Beyond it the oldest are forgotten, and logged again after a new list. */
 const REMEMBERED = 10_000
 
 const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {
@@ -94,7 +94,7 @@ const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {
   shared: 'its nodeAffinity does not name this node alone',
 }
 
-/** Decides which volumes of the driver this process acts on. Logs each volume once that no process acts on. */
+/** Decides which volumes of the driver this process acts on. If no process may act on a volume, logs that once. */
 export class OwnVolumes {
   readonly #options: OwnVolumesOptions
   readonly #logged = new Set<string>()

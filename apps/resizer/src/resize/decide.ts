@@ -20,7 +20,7 @@ export type ResizeStep =
   | { readonly do: 'noop'; readonly why: string; readonly row?: ResizeTarget['row']; readonly waitsFor?: Cause }
   /** Ends the run until `ms` have passed. A changed request is tried at once. */
   | { readonly do: 'postpone'; readonly ms: number }
-  /** Reports an error in the objects that a retry cannot solve. */
+  /** Reports an error that no retry can solve, because the cause is in the API objects. */
   | { readonly do: 'reject'; readonly message: string; readonly waitsFor: Cause }
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 

@@ -71,7 +71,7 @@ function capabilityOf(name: string, spec: PersistentVolumeSpec, singleNodeMultiW
   }
 }
 
-/** The driver reports success with a smaller size than requested. It is final: the driver does not continue to work. */
+/** The driver reports success with a too small size. This failure is final: the driver does not continue to work. */
 export class ExpandAnswerError extends Error {
   override readonly name = 'AnswerError'
 

@@ -32,7 +32,7 @@ const DETACHING_PAUSE_MS = 8_000
 export class InUse {
   readonly #options: InUseOptions
   readonly #pods: ClaimPodUse
-  /** The UIDs of the refused claims, so that a recreated claim starts without a mark. */
+  /** The UIDs of claims whose expansion the driver has refused. A recreated claim, with a new UID, is not marked. */
   readonly #refused = new Set<string>()
   /** The UIDs of the claims that wait until no pod uses them, by key of the claim. */
   readonly #waiting = new Map<string, string>()

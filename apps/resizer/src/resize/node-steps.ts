@@ -20,7 +20,7 @@ interface NodeStep {
   readonly uid: string
   /** The time at which the kubelet's part of the expansion began. */
   readonly since: number
-  /** The earliest time at which this process knows that the expansion was due. */
+  /** The time since which the expansion has been due, as far as this process knows. */
   due: number
 }
 
@@ -68,7 +68,7 @@ export class NodeSteps {
     }
     if (known === undefined) return
     this.#steps.delete(claim.key)
-    // Without a status the kubelet has finished the expansion. With another status a new expansion has begun.
+    // If the claim has no `sizeStatus`, the kubelet is done. Another value means that a new expansion has begun.
     if (known.uid === claim.uid && claim.sizeStatus === undefined) {
       backlog.completed('node-expand', Math.max(0, clock.now() - known.due))
     }

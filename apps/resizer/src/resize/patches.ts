@@ -20,8 +20,8 @@ export function markPatch(
 }
 
 /**
- * Returns the patch after a refusal of the driver, for any version of the claim. If it were lost, the failed size would
- * stay the target, and the user could not request a smaller size.
+ * Returns the patch after a refusal of the driver. It also applies if another writer has changed the claim: otherwise
+ * the refused size would stay the target, and the user could not request a smaller size.
  */
 export function failedPatch(claim: ResizerClaim, error: { message: string; infeasible: boolean }, now: number): Patch {
   const conditions = failed(claim, now, `failed to expand pvc with ${error.message}`)

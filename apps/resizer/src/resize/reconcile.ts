@@ -87,7 +87,7 @@ async function mark(
   return { work: { claim, before: view.claim, volume, target: step.target } }
 }
 
-/** Removes the annotation with the old size. A failure ends the run, because the next expansion would keep it. */
+/** Removes the annotation with the old size. If that fails, the run ends: the expansion would not replace it. */
 async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patch): Promise<Outcome | undefined> {
   const { deps, signal } = run
   const name = volume?.key ?? ''

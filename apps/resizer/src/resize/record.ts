@@ -17,7 +17,7 @@ import { type ResizeRun, resizeFailed } from './run.ts'
 export interface ControllerExpansion {
   /** The claim after the patch that records the start of the expansion. */
   readonly claim: ResizerClaim
-  /** The claim before that patch. */
+  /** The claim before the patch that records the start of the expansion. */
   readonly before: ResizerClaim
   /** The volume as the run observed it, even if the run has removed the annotation with the old size since. */
   readonly volume: ResizerVolume
@@ -84,7 +84,7 @@ function sizeDue(
   const claim = deps.claims.store.get(key)
   if (claim?.uid !== expansion.claim.uid) return undefined
   const known = deps.volumes.store.get(claim.volumeName)
-  // The cache lacks the fields of a volume of kind `other`.
+  // The cache lacks the fields of a volume of kind `other`, so the volume from the start of the run is used.
   const volume = known === undefined || known.kind === 'other' ? expansion.volume : known
   return dueSize({ claim, volume, finallyFailed, slowForMs: undefined, settings, now: clock.now() })
 }
@@ -192,7 +192,7 @@ function remember({ deps, key }: ResizeRun, claim: ResizerClaim, failure: Expand
   if (failure.inUse) inUse?.mark(claim)
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
   else memory.finallyFailed.add(key)
-  // An infeasible request is delayed once a run reads its status. A pause that the driver asks for comes first.
+  // A pause that the driver asks for replaces the delay of an infeasible request.
   if (failure.kind !== 'infeasible' || failure.retryAfterMs !== undefined) memory.slow.remove(key)
 }
 

@@ -82,7 +82,7 @@ export class ResizerFixture {
     await this.clock.settle()
   }
 
-  /** Lets the lease expire without a notice to the process. */
+  /** Refuses later writes and calls, as after a lost lease. Running work is not aborted. */
   loseLease(): void {
     this.#process?.loseLease()
   }

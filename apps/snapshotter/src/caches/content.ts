@@ -17,7 +17,7 @@ export interface GivenSnapshot {
 /** The cached fields of the status of a VolumeSnapshotContent or a VolumeGroupSnapshotContent. */
 export interface ContentStatus {
   readonly handle: string | undefined
-  /** The handle of the group that a snapshot belongs to. Undefined for an independent snapshot and for a group. */
+  /** The handle of the group snapshot that a member belongs to. Undefined for all other snapshots. */
   readonly groupHandle: string | undefined
   readonly ready: boolean | undefined
   readonly hasCreationTime: boolean
@@ -39,15 +39,15 @@ export interface Content extends Cached {
   readonly refNamespace: string
   readonly refName: string
   readonly refUid: string
-  /** The deletion timestamp, in seconds since 1970. Undefined if the content is not being deleted. */
+  /** The deletion timestamp, in seconds since 1970. Undefined if the object is not being deleted. */
   readonly deletedSeconds: number | undefined
   readonly finalizers: readonly string[]
   readonly beingCreated: boolean
   readonly beingDeleted: boolean
-  /** The name of the Secret in the annotation. Undefined if the annotation is absent. */
+  /** The name of the Secret for calls, from an annotation. Undefined if the annotation is absent. */
   readonly secretName: string | undefined
   readonly secretNamespace: string | undefined
-  /** The handle of the group in the annotation. Undefined for an independent snapshot. */
+  /** The handle of the group snapshot, from an annotation. Undefined for an independent snapshot. */
   readonly memberOf: string | undefined
   readonly status: ContentStatus | undefined
   /** The number `metadata.generation`, which grows with each change of the spec. */

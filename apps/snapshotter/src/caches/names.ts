@@ -1,8 +1,8 @@
 /** Names of annotations and the finalizer, either of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentNames {
-  /** The annotation with which the snapshotter marks a content whose creation call may be running. */
+  /** The annotation that the snapshotter puts on an object whose snapshot the driver may be creating. */
   readonly beingCreated: string
-  /** The annotation with which the snapshot-controller marks a content that is to be deleted. */
+  /** The annotation with which the snapshot-controller marks an object that is to be deleted. */
   readonly beingDeleted: string
   readonly secretName: string
   readonly secretNamespace: string
@@ -28,6 +28,6 @@ export const GROUP_NAMES: ContentNames = {
 
 /** The annotation of a VolumeSnapshotContent whose snapshot is a member of a group snapshot. */
 export const MEMBER_ANNOTATION = 'groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle'
-/** The label of contents that names the node of the responsible snapshotter with `--node-deployment`. */
+/** The label of snapshot contents that names the node of the responsible snapshotter with `--node-deployment`. */
 export const NODE_LABEL = 'snapshot.storage.kubernetes.io/managed-by'
 export const RESERVED_PREFIX = 'csi.storage.k8s.io/'

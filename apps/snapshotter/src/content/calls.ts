@@ -5,8 +5,8 @@ import type { CreateRequest, Taken } from './kinds.ts'
 import type { ContentRun } from './run.ts'
 
 /**
- * Asks the driver for its name, as the Go original does before each creation. Returns a function that sends the
- * creation. Both calls together are limited by `--timeout`.
+ * Asks the driver for its name, as the Go original does before each creation. Returns a function that creates the
+ * snapshot. Both calls together are limited by `--timeout`.
  */
 export async function prepareCreate(
   run: ContentRun,

@@ -24,7 +24,7 @@ import { type ContentDeps, viewOf } from './run.ts'
 import { SecretWatch } from './secret-watch.ts'
 import { contentTrigger } from './triggers.ts'
 
-/** Returns the controller that creates, checks and deletes the snapshots of one kind of contents. */
+/** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export function contentController(
   parts: SnapshotterParts,
   { kind, contents, classes }: KindCaches & { readonly kind: Kind },
@@ -86,7 +86,7 @@ export function contentController(
   }
 }
 
-/** Logs a failed run. Ignores snapshots that are not ready yet, and logs conflicts only with more verbosity. */
+/** Logs a failed run. Does not log that a snapshot is not ready, and logs conflicts only at verbosity 3. */
 function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
   if (cause instanceof NotReadyError) return
   const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`
@@ -94,7 +94,7 @@ function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): vo
   else log.error(undefined, line, UNQUOTED)
 }
 
-/** Returns the table from which reports describe pending contents. */
+/** Returns the table from which reports describe snapshot contents with pending work. */
 function contentTable(deps: ContentDeps): PendingTable {
   const { kind, contents, memory } = deps
   return {
@@ -125,7 +125,7 @@ function subjectOf(content: Content, deps: ContentDeps): WorkSubject | undefined
   }
 }
 
-/** Returns why a content without an error is pending: its class is missing, or its snapshot is not ready. */
+/** Returns why a snapshot content has no result yet: its class is missing, or its snapshot is not ready. */
 function obstacleOf({ status, className }: Content, { classes }: ContentDeps): string | undefined {
   if (className !== undefined && classes.get(className) === undefined) return 'ClassMissing'
   return status?.handle !== undefined && status.ready === false && !status.hasError ? 'SnapshotNotReady' : undefined

@@ -14,8 +14,8 @@ import { ContentGoneError, type ContentRun, explain } from './run.ts'
 import { writeMark, writeStatus } from './writes.ts'
 
 /**
- * Creates the snapshot of a content, or asks by the same call whether it is ready. Guarantees this order: annotation,
- * call, status, removal of the annotation. So each content shows whether the driver may have a snapshot of it.
+ * Creates the snapshot of a snapshot content, or asks by the same call whether it is ready. While the annotation is
+ * present, the driver may have a snapshot whose handle is not stored.
  */
 export async function createSnapshot(run: ContentRun, content: Content, phase: Phase): Promise<Outcome> {
   let taken: Taken
@@ -36,12 +36,12 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
   const request = await createInputs(run, content)
   const failing = explain(run, `failed to take ${snapshot} of ${kind.sourceText(content)}`, goQuote)
   const create = await prepareCreate(run, content, request).catch(failing)
-  // If the handle is already stored, no annotation is needed, because a deletion can use the handle.
+  // If the status already has the snapshot's handle, a deletion can use it, so no annotation is needed.
   const isMarked = content.status?.handle === undefined
   if (isMarked) {
     const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
     await writeMark(run, content, true).catch(cannotMark)
-    // The annotation replaces the memory of a snapshot whose content was deleted by hand and created again.
+    // The annotation now records the snapshot, so the orphan of a former content of this name is obsolete.
     memory.orphans.delete(run.key)
   }
   try {
@@ -58,7 +58,7 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
   }
 }
 
-/** Stores the answer of the driver and removes the annotation. */
+/** Stores the answer of the driver in the status, and removes the annotation. */
 async function keep(
   run: ContentRun,
   content: Content,
@@ -78,7 +78,7 @@ async function keep(
       if (content.policy !== 'Delete') return SETTLED
       return await endOrphan(run, memory.foundGone(content, answerOf(taken)))
     }
-    // The status is stored. If the snapshot is ready, the next run only removes the annotation.
+    // Only the removal of the annotation has failed. If the snapshot is ready, the next run only repeats it.
     if (saved !== undefined) return { kind: 'retry', cause }
     const what = `error updating status for volume ${kind.words.snapshotContent} ${run.key}`
     const error = new Error(`${what}: ${messageOf(cause)}`, { cause })

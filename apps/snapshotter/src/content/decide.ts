@@ -2,7 +2,7 @@ import type { Cause } from '@csi-sidecars/controller'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Kind } from './kinds.ts'
 
-/** The state of a content and of everything that decides its next step, read at one moment. */
+/** The state of a snapshot content and of everything that decides its next step, read at one moment. */
 export interface ContentView {
   readonly content: Content
   readonly kind: Pick<Kind, 'names'>
@@ -21,12 +21,12 @@ export type ContentStep =
   | { readonly do: 'check' }
   /** Waits until the snapshot-controller has written the handles of a group member. */
   | { readonly do: 'await'; readonly cause: Cause }
-  /** Removes the annotation that a creation may be running. */
+  /** Removes the annotation that marks a running creation. */
   | { readonly do: 'unmark' }
   | { readonly do: 'delete'; readonly handle: string; readonly members: readonly string[] }
-  /** Removes the deleted snapshot from the status. */
+  /** Removes the fields of the deleted snapshot from the status. */
   | { readonly do: 'clear' }
-  /** Removes our finalizer. */
+  /** Removes our finalizer from the snapshot content. */
   | { readonly do: 'release' }
 
 export type DeletionStep = Extract<ContentStep, { readonly do: 'delete' | 'clear' | 'release' }>
@@ -37,7 +37,7 @@ export function isDeletionStep(step: ContentStep): step is DeletionStep {
   return DELETION.has(step.do)
 }
 
-/** Returns the steps that are due for a content, in their order. Empty if there is nothing to do. */
+/** Returns the steps that are due for a snapshot content, in their order. Empty if there is nothing to do. */
 export function decide(view: ContentView): readonly ContentStep[] {
   const { content } = view
   const { status, given, memberOf } = content
@@ -51,20 +51,20 @@ export function decide(view: ContentView): readonly ContentStep[] {
   return [{ do: 'create', phase: 'check' }]
 }
 
-/** Reports whether to handle the content: it has a source, and its class, if cached, belongs to this driver. */
+/** Reports whether a snapshot content is handled: it has a source, and no cached class names another driver. */
 function isOurs({ content, klass, driverName }: ContentView): boolean {
   if (!isDynamic(content) && content.given === undefined) return false
   return klass === undefined || klass.driver === driverName
 }
 
-/** Reports whether the snapshot is created for the content, so that it is not pre-provisioned. */
+/** Reports whether the driver creates the snapshot, so that it is not pre-provisioned. */
 function isDynamic({ volumes }: Content): boolean {
   return volumes.length > 0
 }
 
 /**
- * Reports whether the content is being deleted and its snapshot can be deleted now. A creation that may be running
- * blocks the deletion, because its snapshot would be left over.
+ * Reports whether the snapshot content is being deleted and its snapshot can be deleted now. A creation that may be
+ * running blocks the deletion, because its snapshot would be left over.
  */
 export function isToBeDeleted({ deletedSeconds, given, refUid, beingCreated, beingDeleted }: Content): boolean {
   if (deletedSeconds === undefined) return false
@@ -85,7 +85,7 @@ function deletion({ content, kind }: ContentView): readonly ContentStep[] {
 function handleToDelete({ policy, status, given, memberOf }: Content): string | undefined {
   if (policy !== 'Delete' || status?.groupHandle !== undefined) return undefined
   if (status?.handle !== undefined) return status.handle
-  // A status without `readyToUse` shows that the snapshot was deleted, so its handle must not be used again.
+  // A status without `readyToUse` shows that the snapshot was deleted. The handle in the spec is then obsolete.
   const wasNeverChecked = status === undefined || status.ready !== undefined
   return wasNeverChecked && memberOf === undefined ? given?.handle : undefined
 }

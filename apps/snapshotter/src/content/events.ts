@@ -5,7 +5,7 @@ import { goQuote, type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { ContentRun } from './run.ts'
 
-/** Records a Warning event about the content. */
+/** Records a Warning event about the snapshot content. */
 export function warn(
   { deps, key }: ContentRun,
   { uid, resourceVersion }: Content,

@@ -10,7 +10,7 @@ import { type ContentRun, explain } from './run.ts'
 
 type Secrets = Record<string, string>
 
-/** Returns the name, parameters and secrets of a creation call. Throws the error for the status of the content. */
+/** Returns the name, parameters and secrets of a creation call. Throws the error that the status has to show. */
 export async function createInputs(run: ContentRun, content: Content): Promise<CreateRequest> {
   const { kind, naming, extraMetadata } = run.deps
   const { snapshot, content: noun } = kind.words
@@ -26,7 +26,7 @@ export async function createInputs(run: ContentRun, content: Content): Promise<C
   return { name: snapshotName(kind, content, naming), parameters, secrets }
 }
 
-/** Reads the Secret for a check. The class names it, or the annotations in the case of a group member. */
+/** Reads the Secret for a check. The class names it. For a group member, annotations name it. */
 export async function checkSecrets(run: ContentRun, content: Content): Promise<Secrets> {
   const { kind } = run.deps
   const { snapshot, snapshotContent } = kind.words
@@ -45,7 +45,7 @@ export async function checkSecrets(run: ContentRun, content: Content): Promise<S
   return await loadSecret(run, ref).catch(explain(run, `failed to get credentials ${subject}`))
 }
 
-/** Returns the Secret for checks that the class names by templates. Undefined if the class names none. */
+/** Returns the Secret for checks, from templates in the class. Undefined if the class has no such templates. */
 function secretRefOf(
   parameters: Readonly<Record<string, string>>,
   { prefix, words, checkSecretPrefix }: Kind,
@@ -67,7 +67,7 @@ function secretRefOf(
   return { namespace: resolveTemplate(namespace, tokens, 'namespace'), name: resolveTemplate(name, tokens, 'secret') }
 }
 
-/** Reads the Secret that two annotations of the snapshot-controller name. Returns no values if one is missing. */
+/** Reads the Secret that two annotations name. Returns no values if one of the annotations is missing. */
 export async function annotatedSecrets(
   run: ContentRun,
   { key, secretName, secretNamespace }: Content,
@@ -106,7 +106,7 @@ function classOf(run: ContentRun, name: string): SnapshotClass {
   throw new Error(`${kind.toLowerCase()}.${group} ${goQuote(name)} not found`)
 }
 
-/** The known reserved keys. They are for the sidecars and never reach the driver. */
+/** The reserved keys that a class may have. They are for the sidecars and never reach the driver. */
 const DROPPED: ReadonlySet<string> = new Set(
   ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group-snapshotter-get'].flatMap((whose) => [
     `${RESERVED_PREFIX}${whose}-secret-name`,

@@ -45,7 +45,7 @@ export interface Kind {
   readonly names: ContentNames
   readonly words: Words
   readonly reasons: { readonly create: string; readonly check: string; readonly delete: string }
-  /** The start of metadata keys in parameters and of the token in Secret templates, such as `volumesnapshot`. */
+  /** The name of the kind in metadata parameters and Secret templates, such as `volumesnapshot`. */
   readonly prefix: string
   /** The prefix of the class parameters that name the Secret for ListSnapshots. */
   readonly checkSecretPrefix: string
@@ -100,8 +100,8 @@ export const SNAPSHOT: Kind = {
     const request = { name, sourceVolumeId, parameters, secrets, accessibilityRequirements: undefined }
     const { snapshot } = await calls.createSnapshot(request, options)
     const taken = answered(snapshot, 'CreateSnapshot without a snapshot')
-    // The group in this answer is ignored, as in the Go original: the content would count as a member of a group, whose
-    // snapshot is deleted only with the group.
+    // The group in the answer is dropped, as in the Go original. With it, the content would count as a group member,
+    // whose snapshot is deleted only with the group.
     return { ...taken, handle: taken.snapshotId, groupSnapshotId: '' }
   },
   async check(calls, content, { secrets, ...options }) {

@@ -1,7 +1,7 @@
 import type { Content } from '../caches/content.ts'
 import type { Taken } from './kinds.ts'
 
-/** A snapshot that may exist at the driver although its content is gone. */
+/** A snapshot that may exist at the driver although its VolumeSnapshotContent is gone. */
 export interface Orphan {
   /** The last known state of the deleted content. */
   readonly content: Content
@@ -19,14 +19,14 @@ const NO_ANSWER = { handle: undefined, members: [] }
 
 /** Facts about snapshots that only this process remembers. They are lost when it ends or stops leading. */
 export class ContentMemory {
-  /** The snapshots that may be left over, by the names of their deleted contents. */
+  /** The snapshots that may be left over, by the names of their deleted VolumeSnapshotContents. */
   readonly orphans = new Map<string, Orphan>()
-  /** Driver answers whose status write failed, by the UID of the content. They save another call to the driver. */
+  /** Answers of the driver that are not stored in the status yet, by content UID. They save repeated calls. */
   readonly answers = new Map<string, Taken>()
-  /** The UIDs of contents whose snapshot was handled before the cache reported that the content is gone. */
+  /** UIDs of contents whose snapshot was handled before the cache reported the deletion of the content. */
   readonly #handled = new Set<string>()
 
-  /** Called when a write finds that the content is gone after the driver has created its snapshot. */
+  /** Called when the driver has created the snapshot, but the content is gone when its status is written. */
   foundGone(content: Content, answer: Pick<Orphan, 'handle' | 'members'>): Orphan {
     const orphan = { content, ...answer }
     this.orphans.set(content.key, orphan)
@@ -41,8 +41,8 @@ export class ContentMemory {
   }
 
   /**
-   * Called when the cache reports that the content is gone. `due` is its pending deletion step. Returns whether the
-   * driver may still have its snapshot.
+   * Called when the cache reports the deletion of the content. `due` is the DeleteSnapshot call that is still needed.
+   * Returns whether the driver may still have the snapshot.
    */
   deleted(content: Content, due?: Pick<Orphan, 'handle' | 'members'>): boolean {
     const { key, uid, beingCreated, policy, status } = content
@@ -53,7 +53,7 @@ export class ContentMemory {
       this.orphans.set(key, { content, handle: due.handle, members: due.members })
       return true
     }
-    // If the user has not asked for the deletion, a snapshot whose handle is stored is kept.
+    // A snapshot whose handle is stored is kept, unless the user has asked to delete it.
     const isKept = status?.handle !== undefined && !(content.beingDeleted && content.deletedSeconds !== undefined)
     if (!beingCreated || policy !== 'Delete' || isKept) return this.orphans.has(key)
     const { handle, members = [] } = status ?? {}

@@ -9,8 +9,8 @@ import { answerOf, type Orphan } from './memory.ts'
 import type { ContentRun } from './run.ts'
 
 /**
- * Deletes the snapshot of a content whose finalizers were removed during the creation or the deletion. A creation that
- * may be running is repeated first, because only its answer contains the handle.
+ * Deletes the snapshot of a content whose finalizers were removed during the creation or the deletion. Repeats a
+ * CreateSnapshot call that may be running, because only its answer contains the handle.
  */
 export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcome> {
   const { memory, log, driver, kind } = run.deps
@@ -40,8 +40,8 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
 }
 
 /**
- * `leftOver`: no other content uses the snapshot. `pending`: another content is about to take it over. `settled`: there
- * is no such snapshot, or another content uses it.
+ * `leftOver`: no other content uses the snapshot. `pending`: another content may soon use it. `settled`: the snapshot
+ * does not exist, or another content uses it.
  */
 type Fate = 'leftOver' | 'pending' | 'settled'
 
@@ -51,7 +51,7 @@ async function fateOf(run: ContentRun, orphan: Orphan): Promise<Fate> {
   return (await learnHandle(run, orphan)) ? currentFate(run, orphan) : 'settled'
 }
 
-/** Repeats the creation to learn the handle. Returns false after a final failure: there is no snapshot. */
+/** Repeats the creation to get the handle. Returns false after a final failure, because no snapshot exists then. */
 async function learnHandle(run: ContentRun, orphan: Orphan): Promise<boolean> {
   const create = await prepareCreate(run, orphan.content, await createInputs(run, orphan.content))
   try {
@@ -63,7 +63,7 @@ async function learnHandle(run: ContentRun, orphan: Orphan): Promise<boolean> {
   }
 }
 
-/** Looks for contents of the same VolumeSnapshot or with the same handle. */
+/** Looks for another content of the same VolumeSnapshot, or with the same snapshot handle. */
 function currentFate({ deps }: ContentRun, { content, handle }: Orphan): Fate {
   let fate: Fate = 'leftOver'
   for (const other of deps.contents.store.values()) {
@@ -71,7 +71,7 @@ function currentFate({ deps }: ContentRun, { content, handle }: Orphan): Fate {
     if (handle !== undefined && (given?.handle === handle || status?.handle === handle)) return 'settled'
     if (volumes.length === 0 || refUid !== content.refUid || uid === content.uid) continue
     if (other.beingCreated || status?.handle !== undefined || other.policy === 'Retain') return 'settled'
-    // Without a creation that has begun, the deletion of the other content makes no call for the snapshot.
+    // The other content has not begun to create the snapshot. If it is being deleted, it never will.
     if (!isToBeDeleted(other)) fate = 'pending'
   }
   return fate

@@ -13,7 +13,7 @@ import { removeSnapshot } from './remove.ts'
 import { type ContentDeps, ContentGoneError, type ContentRun, explain, viewOf } from './run.ts'
 import { writeMark, writeStatus } from './writes.ts'
 
-/** Decides the next step of one content, and performs it. */
+/** Decides the next step of one snapshot content, and performs it. */
 export async function reconcile(key: string, deps: ContentDeps, own: Run): Promise<Outcome> {
   const run: ContentRun = { ...own, key, deps }
   run.waitFor()
@@ -47,7 +47,7 @@ export async function reconcile(key: string, deps: ContentDeps, own: Run): Promi
   }
 }
 
-/** Removes the annotation of a ready snapshot, which an earlier run failed to remove. */
+/** Removes the annotation if the snapshot is ready, but an earlier run has failed to remove the annotation. */
 async function unmark(run: ContentRun, content: Content): Promise<Outcome> {
   try {
     return afterProgress(run, await writeMark(run, content, false))

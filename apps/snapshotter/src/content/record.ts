@@ -44,7 +44,7 @@ export async function recordFailure(
 ): Promise<Outcome> {
   const { deps } = run
   const { kind, driver, clock, log } = deps
-  // A lost connection says nothing about the snapshot. All contents are retried after the reconnect.
+  // A lost connection to the driver says nothing about the snapshot. All contents are retried after the reconnect.
   if (driver.state === 'lost') return { kind: 'retry', cause: error }
   const { snapshot, snapshotContent } = kind.words
   const what = phase === 'create' ? `Failed to create ${snapshot}` : `Failed to check and update ${snapshotContent}`
@@ -65,7 +65,7 @@ export async function recordFailure(
     const { creation, wrapper } = kind.words
     log.error(undefined, `${creation} [${run.key}]: error occurred in ${wrapper}: ${messageOf(error)}`, UNQUOTED)
   }
-  // The creation has finally failed and no longer blocks the deletion, which follows at once.
+  // If the creation has finally failed, it no longer blocks a requested deletion, which follows at once.
   if (isToBeDeleted(newest(run, content))) return { kind: 'superseded', cause: error }
   return { kind: 'retry', cause: error, afterMs: retryAfterOf(error) }
 }

@@ -13,7 +13,7 @@ import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 import type { SecretWatch } from './secret-watch.ts'
 
-/** The dependencies of the controller of one kind of contents. */
+/** The dependencies of the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentDeps {
   readonly kind: Kind
   readonly driverName: string
@@ -34,19 +34,19 @@ export interface ContentDeps {
   readonly log: Logger
 }
 
-/** One run of the reconciler for one content. */
+/** One run of the reconciler for one snapshot content. */
 export interface ContentRun extends Run {
   readonly key: string
   readonly deps: ContentDeps
 }
 
-/** Returns the content together with its cached class, as the input of `decide`. */
+/** Returns the snapshot content together with its cached class, as the input of `decide`. */
 export function viewOf(content: Content, { kind, driverName, classes }: ContentDeps): ContentView {
   const { className } = content
   return { content, kind, driverName, klass: className === undefined ? undefined : classes.get(className) }
 }
 
-/** Thrown if the content was deleted or recreated. */
+/** Thrown if the snapshot content was deleted or recreated. */
 export class ContentGoneError extends Error {
   override readonly name = 'ContentGoneError'
 }

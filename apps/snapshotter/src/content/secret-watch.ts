@@ -13,7 +13,7 @@ const PERIOD_MS = 900
 export class SecretWatch {
   readonly #api: Pick<KubeClient, 'get'>
   readonly #clock: Clock
-  /** The contents that wait for a Secret, by the name of the Secret. */
+  /** The names of the snapshot contents that wait for a Secret, by `namespace/name` of the Secret. */
   readonly #waiting = new Map<string, Set<string>>()
   #term: { readonly queue: Enqueuer; readonly signal: AbortSignal } | undefined
 
@@ -22,7 +22,7 @@ export class SecretWatch {
     this.#clock = clock
   }
 
-  /** Records that the content waits for the Secret. Returns the cause to wait for. */
+  /** Records that the snapshot content waits for the Secret. Returns the cause that wakes it. */
   add(ref: SecretRef, contentKey: string): Cause {
     const name = `${ref.namespace}/${ref.name}`
     const known = this.#waiting.get(name)
@@ -31,12 +31,12 @@ export class SecretWatch {
     return { on: 'secret', name }
   }
 
-  /** Ends all waits of the content. */
+  /** Ends all waits of the snapshot content. */
   forget(contentKey: string): void {
     for (const keys of this.#waiting.values()) keys.delete(contentKey)
   }
 
-  /** Wakes the contents whose Secret has appeared. */
+  /** Wakes the snapshot contents whose Secret has appeared. */
   readonly source: Source = (queue) => {
     const life = scope()
     this.#term = { queue, signal: life.signal }
@@ -54,7 +54,7 @@ export class SecretWatch {
     this.#clock.schedule(PERIOD_MS, () => void look())
   }
 
-  /** Reports whether the Secret is missing. Any other error ends the wait, so that the contents are retried. */
+  /** Reports whether the Secret is missing. After another error, returns false, and the contents are retried. */
   async #isMissing(ref: SecretRef, signal: AbortSignal | undefined): Promise<boolean> {
     try {
       await this.#api.get(SECRETS, ref, { signal, priority: 'spare' })

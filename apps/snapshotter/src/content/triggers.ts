@@ -4,7 +4,7 @@ import type { Content } from '../caches/content.ts'
 
 type Update = InformerEvent<Content> & { readonly type: 'updated' }
 
-/** Returns a trigger that enqueues a changed content, unless `isAtRest` reports that it has no pending work. */
+/** Returns a trigger that enqueues a changed snapshot content, unless `isAtRest` says that no work is pending. */
 export function contentTrigger(isAtRest: (content: Content) => boolean) {
   return (event: InformerEvent<Content>): readonly string[] => {
     switch (event.type) {
@@ -21,8 +21,8 @@ export function contentTrigger(isAtRest: (content: Content) => boolean) {
 }
 
 /**
- * Reports whether an update may need work. Ignores finalizers, our annotation and most of the status: the snapshotter
- * writes them itself, and its own writes must not end the back-off.
+ * Reports whether an update may need a run. Ignores finalizers, our annotation and most of the status, which the
+ * snapshotter writes itself. Its own writes must not end the back-off.
  */
 function matters({ before, after, cause }: Update): boolean {
   if (cause === 'resync') return true

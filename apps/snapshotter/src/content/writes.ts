@@ -7,7 +7,7 @@ import { ContentGoneError, type ContentRun, explain } from './run.ts'
 const CONFLICT_TRIES = 5
 
 interface Write {
-  /** Returns the patch for the newest state of the content. Undefined if there is nothing to write. */
+  /** Returns the patch for the newest state of the snapshot content. Undefined if there is nothing to write. */
   readonly change: (latest: Content) => Patch | undefined
   readonly subresource?: 'status'
   readonly priority?: RequestPriority | undefined
@@ -42,7 +42,7 @@ async function write(run: ContentRun, content: Content, { change, ...options }: 
   }
 }
 
-/** Returns the newest cached state of the content, or `content` if the cache has no object with its UID. */
+/** Returns the newest cached state of the snapshot content, or `content` if it is not cached with this UID. */
 export function newest({ key, deps }: ContentRun, content: Content): Content {
   const cached = deps.contents.store.get(key)
   return cached?.uid === content.uid ? cached : content
@@ -62,7 +62,7 @@ async function read(run: ContentRun, content: Content): Promise<Content> {
   throw new ContentGoneError(`${run.key} is gone`)
 }
 
-/** Adds or removes the annotation that a creation may be running. */
+/** Adds or removes the annotation that marks a running creation. */
 export async function writeMark(run: ContentRun, content: Content, present: boolean): Promise<Content> {
   const { beingCreated } = run.deps.kind.names
   const change: Write['change'] = ({ uid, beingCreated: marked }) =>
@@ -90,7 +90,7 @@ export async function writeStatus(
   return await write(run, content, { change, subresource: 'status', priority })
 }
 
-/** Removes our finalizer, if the content has it. */
+/** Removes our finalizer, if the snapshot content has it. */
 export async function removeFinalizer(run: ContentRun, content: Content): Promise<void> {
   const { finalizer } = run.deps.kind.names
   await write(run, content, { change: ({ finalizers, uid }) => removeFinalizerPatch(finalizers, finalizer, uid) })

@@ -31,7 +31,7 @@ export interface FixtureOptions {
   readonly objects?: readonly (readonly [Resource<KubeObject>, KubeObject])[]
 }
 
-/** A fake cluster with a storage and at most one snapshotter process at a time. */
+/** A fake cluster and driver, with at most one snapshotter process at a time. */
 export class Fixture {
   readonly clock = new FakeClock({ now: Date.UTC(2026, 0, 1) })
   readonly api: FakeApi<ApiError>
@@ -121,7 +121,7 @@ export class Fixture {
   }
 }
 
-/** One process of the snapshotter. Its requests wait at a gate, and its watches lag. */
+/** One process of the snapshotter. The test answers each of its requests and delivers the watch events. */
 export class Process {
   readonly gate = new StepGate()
   readonly driver: GatedDriver
@@ -129,7 +129,7 @@ export class Process {
   readonly metrics = new Metrics()
   readonly ended: Promise<void>
   readonly resync: () => void
-  /** Reports whether the cache has the content with the same UID. */
+  /** Reports whether the cache has this VolumeSnapshotContent, with the same UID. */
   readonly knows: (object: KubeObject) => boolean
   readonly #client: InProcessClient<ApiError>
   readonly #stop = new AbortController()
@@ -213,7 +213,7 @@ export class Process {
     return this.gate.inFlight.find((each) => each.label.startsWith(label))
   }
 
-  /** Starts no further work. Running work continues to its end. */
+  /** Stops the controllers, which begin no further runs. Current runs continue to their end. */
   stop(): void {
     this.#stop.abort(new CancelledError('asked to stop'))
   }

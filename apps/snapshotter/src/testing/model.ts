@@ -22,13 +22,13 @@ const REFUSALS = [
   [500, 'InternalError', 'etcd is away'],
 ] as const
 
-/** A fixture whose snapshotter stops at each request. `checkAlways` must pass at every moment. */
+/** A fixture whose snapshotter waits at each request until the test answers it. `checkAlways` must always pass. */
 export class Model extends Fixture {
-  /** Names of snapshots that may be left over, because a snapshotter cannot know of them. */
+  /** Names of snapshots that may be left over: no snapshotter has to delete them, or none can know of them. */
   readonly #excused = new Set<string>()
   /** Names of snapshots whose content lost its finalizers. Only the running process knows of these snapshots. */
   readonly #fragile = new Set<string>()
-  /** Names of snapshots whose last content had the policy Retain and has stored the handle. */
+  /** Names of snapshots whose last content had the policy Retain and the handle in its status. */
   readonly #retained = new Set<string>()
   #refs = 0
   #violation: unknown
@@ -64,7 +64,7 @@ export class Model extends Fixture {
     return this.find(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
-  /** Creates a content. `again`: for the same VolumeSnapshot as the last content of this name. */
+  /** Creates a VolumeSnapshotContent. `again`: for the same VolumeSnapshot as the last content of this name. */
   createContent(name: string, { policy, again }: { readonly policy: string; readonly again: boolean }): void {
     if (this.contentOf(name) !== undefined) return
     if (!again) this.#refs += 1
@@ -87,12 +87,12 @@ export class Model extends Fixture {
     this.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
-  /** Removes the finalizers of a content and deletes it, as a user may do by hand. */
+  /** Removes the finalizers of a VolumeSnapshotContent and deletes it, as a user may do by hand. */
   stripContent(name: string): void {
     const content = this.contentOf(name)
     if (content === undefined) return
     const snapshot = nameOf(content)
-    // A snapshot whose handle is in the status is kept. A process that never cached the content cannot act.
+    // The snapshot may stay if its handle is in the status, or if the process has never cached the content.
     const isKept = content.status?.snapshotHandle !== undefined
     if (isKept || this.process?.knows(content) !== true) this.#excused.add(snapshot)
     else this.#fragile.add(snapshot)
@@ -106,7 +106,7 @@ export class Model extends Fixture {
     return flights[pick % flights.length]
   }
 
-  /** Fails a request or a call. If it has already taken effect, only its answer is lost. */
+  /** Fails an API request or a CSI call. If it has already taken effect, only its answer is lost. */
   failFlight(flight: InFlight, fault: number): void {
     if (!flight.label.startsWith('call ')) {
       const lost = new ApiError({ code: 0, reason: '', message: 'connection reset', outcomeUnknown: true })
@@ -116,7 +116,7 @@ export class Model extends Fixture {
     const names: readonly CodeName[] = flight.applied ? UNCERTAIN : [...UNCERTAIN, ...CERTAIN]
     const code = names[fault % names.length] ?? 'Aborted'
     const [, method, snapshot = ''] = flight.label.split(' ')
-    // A creation that finally fails leaves no snapshot, unless the handle of the snapshot is already stored.
+    // A creation that finally fails leaves no snapshot, unless the snapshot's handle is already stored.
     if (CERTAIN.includes(code) && method === 'CreateSnapshot' && !this.#isStored(snapshot))
       this.storage.abandon(snapshot)
     flight.answer(new RpcError(CODES[code], 'no'))
@@ -202,7 +202,7 @@ export class Model extends Fixture {
   #checkCreate(snapshot: string): void {
     const content = CONTENTS.map((name) => this.contentOf(name)).find((each) => each && nameOf(each) === snapshot)
     if (content === undefined || content.status?.snapshotHandle !== undefined) return
-    // The content may have been recreated for the same VolumeSnapshot since the annotation was written.
+    // The process may not know yet that the content was recreated for the same VolumeSnapshot.
     invariant(isMarked(content) || this.process?.knows(content) !== true, `${snapshot} is created without a mark`)
   }
 }

@@ -17,7 +17,7 @@ function made<T extends KubeObject>(shortest: T, change: object): T {
   return applyMergePatch(shortest as unknown as Json, change as Json) as unknown as T
 }
 
-/** Returns a content that asks for a snapshot of `vol-1`. `change` is a merge patch of the content. */
+/** Returns a VolumeSnapshotContent for a new snapshot of `vol-1`. `change` is a merge patch of this object. */
 export function vsc(name = 'c', change: object = {}): VolumeSnapshotContent {
   return made<VolumeSnapshotContent>(
     {
@@ -36,7 +36,7 @@ export function vsc(name = 'c', change: object = {}): VolumeSnapshotContent {
   )
 }
 
-/** Returns a content for a pre-provisioned snapshot. */
+/** Returns a VolumeSnapshotContent for a pre-provisioned snapshot. */
 export function given(name = 'c', change: object = {}): VolumeSnapshotContent {
   const spec = { source: { volumeHandle: null, snapshotHandle: 'snap-given' }, volumeSnapshotClassName: null }
   return made(vsc(name, { spec }), change)

@@ -79,7 +79,7 @@ export interface SeenCall {
 /** Returns or throws a test's answer to a call. Undefined stands for the normal answer of the driver. */
 export type Script = (request: never) => unknown
 
-/** The driver of one snapshotter process. Every call except GetPluginInfo waits at the gate. */
+/** The driver of one snapshotter process. Every call except GetPluginInfo waits until the test answers it. */
 export class GatedDriver {
   readonly #storage: Storage
   readonly #gate: StepGate

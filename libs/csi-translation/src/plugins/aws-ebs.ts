@@ -73,6 +73,6 @@ function regionOf(zone: string): string {
   throw new TranslationError('AWS_ZONE_FORMAT', `Unexpected zone format: ${zone} is not a valid AWS zone`)
 }
 
-/** The driver raises IOPS to the minimum of EBS, as the in-tree plugin did, only with the added parameter. */
+/** Adds the parameter that makes the driver raise too low IOPS to the minimum of EBS, as the in-tree plugin did. */
 const parameterToCsi: ParameterRule = (key, parameter) =>
   key === 'iopspergb' ? [parameter, ['allowautoiopspergbincrease', 'true']] : renameFsType(key, parameter)

@@ -50,7 +50,7 @@ function csiOf({ fsType, partition, readOnly }: VolumeSource<'gcePersistentDisk'
 }
 
 /**
- * Returns the volume handle for a disk. Its location comes from the zone labels, and here the beta label comes first.
+ * Returns the volume handle for a disk. Its location comes from the beta zone label, or else from the GA zone label.
  */
 function handleOf(name: string, pv: PersistentVolume): string {
   const labels = pv.metadata?.labels ?? {}

@@ -48,7 +48,7 @@ it('the translation back to a vSphere volume returns its path, with the first zo
   })
 })
 
-// Upstream crashes on a pod with a storage policy.
+// Upstream crashes on a volume in a pod if the volume has a storage policy.
 it('the translation of a vSphere volume in a pod passes on its storage policy', () => {
   const volume = { name: 'v', vsphereVolume: { ...vsphereVolume, storagePolicyName: 'gold' } }
   expect(translateInTreeInlineVolumeToCSI(volume, '').spec?.csi?.volumeAttributes).toEqual({

@@ -42,7 +42,7 @@ function badPartition(text: string, verb: string, reason: string): TranslationEr
   )
 }
 
-/** The last mark for `textBehind`. It begins at a match of `at`, which is empty, and has `length` characters. */
+/** The last mark for `textBehind`. It has `length` characters, and the look-ahead `at` matches where it begins. */
 export interface LastMark {
   readonly at: RegExp
   readonly length: number

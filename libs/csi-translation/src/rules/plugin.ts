@@ -90,7 +90,7 @@ export function createPlugin<Field extends SourceField>(rules: PluginRules<Field
       if (source === undefined) return undefined
       const { csi, accessMode = 'ReadWriteOnce', ...given } = rules.inlineToCsi(source, volume, podNamespace)
       const { name = `${driverName}-${csi.volumeHandle}` } = given
-      // A volume in a pod is never a block device. No API server adds the default volume mode to this object.
+      // A volume in a pod is never a block device. No API server adds the default volume mode, so it is set here.
       return {
         metadata: name === '' ? {} : { name },
         spec: { csi, accessModes: [accessMode], volumeMode: 'Filesystem' },

@@ -40,7 +40,7 @@ describe('parameters', () => {
     )
   })
 
-  it('a translated class of Portworx names the Secret of each call, and another provisioner', () => {
+  it('the translation of a Portworx class sets the provisioner pxd.portworx.com and the Secret of each CSI call', () => {
     const { provisioner, parameters } = translated('portworx-volume', {
       parameters: { 'OpenStorage.io/auth-secret-name': 's', repl: '2' },
     })

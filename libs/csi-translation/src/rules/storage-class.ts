@@ -4,7 +4,7 @@ import { TranslationError } from './translation-error.ts'
 
 export type TextMap = { readonly [key: string]: string }
 
-/** Returns the entries sorted by key, so that always the same spelling of a name comes last and wins. */
+/** Returns the entries sorted by key. If a name occurs in several spellings, the last spelling in this order wins. */
 export function entriesByKey(map: TextMap | null | undefined): [key: string, value: string][] {
   return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
 }
@@ -28,7 +28,7 @@ export function withParameters(storageClass: StorageClass, rule: ParameterRule):
   return changed.length > 0 ? { ...rest, parameters: Object.fromEntries(changed) } : rest
 }
 
-/** Translates parameters like `withParameters`, and turns `zone` and `zones` into a topology of the driver. */
+/** Translates parameters like `withParameters`, but turns `zone` and `zones` into an allowed topology. */
 export function withZones(storageClass: StorageClass, driverKey: string, rule: ParameterRule): StorageClass {
   let zones: readonly string[] | undefined
   const translated = withParameters(storageClass, (key, parameter) => {

@@ -23,7 +23,7 @@ export const BETA: TopologyFamily = {
 /** The separator of several zones in the zone label of a volume. */
 export const ZONE_DELIMITER = '__'
 
-/** Returns the generation of keys that a volume uses. Only zone keys count, in the affinity before the labels. */
+/** Returns the generation of keys that a volume uses. Its zone keys decide: in the affinity, else in the labels. */
 export function familyOf(pv: PersistentVolume): TopologyFamily {
   const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
   if (keys.has(GA.zone)) return GA
@@ -47,7 +47,7 @@ interface KeyChange {
   readonly affinity?: Affinity | undefined
 }
 
-/** Renames a key in the affinity. Without values for the key, adds the value of the label as a requirement. */
+/** Renames a key in the affinity. If the affinity lacks the key, adds a requirement with the values of the label. */
 export function keyToCsi(pv: PersistentVolume, change: KeyChange): Affinity | undefined {
   const { from, to, partsOf, affinity = pv.spec?.nodeAffinity ?? undefined } = change
   if (valuesOf(affinity, from).length > 0) return renamed(affinity, from, to)
@@ -69,7 +69,7 @@ export interface InTreeTopology {
   readonly labels: TopologyLabels | undefined
 }
 
-/** Translates back: the key of the driver becomes the zone key, and labels repeat the zones and regions. */
+/** Translates the topology to in-tree: renames the driver's key to the zone key, and adds zone and region labels. */
 export function topologyToInTree(
   pv: PersistentVolume,
   driverKey: string,
@@ -103,7 +103,7 @@ export function commonRegion(zones: readonly string[], regionOf: (zone: string) 
   return regions.join()
 }
 
-/** Adds labels. Existing labels stay. */
+/** Adds labels, but never replaces an existing label. */
 export function labelled(labels: TopologyLabels | undefined, added: TopologyLabels): TopologyLabels | undefined {
   return Object.keys(added).length > 0 ? { ...added, ...labels } : labels
 }
@@ -123,7 +123,7 @@ export function renamed(affinity: Affinity | undefined, from: string, to: string
   }))
 }
 
-/** Adds the region of the zones in a term to each term without a region. */
+/** Adds a region to each term of the affinity that has none: the region of the zones in the same term. */
 function withRegions(
   affinity: Affinity | undefined,
   family: TopologyFamily,
@@ -138,7 +138,7 @@ function withRegions(
   })
 }
 
-/** Adds a requirement to each term, because terms are alternatives. Without terms it becomes the only term. */
+/** Adds a requirement to each term of the affinity, because one matching term is enough. Adds a term if it has none. */
 function required(affinity: Affinity | undefined, key: string, values: readonly string[]): Affinity {
   const sound = termsOf(affinity).length > 0 ? affinity : { ...affinity, required: { nodeSelectorTerms: [{}] } }
   return withTerms(sound, (term) => withExpression(term, { key, operator: 'In', values }))

@@ -45,7 +45,7 @@ export type MigrationOutcome = { readonly output: unknown } | { readonly error: 
 const SAMPLE = new URL('../../testdata/migration-cases.json', import.meta.url)
 
 /**
- * Returns the cases of the repository, and of the file that `MIGRATION_CASES` names, whose direction `owns` accepts.
+ * Returns the cases whose direction `owns` accepts, from the repository and from the file in `MIGRATION_CASES`.
  */
 export function migrationCases(owns: (direction: string) => boolean): readonly MigrationCase[] {
   const more = process.env['MIGRATION_CASES']
@@ -57,7 +57,7 @@ export function expectedOutcome({ output, error }: MigrationCase): MigrationOutc
   return error === undefined ? { output: comparable(output) } : { error: error.code }
 }
 
-/** Runs an operation. A failure is compared by its code. An error without a code is a bug and is thrown. */
+/** Runs an operation. Returns its result or the code of its error. Throws an error without a code, which is a bug. */
 export function outcomeOf(operation: () => unknown): MigrationOutcome {
   try {
     return { output: comparable(operation()) }

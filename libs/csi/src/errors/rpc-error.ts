@@ -105,7 +105,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EAGAIN: 'resource temporarily unavailable',
 }
 
-/** Returns why a socket refuses connections. Connects once more, because grpc-js does not report it. */
+/** Returns why a socket refuses connections. Connects once more, because grpc-js does not report the reason. */
 export function whyUnreachable(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(path)
@@ -127,7 +127,7 @@ export function whyUnreachable(path: string): Promise<string> {
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
-/** Returns the wait in milliseconds that a google.rpc.Status asks for. Undefined without one, or for damaged bytes. */
+/** Returns the retry delay in a google.rpc.Status, in milliseconds. Undefined if it is missing or damaged. */
 export function retryDelayMs(status: Uint8Array): number | undefined {
   const delays = valuesOf(status, 3)
     .filter((any) => textOf(lastOf(any, 1)) === RETRY_INFO)

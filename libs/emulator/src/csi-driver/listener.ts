@@ -26,7 +26,7 @@ export function restartable(listen: () => Promise<SocketListener>): { start(): P
     step: (listener: SocketListener | undefined) => Promise<SocketListener | undefined>,
   ): Promise<void> => {
     const done = last.then(step)
-    // The caller gets the error of a failed step. The next step begins without a server.
+    // The caller gets the error of a failed start or stop. The next start or stop begins without a server.
     last = done.catch(() => undefined)
     await done
   }

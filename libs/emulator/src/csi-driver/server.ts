@@ -24,7 +24,7 @@ export interface CsiDriverOptions extends Partial<DriverSettings> {
   readonly socket: string
   readonly clock?: Clock
   readonly faults?: readonly DriverRule[]
-  /** The volumes of another driver, if both drivers are sockets of the same storage. By default new volumes. */
+  /** The volumes of another driver that serves the same storage. By default, the driver starts without volumes. */
   readonly volumes?: Volumes
   /** Called when the driver crashes, so that its process can end, too. */
   readonly onCrash?: () => void

@@ -17,7 +17,7 @@ export interface StoragePool {
   readonly bytes: bigint
 }
 
-/** The identity and the behaviour of a driver. They may change at any time, but clients read some only on connect. */
+/** The identity and the behaviour of a driver. Any may change later, but clients read some only when they connect. */
 export interface DriverSettings {
   name: string
   version: string

@@ -3,7 +3,7 @@ import type { Clock } from '@csi-sidecars/base'
 /** A rule that replaces or delays the answers to some requests. */
 export interface FaultRuleFor<Match, Action> {
   readonly name?: string
-  /** The fields that must all be equal. Without `match`, the rule matches each request. */
+  /** The values that the request must have in these fields. Without `match`, the rule matches each request. */
   readonly match?: Match
   /** The number of matching requests that pass before the rule applies. */
   readonly skip?: number
@@ -22,7 +22,7 @@ export interface ActiveRule {
 
 /** A stop for matching requests: they wait for `release` before they take effect. */
 export interface Hold {
-  /** Resolves when the first request has arrived. */
+  /** Resolves when the first matching request has arrived. */
   readonly arrived: Promise<void>
   readonly waiting: number
   /** Lets all held requests continue. Later requests do not wait. */

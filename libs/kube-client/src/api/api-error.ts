@@ -18,7 +18,7 @@ export class ApiError extends Error {
   /** The reason of the Status, such as `NotFound`. Empty if the server gave none. */
   readonly reason: string
   readonly details: StatusDetails | undefined
-  /** The wait that the server asks for. The client has not waited: the caller must. */
+  /** The wait in milliseconds that the server asks for. The client has not waited, so the caller must. */
   readonly retryAfterMs: number | undefined
   /** True if the server may have carried out the write. The caller must read the object before the next write. */
   readonly outcomeUnknown: boolean
@@ -90,17 +90,17 @@ export function isMissing(thrown: unknown): boolean {
   return isNotFound(thrown) || isUidMismatch(thrown)
 }
 
-/** Reports whether the server did not answer. `isOutcomeUnknown` reports whether it may have carried out the write. */
+/** Reports whether a request got no answer. `isOutcomeUnknown` reports whether the server may have carried it out. */
 export function isUnreachable(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.code === 0
 }
 
-/** Reports whether the server may have carried out the write although it did not answer. */
+/** Reports whether the server may have carried out the write whose request has failed. */
 export function isOutcomeUnknown(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.outcomeUnknown
 }
 
-/** Compares the reason, or the code if the server gave no reason, because several reasons share a code. */
+/** Compares the reason, or the HTTP status if the server gave no reason, because several reasons share a status. */
 function has(thrown: unknown, code: number, reason: string): boolean {
   if (!(thrown instanceof ApiError)) return false
   return thrown.reason === '' ? thrown.code === code : thrown.reason === reason

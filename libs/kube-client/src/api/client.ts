@@ -1,23 +1,23 @@
 import type { MessageReader, ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
 import type { ApiError } from './api-error.ts'
 
-/** The flow control and the connections of a request. A request in `lease` never waits for a request in `work`. */
+/** The lane of a request. Each lane has separate flow control and connections, so `lease` never waits for `work`. */
 export type LaneName = 'work' | 'lease'
 
 /**
  * The priority of a request. Both priorities wait until no other request waits and the flow control has room to spare.
  * - `spare` waits without a limit, and a refusal is not retried. It suits requests that may be lost.
- * - `low` waits for at most ten seconds and then queues like other requests. It suits retries, which still progress.
+ * - `low` waits for at most ten seconds and then queues like other requests. It suits retries, which must progress.
  */
 export type RequestPriority = 'low' | 'spare'
 
 export interface RequestOptions {
-  /** Ends every wait of the call. The call then rejects with the reason of the signal. */
+  /** Ends every wait of the call when aborted. The call then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
   /** The lane of the request. Default: `work`. */
   readonly lane?: LaneName | undefined
   readonly priority?: RequestPriority | undefined
-  /** True: the caller continues without the permission, so a refusal is not reported as a missing permission. */
+  /** True: the caller continues after a 403, so the 403 is not reported as a missing permission. */
   readonly optional?: boolean | undefined
   /** Sends the request on a new connection, because an open connection may be dead without notice. */
   readonly newConnection?: boolean | undefined
@@ -51,7 +51,7 @@ export interface Decoding<T> {
 }
 
 export interface Projecting<T, P> extends Decoding<T> {
-  /** Receives each object once, while its page is decoded. The list omits an object if the result is undefined. */
+  /** Returns the item to list for an object, or undefined to omit the object. Called while the page is decoded. */
   project(object: T): P | undefined
 }
 
@@ -72,7 +72,7 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   readonly sendInitialEvents?: boolean | undefined
   /** The time after which the server ends the stream. Default: random, five to ten minutes. */
   readonly timeoutSeconds?: number | undefined
-  /** True: the caller continues without the permission, so a refusal is not reported as a missing permission. */
+  /** True: the caller continues after a 403, so the 403 is not reported as a missing permission. */
   readonly optional?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   /**
@@ -88,7 +88,7 @@ export type ChangeFrame<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; 
 export type BookmarkFrame = {
   readonly type: 'BOOKMARK'
   readonly resourceVersion: string
-  /** True if the streaming list is complete. */
+  /** True if the bookmark follows the last existing object of a streaming list. */
   readonly initialEventsEnd: boolean
 }
 /** The end of a stream, with its reason. */

@@ -3,17 +3,16 @@ import { ApiError } from '../api/api-error.ts'
 import type { ApiRequest } from '../api/client.ts'
 
 const KEY = ',"managedFields":[{'
-/** Matches the end of the list in `managedFields` and the next member, of the metadata or of the outer object. */
+/** Matches the end of the list `managedFields` in a JSON text, and the beginning of the text after it. */
 const END = /\}\](?:,"[A-Za-z]|\},"[A-Za-z]|\}\})/g
 /** The length of the part of a match of `END` that belongs to the list in `managedFields`. */
 const CLOSING = 2
 
 /**
- * Returns the text without `managedFields`, which no controller reads and which are up to half of the text.
+ * Returns a JSON text without `managedFields`, which no controller reads and which are up to half of the text.
  *
- * The search is safe because a quote inside a JSON string is escaped. A bare quote, a comma and a letter after it
- * cannot be inside a string, so such an end is the end of the list. An end with `}}` may be inside a string, and that
- * list is kept.
+ * The search is safe because the text after the list contains a quote that is not escaped, and a letter. No JSON string
+ * contains this. If the list is followed by `}}`, which a string may contain, the list is kept.
  */
 export function withoutManagedFields(text: string): string {
   let kept = ''
@@ -37,7 +36,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(shorter)
   } catch {
-    // JSON of an API server is valid without `managedFields`. Other texts are parsed a second time, unchanged.
+    // JSON of an API server stays valid without `managedFields`. Any other text is parsed as it was received.
     return JSON.parse(text)
   }
 }

@@ -22,8 +22,8 @@ const HEAD = /^\{(?:"kind":"[A-Za-z]+",)?(?:"apiVersion":"[a-z0-9./]+",)?"metada
 const TAIL = ']}'
 
 /**
- * Decodes a page and keeps at most one parsed object, because parsing a whole page at once would determine the memory
- * of the process. Throws NoListError.
+ * Decodes a page of a list. Parses one object at a time, because a whole parsed page would raise the peak memory of the
+ * process. Throws NoListError.
  */
 export function decodeList(text: string): DecodedList {
   const match = HEAD.exec(text)
@@ -60,9 +60,9 @@ function headOf(metadata: unknown): ListHead {
 }
 
 /**
- * Splits the text between objects. Each object begins with the same key as the first: `},{"metadata":`. If the same
- * text occurs inside an object, the piece is incomplete JSON and is extended. Objects that begin with another key are
- * parsed together with the previous object.
+ * Splits the text of a list between its objects. Each object begins with the same key as the first: `},{"metadata":`.
+ * If that text occurs inside an object, the piece before it is incomplete JSON and is extended. Objects that begin with
+ * another key are parsed together with the previous object.
  */
 function* objectsBetween(text: string, from: number, end: number): Generator<unknown> {
   const key = /\{"[A-Za-z]+":/y

@@ -35,11 +35,11 @@ export function spanOf(bytes: Buffer): ByteSpan {
 const PREFIX = 0x6b387300
 const PREFIX_BYTES = 4
 
-/** The tags of the fields 1 and 2, whose values have a length. */
+/** The protobuf tags of the fields 1 and 2 with length-delimited values. */
 export const FIELD_1 = 10
 export const FIELD_2 = 18
 
-/** Returns the message of an object, without its kind. Throws ProtobufError. */
+/** Returns the object in its protobuf envelope, which also contains the kind. Throws ProtobufError. */
 export function openEnvelope(object: ByteSpan): ByteSpan {
   return fieldOf(afterPrefix(object), FIELD_2)
 }

@@ -40,7 +40,7 @@ function statusWithMessage({ body, contentType }: RefusedReply): Status | undefi
     const status = isProtobuf(contentType) ? statusIn(spanOf(body)) : statusOf(JSON.parse(body.toString('utf8')))
     return status?.message === undefined ? undefined : status
   } catch {
-    // The refusal comes from a proxy or a load balancer, which answers in text or HTML.
+    // The body is not a Status: a proxy or a load balancer refuses in text or HTML.
     return undefined
   }
 }

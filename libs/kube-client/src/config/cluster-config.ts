@@ -8,7 +8,7 @@ import type { PathCheck } from '../http/path-check.ts'
 export interface ClusterConfig {
   /** The origin, such as `https://10.0.0.1:443`, with the port only if the configuration has one. */
   readonly origin: string
-  /** The start of every path, such as `/k8s/clusters/c-1`. Often empty. */
+  /** The start of the path of every request, such as `/k8s/clusters/c-1`. Often empty. */
   readonly basePath: string
   /** How to verify the server. Undefined for plain HTTP. */
   readonly tls: ServerTrust | undefined
@@ -48,7 +48,7 @@ export type Authorization = string | undefined
 
 /** The credentials of this process for the API server. */
 export interface Credentials {
-  /** Returns the Authorization header, without a promise if the token is known, because every request needs it. */
+  /** Returns the Authorization header. Returns no promise if the token is known, because a promise costs time. */
   authorization(): Authorization | Promise<Authorization>
   /**
    * Called after the server has answered 401 to `used`. Resolves with true if a retry makes sense, because other

@@ -10,8 +10,8 @@ import { environmentRoots, fileError } from './trusted-roots.ts'
 
 export interface LoadConfigOptions extends ConfigSources {
   /**
-   * The value of --kubeconfig, or several files that are merged as kubectl does. If it is empty, and `master` too, the
-   * in-cluster configuration is used.
+   * The value of --kubeconfig, or several files that are merged as kubectl does. If this value and `master` are empty,
+   * the in-cluster configuration is used.
    */
   readonly kubeconfig?: string | readonly string[] | undefined
   /** The context of the kubeconfig. If absent or empty, the current context. */

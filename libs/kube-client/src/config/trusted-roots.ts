@@ -46,6 +46,6 @@ const WORDS: Readonly<Record<string, string>> = {
 export function fileError(thrown: unknown, path: string, operation = 'open'): Error {
   const code = systemCodeOf(thrown)
   const words = (code === undefined ? undefined : WORDS[code]) ?? messageOf(thrown)
-  // A directory can be opened, but not read.
+  // A directory can be opened but not read, so the error of Go begins with `read`.
   return new Error(`${code === 'EISDIR' ? 'read' : operation} ${path}: ${words}`, { cause: thrown })
 }

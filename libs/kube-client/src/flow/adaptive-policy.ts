@@ -2,19 +2,19 @@ import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
 
 /** The maximum number of parallel requests and connections, which is more than an API server grants one client. */
 export const MAX_RUNNING = 100
-/** The limit before the first answer of the server. */
+/** The initial maximum number of parallel requests. */
 const FIRST_RUNNING = 16
-/** The minimum number of successes before one more request may run. A faster increase causes more refusals. */
+/** The minimum number of successes before the limit of parallel requests rises by one. Fewer cause more refusals. */
 const ROUND = 5
 /** The shortest pause after the server refused the only running request. */
 const MIN_PAUSE_MS = 10
 
 /**
- * Adapts the number of parallel requests. A 429 halves it, and a round of successes adds one. Before the first refusal
- * each success adds one. A refusal counts only if its request started after the last halving.
+ * Adapts the maximum number of parallel requests. A 429 halves it, and as many successes as the maximum add one. Before
+ * the first 429, each success adds one. A 429 counts only if its request started after the last halving.
  *
- * If the server refuses a request that ran alone, requests are separated by a pause. Each refusal in a row doubles the
- * pause, and a round of successes halves it. It is at most the Retry-After divided by the number of waiting requests.
+ * If the server refuses a request that ran alone, a pause separates requests. Each refusal in a row doubles it, and
+ * several successes halve it. It is at most the Retry-After divided by the number of waiting requests.
  */
 export class AdaptivePolicy implements FlowPolicy {
   readonly #maxRunning: number
@@ -44,7 +44,7 @@ export class AdaptivePolicy implements FlowPolicy {
     return 0
   }
 
-  /** Admits a spare request only if less than half of the limit is running, so that others find room. */
+  /** Admits a `spare` request only if less than half of the limit is running, so that other requests find room. */
   admitSpare(now: number): number {
     return this.#running >= this.#limit / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
   }
@@ -107,7 +107,7 @@ export class BucketPolicy implements FlowPolicy {
     return 0
   }
 
-  /** Admits a spare request only if half of the burst is left for other requests. */
+  /** Admits a `spare` request only if half of the burst is left for other requests. */
   admitSpare(now: number): number {
     if (this.#qps < 0) return 0
     this.#advance(now)

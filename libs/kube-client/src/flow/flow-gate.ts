@@ -12,7 +12,7 @@ interface Waiter {
   give(): void
 }
 
-/** The longest time between two checks whether a spare request may pass. Spare requests are never urgent. */
+/** The longest time between two checks whether a `spare` request may pass. Such requests are never urgent. */
 const SPARE_MS = 1000
 
 /** Admits requests in the order of their arrival, as fast as the policy allows. */
@@ -22,7 +22,7 @@ export class FlowGate {
   readonly #waiters = new Set<Waiter>()
   /** Requests that the server has refused and that are due again. They pass before other requests. */
   readonly #returned = new Set<Waiter>()
-  /** Refused requests that wait for their Retry-After to end, or for room. */
+  /** The waits of refused requests. A wait ends after its Retry-After, or when the server has room again. */
   readonly #refused = new Set<Scope>()
   #timer: Cancel | undefined
 

@@ -1,4 +1,4 @@
-/** The outcome of a request for the flow control. An `ignored` outcome does not show whether the server has room. */
+/** The outcome of a request. `ignored`: the outcome does not show whether the server has room for more requests. */
 export type FlowOutcome = 'done' | 'ignored' | Refusal
 
 /** A refusal with the status code 429. */
@@ -23,7 +23,7 @@ export interface FlowPolicy {
    * call, or Infinity if a running request must end first.
    */
   admit(now: number): number
-  /** Like `admit`, but admits a request only if enough room is left for other requests. */
+  /** Like `admit`, but admits a request of priority `spare`: only if enough room is left for other requests. */
   admitSpare(now: number): number
   /**
    * Records the end of a request. Returns true if the server has room again, so that refused requests need not wait

@@ -3,7 +3,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { HttpConnection } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 
-/** A client that takes part in the check. The connections of all clients lead to the same server. */
+/** A client whose connections are checked. The connections of all clients lead to the same server. */
 export interface PathUser {
   readonly streams: ReadonlySet<HttpConnection>
   /** All open connections, including streams. */
@@ -13,7 +13,7 @@ export interface PathUser {
   read(connection: HttpConnection, signal: AbortSignal): Promise<boolean>
 }
 
-/** The delay of the first small read, so that it does not slow the start. It opens the connection of all reads. */
+/** The delay of the first small read, so that it does not slow the start. Later reads reuse its connection. */
 const FIRST_READ_MS = 1000
 /**
  * The time without an answer after which the client sends a small read. Together with the time limit of the read it is
@@ -22,7 +22,7 @@ const FIRST_READ_MS = 1000
 const QUIET_MS = 16_000
 /** The time limit of a small read. A reachable server answers sooner. */
 const ANSWER_MS = 10_000
-/** The minimum wait for a lease request. A request that was given up sooner says nothing about the connection. */
+/** A request without an answer for this time shows that its connection may be dead. A shorter wait shows nothing. */
 const UNANSWERED_MS = 2000
 /** Connections that opened within this time of each other count as equally old. */
 const TOGETHER_MS = 5000

@@ -131,7 +131,7 @@ export class ResponseParser {
     return true
   }
 
-  /** Reads the digits without creating a string, because each event of a watch has a chunk size. */
+  /** Reads the hexadecimal size of a chunk. Creates no string for it, because each event of a watch is a chunk. */
   #readChunkSize(): boolean {
     const bytes = this.#bytes
     let size = 0
@@ -165,7 +165,7 @@ export class ResponseParser {
     return true
   }
 
-  /** Returns the bytes up to `end`, and moves to `end`. */
+  /** Returns the bytes up to `end`, and moves the position of the parser to `end`. */
   #upTo(end: number): Buffer {
     const part = this.#bytes.subarray(this.#at, end)
     this.#at = end

@@ -10,7 +10,7 @@ const CONNECT = 1
 const IPV4 = 1
 const NAME = 3
 const IPV6 = 4
-/** The number of bytes of the proxy's address in its reply, by the kind of the address. A name contains its length. */
+/** The length of the address in the proxy's reply, by address type. A name is missing: its first byte is its length. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { [IPV4]: 4, [IPV6]: 16 }
 
 /** The texts of Go for the replies in RFC 1928. */
@@ -135,7 +135,7 @@ class Replies {
     return taken
   }
 
-  /** Returns the bytes after the last reply to the socket, because they belong to the stream. */
+  /** Puts the bytes after the last reply back into the socket, because they belong to the stream. */
   giveBack(): void {
     if (this.#bytes.length > 0) this.#socket.unshift(this.#bytes)
   }

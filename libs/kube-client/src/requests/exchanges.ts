@@ -20,11 +20,11 @@ export interface ExchangesOptions {
   onAnswered(call: ApiCall): void
 }
 
-/** The time limit of a read, which is that of the API server. Watches have no such limit. */
+/** The time limit of a read, as in the API server. Watches have no such limit. */
 const READ_MS = 60_000
 /** The time limit of a write. The API server ends a write after 34 s, so a later answer is lost. */
 const WRITE_MS = 35_000
-/** The time limit for the head of a watch. Some proxies hold it back until the first event or bookmark. */
+/** The time limit for the response head of a watch. Some proxies send it only with the first event or bookmark. */
 const STREAM_HEAD_MS = 90_000
 
 /** Sends a call once over one connection: the request, its time limit, its metrics and its errors. */
@@ -39,7 +39,7 @@ export class Exchanges {
     this.#writer = new RequestWriter(options.config, options.userAgent)
   }
 
-  /** Sends a request. Resolves with undefined if a reused connection was closed: the caller sends on another one. */
+  /** Sends a request. Resolves with undefined if a reused connection was closed: the caller sends the request again. */
   async send(call: ApiCall, connection: HttpConnection): Promise<ApiAnswer | undefined> {
     const { clock, metrics } = this.#options
     const { method, options } = call.request

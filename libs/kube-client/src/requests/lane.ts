@@ -35,7 +35,7 @@ export class RequestLane {
     return this.#gate(group).enter(signal)
   }
 
-  /** Like `enter`, but waits until the flow control has room to spare, and at most `maxMs`. */
+  /** Like `enter`, but first waits, at most `maxMs`, until the flow control has room to spare. */
   enterSpare(group: string, signal?: AbortSignal, maxMs?: number): Promise<Permit> {
     return this.#gate(group).enterSpare(signal, maxMs)
   }
@@ -71,8 +71,7 @@ export interface RequestLanes {
 }
 
 /**
- * Creates the lanes. With fixed limits the lease has the same limits separately. With adaptive limits the lease has
- * none.
+ * Creates the lanes. With fixed limits, each lane has these limits separately. Adaptive limits apply only to `work`.
  */
 export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): RequestLanes {
   const { clock } = options

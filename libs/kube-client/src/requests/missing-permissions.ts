@@ -57,7 +57,7 @@ export class MissingPermissions {
     this.#log.error(error, 'A permission is missing: add this rule to the role of the service account', { rule })
   }
 
-  /** Records that the API server has carried out the request. A list does not end the refusal of a watch. */
+  /** Records that the API server has allowed the request. Permission to list does not prove permission to watch. */
   allowed(request: ApiRequest): void {
     if (this.#missing.size === 0) return
     const scope = scopeOf(request)
@@ -83,7 +83,7 @@ export class MissingPermissions {
   }
 }
 
-/** Reports whether the process continues without an answer to the request. */
+/** Reports whether the caller continues after a 403, so that the permission does not count as missing. */
 function isOptional({ options }: ApiRequest): boolean {
   return options?.optional === true || options?.priority === 'spare'
 }
@@ -94,7 +94,7 @@ function isByRole({ verb }: RequestScope, error: unknown): boolean {
   return isRead || (error instanceof Error && / cannot [a-z]+ resource "/.test(error.message))
 }
 
-/** The kinds that a Role allows. A ClusterRole allows other kinds, because claims may be in any namespace. */
+/** The kinds that are needed in one namespace only, so a Role allows them. Other kinds need a ClusterRole. */
 const OF_ONE_NAMESPACE = new Set(['leases', 'csistoragecapacities'])
 const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' } as const
 const PATH = /^\/(?:api|apis\/[^/]+)\/[^/]+(?:\/namespaces\/([^/]+))?\/[^/]+(?:\/([^/]+)(?:\/([^/]+))?)?$/

@@ -47,7 +47,7 @@ export class RequestWriter {
   }
 }
 
-/** Returns a header line. Throws if the value contains a line break: another process may have written a token file. */
+/** Returns a header line. Throws if the value has a line break: it may be a token from a file of another process. */
 function header(name: string, value: string): string {
   if (!HEADER_VALUE.test(value)) throw new Error(`net/http: invalid header field value for "${name}"`)
   return `${name}: ${value}\r\n`

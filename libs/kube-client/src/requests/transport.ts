@@ -63,7 +63,7 @@ export class Transport {
         if (call.lane === this.#lanes.lease) this.#path.unanswered(sentAt)
       },
     })
-    // All clients of a process share one check, because one client may renew the lease and another may watch.
+    // All clients of a process share the check for dead connections: one may renew the lease while another watches.
     this.#path = options.config.path ?? new PathCheck(options)
     this.#user = {
       streams: this.#streams,
@@ -105,7 +105,7 @@ export class Transport {
         return answer
       }
       const waitMs = await this.#recover(call, answer)
-      // After a 429 the gate waits, because other requests may show earlier that the server has room again.
+      // After a 429 the flow control waits, because other requests may show earlier that the server has room again.
       if (answer.status === 429) call.waitMs = waitMs
       else await this.#wait(waitMs, call)
     }
@@ -150,7 +150,7 @@ export class Transport {
     call.signal?.throwIfAborted()
   }
 
-  /** Sends a request once. Resolves with undefined if a reused connection was closed, and another must be used. */
+  /** Sends a request once. Resolves with undefined if a reused connection was closed: the caller sends it again. */
   async #attempt(call: ApiCall): Promise<ApiAnswer | undefined> {
     const entered = this.#enter(call)
     const permit = entered instanceof Promise ? await entered : entered
@@ -258,7 +258,7 @@ export class Transport {
   }
 }
 
-/** Returns the outcome of a 429 for the flow control. Ignores a spare request: the server may limit only events. */
+/** Returns the outcome of a 429. `ignored` for a spare request: the server may limit only requests such as Events. */
 function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
   if (request.options?.priority === 'spare') return 'ignored'
   return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }

@@ -33,7 +33,7 @@ export class UnknownOutcomes {
     return () => all.delete(listener)
   }
 
-  /** Sends one write to an object when the outcome of the last write is known. */
+  /** Sends a write to an object once the outcome of the previous write to the object is known. */
   async write<T>(object: { resource: Resource<unknown>; ref: ObjectRef; path: string }, send: Send<T>): Promise<T> {
     const { path, ref, resource } = object
     const doubt = this.#doubts.get(path)

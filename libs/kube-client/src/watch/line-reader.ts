@@ -23,7 +23,7 @@ export class LineReader implements ByteReader<string> {
   readonly #chunks: Buffer[] = []
   /** The number of bytes of the first chunk that were read. */
   #from = 0
-  /** The number of first chunks that contain no further line break. */
+  /** The number of chunks, from the first, that are known to contain no further line break. */
   #searched = 0
   /** The number of bytes in all chunks. */
   #held = 0
@@ -62,7 +62,7 @@ export class LineReader implements ByteReader<string> {
     return undefined
   }
 
-  /** Returns the text up to `end` in the chunk that was searched last, and removes it. */
+  /** Returns the text up to `end` in the chunk that was searched last, and removes this text. */
   #take(chunk: Buffer, end: number): string {
     const last = this.#searched
     const text = last === 0 ? chunk.toString('utf8', this.#from, end) : this.#join(chunk.subarray(0, end))

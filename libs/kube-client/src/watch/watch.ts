@@ -93,7 +93,7 @@ class VersionRead {
     this.#ordered = resourceVersion !== undefined && !sendInitialEvents
   }
 
-  /** Returns the version after the frame. Undefined if the frame does not contain it. */
+  /** Returns the version up to which the watch was read, including this frame. Undefined if it is not known. */
   after(frame: WatchFrame<unknown>): string | undefined {
     if (frame.type === 'END') return undefined
     if (frame.type === 'BOOKMARK') {

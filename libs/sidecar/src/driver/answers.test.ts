@@ -7,7 +7,7 @@ import { DriverAnswers } from './answers.ts'
 
 const SILENT = (seconds: number): string => `CSI driver csi.example.com has not answered for ${seconds} s`
 
-/** Starts the check of a driver whose Probes end like `reply`. */
+/** Starts the check of a driver that answers each Probe with `reply`. */
 function started(reply: (clock: FakeClock) => Promise<boolean>) {
   const clock = new FakeClock()
   const driver = new ScriptedDriver()
@@ -18,7 +18,7 @@ function started(reply: (clock: FakeClock) => Promise<boolean>) {
     return await reply(clock)
   }
   const answers = new DriverAnswers({ driver, clock, metrics, probe })
-  /** Asks at this time why the driver is not ready, and waits for the answer. */
+  /** Returns why the driver is not ready at this time, in milliseconds since the start. */
   const at = async (ms: number): Promise<string | undefined> => {
     await clock.advance(ms - clock.monotonic())
     const reason = answers.whyNotReady()

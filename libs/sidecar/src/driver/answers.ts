@@ -6,7 +6,7 @@ import { DRIVER_ANSWER_AGE_SECONDS, type Metrics } from '@csi-sidecars/telemetry
 export const PROBE_MS = 5_000
 /** The pause between two Probes, so that frequent requests to /readyz do not load the driver. */
 const PERIOD_MS = 10_000
-/** How long a request to /readyz waits for a Probe. The kubelet waits for a second. */
+/** How long a request to /readyz waits for a Probe. The kubelet waits one second for the whole answer. */
 const WAIT_MS = 500
 /** How long an answer is valid: longer than the period and the time limit of a Probe together. */
 const VALID_MS = 15_000
@@ -51,7 +51,7 @@ export class DriverAnswers {
     })
   }
 
-  /** Returns why the driver is not ready, by a recent Probe. Takes at most half a second. */
+  /** Returns why the driver is not ready, or undefined, according to a recent Probe. Takes at most half a second. */
   async whyNotReady(): Promise<string | undefined> {
     const { clock, driver } = this.#options
     this.#asked = true

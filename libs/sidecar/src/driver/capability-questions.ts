@@ -22,7 +22,7 @@ export interface StepFailure {
 /** One call that asks for capabilities of the driver. If several ask about the same service, the last answer counts. */
 export interface CapabilityQuestion {
   readonly about: 'plugin' | 'controller' | 'node'
-  /** Reports whether the question is necessary. Default: always. */
+  /** Reports whether the call is necessary, by the capabilities so far. Default: always. */
   readonly when?: (capabilities: DriverCapabilities) => boolean
   readonly limitMs: number
   readonly failure: StepFailure
@@ -34,7 +34,7 @@ export interface AskOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly log?: Logger
-  /** The time limit in milliseconds for all questions together. Default: no limit. */
+  /** The time limit in milliseconds for all calls together. Default: no limit. */
   readonly togetherMs?: number | undefined
 }
 
@@ -47,7 +47,7 @@ interface Answers {
 
 const NONE: Answers = { plugin: { services: new Set(), volumeExpansion: new Set() } }
 
-/** Asks the questions of a start, in their order. Throws StartError. */
+/** Asks the driver for its capabilities at the start, in the order of the questions. Throws StartError. */
 export async function askAtStart(
   driver: Caller,
   questions: readonly CapabilityQuestion[],
@@ -66,7 +66,7 @@ export async function askAtStart(
   return combinedCapabilities(answers)
 }
 
-/** Asks the driver again after a reconnect, only one question about each service. */
+/** Asks the driver for its capabilities after a reconnect, with at most one call about each service. */
 export async function askAgain(
   driver: Caller,
   questions: readonly CapabilityQuestion[],

@@ -13,7 +13,7 @@ export interface HandshakeTable {
     /** The time limit of each Probe in milliseconds. */
     readonly probeMs: number
     readonly nameMs: number
-    /** The time limit for all questions of the start together. Default: each question has only a separate limit. */
+    /** The time limit for all capability questions together. Default: each question has only a separate limit. */
     readonly questionsMs?: number
   }
   readonly failures: {

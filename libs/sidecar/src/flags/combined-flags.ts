@@ -2,7 +2,7 @@ import type { GateTable } from './feature-gates.ts'
 import { type Flag, type FlagTable, parseFlags, type RefusedFlags } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
-/** The parts of an app that its flags depend on. */
+/** The parts of an app that determine its flags. */
 export interface FlaggedApp {
   /** The prefix of its flags, and its name in --controllers: `attacher`. */
   readonly prefix: string
@@ -52,7 +52,7 @@ export type CombinedFlags<A extends FlaggedApp> =
   | RefusedFlags
   | {
       readonly kind: 'flags'
-      /** The apps that run, in the order of the list. */
+      /** The apps that run, in the order of the help texts. */
       readonly running: readonly A[]
       readonly singleLease: string
       readonly flagsOf: (app: A) => FlagsOfApp
@@ -173,7 +173,7 @@ function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<s
   )
 }
 
-/** Reports whether the flag is for this app alone: by its prefix, or because no running app has it. */
+/** Reports whether a flag is only for this app, which does not run: by its prefix, or because no running app has it. */
 function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
   if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
   const has = (each: FlaggedApp): boolean =>

@@ -7,8 +7,8 @@ export type StandardFlags = Flags<typeof STANDARD_FLAGS>
 export type StandardValues = StandardFlags['values']
 
 /**
- * The checks of flag values after parsing. Each returns the `err` of the line that ends the start, or undefined. The
- * app decides the order of the checks.
+ * The checks of flag values after parsing. Each returns the `err` of the log line that ends the start, or undefined.
+ * The app decides the order of the checks.
  */
 
 /** Returns the `err` of the log line `LoggingConfiguration is invalid`, or undefined. */

@@ -9,7 +9,7 @@ export type Flag = {
     readonly name: string
     readonly type: N
     readonly default: FlagValues[N]
-    /** A word in back quotes becomes the placeholder, as in Go. */
+    /** The help text. A word in back quotes becomes the placeholder of the value, as in Go. */
     readonly help: string
     /** Other names of the flag. The last value given under any of its names wins. */
     readonly aliases?: readonly string[]

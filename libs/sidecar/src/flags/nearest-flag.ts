@@ -1,6 +1,6 @@
 /**
- * Returns the known name that is nearest to an unknown name: one name begins with the other, or they differ in at most
- * one of three characters, and in at most four.
+ * Returns the known name that is nearest to an unknown name: one name begins with the other, or at most a third of the
+ * characters differ, and at most four.
  */
 export function nearestFlag(name: string, names: Iterable<string>): string | undefined {
   let nearest: string | undefined

@@ -2,7 +2,7 @@ import type { Backlog, PendingWork } from '@csi-sidecars/controller'
 import type { ServerLimits } from '@csi-sidecars/kube-client'
 import type { EndpointReply } from './listener.ts'
 
-/** One object in the answer of /debug/stuck. Unknown fields are omitted. */
+/** One object in the answer of /debug/stuck. Fields without a value are omitted. */
 interface StuckItem extends Omit<PendingWork, 'key' | 'queue' | 'since' | 'nextTry' | 'waitsFor'> {
   readonly driver: string
   readonly since: string

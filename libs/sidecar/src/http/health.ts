@@ -47,7 +47,7 @@ export class Health {
     return reasons
   }
 
-  /** Returns why the process could not work now. A standby with filled caches is ready. */
+  /** Returns the reasons why the process is not ready to work. A standby with filled caches is ready. */
   async #notReady(): Promise<readonly string[]> {
     if (this.#service === undefined) return ['starting']
     const { driver, caches } = this.#service
@@ -61,7 +61,7 @@ export class Health {
 
   #notElected(): string[] {
     const roles = this.#service?.roles ?? []
-    // The text equals the text of the Go originals if only one app runs.
+    // If only one app runs, the reason equals the text of its Go original, without a name before it.
     return roles.flatMap(({ name, elector }) => {
       const unhealthyReason = elector?.unhealthyReason
       return unhealthyReason === undefined ? [] : [roles.length > 1 ? `${name}: ${unhealthyReason}` : unhealthyReason]

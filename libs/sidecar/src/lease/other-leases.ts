@@ -49,12 +49,12 @@ export class OtherLeases {
     )
   }
 
-  /** Resolves once `whenFree` has found a held Lease. */
+  /** Resolves once `whenFree` waits, because a Lease is held by another process or cannot be read. */
   get waits(): Promise<void> {
     return this.#heldAtFirst.promise
   }
 
-  /** Resolves when no Lease is held. Later calls resolve at once. Rejects if the signal is aborted. */
+  /** Resolves when no other process holds one of the Leases, later calls at once. Rejects if the signal is aborted. */
   async whenFree(signal: AbortSignal): Promise<void> {
     const { clock, periodMs, log } = this.#options
     let said = ''

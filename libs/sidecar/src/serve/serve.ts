@@ -13,7 +13,7 @@ export interface StartedService {
   readonly driver: Driver
   readonly caches: readonly Cache[]
   readonly roles: readonly LeaseRole[]
-  /** Saves pending reports, such as events, and closes listeners. Must stop when its signal is aborted. */
+  /** Saves pending reports, such as Kubernetes Events, and closes listeners. Must stop when its signal is aborted. */
   readonly close: (signal: AbortSignal) => Promise<void>
 }
 
@@ -146,8 +146,8 @@ function watchDriver(
 }
 
 /**
- * Runs a role until it is stopped, or until a lost term ends the process. If one of several roles fails, it starts
- * again after a pause, without effect on the others. A single role that fails ends the process.
+ * Runs a role until it is stopped, or until the loss of its lease ends the process. If one of several roles fails, it
+ * starts again after a pause, without effect on the others. A single role that fails ends the process.
  */
 async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   const { service, clock } = options
@@ -159,7 +159,7 @@ async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): 
 
 async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   if (role.elector === undefined) {
-    // No other process acts, so only the drain time-out cuts work short.
+    // Without leader election no lease can be lost, so only the drain time-out cancels running work.
     using cut = drainLimit(options.clock, options.settings.drainMs, { stop })
     await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
     return 'stopped'
@@ -171,8 +171,8 @@ async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSigna
 }
 
 /**
- * Takes part in the election until it is stopped or a term is lost. If the driver stays lost, it releases the lease but
- * stays in the election. Failed work releases the lease, so that another process may take it, and then throws.
+ * Takes part in the election until it is stopped or loses the lease. If the driver stays lost, it releases the lease
+ * but stays in the election. Failed work releases the lease, so that another process may take it, and then throws.
  */
 async function runElection(
   role: LeaseRole & { readonly elector: Elector },
@@ -202,7 +202,7 @@ async function runElection(
   return outcome
 }
 
-/** Returns a scope that is aborted `ms` after `stop`, or with `end`. */
+/** Returns a scope that is aborted `ms` after `stop` is aborted, or as soon as `end` is aborted. */
 function drainLimit(
   clock: Clock,
   ms: number,

@@ -19,7 +19,7 @@ const REPORT_MS = 60_000
 
 /**
  * Delays caches until the API server serves their kinds. It reads the discovery document every few seconds and logs one
- * line a minute. Lists of a missing kind would fail with ever longer pauses and a line each.
+ * line a minute. Otherwise lists of a missing kind would fail, with ever longer pauses and a log line each.
  */
 export class ServedKinds {
   readonly #options: ServedKindsOptions

@@ -32,7 +32,7 @@ export interface EarlyStop extends Disposable {
   onSignal(listener: (signal: StopSignal) => void): void
 }
 
-/** Listens to signals for the whole life of the process. To replace the listener could lose a signal. */
+/** Listens to signals for the whole life of the process. Replacing the listener could lose a signal. */
 export function earlyStop(host: Host, release: boolean): EarlyStop {
   const asked = scope()
   let askedFor: ProcessEnding | undefined

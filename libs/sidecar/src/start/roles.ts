@@ -22,8 +22,8 @@ interface RoleParts {
 }
 
 /**
- * Returns the roles that compete for Leases. Each app has the Lease of its Go original, so that only one of them works;
- * or all apps share a single Lease.
+ * Returns the roles that compete for Leases. Each app has the Lease of its Go original, so that the two never work at
+ * once; or all apps share one Lease.
  */
 export async function rolesOf(
   context: StartContext,

@@ -86,10 +86,10 @@ export class SecureServer implements AsyncDisposable {
     writeFileSync(this.#file('ca.crt'), text)
   }
 
-  /** Advances the clock to the next look at the files, and waits until that look has ended. */
+  /** Advances the clock to the next check of the certificate files, and waits until that check has ended. */
   async look(): Promise<void> {
     await this.clock.advance(5_000)
-    // The next look is scheduled when the current look ends.
+    // The next check of the files is scheduled when the current check ends.
     while (this.clock.pending === 0) await this.get('/livez')
   }
 

@@ -51,7 +51,7 @@ export type NodeStep =
    */
   | { readonly do: 'detach'; readonly node: string; readonly force: Force | undefined }
   | { readonly do: 'attach'; readonly node: string }
-  /** Reads the attachment from the API server. */
+  /** Reads the VolumeAttachment from the API server. */
   | { readonly do: 'readAttachment'; readonly node: string }
   | { readonly do: 'recordFailure'; readonly node: string; readonly pods: readonly PodRef[]; readonly message: string }
   /** Starts the wait for the attacher. */
@@ -109,7 +109,7 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: AttachD
   const uncertain: NodeStep[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
   switch (attachment) {
     case 'none': {
-      // Without an attachment, the volume is not attached. Another client may have deleted the attachment.
+      // Without a VolumeAttachment, the volume is not attached. Another client may have deleted the VolumeAttachment.
       const detached: NodeStep[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
       const mayAttach = view.multiAttach || others.length === 0
       return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]

@@ -11,12 +11,12 @@ export interface NodeStatusParts {
 }
 
 /**
- * Whether the status of a node lists a volume. `perhaps`: the last write of this process is missing or not confirmed.
+ * Whether the status of a node lists a volume. `perhaps`: this process has not written it, or its last write failed.
  */
 export type Says = 'yes' | 'no' | 'perhaps'
 
 /**
- * A list of volumes in the status of each node, and its only writer. It trusts the cache only after a confirmed write:
+ * The only writer of a list of volumes in the status of each node. It trusts the cache only after a confirmed write:
  * the answer to a successful write may be lost, and other components may act on the write before the cache shows it.
  */
 export interface StatusList {

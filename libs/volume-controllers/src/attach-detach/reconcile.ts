@@ -125,7 +125,7 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
   state.attachmentSettled(name)
 }
 
-/** Reads the attachment, because the answer to its creation was lost and the cache may be late. */
+/** Reads the VolumeAttachment, because the answer to its creation was lost and the cache may be late. */
 async function readAttachment(node: string, { volumeName, parts, signal }: Run): Promise<void> {
   const { client, caches, state } = parts
   const volume = csiVolumeOf(volumeName)
@@ -206,7 +206,7 @@ interface MultiAttachText {
   readonly why: string
 }
 
-/** Returns the text of the event. `users` are the pods that have the volume. `waitingMessage`: the text of 1.37. */
+/** Returns the text of the event. `users` are the pods with the volume. `waitingMessage`: as in Kubernetes 1.37. */
 export function multiAttachText(
   pod: PodRef,
   users: readonly PodRef[],

@@ -79,7 +79,7 @@ export class AttachDetachState {
         this.desired.deleteVolumeOfPod(pod.uid, resolved.volumeName)
         changed.push(resolved.volumeName)
       }
-      // An unknown volume keeps its state, so that a late cache never causes a detach.
+      // A volume that the caches cannot resolve keeps its state, so that a late cache never causes a detach.
     }
     return changed
   }
@@ -167,7 +167,7 @@ export class AttachDetachState {
     return attachment.attached ? 'attached' : 'waiting'
   }
 
-  /** Records an action on the attachment of the node, if the cache contains the attachment. */
+  /** Records facts about the attachment of a volume to a node, if the cache contains the attachment. */
   remember(volumeName: string, node: string, change: AttachmentMemory): void {
     const attachment = this.attachmentOf(volumeName, node)
     if (attachment !== undefined) this.#memory.set(attachment.uid, { ...this.#memory.get(attachment.uid), ...change })

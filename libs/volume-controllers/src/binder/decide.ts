@@ -60,7 +60,7 @@ export function decidePlace(view: PlaceView): readonly PlaceStep[] {
   return isBound ? [{ do: 'bind', node: chosen.node }] : stepsFor(chosen)
 }
 
-/** Returns the reason that excludes the pod from all nodes, if there is one. */
+/** Returns why a claim excludes its pod from all nodes. Undefined if it does not. */
 function whyNot({ name, claim, volume, storageClass, isTaken }: ClaimToPlace): string | undefined {
   if (claim === undefined) return `persistentvolumeclaim "${name}" not found`
   if (claim.deleting) return `persistentvolumeclaim "${name}" is being deleted`
@@ -136,7 +136,7 @@ function selectedNode(claims: readonly ClaimToPlace[]): string | undefined {
   return undefined
 }
 
-/** Returns the selected node, or else the node with the fewest pods. The name breaks ties. */
+/** Returns the selected node, or else the node with the fewest pods. If several have as few, the first name wins. */
 function best(choices: readonly Choice[], selected: string | undefined): Choice | undefined {
   const chosen = choices.find(({ node }) => node === selected)
   return chosen ?? choices.toSorted((a, b) => a.pods - b.pods || (a.node < b.node ? -1 : 1))[0]

@@ -83,7 +83,7 @@ export const CLAIMS_BY_VOLUME = 'volume'
 export const CLAIMS_BY_OWNER = 'owner'
 /** Volumes of CSI drivers by driver and handle. */
 export const VOLUMES_BY_HANDLE = 'handle'
-/** Volumes by the claim that their reference names, bound or not. */
+/** Volumes by the claim in their `claimRef`, bound or not. */
 export const VOLUMES_BY_CLAIM = 'claim'
 /** Volumes that are neither bound nor reserved, by their class. */
 export const FREE_VOLUMES_BY_CLASS = 'free'

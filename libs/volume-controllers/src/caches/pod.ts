@@ -49,10 +49,10 @@ export interface CachedPod extends Cached {
   readonly fsGroup: FsGroup | undefined
 }
 
-/** The group that must own the volumes of the pod. */
+/** The Unix group that must own the volumes of the pod. */
 export interface FsGroup {
   readonly gid: number
-  /** True if the node skips a volume whose root already belongs to the group. */
+  /** True if the node skips a volume whose root folder already belongs to the Unix group. */
   readonly onRootMismatch: boolean
 }
 

@@ -16,10 +16,10 @@ export interface CachedSnapshot extends Cached, SnapshotState {
   readonly name: string
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
-  /** The claim whose volume is the source; empty if the source is an existing content. */
+  /** The claim whose volume is the source; empty if the source is an existing VolumeSnapshotContent. */
   readonly claim: string
   readonly className: string
-  /** The name of the content that is bound to the VolumeSnapshot. Empty if there is none. */
+  /** The name of the VolumeSnapshotContent that is bound to the VolumeSnapshot. Empty if there is none. */
   readonly contentName: string
 }
 
@@ -43,7 +43,7 @@ export function snapshotProjection(snapshot: VolumeSnapshot): CachedSnapshot {
 
 /** The cached fields of a VolumeSnapshotContent. */
 export interface CachedContent extends Cached, SnapshotState {
-  /** The key of the VolumeSnapshot that the content belongs to. */
+  /** The key of the VolumeSnapshot to which the VolumeSnapshotContent belongs. */
   readonly snapshot: string
   readonly deleting: boolean
   readonly policy: string

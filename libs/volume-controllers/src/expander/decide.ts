@@ -24,7 +24,7 @@ export function decideExpand({ claim, volume }: ExpandView): ExpandStep | undefi
   return { do: 'report', message: 'waiting for an external controller to expand this PVC' }
 }
 
-/** Reports whether the request or the capacity of a claim has grown. */
+/** Reports whether the requested size or the capacity of a claim has grown. */
 export function hasGrown(before: Claim, after: Claim): boolean {
   return isMore(after.request, before.request) || isMore(after.capacity ?? '0', before.capacity ?? '0')
 }

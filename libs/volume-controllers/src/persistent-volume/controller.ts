@@ -86,7 +86,7 @@ function claimsOfClass(event: InformerEvent<CachedClass>, waiting: (className: s
   return [...waiting(key), ...(isDefault ? waiting('') : [])]
 }
 
-/** Returns the claims of a new unscheduled pod, because the event of a waiting claim names its pods. */
+/** Returns the claims of a new unscheduled pod, because the event on a waiting claim names its pods. */
 function claimsOfNewPod(event: InformerEvent<CachedPod>): string[] {
   return event.type === 'added' && event.object.nodeName === '' ? claimKeysOf(event.object) : []
 }

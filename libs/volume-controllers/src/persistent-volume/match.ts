@@ -7,9 +7,9 @@ import { matchesLabels, matchesNode } from '../selectors.ts'
 export interface MatchOptions {
   /** The node that must reach the volume, if the binder chooses. Undefined if the controller chooses. */
   readonly node?: { readonly name: string; readonly labels: Readonly<Record<string, string>> }
-  /** The class of the claim waits for its first consumer, so the controller leaves the choice to the binder. */
+  /** True if the class has the mode WaitForFirstConsumer, so that the binder and not the controller chooses. */
   readonly delayed?: boolean
-  /** Volumes that were promised to other claims of the same pod. */
+  /** Volumes that are already chosen for other claims of the same pod. */
   readonly taken?: ReadonlySet<string>
 }
 
@@ -28,7 +28,7 @@ export function findBestMatch(claim: Claim, volumes: Iterable<Volume>, options: 
   return best
 }
 
-/** Reports whether a volume meets the requirements of the claim that also apply to a reserved volume. */
+/** Reports whether a volume meets the requirements of the claim that apply to free and to reserved volumes. */
 function couldHold(claim: Claim, volume: Volume): boolean {
   return (
     !volume.deleting &&
@@ -39,7 +39,7 @@ function couldHold(claim: Claim, volume: Volume): boolean {
   )
 }
 
-/** Reports whether a volume meets the requirements that apply only if it is not reserved for the claim. */
+/** Reports whether a volume meets the requirements of the claim that apply only to free volumes. */
 function isFree(claim: Claim, volume: Volume): boolean {
   return (
     volume.phase === 'Available' &&

@@ -109,8 +109,8 @@ export async function reconcileVolume(key: string, parts: VolumeRunParts, signal
 }
 
 /**
- * Returns the claim in the reference of a volume. The API server must confirm that the claim is gone, because a release
- * by a late cache would lose the volume.
+ * Returns the claim in the `claimRef` of a volume. The API server must confirm that the claim is gone, because a late
+ * cache could otherwise release a bound volume, which is then lost.
  */
 async function claimOf(
   { claimRef, phase }: Volume,

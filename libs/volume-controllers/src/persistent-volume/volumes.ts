@@ -8,7 +8,7 @@ import { unbindVolumePatch, volumePhasePatch } from './patches.ts'
 /** A volume and all inputs of its next step, at one moment. */
 export interface VolumeView {
   readonly volume: Volume
-  /** The claim with the name in the reference, whatever its UID. Undefined if there is none. */
+  /** The claim whose name is in the `claimRef` of the volume, whatever its UID. Undefined if there is none. */
   readonly claim: Claim | undefined
 }
 
@@ -32,8 +32,8 @@ export function decideVolume({ volume, claim }: VolumeView): readonly VolumeStep
 }
 
 /**
- * Plans the release of a volume. Its provisioner deletes it. The phase `Failed` stays, so that users can read its
- * message.
+ * Plans the release of a volume, which its provisioner then deletes or keeps. The phase `Failed` stays, so that users
+ * can read the message of the failure.
  */
 function released(volume: Volume): readonly VolumeStep[] {
   const steps = volume.phase === 'Failed' ? [] : phase(volume, 'Released')

@@ -11,7 +11,7 @@ const WORKERS = 10
 
 type SnapshotParts = ControllerParts & { readonly taken: SnapshotCaches }
 
-/** Creates a content for each VolumeSnapshot of a claim, copies its state back, and deletes both together. */
+/** Creates a VolumeSnapshotContent for each VolumeSnapshot of a claim, copies its status back, and deletes it. */
 export function snapshotControllers(parts: ControllerParts): readonly Controller[] {
   const { taken } = parts.caches
   if (taken === undefined) return []

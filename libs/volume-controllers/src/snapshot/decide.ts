@@ -8,17 +8,17 @@ import {
 import type { CachedContent, CachedSnapshot, SnapshotState } from '../caches/snapshot.ts'
 import type { Volume } from '../caches/volume.ts'
 
-/** The finalizer that keeps a VolumeSnapshot until its content is gone. */
+/** The finalizer that keeps a VolumeSnapshot until its VolumeSnapshotContent is gone. */
 const SNAPSHOT_FINALIZER = 'snapshot.storage.kubernetes.io/volumesnapshot-bound-protection'
-/** The finalizer that keeps a content until the snapshotter has deleted the snapshot of the driver. */
+/** The finalizer that keeps a VolumeSnapshotContent until the snapshotter has deleted the snapshot in the storage. */
 const CONTENT_FINALIZER = 'snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection'
-/** The annotation without which the snapshotter does not delete the snapshot of a deleted content. */
+/** Without this annotation, the snapshotter does not delete the snapshot of a deleted VolumeSnapshotContent. */
 export const BEING_DELETED = 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted'
 
 /** A VolumeSnapshot and all inputs of its next step, at one moment. */
 export interface SnapshotView {
   readonly snapshot: CachedSnapshot
-  /** The content that refers to the VolumeSnapshot. */
+  /** The VolumeSnapshotContent that refers to the VolumeSnapshot. */
   readonly content: CachedContent | undefined
   /** The volume to which the source claim is bound. */
   readonly source: Volume | undefined
@@ -47,7 +47,7 @@ export function decideSnapshot(view: SnapshotView): SnapshotStep | undefined {
   return isSame ? undefined : { do: 'patch', patch: statusPatch(content), status: true }
 }
 
-/** Plans a deletion. A content with the policy `Delete` is deleted first, and a content with `Retain` stays. */
+/** Plans a deletion. With the policy `Delete`, the VolumeSnapshotContent is deleted first; with `Retain` it stays. */
 function decideDeletion({ finalizers }: CachedSnapshot, content: CachedContent | undefined): SnapshotStep | undefined {
   if (content?.policy === 'Delete') return content.deleting ? undefined : { do: 'deleteContent', name: content.key }
   const patch = removeFinalizerPatch(finalizers, SNAPSHOT_FINALIZER)

@@ -72,7 +72,7 @@ export function refTo({ namespace, name, uid }: Claim): ClaimRef {
   return { namespace, name, uid }
 }
 
-/** Reserves a volume as a user does: by name, for any claim of that name. */
+/** The `claimRef` of a volume that a user has reserved: it names the claim without a UID. */
 export function reservedFor({ namespace, name }: Claim): ClaimRef {
   return { namespace, name, uid: undefined }
 }

@@ -33,7 +33,7 @@ export interface NodeParts extends ControllerParts {
 
 /** Stages a volume for all pods of the node. */
 export async function stage(source: CsiSource, parts: NodeParts, signal: AbortSignal): Promise<void> {
-  // The first pod decides the group of the volume, as in kubelet.
+  // The first pod decides which Unix group gets the volume, as in kubelet.
   const [pod] = parts.desired.get(source.volumeName)?.pods.values() ?? []
   const call = callParts(source, pod, parts)
   const secrets = await secretOf(source.csi.nodeStageSecretRef, parts, signal)
@@ -83,7 +83,7 @@ function isOver(error: unknown, before: MountState | undefined): boolean {
   return !(error instanceof RpcError) || classify(error).final
 }
 
-/** The error for a mounted volume whose files could not be given to the group of the pod. */
+/** The error for a mounted volume whose files could not be given to the Unix group of the pod. */
 class GroupError extends Error {
   override readonly name = 'GroupError'
 }

@@ -96,7 +96,7 @@ function decidePublish({ actual }: MountView, { source, pods }: DesiredVolume, p
   return { do: 'refuse', source, pod, message }
 }
 
-/** Expands through a pod with write access, because a read-only file system cannot grow. */
+/** Expands the volume through a pod with write access, because a read-only file system cannot grow. */
 function decideExpansion({ hasGrown }: MountView, { source, pods }: DesiredVolume): readonly MountStep[] {
   const pod = [...pods.values()].find(({ readOnly }) => !readOnly)
   if (!hasGrown || source.is !== 'csi' || pod === undefined) return []

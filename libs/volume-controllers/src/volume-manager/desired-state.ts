@@ -49,7 +49,7 @@ export interface PodMount {
   readonly serviceAccount: string
   /** True if the pod uses the volume read-only. */
   readonly readOnly: boolean
-  /** The group that must own the files of the volume. */
+  /** The Unix group that must own the files of the volume. */
   readonly fsGroup: FsGroup | undefined
 }
 

@@ -8,13 +8,13 @@ import { giveToGroup } from './ownership.ts'
 
 /** The disk of a node. Its records survive a restart of the volume manager. */
 export interface Disk {
-  /** Creates the folder and records the mount, before a call that may mount. */
+  /** Creates the folder of a mount and records the mount, before a call that may mount the volume. */
   begin(point: MountPoint): void
   /** Removes the record, after an unmount or a failed mount. */
   end(point: Pick<MountPoint, 'path'>): void
   /** Returns the mounts that have begun and not ended, including mounts from before a restart. */
   records(): readonly MountPoint[]
-  /** Gives the files below a path to a group. */
+  /** Gives the files below a path to a Unix group. */
   give(path: string, group: FsGroup): void
 }
 

@@ -45,8 +45,8 @@ const RESIZE_CONDITIONS = ['FileSystemResizePending', 'Resizing', 'ControllerRes
 type Status = NonNullable<PersistentVolumeClaim['status']>
 
 /**
- * Returns the patch that marks the start. The API server refuses it if the claim has changed, because the size may
- * differ.
+ * Returns the patch that marks the start of an expansion. The API server refuses it if the claim has changed, because
+ * the size may differ.
  */
 export function inProgressPatch(claim: PersistentVolumeClaim): Patch {
   return statusPatch(claim, withWord(claim.status ?? {}, 'NodeResizeInProgress'), { guarded: true })

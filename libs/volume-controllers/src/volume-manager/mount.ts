@@ -50,7 +50,7 @@ interface MountRun {
   readonly signal: AbortSignal
 }
 
-/** Returns false if the remaining steps must wait for another component. */
+/** Performs one step. Returns false if the remaining steps must wait for another component. */
 async function perform(step: MountStep, { volumeName, parts, signal }: MountRun): Promise<boolean> {
   switch (step.do) {
     case 'unpublish':

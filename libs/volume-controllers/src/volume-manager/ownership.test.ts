@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { giveToGroup } from './ownership.ts'
 
-/** The group of this process, to which it may give its files even without root rights. */
+/** The Unix group of this process, to which it may give its files even without root rights. */
 const gid = process.getgid?.() ?? 0
 
 let root: string

@@ -8,7 +8,7 @@ const READ_WRITE = 0o660
 const FOLDER = 0o2110
 const PERMISSIONS = 0o7777
 
-/** Gives a folder and its content to a group, which may then read and write them. Links are not followed. */
+/** Gives a folder and its content to a Unix group, which may then read and write them. Does not follow links. */
 export function giveToGroup(path: string, { gid, onRootMismatch }: FsGroup): void {
   if (onRootMismatch && belongsTo(path, gid)) return
   giveBelow(path, gid)
@@ -38,7 +38,7 @@ function giveOne(path: string, gid: number): void {
   chmodSync(path, (stats.mode & PERMISSIONS) | mask)
 }
 
-/** The component that gives a volume to the group of the pod. */
+/** The component that gives a volume to the Unix group of the pod. */
 export type GroupsBy = 'driver' | 'node' | 'none'
 
 export interface FsGroupView {
@@ -52,7 +52,7 @@ export interface FsGroupView {
 
 const SINGLE_WRITER: readonly string[] = ['ReadWriteOnce', 'ReadWriteOncePod']
 
-/** Returns the component that sets the group: a driver with support for groups, or the node if the policy allows it. */
+/** Returns the component that sets the Unix group: a driver that supports this, or the node if the policy allows it. */
 export function groupsBy({ source, pod, policy, driverMayDo }: FsGroupView): GroupsBy {
   if (pod.fsGroup === undefined || (source.is === 'csi' && source.block)) return 'none'
   if (driverMayDo) return 'driver'

@@ -16,7 +16,7 @@ export type PodStep =
   | { readonly do: 'nothing' }
   /** Ends the containers. The volumes may be unmounted only afterwards. */
   | { readonly do: 'end' }
-  /** Deletes the pod from the API, because the node has no mounts of it left. */
+  /** Deletes the pod from the API, because the node has unmounted its volumes. */
   | { readonly do: 'remove' }
   /** Starts the containers, because all volumes are mounted. */
   | { readonly do: 'run' }

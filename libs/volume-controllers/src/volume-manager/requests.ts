@@ -15,7 +15,7 @@ export interface CallParts {
   readonly targetPath: string
   readonly singleNodeMultiWriter: boolean
   readonly podInfo: boolean
-  /** The group to which the driver gives the volume; empty if the driver does not set a group. */
+  /** The Unix group to which the driver gives the volume; empty if the driver does not set a group. */
   readonly mountGroup: string
 }
 

@@ -10,7 +10,7 @@ export interface Beats {
   readonly perSecond: number
 }
 
-/** The number of objects written so far. The child answers each later message with it. */
+/** The number of objects written so far. The child process answers each later message with it. */
 export type Written = number
 
 export const BEAT = '--beat--'

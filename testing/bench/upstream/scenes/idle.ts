@@ -32,7 +32,7 @@ async function start({ figures }: Bench, ground: Ground, who: { app: App; side: 
   figures.note(app, side, await startTimes(subject))
 }
 
-/** Returns how long after its start a stopped sidecar had created its Lease and sent its first watch. */
+/** Returns the times from a sidecar's start to its Lease and its first watch. The audit log has only ended watches. */
 async function startTimes(subject: Subject): Promise<Readonly<Record<string, number>>> {
   const { side, app, sidecar } = subject
   const requests = await subject.requests()

@@ -119,7 +119,7 @@ async function startWithWork(
 
 const QUIET_MS = 10_000
 
-/** The processes that run attacher and resizer: one process of ours, two processes of ours, or the two originals. */
+/** The processes that run attacher and resizer: one of ours, two of ours, or two Go originals. */
 export type Layout = 'one' | 'two' | 'original'
 
 /** Compares attacher and resizer in one process with the same controllers in two processes. */

@@ -28,7 +28,7 @@ const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 const SETTLED_MS = 25_000
 const STANDBY_MS = 4000
-/** The time-out per object. The original provisioner needs 0.6 s for each claim under its default limits. */
+/** The time-out per object. The Go original needs 0.6 s to provision a claim under its default limits. */
 const PER_OBJECT_MS = 2500
 
 const WHOLE = '--controllers=attacher,resizer,provisioner,snapshotter'
@@ -41,7 +41,7 @@ const WORKERS: Readonly<Record<App, string>> = {
 }
 const APPS = SUBJECTS.map(({ app }) => app)
 
-/** Compares all sidecars of a controller pod: one process of ours with the four originals. */
+/** Compares all sidecars of a controller pod: one process of ours with the four Go originals. */
 export const wholePod: BenchScene = {
   name: 'pod',
   title: 'The whole controller pod',
@@ -57,7 +57,7 @@ export const wholePod: BenchScene = {
   },
 }
 
-/** Starts one process of ours or the four originals, with their Leases in the given namespace. */
+/** Starts one process of ours or the four Go originals, with their Leases in the given namespace. */
 async function start(
   ground: Ground,
   side: Side,

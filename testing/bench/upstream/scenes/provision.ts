@@ -16,9 +16,9 @@ import { DRIVER, populate } from './loaded.ts'
 import { phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']
-/** The time-out per claim. The original sends two events and the volume for each claim, at five requests a second. */
+/** The time-out per claim. The Go original writes two events and a volume for each claim, at five requests a second. */
 const PER_CLAIM_MS = 2500
-/** The wait after which the rate limiter of the original has its full burst again. */
+/** The wait after which the rate limiter of the Go original has its full burst again. */
 const BUCKET_FULL_MS = 2500
 const SETTLED_MS = 25_000
 const NODE_COUNT = 5000

@@ -54,7 +54,7 @@ async function replica(
   return await ground.start({ side, app, driver, hostname })
 }
 
-/** Returns the time of the first call. Adds work until then, because the stopping leader may still do some of it. */
+/** Returns the time of the first CSI call. Creates objects until then, as the stopping leader may handle some. */
 async function firstCall(ground: Ground, subject: Subject, name: string): Promise<number> {
   let given = 0
   const end = Date.now() + WITHIN_MS

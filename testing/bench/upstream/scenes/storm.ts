@@ -13,7 +13,7 @@ import { attach, bound, growing, moreBound, moreVolumes, nodeOf, nodes, raise, v
 import { type Cost, isWork, isWrite, type NotedRequest, type Subject } from '../subject.ts'
 import { percentile, timesToCall, warmUp, workCalls } from '../work.ts'
 
-/** Flags that raise the limits. The two sidecars name the number of workers differently. */
+/** Flags that raise the limits. Attacher and resizer name the number of workers differently. */
 const OPENED = {
   attacher: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100'],
   resizer: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--workers=100'],
@@ -23,7 +23,7 @@ const OPENED = {
 const QUIET = { cpuSeconds: 0.02, ms: 1000 }
 const QUIET_WITHIN_MS = 15_000
 
-/** The time-out per object. It exceeds the time that the originals need under their default limits. */
+/** The time-out per object. It exceeds the time that the Go originals need under their default limits. */
 const PER_OBJECT_MS = 1500
 
 export interface Storm {
@@ -33,11 +33,11 @@ export interface Storm {
   readonly args: readonly string[]
   /** The number of waves. They run one after another, each with different objects. */
   readonly waves: number
-  /** The prefix of the noted figures, if several storms share a table. */
+  /** The prefix of the figures' names, if several storms share a table of results. */
   readonly label?: string
 }
 
-/** Runs a storm with default limits: few objects for both sides, then many for ours, because the original is slow. */
+/** Runs a storm with default limits: few objects for both implementations, then many for ours, which is faster. */
 export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
   const [few, many] = [bench.sized(100), bench.sized(1000)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>

@@ -4,7 +4,7 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { SUBJECTS, type Subject } from '../subject.ts'
 import type { Api } from './api.ts'
 
-/** The group of a user. RBAC grants rights to groups, so that each test has a separate user and audit trail. */
+/** The group of a user. RBAC rules name groups, so that each test can have a separate user and audit trail. */
 export type Role = Subject | 'pod' | 'none'
 
 export interface User {
@@ -25,13 +25,13 @@ export interface Cluster {
   /** A user without permissions. */
   readonly alice: User
   readonly api: Api
-  /** Returns a user with this role that no other test has. */
+  /** Returns a user in the group of this role. No other test gets the same user. */
   user(role: Role): User
   /** Returns the audit log lines of these users. */
   auditOf(users: readonly User[]): string[]
   /** Stops the API server as a crash does, and starts it again with the same port and data. Not for the emulator. */
   restart(meanwhile: () => Promise<void>): Promise<void>
-  /** Compacts the history, so that no watch can be resumed. */
+  /** Compacts the history of the API server's storage, so that no watch can be resumed. */
   compact(): Promise<void>
   stop(): Promise<void>
 }

@@ -50,7 +50,7 @@ interface Called<Q, R> {
 interface Planted {
   readonly check: keyof typeof CHECKS
   readonly put: Bug
-  /** True for a bug in snapshots or in the content of volumes. */
+  /** True for a bug in snapshots or in the stored data of volumes. */
   readonly holds?: boolean
 }
 
@@ -90,7 +90,7 @@ function replace<Q extends object, R extends object>(
 /** True if this process can mount file systems, which needs root on Linux. */
 const CAN_MOUNT = process.platform === 'linux' && process.getuid?.() === 0
 
-/** Bugs in snapshots and in the content of volumes. A driver with another bug has no snapshots and no content. */
+/** Bugs in snapshots and in the stored data of volumes. With any other bug, the driver supports neither of them. */
 const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   Object.entries({ ...SNAPSHOT_BUGS, ...(CAN_MOUNT ? CONTENT_BUGS : {}) }).map(([name, check]) => [
     name,
@@ -98,7 +98,7 @@ const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   ]),
 )
 
-/** Lets the driver keep snapshots and, if it can mount, the content of volumes, in files that survive the driver. */
+/** Makes the driver keep snapshots and, if it can mount, the data of volumes, in files that survive the driver. */
 export function hold({ controller: driver, nodes }: WholeDriver, folder: string, bug: string | undefined): void {
   driver.settings.controller = [...driver.settings.controller, ...SNAPSHOTS]
   keepSnapshots(driver, { file: `${folder}-snapshots.json`, bug: isIn(SNAPSHOT_BUGS, bug) ? bug : undefined })

@@ -40,8 +40,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 /**
- * Returns the temporary path of the socket while the driver restores its state and its capabilities. Clients that
- * connect before the end would miss them.
+ * Returns the path at which a driver listens until its state is restored. Then the socket is renamed, so that no client
+ * connects earlier.
  */
 function unready(path: string): string {
   return `${path}.new`

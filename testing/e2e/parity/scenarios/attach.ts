@@ -75,7 +75,7 @@ export const attachScenarios: readonly Scenario[] = [
     }),
   ),
   attachOf({ handle: 'refused' }, 'the driver refuses, and the pod is deleted', [app()], {
-    // The controller treats a volume that was never attached as mounted until the kubelet reports.
+    // The controller assumes that a volume is mounted, even if it was never attached, until the kubelet reports.
     actions: [deleted(PODS, 'app'), changed(NODES, 'n1', { metadata: { annotations: { heard: 'yes' } } })],
     until: gone('VolumeAttachment'),
   }),

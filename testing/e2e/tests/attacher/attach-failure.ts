@@ -38,7 +38,7 @@ const withVolume =
   (t: TestContext, at: AttacherScene): Promise<unknown> =>
     attach(t, at, { pv: pv(t) })
 
-/** All failures before the call to the driver. After none of them may the VolumeAttachment have our finalizer. */
+/** Failures before the call to the driver. After each of them, the VolumeAttachment must not have our finalizer. */
 const BEFORE_THE_CALL: readonly Row[] = [
   {
     what: 'the PV is missing',
@@ -119,7 +119,7 @@ for (const [what, plural, message] of [
   })
 }
 
-test('the publish is repeated after the backoff without an attachError if the status is refused', async (t) => {
+test('the publish is repeated after the backoff, without an attachError, if the status write is refused', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=700ms'] })
   const where = ({ bytes }: WireRequest): boolean => bytes.includes('"attached":true')
   at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1, where })
@@ -141,7 +141,7 @@ test('the publish is repeated after the backoff without an attachError if the st
 
 const CODES = Array.from({ length: 16 }, (_, index) => index + 1)
 
-test('each gRPC error is stored with message and errorCode, keeps the finalizer, and is retried', async (t) => {
+test('attachError stores message and errorCode of each gRPC error, the finalizer stays, and the publish is retried', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   const handleOf = (code: number): string => `${t.name(`pv-${code}`)}-handle`
@@ -162,7 +162,7 @@ test('each gRPC error is stored with message and errorCode, keeps the finalizer,
   }
 })
 
-test('a call to a hanging driver ends at its deadline, with the message of gRPC for Go', async (t) => {
+test('ControllerPublishVolume of a hanging driver ends at its deadline, and attachError has the message of gRPC for Go', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
@@ -174,7 +174,7 @@ test('a call to a hanging driver ends at its deadline, with the message of gRPC 
   ok(timeoutMs > 500 && timeoutMs <= 1050, `the driver was given ${timeoutMs} ms`)
 })
 
-test('no errorCode is stored with MutableCSINodeAllocatableCount=false', async (t) => {
+test('attachError has no errorCode with MutableCSINodeAllocatableCount=false', async (t) => {
   const at = await scene(t, { args: ['--feature-gates=MutableCSINodeAllocatableCount=false'] })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
   await attach(t, at)
@@ -183,7 +183,7 @@ test('no errorCode is stored with MutableCSINodeAllocatableCount=false', async (
   equal(status?.attachError?.errorCode, undefined)
 })
 
-test('an earlier errorCode is removed if the next failure has none', async (t) => {
+test('an errorCode in attachError is removed if the next failure has none', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
@@ -198,7 +198,7 @@ test('an earlier errorCode is removed if the next failure has none', async (t) =
   equal(partOf(patch, 'status', 'attachError', 'errorCode'), null)
 })
 
-test('a repeated failure writes only the new time', async (t) => {
+test('an attach that fails again with the same error writes only the new time of attachError', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=1500ms', '--retry-interval-max=1500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'same' })
@@ -206,7 +206,7 @@ test('a repeated failure writes only the new time', async (t) => {
   await eventually('a patch of the time alone', () => writesTimeAlone(at, 'attachError'))
 })
 
-test('an error longer than 1024 bytes does not stop the retries', async (t) => {
+test('a driver error longer than 1024 bytes does not stop the retries of an attach', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
   const refusal = { code: 13, message: 'é'.repeat(1200) }
   at.driver.on('ControllerPublishVolume', (_, nth) => (nth < 3 ? refusal : { reply: {} }))
@@ -220,7 +220,7 @@ test('an error longer than 1024 bytes does not stop the retries', async (t) => {
   await attached(t, va)
 })
 
-test('a success clears attachError in the patch that sets `attached`', async (t) => {
+test('a successful attach clears attachError in the patch that sets `attached`', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth < 3 ? { code: 13, message: 'not yet' } : { reply: { publishContext: { a: 'b' } } },
@@ -257,7 +257,7 @@ test('the attacher logs an error and continues to retry if attachError cannot be
 
 const again = testsOf('attacher', 'attach again')
 
-again('the backoff doubles from --retry-interval-start to --retry-interval-max', async (t) => {
+again('the backoff of an attach doubles from --retry-interval-start to --retry-interval-max', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=1600ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
@@ -272,7 +272,7 @@ again('the backoff doubles from --retry-interval-start to --retry-interval-max',
   }
 })
 
-again('the backoff starts again after a success', async (t) => {
+again('the backoff of an attachment starts again with the first interval after a successful attach', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms', '--retry-interval-max=60s'] })
   let failing = true
   at.driver.on('ControllerPublishVolume', () => (failing ? { code: 13, message: 'no' } : { reply: {} }))
@@ -296,7 +296,7 @@ async function failedOnce(t: TestContext, ...args: readonly string[]): Promise<A
   return at
 }
 
-again('a change of labels during the backoff causes a retry at once', async (t) => {
+again('a change of the labels of an attachment during the backoff causes a retry at once', async (t) => {
   const { driver } = await failedOnce(t)
   const before = volumeCalls(driver).length
   await editAttachment(t, { metadata: { labels: { touched: 'yes' } } })
@@ -313,12 +313,12 @@ again('another client that edits or removes attachError causes no retry', async 
   ok(attacher.linesWith('"Ignoring VolumeAttachment change"').length > 0)
 })
 
-again('--resync causes a retry before the backoff ends', async (t) => {
+again('--resync causes a retry of a failed attach before the backoff ends', async (t) => {
   const at = await failedOnce(t, '--resync=2s')
   await eventually('several tries', () => volumeCalls(at.driver).length >= 4, { within: 20_000 })
 })
 
-again('RetryInfo in the error of the driver sets the time of the next retry', { only: 'ours' }, async (t) => {
+again('RetryInfo in the error of the driver sets the time of the next attach attempt', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
@@ -328,7 +328,7 @@ again('RetryInfo in the error of the driver sets the time of the next retry', { 
   ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
 })
 
-again('--resync=0 causes no retry before the backoff ends', async (t) => {
+again('--resync=0 causes no retry of a failed attach before the backoff ends', async (t) => {
   const at = await failedOnce(t, '--resync=0')
   const before = volumeCalls(at.driver).length
   await never('another try', () => volumeCalls(at.driver).length > before, 2500)

@@ -86,7 +86,7 @@ test('foreign finalizers keep their order, and our finalizer comes last', async 
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })).metadata?.finalizers, [...others, finalizer])
 })
 
-test('neither a PV with the finalizer nor a VA with finalizer and annotation is written before the publish', async (t) => {
+test('an attach writes neither a PV that has the finalizer nor a VA that has finalizer and annotation', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   const finalizers = [finalizer]
   const va = { metadata: { finalizers, annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } } }
@@ -94,7 +94,7 @@ test('neither a PV with the finalizer nor a VA with finalizer and annotation is 
   equal(outline(t, await attacher.gate.settledWrites()), ['PATCH volumeattachments/status 200'])
 })
 
-test('a wrong node ID in the annotation is overwritten, and nothing else', async (t) => {
+test('an attach overwrites a wrong node ID in the annotation of the VA, and nothing else', async (t) => {
   const { driver, attacher, node, finalizer } = await scene(t)
   const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: 'wrong', other: 'kept' } }
   const { object: va } = await attachAndWait(t, { node }, { va: { metadata } })
@@ -165,7 +165,7 @@ interface RequestRow {
   readonly pv: VolumeParts
   readonly args?: readonly string[]
   readonly capabilities?: readonly ('PUBLISH_READONLY' | 'SINGLE_NODE_MULTI_WRITER')[]
-  /** The expected fields in which the request differs from the simplest request. */
+  /** The expected fields of the publish request, in addition to those of a volume without options. */
   readonly request: Readonly<Record<string, unknown>>
 }
 
@@ -249,7 +249,7 @@ for (const capable of [false, true]) {
   })
 }
 
-test('a secret is read for each call, and all of its keys are sent', async (t) => {
+test('each publish reads the Secret again and sends all of its keys', async (t) => {
   const { driver, attacher, node } = await scene(t, { args: ['--retry-interval-start=200ms'] })
   driver.on('ControllerPublishVolume', (_, nth) => (nth < 2 ? { code: 13, message: 'no' } : { reply: {} }))
   const secretRef = await t.createSecret({ user: 'me', password: 'pässword\n' })
@@ -261,7 +261,7 @@ test('a secret is read for each call, and all of its keys are sent', async (t) =
   equal(reads.length, publishes.length)
 })
 
-test('a secret without data sends an empty map', async (t) => {
+test('a publish with a Secret without data sends no secrets', async (t) => {
   const { driver, node } = await scene(t)
   const secretRef = await t.createSecret({})
   await attachAndWait(t, { node }, { pv: { csi: { controllerPublishSecretRef: secretRef } } })

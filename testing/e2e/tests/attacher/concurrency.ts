@@ -83,7 +83,7 @@ test('a detach starts before a queued publish of the same volume on another node
   ok(Date.now() - began < 2000, `attached after ${Date.now() - began} ms`)
 })
 
-test('two PVs with one handle are attached to one node at a time if one of them is single-node', {
+test('publishes of two PVs with one handle never overlap if one PV is single-node', {
   only: 'ours',
 }, async (t) => {
   const at = await scene(t)
@@ -113,7 +113,7 @@ test('two PVs with one handle are attached to one node at a time if one of them 
   }
 })
 
-test('calls for one volume handle run one after the other, even for several PVs', { only: 'ours' }, async (t) => {
+test('publishes of one volume handle run one after the other, even for several PVs', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
   for (const suffix of suffixes(3)) await attach(t, at, { suffix, pv: { csi: { volumeHandle: t.name('shared') } } })

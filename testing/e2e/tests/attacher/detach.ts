@@ -69,7 +69,7 @@ test('a VA with a foreign finalizer loses our finalizer and its metadata, and sh
   await never('a second unpublish', () => unpublishes(at).length > 1, 700)
 })
 
-test('a foreign finalizer that is removed during the unpublish is not restored', { only: 'ours' }, async (t) => {
+test('a foreign finalizer that leaves the VA during the unpublish is not restored', { only: 'ours' }, async (t) => {
   const at = await attachedScene(t, HELD)
   at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1000 })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -161,7 +161,7 @@ test('a VA that was deleted while no attacher ran is unpublished at the start', 
   equal(unpublishes(at).length, 1)
 })
 
-test('a new VA of the same volume and node is published after the detach', async (t) => {
+test('a new VA of the same volume and node is published after the detach of the old VA', async (t) => {
   const at = await attachedScene(t)
   await detachAndWait(t, at.va)
   const before = at.driver.callsOf('ControllerPublishVolume').length
@@ -213,7 +213,7 @@ for (const [code, name] of [
   })
 }
 
-test('a successful retry clears detachError', async (t) => {
+test('a successful retry of a detach clears detachError', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=300ms'], ...HELD })
   at.driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 1 ? { code: 13, message: 'no' } : { reply: {} }))
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -222,7 +222,7 @@ test('a successful retry clears detachError', async (t) => {
   equal(va.status, { attached: false })
 })
 
-test('detachError is stored and the unpublish is repeated if the finalizer cannot be removed', async (t) => {
+test('detachError is stored and the unpublish is repeated if the API server refuses the removal of the finalizer', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=300ms'] })
   at.attacher.gate.inject('PATCH volumeattachments', ETCD_TIRED, { times: 1 })
   await detachAndWait(t, at.va)
@@ -308,7 +308,7 @@ pvFinalizer('a PV that was deleted while no attacher ran loses our finalizer at 
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
 })
 
-pvFinalizer('a deleted PV without our finalizer is not written', async (t) => {
+pvFinalizer('the attacher does not write a deleted PV without our finalizer', async (t) => {
   const at = await scene(t)
   const finalizers = ['example.com/a', 'external-attacher/other-csi-example-com']
   const pv = await t.createVolume('pv', { metadata: { finalizers } })
@@ -316,7 +316,7 @@ pvFinalizer('a deleted PV without our finalizer is not written', async (t) => {
   await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
 })
 
-pvFinalizer('the finalizer contains the driver name with its case, and a dash for other characters', async (t) => {
+pvFinalizer('the finalizer on a PV has the driver name with its case, and a dash for other characters', async (t) => {
   const name = `${t.id}.Some.CSI.example.com`
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'], name })
   const at = await scene(t, { driver })
@@ -327,7 +327,7 @@ pvFinalizer('the finalizer contains the driver name with its case, and a dash fo
   equal(at.attacher.exit, undefined)
 })
 
-pvFinalizer('our finalizer is removed by a second patch if another writer has moved it in the list', async (t) => {
+pvFinalizer('a second patch removes our finalizer from a PV if another writer has moved it in the list', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
   await pause(300)
@@ -349,7 +349,7 @@ pvFinalizer('our finalizer is removed by a second patch if another writer has mo
   ])
 })
 
-pvFinalizer('a refused removal of our finalizer is logged as an error and retried', async (t) => {
+pvFinalizer('the attacher logs and retries a refused removal of our finalizer from a PV', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
   at.attacher.gate.inject('PATCH persistentvolumes', ETCD_TIRED, { times: 2 })

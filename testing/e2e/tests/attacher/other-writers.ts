@@ -195,7 +195,7 @@ identity('a volume recreated while its publish runs: the former handle is unpubl
   equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
 })
 
-sharedIdentity('a volume that is recreated while it is attached causes no call, because pods may use it', async (t) => {
+sharedIdentity('a PV that is recreated while it is attached causes no call, because pods may use it', async (t) => {
   const at = await scene(t)
   const { pv } = await attachAndWait(t, at)
   await pause(1100)

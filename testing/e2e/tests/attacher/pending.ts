@@ -35,7 +35,7 @@ async function stuck(attacher: RunningSidecar): Promise<Stuck> {
   return JSON.parse(text)
 }
 
-/** Waits for a pending item that meets the condition. */
+/** Waits until `/debug/stuck` has an item that meets the condition. */
 function pending(
   attacher: RunningSidecar,
   wanted: (item: Record<string, unknown>) => boolean,

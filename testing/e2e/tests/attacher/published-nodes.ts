@@ -37,7 +37,7 @@ function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = 
   return { reply: { entries, nextToken } }
 }
 
-/** Starts an attacher that compares with listings. One listing is enough, as in the Go original. */
+/** Starts an attacher that compares its attachments with ListVolumes, and acts after one answer, as the Go original. */
 async function comparing(
   t: TestContext,
   setup: AttacherSceneSetup & { list: (driver: Driver) => Answer },
@@ -58,7 +58,7 @@ async function comparing(
 const errorsAbout = ({ attacher }: AttacherScene, name: string): string[] =>
   attacher.linesWith(name).filter((line) => line.startsWith('E'))
 
-test('volumes are not listed if the driver lacks one of the two capabilities', async (t) => {
+test('the attacher does not call ListVolumes if the driver lacks one of the two capabilities for it', async (t) => {
   for (const missing of ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']) {
     const driver = await t.driver({ controller: LISTS.filter((name) => name !== missing) })
     const sidecar = await t.running({ driver, args: ['--reconcile-sync=200ms'] }, 'volumeattachments', 'csinodes')
@@ -67,7 +67,7 @@ test('volumes are not listed if the driver lacks one of the two capabilities', a
   }
 })
 
-test('volumes are listed at the start, and then one period after the end of each listing', async (t) => {
+test('the attacher calls ListVolumes at its start, and then one period after the end of each listing', async (t) => {
   const { driver, attacher } = await comparing(t, { list: () => page({}) })
   await attacher.line(
     'CSI driver supports list volumes published nodes. Using capability to reconcile volume attachment objects with actual backend state',
@@ -81,7 +81,7 @@ test('volumes are listed at the start, and then one period after the end of each
   }
 })
 
-test('all pages of a listing are read, with the page size in --max-entries', async (t) => {
+test('the attacher reads all pages of ListVolumes, with the page size in --max-entries', async (t) => {
   const { driver, node } = await comparing(t, { list: () => page({}), args: ['--max-entries=2', '--timeout=30s'] })
   const handle = `${t.name('pv')}-handle`
   driver.on('ListVolumes', ({ request }) => {
@@ -100,7 +100,7 @@ test('all pages of a listing are read, with the page size in --max-entries', asy
   }
 })
 
-test('an attached volume that is not listed is logged as an error, and published in each period', async (t) => {
+test('an attached volume that ListVolumes does not show is logged as an error and published again in each period', async (t) => {
   // A volume that is listed only on another node counts as not listed.
   const listed: Record<string, string[]> = { [`${t.name('pv')}-handle`]: ['elsewhere'] }
   const at = await comparing(t, {
@@ -129,7 +129,7 @@ test('an attached volume that is not listed is logged as an error, and published
   await never('a publish of what is listed', () => volumeCalls(at.driver).length > after, 3 * PERIOD_MS)
 })
 
-test('a forced publish with an unchanged result writes nothing; the Go originals send an empty patch', async (t) => {
+test('a publish that ListVolumes causes and that returns the same result writes nothing (Go originals: an empty patch)', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await attachAndWait(t, at)
   if (t.ours) {
@@ -144,7 +144,7 @@ test('a forced publish with an unchanged result writes nothing; the Go originals
   await eventually('an empty patch', empty)
 })
 
-test('a failed forced publish stores attachError, keeps `attached`, and is retried in the next period', async (t) => {
+test('a failed publish that ListVolumes caused stores attachError, keeps `attached`, and is retried in the next period', async (t) => {
   // Our attacher also retries after the back-off, so the back-off is long.
   const at = await comparing(t, { list: () => page({}), args: [`--retry-interval-start=${t.ours ? '30s' : '100ms'}`] })
   await attachAndWait(t, at)
@@ -158,7 +158,7 @@ test('a failed forced publish stores attachError, keeps `attached`, and is retri
   equal((await getAttachment(t)).status?.attached, true)
 })
 
-test('a forced publish that fails is retried after its backoff', { only: 'ours' }, async (t) => {
+test('a failed publish that ListVolumes caused is retried after its backoff', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({}), args: ['--retry-interval-start=100ms'] })
   await attachAndWait(t, at)
   at.driver.on('ControllerPublishVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
@@ -170,7 +170,7 @@ test('a forced publish that fails is retried after its backoff', { only: 'ours' 
   await untilAttachment(t, ({ status }) => status?.attachError === undefined)
 })
 
-test('the first listing of a new leader can cause a forced publish', { only: 'ours' }, async (t) => {
+test('the first ListVolumes of a leader can cause the publish of an attached volume', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }) })
   await attachAndWait(t, at)
   await at.attacher.endBy('SIGTERM')
@@ -180,7 +180,7 @@ test('the first listing of a new leader can cause a forced publish', { only: 'ou
   await eventually('a forced publish', () => volumeCalls(at.driver).length > calls, { within: 10_000 })
 })
 
-test('an inline volume of a driver without an in-tree plugin causes no log line', async (t) => {
+test('the comparison with ListVolumes logs nothing about an inline volume of a driver without an in-tree plugin', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   const csi = { driver: t.driverName, volumeHandle: t.name('inline') }
   const source = { inlineVolumeSpec: { accessModes: ['ReadWriteOnce'], csi } }
@@ -192,7 +192,7 @@ test('an inline volume of a driver without an in-tree plugin causes no log line'
   if (t.ours) equal(errorsAbout(at, t.name('va')), [])
 })
 
-test('attachmentMetadata is replaced as a whole, even if the watch is late', { only: 'ours' }, async (t) => {
+test('a publish that ListVolumes causes replaces the whole attachmentMetadata', { only: 'ours' }, async (t) => {
   const at = await comparing(t, {
     list: () => page({}),
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),
@@ -206,7 +206,7 @@ test('attachmentMetadata is replaced as a whole, even if the watch is late', { o
   equal((await getAttachment(t)).status?.attachmentMetadata, { b: '2' })
 })
 
-test('a deleted VA whose volume is still listed is unpublished, even after its finalizer was removed', async (t) => {
+test('a deleted VA whose volume ListVolumes still shows is unpublished, even after its finalizer was removed', async (t) => {
   const listed: Record<string, string[]> = { [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }
   const at = await comparing(t, { list: () => page(listed) })
   const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
@@ -215,7 +215,7 @@ test('a deleted VA whose volume is still listed is unpublished, even after its f
   await eventually('another unpublish', () => unpublishes(at).length >= 2)
 })
 
-test('a failed listing is logged as an error, and the next listing comes one period later', async (t) => {
+test('a failed ListVolumes is logged as an error, and the next ListVolumes comes one period later', async (t) => {
   const at = await comparing(t, { list: () => ({ code: 13, message: 'broken' }) })
   const line = await at.attacher.line('Failed to reconcile VolumeAttachment')
   const text = 'failed to ListVolumes: failed to list volumes: rpc error: code = Internal desc = broken'
@@ -224,7 +224,7 @@ test('a failed listing is logged as an error, and the next listing comes one per
   await eventually('more listings', () => at.driver.callsOf('ListVolumes').length >= 3)
 })
 
-test('entries of a listing without volume or status are skipped', async (t) => {
+test('the attacher skips entries of ListVolumes without volume or status', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   const status = { publishedNodeIds: [`${at.node}-id`] }
   const volume = { volumeId: `${t.name('pv')}-handle`, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] }
@@ -234,7 +234,7 @@ test('entries of a listing without volume or status are skipped', async (t) => {
   await eventually('a forced publish', () => volumeCalls(at.driver).length > before)
 })
 
-test('an attachment of another attacher, or one that cannot be compared, does not block others', async (t) => {
+test('the comparison with ListVolumes skips attachments of other attachers and attachments that it cannot compare', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('other'), `not-${t.driverName}`, { pv: 'x', node: at.node }))
   await attach(t, { node: t.name('nowhere') }, { suffix: '-a' })

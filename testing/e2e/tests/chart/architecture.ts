@@ -17,7 +17,7 @@ const VOLUME_SEEN_MS = 200
 
 interface Message {
   readonly time: number
-  /** The order within one millisecond. A call to the driver precedes the write of its result. */
+  /** The order of messages in the same millisecond. A driver call precedes the write of its result. */
   readonly rank: number
   readonly text: string
 }

@@ -89,7 +89,7 @@ function refusedOf(t: TestContext, running: RunningSidecar): string[] {
 }
 
 resizerTest(
-  'the rendered arguments and rights are sufficient for a resizer on a node, without a Lease',
+  'the arguments and permissions of the chart are sufficient for a resizer on each node, without a Lease',
   DRIVERLESS,
   async (t) => {
     const node = await createSite(t)
@@ -110,7 +110,7 @@ resizerTest(
   },
 )
 
-bothTest('the rendered rights are sufficient for a single Lease of the combined process', DRIVERLESS, async (t) => {
+bothTest('the permissions of the chart are sufficient for one Lease of the combined process', DRIVERLESS, async (t) => {
   const driver = await t.fullDriver()
   const node = await surroundings(t)
   const values = { sidecars: { singleLease: 'one-lease' } }
@@ -141,21 +141,17 @@ async function provisionAndDelete(t: TestContext): Promise<void> {
   await volumeDeleted(t, pv)
 }
 
-snapshotterTest(
-  'the rendered arguments and rights are sufficient for snapshots and group snapshots',
-  DRIVERLESS,
-  async (t) => {
-    await installCrds(t)
-    const driver = await snapshotDriver(t)
-    const { running, sufficed } = await ofDriver(t, 'snapshotter', { driver })
-    await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents')
-    await takeSnapshots(t)
-    await sufficed(1)
-  },
-)
+snapshotterTest('the rendered permissions are sufficient for snapshots and group snapshots', DRIVERLESS, async (t) => {
+  await installCrds(t)
+  const driver = await snapshotDriver(t)
+  const { running, sufficed } = await ofDriver(t, 'snapshotter', { driver })
+  await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents')
+  await takeSnapshots(t)
+  await sufficed(1)
+})
 
 provisionerTest(
-  'the rendered arguments and rights are sufficient for the provisioner with capacity tracking',
+  'the arguments and permissions of the chart are sufficient for the provisioner with capacity tracking',
   DRIVERLESS,
   async (t) => {
     await installCrds(t)
@@ -204,22 +200,26 @@ async function createOwners(t: TestContext, namespace: string): Promise<void> {
   }
 }
 
-bothTest('the rendered arguments and rights are sufficient for all sidecars in one process', DRIVERLESS, async (t) => {
-  await installCrds(t)
-  const driver = await snapshotDriver(t, ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME'])
-  const node = await surroundings(t)
-  const values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
-  const { running, sufficed } = await ofDriver(t, 'both', { driver, values })
-  await t.watching(running, 'volumeattachments', 'persistentvolumes', 'csinodes', 'persistentvolumeclaims')
-  await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents', 'storageclasses')
-  await grown(t)
-  await t.createAttachment('va', { pv: t.name('pv'), node })
-  await attached(t)
-  await detachAndWait(t)
-  await provisionAndDelete(t)
-  await takeSnapshots(t)
-  await sufficed(4)
-})
+bothTest(
+  'the rendered arguments and permissions are sufficient for all sidecars in one process',
+  DRIVERLESS,
+  async (t) => {
+    await installCrds(t)
+    const driver = await snapshotDriver(t, ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME'])
+    const node = await surroundings(t)
+    const values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
+    const { running, sufficed } = await ofDriver(t, 'both', { driver, values })
+    await t.watching(running, 'volumeattachments', 'persistentvolumes', 'csinodes', 'persistentvolumeclaims')
+    await t.watching(running, 'volumesnapshotcontents', 'volumegroupsnapshotcontents', 'storageclasses')
+    await grown(t)
+    await t.createAttachment('va', { pv: t.name('pv'), node })
+    await attached(t)
+    await detachAndWait(t)
+    await provisionAndDelete(t)
+    await takeSnapshots(t)
+    await sufficed(4)
+  },
+)
 
 /** Replaces the folders of certificates in the rendered arguments by the folder of the test. */
 function argsIn(t: TestContext, args: readonly string[]): readonly string[] {

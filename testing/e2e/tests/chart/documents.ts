@@ -22,8 +22,8 @@ import {
 } from './installation.ts'
 
 /**
- * Runs the commands of README.md, docs/migration.md and docs/operations.md with the real helm and kubectl on a real control plane. A substitute for the kubelet
- * starts a process for each sidecar's container.
+ * Runs the commands of README.md, docs/migration.md and docs/operations.md with the real helm and kubectl on a real
+ * control plane. A substitute for the kubelet starts a process for each sidecar's container.
  */
 
 const README = linesOf('README.md')
@@ -37,7 +37,7 @@ function lineOf(beginning: string): string {
 
 const readme = installationTests('attacher', 'README')
 
-readme('the commands of README.md replace the images of a Deployment, and restore them', INSTALLATION, async (t) => {
+readme('the commands of README.md replace original images by ours, and restore them', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   await vendorDeployment(t)
@@ -96,12 +96,12 @@ function notes(output: string): readonly string[] {
     found.map((line) => line.split(' ').slice(0, 4).join(' ')),
     ['kubectl -n storage rollout', 'kubectl -n storage logs', 'kubectl -n storage get'],
   )
-  // `kubectl logs` needs a real node.
+  // `kubectl logs` does not work here, because it needs a real kubelet.
   return found.filter((line) => !line.includes(' logs '))
 }
 
 const MIGRATION = linesOf('docs/migration.md')
-/** The number of commands that replace the originals. Later commands are about the combined process and upgrades. */
+/** The number of commands in docs/migration.md that replace the originals. Later commands are about other changes. */
 const SWAP = 6
 
 const migration = LONG ? installationTests('attacher', 'migration page') : () => undefined
@@ -137,7 +137,7 @@ migration(
   },
 )
 
-migration('docs/migration.md leads to the combined process and back, and to a new version', INSTALLATION, async (t) => {
+migration('commands of docs/migration.md lead to one process, back, and to a new version', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   const released = releasedChart(t)

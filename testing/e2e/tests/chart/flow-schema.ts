@@ -23,7 +23,7 @@ const VALUES = { flowSchema: { enabled: true } }
 
 const test = helmPath() === undefined ? () => undefined : testsOf('attacher', 'chart')
 
-test('flowSchema: only requests for Leases of the sidecar have the priority of elections', REAL, async (t) => {
+test('the FlowSchema of the chart gives only Lease requests of the sidecar the election priority', REAL, async (t) => {
   const values = { ...VALUES, fullnameOverride: t.name('chart') }
   const objects = await renderInto(t, { files: [exampleFile('driver')], values })
   const account = podSpecs(objects)[0]?.serviceAccountName ?? ''
@@ -68,7 +68,7 @@ const SECONDS = 25
 const long = LONG && helmPath() !== undefined ? check : () => undefined
 
 long(
-  'flowSchema: Leases are renewed in time on a saturated API server only with the FlowSchema',
+  'Leases are renewed in time on a saturated API server only with the FlowSchema of the chart',
   { target: 'real', within: WITHIN_MS },
   async ({ folder }) => {
     const assets = controlPlaneBinaries(resolve(import.meta.dirname, '../../../..'))
@@ -134,7 +134,7 @@ async function slowestRenewal(server: ControlPlane, token: string): Promise<numb
   return Math.round(slowest)
 }
 
-/** Returns the answer, or undefined if the API server is overloaded (429). */
+/** Returns the answer of the API server to a request, or undefined if it is overloaded (429). */
 async function orRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer

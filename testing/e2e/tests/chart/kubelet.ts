@@ -11,7 +11,7 @@ import type { Subject } from '../../harness/subject.ts'
 import { pause } from '../../harness/waiting.ts'
 import { tokenOf } from './rendered.ts'
 
-/** A container as a node reads it. */
+/** The fields of a container that the kubelet of the test reads. */
 interface ContainerSpec extends Omit<Container, 'env'> {
   readonly command?: readonly string[]
   readonly env?: readonly { name: string; value?: string; valueFrom?: { fieldRef?: { fieldPath: string } } }[]
@@ -26,13 +26,13 @@ interface PodSpec {
 const specOf = (pod: Pod): PodSpec => (pod as { spec?: unknown }).spec as PodSpec
 const containersOf = (pod: Pod): readonly ContainerSpec[] => specOf(pod).containers
 const accountOf = (pod: Pod): string => specOf(pod).serviceAccountName ?? 'default'
-/** Reports whether a pod belongs to `helm test`, so that it runs to its end. */
+/** Reports whether a pod is one of `helm test`, whose program ends by itself. */
 const runsToEnd = (pod: Pod): boolean => specOf(pod).restartPolicy === 'Never'
 
 interface RunningContainer {
   readonly image: string
   readonly process: RunningSidecar
-  /** The address of the probe, which must answer 200. Undefined if the container has no probe. */
+  /** The URL of the container's probe, which must answer 200. Undefined if the container has no probe. */
   readonly probe: string | undefined
 }
 
@@ -44,7 +44,7 @@ interface RunningPod {
 
 export interface KubeletOptions {
   readonly namespace: string
-  /** The path of the program by sidecar image. Any other image belongs to the driver. */
+  /** The path of our program for each sidecar image. A container with any other image is the driver. */
   readonly programs: Readonly<Record<string, string>>
   readonly driver: Driver
 }
@@ -144,7 +144,7 @@ export class Kubelet implements AsyncDisposable {
     try {
       await this.#t.api.merge(PODS, ref, { status })
     } catch (error) {
-      // The pod was deleted. The next pass handles the deletion.
+      // The pod was deleted before its status was written. The next pass of the loop ends its processes.
       if (!(error instanceof ApiFailure && error.code === 404)) throw error
     }
   }

@@ -23,13 +23,13 @@ function toRemove(app: App): ReadonlySet<string> {
   return new Set(rows.flatMap((row) => [...row.matchAll(/`--([\w-]+)`/g)].map(([, name = '']) => name)))
 }
 
-/** Returns every flag that the original does not have, with a value other than its default if there is one. */
+/** Returns arguments with every flag that the original lacks, if possible with another value than its default. */
 function argsOfOurs(t: TestContext, app: App): readonly string[] {
   const table = FLAG_TABLES[app]
   const names = table.flatMap(({ name, aliases = [] }) => [name, ...aliases])
   const fixed = [
     ...files(t, authority.server('endpoint'), authority.cert).args,
-    // The arguments above contain a certificate.
+    // `true` would contradict the certificate files in the arguments above.
     '--tls-self-signed=false',
     '--tls-cipher-suites=ECDHE-ECDSA-AES128-GCM-SHA256,ECDHE-RSA-AES128-GCM-SHA256',
     '--tls-min-version=VersionTLS12',

@@ -90,7 +90,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ['a wrong tls-server-name', { 'tls-server-name': 'wrong.example.com' }],
     ['an untrusted certificate of the API server', { 'certificate-authority-data': undefined }],
   ] as const) {
-    test(`${what} prevents every request and is logged, and the process keeps running`, async (t) => {
+    test(`with ${what}, the sidecar sends no request, logs the error and keeps running`, async (t) => {
       const sidecar = await reading(t, ({ cluster }) => void Object.assign(cluster, change))
       await pause(2500)
       const requests = sidecar.gate.requests.filter(({ resource }) => resource !== '')
@@ -102,7 +102,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     })
   }
 
-  test('an exec plugin provides the token', async (t) => {
+  test('the sidecar uses the token of an exec plugin in the kubeconfig', async (t) => {
     const sidecar = await reading(t, ({ user }) => {
       const status = { token: user['token'] }
       const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status }
@@ -112,7 +112,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await works(t, sidecar)
   })
 
-  test('the first document of a kubeconfig with several documents counts, as in kubectl', async (t) => {
+  test('the sidecar reads the first YAML document of a kubeconfig with several documents, as kubectl does', async (t) => {
     const sidecar = await reading(t, () => undefined, {
       around: (text) => `--- # made by hand\n${text}\n--- # another one\na: [\n`,
     })
@@ -128,7 +128,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal([...new Set(proxy.asked.map((each) => `https://${each}`))], [sidecar.gate.url])
   })
 
-  test('HTTPS_PROXY does not apply to a loopback address', async (t) => {
+  test('the sidecar does not use HTTPS_PROXY for an API server on a loopback address', async (t) => {
     using proxy = await tunnel()
     const env = { HTTPS_PROXY: proxy.url, https_proxy: proxy.url }
     await works(t, await reading(t, () => undefined, { env }))

@@ -84,7 +84,7 @@ const REFUSED_BY: Readonly<Record<'attacher' | 'resizer', readonly Refused[]>> =
   ],
 }
 
-/** Valid arguments. `--version` ends the process after the arguments are parsed. */
+/** Valid arguments. They contain `--version`, which ends the process after all arguments are parsed. */
 const ACCEPTED: readonly (readonly string[])[] = [
   ['-version'],
   ['--version=T'],
@@ -146,7 +146,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   // The combined process has more flags, lists them in groups, and names the sidecar of a refused flag.
   const alone = { notOne: true } as const
 
-  test('invalid arguments print the error and the usage, and exit with 2', alone, async (t) => {
+  test('invalid arguments end the sidecar with the error, the usage and exit code 2', alone, async (t) => {
     for (const [args, line] of [...REFUSED, ...REFUSED_BY[app]]) {
       const { code, stdout, stderr, binary } = await t.exec(args)
       const [first, second, ...usage] = stderr.split('\n')
@@ -158,7 +158,10 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('the last line repeats the error and suggests the nearest flag', { ...alone, only: 'ours' }, async (t) => {
+  test('for a misspelt flag, the last line of the output repeats the error and suggests the nearest flag', {
+    ...alone,
+    only: 'ours',
+  }, async (t) => {
     const { stderr } = await t.exec(['--csi-addr=x'])
     equal(stderr.split('\n').at(-2), 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address')
   })
@@ -195,7 +198,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(text, /-metrics-path \S+ .*?\(default "?\/metrics"?\)/)
   })
 
-  test('a separate value after a boolean flag ends the flags', async (t) => {
+  test('arguments after a separate value of a boolean flag are not parsed as flags', async (t) => {
     const { code, lines } = await t.exec(['--leader-election', 'false', '--nonsense'])
     equal(code, 1)
     assertContains(lines.at(-1), 'unable to load in-cluster configuration')

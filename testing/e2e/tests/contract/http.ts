@@ -26,7 +26,7 @@ const NOT_FOUND = '404 page not found\n'
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'HTTP', WITHOUT_API)
 
-  test('the metrics have the text format, are zipped on request, and any other path returns 404', async (t) => {
+  test('/metrics returns the text format, compressed on request, and any other path returns 404', async (t) => {
     const sidecar = await serving(t)
     const { code, headers, text } = await sidecar.http('/metrics', { 'accept-encoding': 'identity' })
     equal(code, 200)
@@ -50,13 +50,13 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('--metrics-path moves the metrics', async (t) => {
+  test('--metrics-path sets the path of the metrics', async (t) => {
     const sidecar = await serving(t, { args: ['--metrics-path=/other'] })
     equal((await sidecar.http('/metrics')).code, 404)
     equal((await sidecar.http('/other')).code, 200)
   })
 
-  test('with leader election, leader and standby serve the health path', async (t) => {
+  test('with leader election, leader and standby serve /healthz/leader-election', async (t) => {
     const leader = await serving(t, { args: ['--leader-election'] })
     await t.watching(leader, 'persistentvolumes')
     equal(await text(leader), '200 ok')
@@ -78,7 +78,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.exit, undefined)
   })
 
-  test('the HTTP endpoint listens only after the driver reports ready', async (t) => {
+  test('the sidecar opens its HTTP endpoint only after the driver reports ready', async (t) => {
     const driver = await t.fullDriver()
     driver.on('Probe', (_, nth) => ({ reply: { ready: nth > 0 } }))
     const sidecar = await t.sidecar({ driver })
@@ -97,7 +97,7 @@ const CROWD = join(import.meta.dirname, '../../harness/process/crowd.ts')
 /** The limit for the memory that a sidecar keeps after misbehaving clients have gone. */
 const KEPT_MIB = 24
 
-/** The environment variable that our images set. */
+/** The environment variable that our images set, to limit the memory of the allocator. */
 const env = { MALLOC_ARENA_MAX: '1' }
 
 const FLOODS: readonly (readonly [what: string, path: string, clients: number, only: 'ours' | undefined])[] = [
@@ -129,9 +129,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     })
   }
 
-  test('probes are answered at once after 300 slow clients have gone', {
-    alone: true,
-  }, async (t) => {
+  test('the sidecar answers probes at once after 300 slow HTTP clients have gone', { alone: true }, async (t) => {
     const sidecar = await serving(t, { args: ['--leader-election'], env })
     const crowd = start(process.execPath, [CROWD, 'slow', `${sidecar.port}`, '300'], { stdio: 'inherit' })
     await pause(3000).finally(() => stop(crowd))
@@ -139,7 +137,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const path of paths) await recovered(sidecar, path)
   })
 
-  test('a request without an HTTP version is refused', async (t) => {
+  test('the sidecar refuses a request without an HTTP version', async (t) => {
     const [socket = null] = connections(await serving(t, { env }), 1, 'GET /metrics\r\n\r\n')
     const answer = textOf(socket)
     socket?.resume()

@@ -81,13 +81,13 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('the identity is the host name with dashes instead of dots', async (t) => {
+  test('the holder in the Lease is the host name with dashes instead of dots', async (t) => {
     const sidecar = await replica(t, { hostname: 'node.with.dots' })
     await leads(t, sidecar)
     equal((await leaseOf(t)).spec?.holderIdentity, 'node-with-dots')
   })
 
-  test('a replica takes a foreign Lease that has not changed for its lease duration', async (t) => {
+  test('a standby takes the Lease of another replica if the Lease was not renewed for its lease duration', async (t) => {
     const spec = heldBy('other', { renewTime: '2020-01-01T00:00:00.000000Z' })
     await t.create(LEASES, lease(nameOf(t), spec, { foreign: 'kept' }))
     const sidecar = await replica(t)
@@ -96,7 +96,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await never('work before the lease is held', () => sidecar.linesWith('became leader').length > 0, 3000)
     await leads(t, sidecar)
     const waited = Date.now() - began
-    // The originals check every one to two retry periods. Ours checks as soon as the lease duration is over.
+    // The originals check the Lease every one to two retry periods. Ours checks it when the lease duration is over.
     ok(waited >= 3800 && waited < (t.ours ? 5500 : 7500), `waited ${waited} ms`)
     const taken = await leaseOf(t)
     equal(taken.metadata?.labels, { foreign: 'kept' })
@@ -122,7 +122,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.leaseTransitions, 0)
   })
 
-  test('invalid election times end the process with 2 and the reason', async (t) => {
+  test('invalid times of leader election end the sidecar with 2 and the reason', async (t) => {
     const driver = await t.fullDriver()
     for (const [args, text] of [
       [['--leader-election-lease-duration=10s'], 'leaseDuration must be greater than renewDeadline'],
@@ -134,7 +134,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('invalid election times are checked after --version, feature gates and the kubeconfig', async (t) => {
+  test('the sidecar checks the times of leader election after --version, feature gates and the kubeconfig', async (t) => {
     const args = ['--leader-election', '--leader-election-lease-duration=10s', '--kubeconfig=/nonexistent']
     const asked = await t.exec([...args, '--version'])
     equal(asked.code, 0)
@@ -146,7 +146,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     assertContains(config.lines.at(-1), 'stat /nonexistent: no such file or directory')
   })
 
-  test('a new leader sends an event, and keeps running if the event is forbidden', async (t) => {
+  test('a new leader sends an event, and keeps running if the API server forbids the event', async (t) => {
     const sidecar = await replica(t)
     await leads(t, sidecar)
     if (app === 'attacher') {
@@ -161,7 +161,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(event.involvedObject.resourceVersion ?? '', /^\d+$/)
   })
 
-  test('the process exits with 1 if it cannot renew its Lease', async (t) => {
+  test('the leader exits with 1 if it cannot renew its Lease', async (t) => {
     const args = t.ours ? ['--on-lease-loss=exit'] : []
     const sidecar = await replica(t, { args })
     await leads(t, sidecar)
@@ -174,7 +174,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(sidecar.linesWith('"Stopped leading"')[0]?.startsWith('E') === true, sidecar.stderr)
   })
 
-  test('the process exits with 1 if another client takes its Lease', async (t) => {
+  test('the leader exits with 1 if another client takes its Lease', async (t) => {
     const args = t.ours ? ['--on-lease-loss=exit'] : []
     const sidecar = await replica(t, { args })
     await leads(t, sidecar)
@@ -183,7 +183,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.holderIdentity, 'thief')
   })
 
-  test('without ReleaseLeaderElectionOnExit, SIGTERM ends the process and the Lease keeps its holder', async (t) => {
+  test('without ReleaseLeaderElectionOnExit, SIGTERM ends the leader and its Lease keeps the holder', async (t) => {
     const sidecar = await replica(t, { args: ['--feature-gates=ReleaseLeaderElectionOnExit=false'] })
     await leads(t, sidecar)
     const exit = await sidecar.endBy('SIGTERM')
@@ -191,7 +191,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.holderIdentity, hostname())
   })
 
-  test('with ReleaseLeaderElectionOnExit, SIGTERM ends the process and empties the Lease', async (t) => {
+  test('with ReleaseLeaderElectionOnExit, SIGTERM ends the leader and removes the holder from its Lease', async (t) => {
     const sidecar = await replica(t, { args: ['--feature-gates=ReleaseLeaderElectionOnExit=true'] })
     await leads(t, sidecar)
     const exit = await sidecar.endBy('SIGTERM')

@@ -24,7 +24,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'logs')
   const method = `/csi.v1.Controller/${FACTS[app].call}`
 
-  test('every text line has the form of klog and goes to stderr', async (t) => {
+  test('every log line in text format has the form of klog and goes to stderr', async (t) => {
     const sidecar = await worked(t, ['-v=5'])
     await sidecar.line('GRPC response')
     equal(sidecar.stdout, '')
@@ -33,7 +33,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const line of heads) match(line, TEXT_LINE)
   })
 
-  test('level 5 logs calls and answers with the names of the proto file, without secrets', async (t) => {
+  test('log level 5 shows driver calls and answers with the field names of the proto file, without secrets', async (t) => {
     // The originals' HTTP client dumps whole answers from level 8 on, Secrets among them.
     const sidecar = await worked(t, [t.ours ? '-v=10' : '-v=7'])
     const call = await sidecar.line(`method="${method}"`)
@@ -53,7 +53,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(!sidecar.stderr.includes(Buffer.from('canary-password').toString('base64')))
   })
 
-  test('the error of a failed call is logged', async (t) => {
+  test('the sidecar logs the error of a failed driver call', async (t) => {
     const driver = await t.driver()
     driver.on('Probe', { code: 13, message: 'broken "so"' })
     const sidecar = await t.sidecar({ driver })
@@ -62,14 +62,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(line.endsWith('response="{}" err="rpc error: code = Internal desc = broken \\"so\\""'), line)
   })
 
-  test('level 0 logs neither steps nor calls', async (t) => {
+  test('log level 0 shows neither the steps of an operation nor driver calls', async (t) => {
     const sidecar = await worked(t, ['-v=0'])
     ok(sidecar.linesWith('"Version"').length === 1)
     for (const text of ['GRPC', '"Attached"', '"Attaching"', 'Started ', '"CSI driver name"'])
       equal(sidecar.linesWith(text), [])
   })
 
-  test('each JSON line is one object, and only error lines have no key v', async (t) => {
+  test('each log line in JSON format is one object, and only error lines have no key v', async (t) => {
     const sidecar = await worked(t, ['-v=5', '--logging-format=json'])
     await sidecar.line('GRPC response')
     const started = sidecar.started
@@ -90,7 +90,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(typeof call.request === 'string')
   })
 
-  test('the last JSON line contains the error that ends the process', async (t) => {
+  test('the last log line in JSON format contains the error that ends the process', async (t) => {
     const driver = await t.driver()
     driver.on('GetPluginInfo', { code: 13, message: 'broken' })
     const sidecar = await t.sidecar({ driver, args: ['--logging-format=json'] })
@@ -104,7 +104,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const attacher = testsOf('attacher', 'logs')
 
-attacher('level 2 logs the steps of an attachment', async (t) => {
+attacher('log level 2 shows the steps of an attach', async (t) => {
   const sidecar = await worked(t, ['-v=2'])
   const va = `VolumeAttachment="${t.name('va')}"`
   await sidecar.line('"Attached"')
@@ -127,7 +127,7 @@ attacher('--max-grpc-log-length shortens logged answers', async (t) => {
   ok(line.includes('{\\"publish_context\\":{\\"key\\":\\"xxx [response body too large, log capped to 30 chars]'), line)
 })
 
-attacher('a value with line breaks is indented between < and >', async (t) => {
+attacher('a log value with line breaks is indented between < and >', async (t) => {
   const at = await attacherScene(t)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'one\ntwo' })
   await attach(t, at)
@@ -140,7 +140,7 @@ attacher('a value with line breaks is indented between < and >', async (t) => {
   )
 })
 
-/** Asserts that the source location of a line is a log call in our source, with the message of the line if it has one. */
+/** Asserts that the source location in a log line is a log call in our source, with the message of the line if any. */
 function isInSource(app: string, { caller, msg }: { caller: string; msg: string }): void {
   const [, folder = '', file = '', line = ''] = /^([^/]+)\/(.+):(\d+)$/.exec(caller) ?? []
   // The app's own files come before the libraries', because both may have a file of the same folder and name.

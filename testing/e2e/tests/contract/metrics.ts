@@ -45,7 +45,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const queues = (t: TestContext): readonly string[] =>
     app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
 
-  test('the histogram of CSI calls is that of the original, with unknown-driver for early calls', async (t) => {
+  test('the histogram of CSI calls equals the original, with driver_name unknown-driver for the first calls', async (t) => {
     const metrics = await (await worked(t)).metrics()
     equal(metrics.families.get(CSI), {
       type: 'histogram',
@@ -78,7 +78,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('failed calls are counted by the name of their gRPC code', async (t) => {
+  test('the metrics count failed driver calls by the name of their gRPC code', async (t) => {
     const [code, grpc_status_code] = app === 'attacher' ? [1, 'Canceled'] : [9, 'FailedPrecondition']
     const { driver, sidecar } = await scene(t)
     driver.on(FACTS[app].call, { code, message: 'no' })
@@ -118,7 +118,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((metrics.value('workqueue_work_duration_seconds_count', { name: queues(t)[0] ?? '' }) ?? 0) >= 1)
   })
 
-  test('the metrics count the retries of a work queue', async (t) => {
+  test('workqueue_retries_total counts the retries of failed operations', async (t) => {
     const args = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']
     const { driver, sidecar } = await scene(t, { args })
     driver.on(FACTS[app].call, { code: 13, message: 'no' })
@@ -150,7 +150,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(rss > 10e6 && rss < 500e6, `${rss}`)
   })
 
-  test('leader_election_master_status is 1 for the leader, with an empty name', async (t) => {
+  test('the metric leader_election_master_status is 1 for the leader, and its label name is empty', async (t) => {
     const sidecar = await worked(t, ['--leader-election'])
     const metrics = await sidecar.metrics()
     const status = 'leader_election_master_status'
@@ -167,7 +167,7 @@ resizer('the rest_client metrics have the labels and buckets of the original', a
   const host = sidecar.gate.url.replace('https://', '')
   const requests = (metrics: Metrics, method: string): number =>
     metrics.value('rest_client_requests_total', { code: '200', method, host }) ?? 0
-  // The last answer is counted a moment after the object shows the write.
+  // The resizer counts the answer to its last write a moment after the test sees the written object.
   const metrics = await eventually('three patches', async () => {
     const seen = await sidecar.metrics()
     return requests(seen, 'PATCH') >= 3 && seen

@@ -53,7 +53,7 @@ const FAILURES = [
   },
 ]
 
-/** Starts a sidecar whose driver answers like this, expects exit code 1, and returns the last log line. */
+/** Starts a sidecar whose driver answers a method as given. Expects exit code 1, and returns the last log line. */
 async function lastLineOf(
   t: TestContext,
   { method = '', answer = BROKEN, ...options }: Partial<DriverOptions> & { method?: string; answer?: Script },
@@ -69,7 +69,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
-  test('without a driver, the sidecar logs each 10 s and exits with 1 after 30 s', { long: 'emulator' }, async (t) => {
+  test('a sidecar without a driver logs each 10 s and exits with 1 after 30 s', { long: 'emulator' }, async (t) => {
     const address = join(t.folder, 'no.sock')
     const last = t.ours ? ' lastError="connect: no such file or directory"' : ''
     const began = Date.now()
@@ -86,7 +86,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const line of still) ok(/^[WI]/.test(line) && line.endsWith(last), line)
   })
 
-  test('a driver that starts later is found within 5 s', async (t) => {
+  test('a waiting sidecar connects within 5 s after its driver starts', async (t) => {
     const driver = t.idleDriver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
     const sidecar = await t.sidecar({ driver })
     await new Promise((resolve) => setImmediate(resolve))
@@ -95,7 +95,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await sidecar.line('"Probing CSI driver for readiness"', { within: 5000 })
   })
 
-  test('a signal ends a process that waits for its driver', async (t) => {
+  test('a signal ends a sidecar that waits for its driver', async (t) => {
     const driver = t.idleDriver()
     const ends = async (signal: 'SIGTERM' | 'SIGINT', number: number): Promise<void> => {
       const sidecar = await t.sidecar({ driver, args: ['--feature-gates=ReleaseLeaderElectionOnExit=false'] })
@@ -147,7 +147,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await t.running({ driver })
   })
 
-  test('an HTTP address in use ends the process with 1', async (t) => {
+  test('an HTTP address in use ends the sidecar with 1', async (t) => {
     const driver = await t.fullDriver()
     using other = await listen(createServer())
     const address = `127.0.0.1:${other.port}`
@@ -184,7 +184,7 @@ attacher('the two capability calls share a time-out of one second', async (t) =>
   const sidecar = await t.sidecar({ driver })
   equal((await sidecar.end()).code, 1)
   const line = sidecar.lines.at(-1) ?? ''
-  // The driver may notice the deadline first. Its message differs.
+  // If the driver notices the deadline before the sidecar does, the error has another message.
   match(
     line,
     /"Failed to controller capability check" err="rpc error: code = DeadlineExceeded desc = .*eadline exceeded"/,

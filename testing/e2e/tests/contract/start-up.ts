@@ -51,7 +51,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
-  test('invalid logging options log one line and exit with 1', async (t) => {
+  test('invalid logging options end the sidecar with one log line and exit code 1', async (t) => {
     for (const [args, err] of LOGGING) {
       const outcome = await t.exec(args)
       equal(
@@ -159,7 +159,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('a burst that admits no request ends the process with 1', async (t) => {
+  test('a --kube-api-burst that admits no request ends the sidecar with 1', async (t) => {
     for (const burst of ['0', '-1']) {
       const outcome = await t.exec([config(t), '--kube-api-qps=5', `--kube-api-burst=${burst}`])
       equal([outcome.code, lastLogLine(outcome)], [1, `E "${CLIENT_TEXT[app]}" err="${BURST}"`])
@@ -250,7 +250,7 @@ const RESOURCES = {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'reads')
 
-  test('watches request bookmarks and a time-out of 5 to 10 minutes', async (t) => {
+  test('every watch of the sidecar asks for bookmarks and a time-out of 5 to 10 minutes', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
     const sidecar = await t.running({ driver }, ...RESOURCES[app])
     await pause(700)
@@ -266,7 +266,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   // The user agent of the combined process begins with another name.
-  test('the user agent begins with the name of the sidecar', { notOne: true }, async (t) => {
+  test('the user agent in API requests begins with the name of the sidecar', { notOne: true }, async (t) => {
     const sidecar = await t.running()
     for (const { userAgent } of sidecar.gate.requests) match(userAgent ?? '', new RegExp(`^csi-${app}/`))
   })

@@ -33,14 +33,14 @@ export async function collecting(
   return { collector, [Symbol.asyncDispose]: end }
 }
 
-/** The spans of one run, which is one attempt to process one object. */
+/** The spans of one run. A run is one attempt to process one object. */
 interface Trace {
   readonly root: ReceivedSpan
   /** The child spans of the run, in the order of their start. */
   readonly parts: readonly ReceivedSpan[]
 }
 
-/** Waits for the first run of this operation, with this call if given. The span of a run is exported last. */
+/** Waits for the spans of the first run of an operation, if given of a run with this driver call. */
 export async function traceOf({ spans }: OtlpReceiver, operation: string, call?: string): Promise<Trace> {
   const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter((each) => each.parentSpanId === spanId)
   const made = (root: ReceivedSpan): boolean => call === undefined || partsOf(root).some(({ name }) => name === call)
@@ -63,7 +63,7 @@ function traceparentsOf(requests: readonly WireRequest[], method: string): reado
 
 const WIDTH = 44
 
-/** Draws a run as text: one line per span, with a bar from its start to its end. */
+/** Draws the spans of an attempt as text: one line per span, with a bar from its start to its end. */
 function drawn({ root, parts }: Trace): string {
   const whole = Number(root.endNano - root.startNano)
   const at = (nano: bigint): number => Math.round((Number(nano - root.startNano) / whole) * WIDTH)
@@ -173,7 +173,7 @@ test('a failed attach records the reason in its trace, and its retry is another 
   equal([first?.attributes['rpc.grpc.status_code'], first?.statusCode], [13, 2])
 })
 
-test('the annotation traceparent of an attachment is the parent of all its runs', OURS, async (t) => {
+test('the traces of all attempts for an attachment have the parent of its annotation traceparent', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
@@ -233,7 +233,7 @@ test('buffered spans are exported when the sidecar ends', OURS, async (t) => {
   ok(namesOf(collector.spans).includes('attach'), 'the trace has arrived')
 })
 
-test('without tracing, the log lines of a run share an ID that no request contains', OURS, async (t) => {
+test('without tracing, the log lines of one attempt share an ID that no request contains', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 13, message: 'no' } : { reply: { publishContext: {} } },
@@ -255,7 +255,7 @@ test('without tracing, the log lines of a run share an ID that no request contai
   ok(at.driver.calls.every(({ metadata }) => metadata['traceparent'] === undefined))
 })
 
-test('below level 4, text lines contain no trace ID, like the lines of the original', OURS, async (t) => {
+test('below log level 4, text lines contain no trace ID, like the lines of the original', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const at = await scene(t, { args: [TRACING, '-v=2'], env: exportTo(collector.url) })
@@ -268,7 +268,7 @@ const resizer = testsOf('resizer', 'traces')
 const EXPAND = 'csi.v1.Controller/ControllerExpandVolume'
 const MODIFY = 'csi.v1.Controller/ControllerModifyVolume'
 
-resizer('an expansion is one trace with the parent that the claim names', OURS, async (t) => {
+resizer('an expansion is one trace, whose parent is in the annotation of the claim', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const { driver } = await resizerScene(t, { args: [TRACING], env: exportTo(collector.url) })
@@ -297,7 +297,7 @@ resizer('an expansion is one trace with the parent that the claim names', OURS, 
   equal(driver.callsOf('ControllerExpandVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
 })
 
-resizer('a modification is one trace', OURS, async (t) => {
+resizer('the modification of a volume is one trace', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const { driver } = await modifying(t, { args: [TRACING], env: exportTo(collector.url) })
@@ -311,7 +311,7 @@ resizer('a modification is one trace', OURS, async (t) => {
 
 for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
   test(`an OpenTelemetry Collector receives all spans by ${protocol}`, { only: 'ours', target: 'real' }, async (t) => {
-    // The test is about the collector, so one API server is enough.
+    // One API server is enough, because the test only checks the collector.
     const port = await freePort()
     const collector = await startCollector(port)
     try {

@@ -45,7 +45,7 @@ export interface Asking {
   readonly ask: (...args: readonly string[]) => Promise<Answer>
 }
 
-/** Creates a user with these permissions. `ask` runs kubectl-csi as this user. */
+/** Creates a user with the given permissions. The returned `ask` runs kubectl-csi as this user. */
 export async function asking(t: TestContext, rules: readonly PolicyRule[] = READER): Promise<Asking> {
   const user = await userWith(t, rules)
   const kubeconfig = join(t.folder, `${user.name}.json`)
@@ -62,8 +62,8 @@ export async function asking(t: TestContext, rules: readonly PolicyRule[] = READ
 const AGE = String.raw`has been waiting (?:at least )?(?:\d+[dhms])+ for`
 
 /**
- * Repeats `explain` until its first line reports the wait. Asserts that the line names object, waiter and age, that the
- * exit code is 1, and that nothing was written.
+ * Repeats `kubectl csi explain` until its first line matches `waitsFor`. Asserts that the line names the object, who
+ * waits and for how long. Asserts that the exit code is 1, and that the command wrote no object.
  */
 export async function explained(
   t: TestContext,
@@ -96,7 +96,7 @@ export async function explained(
   return { ...answer, ask }
 }
 
-/** Asserts by the API server's audit log that the user has sent only gets and lists. */
+/** Asserts that the API server's audit log has only gets and lists of the user. */
 export function onlyReads(t: TestContext, user: User): void {
   const verbs = t.cluster.auditOf([user]).map((line) => verbOf(JSON.parse(line)))
   equal(verbs.length > 0, true)

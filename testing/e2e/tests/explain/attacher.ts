@@ -78,7 +78,7 @@ function explainedAttachment(t: TestContext, waitsFor: RegExp): Promise<Answer> 
   return explained(t, ['va', va], { object: `VolumeAttachment ${va}`, waiter, waitsFor })
 }
 
-test('explains a node without the driver', async (t) => {
+test('kubectl csi explain names the driver that is not registered on the node of an attachment', async (t) => {
   await scene(t)
   const node = await t.createNode('bare', { driver: 'other.example.com' })
   await attach(t, { node })
@@ -88,7 +88,7 @@ test('explains a node without the driver', async (t) => {
   match(stdout, /How sure: certain/)
 })
 
-test('explains a node without any driver, whose list the API server stores as null', { target: 'real' }, async (t) => {
+test('kubectl csi explain works for a CSINode whose list of drivers is null', { target: 'real' }, async (t) => {
   await scene(t)
   const node = t.name('empty')
   await t.create(CSI_NODES, csiNode(node, {}))
@@ -98,7 +98,7 @@ test('explains a node without any driver, whose list the API server stores as nu
   match(stdout, /\.spec\.drivers\[\*\]\.name: \(none\)/)
 })
 
-test('explains a missing Secret of an attachment', async (t) => {
+test('kubectl csi explain names the missing Secret of an attachment', async (t) => {
   const at = await scene(t)
   const controllerPublishSecretRef = { name: t.name('no'), namespace: 'default' }
   await attach(t, at, { pv: { csi: { controllerPublishSecretRef } } })
@@ -106,7 +106,7 @@ test('explains a missing Secret of an attachment', async (t) => {
   await explainedAttachment(t, new RegExp(`Secret default/${t.name('no')}, which cannot be read`))
 })
 
-test('explains that no process leads after a driver has disconnected', async (t) => {
+test('kubectl csi explain reports that no attacher leads after its driver has disconnected', async (t) => {
   const args = [...ELECTED, ...(t.ours ? ['--driver-grace-period=1s'] : [])]
   const at = await scene(t, { args })
   await led(t)
@@ -115,7 +115,7 @@ test('explains that no process leads after a driver has disconnected', async (t)
   await explainedAttachment(t, /a leader, and no replica leads/)
 })
 
-test('explains a driver whose container crashes in the pod of the leader', async (t) => {
+test('kubectl csi explain names the crashing driver container in the pod of the leader', async (t) => {
   const hostname = t.name('pod')
   const at = await scene(t, { args: ELECTED, hostname })
   await createLeader(t, { name: hostname, status: DRIVER_CRASHES })
@@ -127,7 +127,7 @@ test('explains a driver whose container crashes in the pod of the leader', async
   match(stdout, /\.status\.containerStatuses\[csi-driver\]: not ready, waiting: CrashLoopBackOff/)
 })
 
-test('explains a driver that listens and hangs', async (t) => {
+test('kubectl csi explain reports a driver that accepts connections but does not answer', async (t) => {
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
   await attach(t, at)
@@ -135,7 +135,7 @@ test('explains a driver that listens and hangs', async (t) => {
   await explainedAttachment(t, new RegExp(`driver ${t.driverName} to answer, which takes longer than the time-out`))
 })
 
-test('explains a node that supports no more volumes', async (t) => {
+test('kubectl csi explain reports a node that can attach no more volumes', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'max volumes reached' })
   await attach(t, at)
@@ -145,7 +145,7 @@ test('explains a node that supports no more volumes', async (t) => {
   match(stdout, /max volumes reached/)
 })
 
-test('prints no bidirectional control characters from the message of a driver', async (t) => {
+test('kubectl csi explain removes bidirectional control characters from the message of a driver', async (t) => {
   const at = await scene(t)
   const message = 'max\u202evolumes\u2066reached\u200f'
   at.driver.on('ControllerPublishVolume', { code: 8, message })
@@ -166,7 +166,7 @@ function podOn(t: TestContext, what: string, { pvc, node }: { pvc: string; node:
   return t.create(PODS, { ...made, spec: { ...made.spec, nodeName: node } } as Pod)
 }
 
-test('explains a pod whose volume is attached to another node', async (t) => {
+test('kubectl csi explain reports that the volume of a pod is attached to another node', async (t) => {
   const at = await scene(t)
   const { pv, pvc } = await bound(t)
   await t.createAttachment('va', { pv, node: at.node })
@@ -194,7 +194,7 @@ test('explains a pod whose volume is attached to another node', async (t) => {
   match(stdout, /Multi-Attach error for volume/)
 })
 
-test('explains a pod whose volume is used by a terminating pod on an unready node', async (t) => {
+test('kubectl csi explain names the terminating pod on an unready node that holds the volume', async (t) => {
   const at = await scene(t)
   const { pv, pvc } = await bound(t)
   await t.createAttachment('va', { pv, node: at.node })
@@ -222,7 +222,7 @@ test('explains a pod whose volume is used by a terminating pod on an unready nod
   })
 })
 
-test('explains a PersistentVolume that is deleted while it is attached', async (t) => {
+test('kubectl csi explain reports that a deleted PersistentVolume is still attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
   // `strip` deletes first, because the attacher restores its finalizer on a volume that is not being deleted.
@@ -236,7 +236,7 @@ test('explains a PersistentVolume that is deleted while it is attached', async (
   match(stdout, /destroy its data[\s\S]*Then, and only then[\s\S]*kubectl patch volumeattachment/)
 })
 
-test('explains a finalizer of another controller', async (t) => {
+test('kubectl csi explain names the foreign finalizer that keeps a deleted object', async (t) => {
   const at = await scene(t)
   const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
@@ -248,7 +248,7 @@ test('explains a finalizer of another controller', async (t) => {
   })
 })
 
-test('explains that no process leads', async (t) => {
+test('kubectl csi explain reports that no attacher holds the Lease', async (t) => {
   const at = await scene(t, { args: ELECTED })
   await led(t)
   await at.attacher.endBy('SIGKILL')
@@ -258,7 +258,7 @@ test('explains that no process leads', async (t) => {
 })
 
 // The emulator has no proxy to pods, and a real API server refuses to connect to a loopback address.
-test('reads the pending work of the leader through the proxy to its pod', { target: 'real' }, async (t) => {
+test('kubectl csi reads the pending work of the leader through pods/proxy', { target: 'real' }, async (t) => {
   const address = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
     .find(({ family, internal }) => family === 'IPv4' && !internal)?.address

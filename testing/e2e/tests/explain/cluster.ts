@@ -20,7 +20,7 @@ const KUBECTL = join(controlPlaneFolder(ROOT), 'kubectl')
 
 const test = testsOf('attacher', 'explain')
 
-test('reports that an attached volume is well, with exit code 0 and without a write', async (t) => {
+test('kubectl csi explain reports that nothing is stuck about an attached volume, and exits with 0', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
   const { ask, user } = await asking(t)
@@ -32,7 +32,7 @@ test('reports that an attached volume is well, with exit code 0 and without a wr
   onlyReads(t, user)
 })
 
-test('prints one line and ends with exit code 2 for an unknown name or kind', async (t) => {
+test('kubectl csi explain prints one line and exits with 2 for an unknown name or kind', async (t) => {
   const { ask } = await asking(t)
   const lines = [
     { args: ['pod', 'no'], stderr: 'kubectl-csi: Pod default/no does not exist\n' },
@@ -49,7 +49,7 @@ test('prints one line and ends with exit code 2 for an unknown name or kind', as
   }
 })
 
-test('lists a refused read, and still answers by the other objects', async (t) => {
+test('kubectl csi explain lists the objects that it may not read, and still names the likely reason', async (t) => {
   await scene(t)
   const node = await t.createNode('bare', { driver: 'other.example.com' })
   const { va } = await attach(t, { node })
@@ -68,7 +68,7 @@ test('lists a refused read, and still answers by the other objects', async (t) =
   onlyReads(t, user)
 })
 
-test('answers unknown with exit code 2 if the user has no read permission', async (t) => {
+test('kubectl csi explain answers unknown and exits with 2 if the user has no read permission', async (t) => {
   await scene(t)
   const { ask } = await asking(t, [])
   const one = await ask('explain', 'pv', 'any')
@@ -78,7 +78,7 @@ test('answers unknown with exit code 2 if the user has no read permission', asyn
   match(all.stdout, /persistentvolumes: .*forbidden/)
 })
 
-test('lists the stuck objects by reason', { alone: true }, async (t) => {
+test('kubectl csi stuck lists the stuck objects by reason', { alone: true }, async (t) => {
   const at = await scene(t)
   await attach(t, { node: t.name('nowhere') })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
@@ -101,9 +101,7 @@ test('lists the stuck objects by reason', { alone: true }, async (t) => {
   onlyReads(t, user)
 })
 
-test('runs the commands of docs/operations.md and apps/kubectl-csi/README.md as a reader copies them', {
-  target: 'real',
-}, async (t) => {
+test('the commands in docs/operations.md and apps/kubectl-csi/README.md work', { target: 'real' }, async (t) => {
   const { pvc } = await bound(t)
   await usedBy(t, 'pod', pvc)
   const name = t.name('pod')
@@ -123,7 +121,7 @@ test('runs the commands of docs/operations.md and apps/kubectl-csi/README.md as 
   }
 })
 
-test('runs as a plugin of kubectl, and reports a failure in one line', { target: 'real' }, async (t) => {
+test('kubectl runs kubectl-csi as a plugin, which reports a failure in one line', { target: 'real' }, async (t) => {
   const PATH = [pluginFolder(t), dirname(process.execPath)].join(':')
   const env = { PATH, KUBECONFIG: t.kubeconfig('https://127.0.0.1:1', 'x'), HOME: t.folder }
   const { code, stderr } = await runToEnd(KUBECTL, ['csi', 'explain', 'pv', 'any'], { env })
@@ -144,7 +142,7 @@ const WITHIN_MS = 2_000
 /** The maximum number of measurements, because another process may slow down the machine. */
 const TRIES = 3
 
-test('answers within two seconds about 10,000 stuck attachments', {
+test('kubectl csi answers within two seconds about 10,000 stuck attachments', {
   alone: true,
   within: 300_000,
   long: true,

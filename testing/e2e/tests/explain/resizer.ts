@@ -37,7 +37,7 @@ async function growing(t: TestContext, answer: Script, meanwhile?: () => Promise
   await request(t, '2Gi')
 }
 
-test('explains a claim in use whose driver expands only offline', async (t) => {
+test('kubectl csi explain reports a claim in use whose driver expands only unused volumes', async (t) => {
   await growing(t, { code: 9, message: 'in use' }, async () => {
     await usedBy(t)
     await pause(300)
@@ -47,27 +47,27 @@ test('explains a claim in use whose driver expands only offline', async (t) => {
   match(stdout, /only supports offline expansion and volume is currently in-use/)
 })
 
-test('explains a missing VolumeAttributesClass', async (t) => {
+test('kubectl csi explain names the missing VolumeAttributesClass of a claim', async (t) => {
   await modifying(t)
   await want(t, t.name('platinum'))
   await untilState(t, 'Pending')
   await explainedClaim(t, new RegExp(`VolumeAttributesClass ${t.name('platinum')}, which does not exist`))
 })
 
-test('explains a size that the driver never supports', async (t) => {
+test('kubectl csi explain reports a requested size that the driver does not support', async (t) => {
   await growing(t, { code: 11, message: 'too large' })
   await untilClaim(t, (claim) => statusWord(claim) === 'ControllerResizeInfeasible')
   const { stdout } = await explainedClaim(t, /it will never expand the volume to 2Gi/)
   match(stdout, /too large/)
 })
 
-test('explains a driver that hangs in an expansion', async (t) => {
+test('kubectl csi explain reports a driver that does not answer ControllerExpandVolume', async (t) => {
   await growing(t, 'hang')
   await untilEvent(t, 'DeadlineExceeded')
   await explainedClaim(t, /to answer, which takes longer than the time-out/)
 })
 
-test('explains a missing Secret of an expansion', async (t) => {
+test('kubectl csi explain names the missing Secret of an expansion', async (t) => {
   await scene(t)
   const controllerExpandSecretRef = { name: t.name('no'), namespace: 'default' }
   await raised(t, { pv: { csi: { controllerExpandSecretRef } } })

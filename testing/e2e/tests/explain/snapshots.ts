@@ -41,7 +41,7 @@ interface State {
   /** Creates the objects and faults of the state. */
   readonly stage: (t: TestContext) => Promise<unknown>
   readonly of: 'vs' | 'vsc' | 'pvc'
-  /** The waiting party. Default: the snapshotter. */
+  /** Returns who waits, as `explain` names it. Default: the snapshotter. */
   readonly waiter?: (t: TestContext) => string
   readonly waitsFor: (t: TestContext) => RegExp
 }
@@ -53,7 +53,7 @@ const THE_CLAIM = (): string => 'the claim'
 const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t.driverName}`
 const THE_SNAPSHOT = (): string => 'the snapshot'
 
-/** Creates a VolumeSnapshot of the claim. */
+/** Creates a VolumeSnapshot of the test's claim. */
 function createSnapshot(t: TestContext, parts: { readonly metadata?: object; readonly status?: object } = {}) {
   return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc') }, ...parts })
 }
@@ -129,7 +129,7 @@ const STATES: Readonly<Record<string, State>> = {
     },
     waitsFor: () => /the snapshot-controller to create a VolumeSnapshotContent/,
   },
-  'a snapshot whose content waits': {
+  'a snapshot whose content is not ready': {
     of: 'vs',
     stage: async (t) => {
       await withContent(t)
@@ -229,7 +229,7 @@ const STATES: Readonly<Record<string, State>> = {
     stage: (t) => fromSource(t),
     waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')}, which does not exist`),
   },
-  'a restore from a snapshot whose content waits': {
+  'a restore from a snapshot whose content is not ready': {
     of: 'pvc',
     stage: async (t) => {
       await withContent(t)
@@ -282,7 +282,7 @@ const STATES: Readonly<Record<string, State>> = {
 const test = testsOf('snapshotter', 'explain')
 
 for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.entries(STATES)) {
-  test(`explains ${what}`, async (t) => {
+  test(`kubectl csi explain gives the reason for ${what}`, async (t) => {
     await stage(t)
     const name = t.name(NAMES[of])
     const object = `${KINDS[of]} ${of === 'vsc' ? '' : 'default/'}${name}`
@@ -291,7 +291,7 @@ for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.e
   })
 }
 
-test('reports that nothing is stuck about a ready snapshot', async (t) => {
+test('kubectl csi explain reports that nothing is stuck about a ready snapshot', async (t) => {
   await createContent(t)
   await setStatus(t, t.name('content'), { readyToUse: true, snapshotHandle: 'snap-1' })
   await createVolumeSnapshot(t, 'snap', {

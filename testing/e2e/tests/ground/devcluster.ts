@@ -38,7 +38,7 @@ interface Started {
   readonly text: () => string
 }
 
-/** Starts a program and keeps its output, also in a file of the folder. */
+/** Starts a program. Keeps its output in memory and in a file of the folder. */
 function startWithOutput(
   folder: string,
   command: string,
@@ -77,8 +77,8 @@ export function sidecarArgs(executables: Readonly<Record<App, string>>): string[
 
 const root = resolve(import.meta.dirname, '../../../..')
 /**
- * The originals never retry a claim that arrived before its class, or that is locked into conflicts. After a conflict
- * the provisioner leaves its finalizer on a VolumeSnapshot.
+ * How often the demo is tried with the originals, which may fail. They never retry a claim that came before its class
+ * or that had conflicts. They leave a finalizer on a VolumeSnapshot after a conflict.
  */
 const TRIES_OF_ORIGINALS = 3
 
@@ -107,7 +107,7 @@ const OF_THE_DEMO: readonly Resource<KubeObject>[] = [
   VOLUME_ATTACHMENTS,
 ]
 
-/** Removes the objects that a failed demo has left. Their finalizers stay without this, because the sidecars have ended. */
+/** Removes the objects of a failed demo with their finalizers, which the ended sidecars no longer remove. */
 async function removeRest({ api }: Cluster): Promise<void> {
   for (const resource of OF_THE_DEMO) {
     for (const { metadata } of await api.list(resource)) {
@@ -215,7 +215,7 @@ check(
   },
 )
 
-/** Two objects that wait, and the cause that every answer about the pod must put first. */
+/** A pod and its claim. The claim names no class, which every answer about the pod must name as the first cause. */
 const WAITING = `apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: classless}
@@ -230,7 +230,7 @@ spec:
 `
 
 check(
-  'embedded cluster: the page and kubectl csi put the same cause first, whatever its age',
+  'embedded cluster: the status page and kubectl csi list the same cause of a pending pod first',
   'emulator',
   async ({ folder, executables }) => {
     const { child, text } = startInTerminal(folder, sidecarArgs(executables))
@@ -256,7 +256,7 @@ check(
   },
 )
 
-/** Returns the first wait in the row of a claim. The first event of the page's stream contains all rows. */
+/** Returns the first cause in a claim's row of the status page. The first event of the page's stream has all rows. */
 async function firstWaitOf(url: string, claim: string): Promise<ClaimRow['waits'][number] | undefined> {
   const stop = new AbortController()
   const { body } = await fetch(url, { signal: stop.signal })
@@ -331,7 +331,7 @@ check('embedded cluster: SIGUSR1 opens no debugger in any process', 'emulator', 
   ok(!text().includes('Debugger listening'), text())
 })
 
-check('embedded cluster: a failed step ends the program with 1', 'emulator', async ({ folder, executables }) => {
+check('embedded cluster: a failed demo step ends the program with 1', 'emulator', async ({ folder, executables }) => {
   const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
   const { code, output } = await runProgram('devcluster', folder, args)
 

@@ -40,7 +40,7 @@ const LINES: readonly Line[] = [
 ]
 
 for (const { path, line, prints } of LINES) {
-  check(`documents: ${path}: ${line}`, { target: 'emulator', within: MINUTES }, async () => {
+  check(`documents: the command in ${path} works: ${line}`, { target: 'emulator', within: MINUTES }, async () => {
     ok(
       allCommands().some((command) => command.path === path && command.line === line),
       `${path} no longer has the line`,

@@ -46,8 +46,10 @@ for (const bug of FAST) {
 }
 
 for (const bug of Object.keys(BUGS)) {
-  long(`driver test: the default run finds the bug ${bug}, and so does the printed command`, TOGETHER, (ground) =>
-    find(ground, bug, { flags: [], again: true }),
+  long(
+    `driver test: the default run finds the bug ${bug}, and the command that it prints finds it again`,
+    TOGETHER,
+    (ground) => find(ground, bug, { flags: [], again: true }),
   )
 }
 
@@ -56,7 +58,7 @@ interface Search {
   readonly again: boolean
 }
 
-/** Lets the driver test start a driver with the bug. Its reports must name the check that the bug breaks. */
+/** Runs the driver test with a driver that has the bug. The report must name the check that the bug breaks. */
 async function find(ground: Ground, bug: string, { flags, again }: Search): Promise<void> {
   const heading = CHECKS[BUGS[bug]?.check ?? 'alive']
   const place = temporaryFolder('driver')
@@ -75,7 +77,7 @@ async function find(ground: Ground, bug: string, { flags, again }: Search): Prom
   const after = tested.output.slice(tested.output.indexOf(`${heading}: `))
   const [, line = ''] = /^ +again: (.*)$/m.exec(after) ?? []
   ok(line !== '', tested.output)
-  // Runs the printed command as a user does.
+  // Runs the command that the driver test printed, to find the bug again.
   const { code, output } = await runToEnd('sh', ['-c', line])
   equal(code, 1, `${bug}, by ${line}:\n${output}`)
   ok(output.includes(`${heading}: `), `${bug} is not found again by ${line}:\n${output}`)
@@ -133,7 +135,7 @@ long(
 )
 
 long(
-  'driver test: a driver that a command starts is killed, and its unexpected end is a finding',
+  'driver test: a driver that --driver-command starts is killed, and its unexpected end is a finding',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
     const place = temporaryFolder('driver')

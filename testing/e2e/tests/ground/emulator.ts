@@ -40,7 +40,7 @@ function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }
 }
 
-// Other versions of Kubernetes word some error messages differently.
+// The recorded answers are of one Kubernetes version, because other versions have other error messages.
 const ofItsVersion = isDefaultKubernetes() ? check : () => undefined
 
 ofItsVersion(
@@ -89,7 +89,7 @@ const sanity: Check['run'] = async ({ folder }) => {
   match(output, /Ran [1-9]\d* of \d+ Specs/)
 }
 
-check('emulator, CSI driver: csi-sanity passes', 'emulator', sanity)
+check('emulator, CSI driver: csi-sanity passes with the emulated driver', 'emulator', sanity)
 
 const MAIN = resolve(import.meta.dirname, '../../../../libs/emulator/src/main.ts')
 
@@ -309,7 +309,7 @@ function isMessage({ metadata = {} }: KubeObject): boolean {
   return !('creationTimestamp' in metadata) || Object.values(metadata).includes(undefined)
 }
 
-/** Returns the value without undefined fields, as JSON has it. */
+/** Returns the value without undefined fields, which JSON cannot contain. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }

@@ -58,7 +58,7 @@ export async function listening(port: number): Promise<void> {
   await eventually('it listens', async () => (await get(port)) !== 'refused')
 }
 
-/** Returns the messages of the log lines, without the message `Version`, which only one side logs. */
+/** Returns the messages of the log lines, without the message `Version`, which only one implementation logs. */
 function messages({ sidecar }: Probe): readonly string[] {
   const all = sidecar.lines.flatMap((line) => / [\w.-]+:\d+\] "((?:[^"\\]|\\.)*)"/.exec(line)?.[1] ?? [])
   return all.filter((message) => message !== 'Version')

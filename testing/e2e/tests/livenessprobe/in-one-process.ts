@@ -46,7 +46,7 @@ test('the livenessprobe works in one process with attacher and resizer, with sep
   equal((await at.sidecar.endBy('SIGTERM')).code, 0)
 })
 
-test('the livenessprobe answers without the API server, after a lost lease, and while a queue is full', {
+test('the livenessprobe answers while the API server is away, after a lost Lease, and while a work queue is full', {
   ...OURS,
   within: 90_000,
 }, async (t) => {
@@ -151,7 +151,12 @@ test('the livenessprobe answers 500 while the driver process is stopped under lo
   ok(statuses.every((status) => status === 200 || status === 500))
 })
 
-test('10,000 requests leak no resources', { ...EMULATED, alone: true, within: 240_000, long: true }, async (t) => {
+test('10,000 requests to the livenessprobe leak no memory and no open files', {
+  ...EMULATED,
+  alone: true,
+  within: 240_000,
+  long: true,
+}, async (t) => {
   const { socket } = await t.driver()
   const { port, sidecar } = await livenessprobe(t, { side: 'ours', socket })
   await listening(port)

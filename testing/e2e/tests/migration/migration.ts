@@ -168,7 +168,7 @@ const ofUnknown = ({ samples }: Metrics): unknown[] =>
 const AZURE_DISK = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
 
 for (const [name, volumes] of DRIVERS) {
-  attacher(`the attacher translates volumes of ${name} for the call and does not write them back`, async (t) => {
+  attacher(`the attacher translates in-tree volumes of ${name} for its calls, not in the PV`, async (t) => {
     const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'PUBLISH_READONLY'] })
     const secrets = await secretsOf(t, volumes)
     const { attacher: sidecar, node } = await attacherScene(t, { driver })
@@ -202,7 +202,7 @@ for (const [name, volumes] of DRIVERS) {
     equal(ofUnknown(metrics), [])
   })
 
-  resizer(`the resizer translates volumes of ${name} for the call and writes the new size into them`, async (t) => {
+  resizer(`the resizer translates in-tree volumes of ${name} for calls and writes the size to the PV`, async (t) => {
     const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
     const secrets = await secretsOf(t, volumes)
     const at = await scene(t, { driver })
@@ -232,7 +232,7 @@ for (const [name, volumes] of DRIVERS) {
 }
 
 // The test runs alone, because other tests use the same driver name.
-attacher('a volume ID with 80,000 slashes fails quickly and blocks no other volume', { alone: true }, async (t) => {
+attacher('an in-tree ID with 80,000 slashes fails quickly and blocks no other volume', { alone: true }, async (t) => {
   const at = await besideDriver(t, EBS)
   const { attacher: sidecar } = at
   for (const [suffix, volumeID] of [
@@ -255,7 +255,7 @@ attacher('the attacher of a migrated driver connects twice at start, as the orig
   equal(seen, ['Probe', 'GetPluginInfo', 'Probe', 'GetPluginCapabilities', 'ControllerGetCapabilities'])
 })
 
-attacher('a volume that cannot be translated is reported as an attach error', async (t) => {
+attacher('attachError reports an in-tree volume that cannot be translated', async (t) => {
   const at = await besideDriver(t, 'disk.csi.azure.com')
   await attach(t, at, { pv: { csi: null, azureDisk: AZURE_DISK } })
   // The attach error reports a missing volume until the volume is in the cache.
@@ -267,7 +267,7 @@ attacher('a volume that cannot be translated is reported as an attach error', as
   equal((await getVolume(t)).metadata?.finalizers, [at.finalizer])
 })
 
-attacher('the attacher removes its finalizer when migration is switched off', { alone: true }, async (t) => {
+attacher('the attacher removes its finalizer from a PV that is no longer migrated', { alone: true }, async (t) => {
   const name = 'csi.vsphere.vmware.com'
   const { attacher: sidecar, finalizer } = await besideDriver(t, name)
   const metadata = { finalizers: ['example.com/a', finalizer], annotations: { [MIGRATED_TO]: name } }
@@ -279,7 +279,7 @@ attacher('the attacher removes its finalizer when migration is switched off', { 
   equal(back.metadata?.finalizers, ['example.com/a'])
 })
 
-attacher('inline volumes are already translated and count as not migrated', async (t) => {
+attacher('the metrics count the attach of a CSI inline volume as not migrated', async (t) => {
   const name = 'file.csi.azure.com'
   const { attacher: sidecar, node } = await besideDriver(t, name)
   const inlineVolumeSpec = { accessModes: ['ReadWriteMany'], csi: { driver: name, volumeHandle: '#a#s#v#ns' } }
@@ -309,7 +309,7 @@ attacher('the comparison with ListVolumes completes a GCE handle from the node I
   equal(volumeCalls(driver)[0]?.request['volume_id'], 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-x')
 })
 
-resizer('the resizer processes a claim only after it has the annotation for the driver', async (t) => {
+resizer('the resizer expands an in-tree claim only after it has the annotation for the driver', async (t) => {
   const name = 'cinder.csi.openstack.org'
   const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })
@@ -320,7 +320,7 @@ resizer('the resizer processes a claim only after it has the annotation for the 
   await resized(t, '2Gi')
 })
 
-resizer('a volume that cannot be translated is reported as an event', async (t) => {
+resizer('an event reports an in-tree volume that the resizer cannot translate', async (t) => {
   const name = 'disk.csi.azure.com'
   const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })

@@ -125,10 +125,10 @@ const test = testsOf('resizer', 'node deployment', { only: 'ours' })
 
 const CLAIMS_OF_EACH = 100
 const AT_A_TIME = 20
-/** The wait for wrong calls. It is longer than an instance needs to notice a volume of its node. */
+/** How long the test waits for wrong calls: longer than a resizer needs to notice a volume of its node. */
 const FOR_MISTAKES_MS = 2_500
 
-test('three instances expand 300 claims once each, by the driver of the right node', { within: 180_000 }, async (t) => {
+test('three resizers expand 300 claims, each once and on the node of its volume', { within: 180_000 }, async (t) => {
   const [a, b, c] = await sites(t, 'a', 'b', 'c')
   const made: { readonly site: Site; readonly bound: Bound }[] = []
   for (const site of [a, b, c]) {
@@ -169,7 +169,7 @@ test('three instances expand 300 claims once each, by the driver of the right no
   }
 })
 
-test('an instance takes over a volume that is recreated on its node', async (t) => {
+test('the resizer on a node expands a claim whose volume was recreated with an affinity to this node', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   const made = await boundOn(t, onNodes(t, a.node))
   for (const size of ['2Gi', '3Gi']) {
@@ -185,7 +185,7 @@ test('an instance takes over a volume that is recreated on its node', async (t) 
   equal((await getClaim(t)).metadata?.uid, before.metadata?.uid)
 })
 
-test('an instance expands a claim whose volume moves to its node, although the claim does not change', async (t) => {
+test('the resizer on a node expands a pending claim when its volume is recreated with an affinity to this node', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   a.driver.on('ControllerExpandVolume', { code: 14, message: 'this node is broken' })
   const made = await boundOn(t, onNodes(t, a.node))
@@ -206,7 +206,7 @@ test('a VolumeAttributesClass is applied by the driver on the node of the volume
   equal(calls, [0, 1])
 })
 
-test('a volume that is not bound to one node is not expanded, and each instance logs it once', async (t) => {
+test('a volume whose affinity allows several nodes is not expanded, and the resizer on each node logs it once', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   const left = 'Volume is left alone'
   const everywhere = await boundOn(t, undefined, { suffix: '-everywhere' })
@@ -236,7 +236,7 @@ test('a volume that is not bound to one node is not expanded, and each instance 
   equal([expanded(a), expanded(b)], [[], [`${everywhere.pv}-handle`]])
 })
 
-test('an instance follows the labels of its Node', async (t) => {
+test('the resizer on a node follows changes of the labels of its Node', async (t) => {
   const [a] = await sites(t, 'a')
   const label = (value: string | null): Promise<unknown> =>
     t.api.merge(NODES, { name: a.node }, { metadata: { labels: { [nodeKey(t)]: value } } })
@@ -257,7 +257,7 @@ for (const [plural, group] of [
   ['nodes', ''],
   ['csinodes', 'storage.k8s.io'],
 ] as const) {
-  starts(`without the right to watch ${plural}, the resizer logs it and works once it is granted`, async (t) => {
+  starts(`without permission to watch ${plural}, the resizer on a node logs it until it is granted`, async (t) => {
     const node = await createSite(t)
     const user = await userWith(
       t,
@@ -273,7 +273,7 @@ for (const [plural, group] of [
   })
 }
 
-starts('without its Node, the resizer waits and logs one line', async (t) => {
+starts('the resizer on a node waits until its Node object exists, and logs one line', async (t) => {
   const node = t.name('nowhere')
   const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user: await userWith(t, RULES) })
   const line = await resizer.line('Waiting for the node of this process')
@@ -281,7 +281,7 @@ starts('without its Node, the resizer waits and logs one line', async (t) => {
   equal(resizer.exit, undefined)
 })
 
-starts('the resizer waits until the CSINode contains its driver, logs one line, and then works', async (t) => {
+starts('the resizer on a node waits until the CSINode contains its driver, and logs one line', async (t) => {
   await t.createClass()
   const node = t.name('a')
   await createNode(t, node)
@@ -315,7 +315,7 @@ starts('--node-name overrides NODE_NAME', async (t) => {
   await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
 })
 
-starts('contradicting flags end the process with 2, and the last line says why', async (t) => {
+starts('flags that contradict --node-deployment end the resizer with 2 and a reason in the last line', async (t) => {
   const cases: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, error: string])[] = [
     [['--node-deployment'], {}, 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'],
     [
@@ -337,16 +337,12 @@ starts('contradicting flags end the process with 2, and the last line says why',
 const memory = testsOf('resizer', 'node deployment, memory', { only: 'ours' })
 
 const FOREIGN = 10_000
-/** The time after the start until the memory of the process has settled. */
+/** The time after the start of a resizer until its memory is measured. */
 const SETTLED_MS = 15_000
 
 memory(
-  '10,000 volumes of another node increase the memory by less than 10 %',
-  {
-    long: true,
-    alone: true,
-    within: 300_000,
-  },
+  '10,000 volumes of another node increase the memory of the resizer on a node by less than 10 %',
+  { long: true, alone: true, within: 300_000 },
   async (t) => {
     const node = await createSite(t)
     const other = t.name('b')

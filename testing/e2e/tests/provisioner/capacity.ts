@@ -77,7 +77,7 @@ async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup
   })
 }
 
-/** The rate of writes for both implementations. The default of the Go original is one write in a second. */
+/** A high rate of capacity writes, for ours and the Go original, whose default is one write a second. */
 const LIMITS = ['--kube-api-capacity-qps=100', '--kube-api-capacity-burst=100']
 
 const objectsOf = (t: TestContext): Promise<readonly CSIStorageCapacity[]> =>
@@ -126,7 +126,7 @@ const segmentsOf = ({ request }: Call): unknown =>
   (request['accessible_topology'] as { segments?: object } | undefined)?.segments ?? {}
 const asked = (driver: Driver): Call[] => driver.callsOf('GetCapacity')
 
-test('each class and topology has one object', async (t) => {
+test('the provisioner creates one CSIStorageCapacity for each class with late binding and each topology', async (t) => {
   const { driver } = await ready(t, {
     prepare: (each) => each.on('GetCapacity', { reply: { availableCapacity: BigInt(GI), maximumVolumeSize: 1000n } }),
   })
@@ -145,7 +145,7 @@ test('each class and topology has one object', async (t) => {
   if (t.ours) equal(asked(driver).length, 2)
 })
 
-test('the objects follow nodes, registrations and classes', async (t) => {
+test('CSIStorageCapacity objects follow changes of node labels, CSINodes and StorageClasses', async (t) => {
   await ready(t)
   await published(t, 'class z1 1Gi, class z2 1Gi')
   await t.api.merge(NODES, { name: t.name('a') }, { metadata: { labels: { zone: 'z3' } } })
@@ -158,13 +158,13 @@ test('the objects follow nodes, registrations and classes', async (t) => {
   await published(t, 'more z2 1Gi')
 })
 
-test('--capacity-for-immediate-binding adds classes with immediate binding', async (t) => {
+test('--capacity-for-immediate-binding adds CSIStorageCapacity objects for classes with immediate binding', async (t) => {
   await ready(t, { args: ['--capacity-for-immediate-binding'] })
   await createClass(t, {}, 'immediate')
   await published(t, 'class z1 1Gi, class z2 1Gi, immediate z1 1Gi, immediate z2 1Gi')
 })
 
-test('a poll writes only changed capacities, and repairs edited objects', async (t) => {
+test('a capacity poll writes only changed CSIStorageCapacity objects, and repairs edited objects', async (t) => {
   const { driver, sidecar } = await ready(t, { args: ['--capacity-poll-interval=1s'] })
   await published(t, 'class z1 1Gi, class z2 1Gi')
   const writes = (): number => sidecar.gate.writes('csistoragecapacities').length
@@ -182,7 +182,7 @@ test('a poll writes only changed capacities, and repairs edited objects', async 
   equal((await objectsOf(t)).map(({ metadata }) => metadata?.name).includes(ref.name), true)
 })
 
-test('a deleted object and an object that loses its label are created again at once', async (t) => {
+test('a CSIStorageCapacity that is deleted or loses the label of its manager is created again at once', async (t) => {
   const { sidecar } = await ready(t)
   await published(t, 'class z1 1Gi, class z2 1Gi')
   const [first, second] = (await objectsOf(t)).map(({ metadata }) => metadata?.name ?? '')
@@ -207,7 +207,7 @@ test('a deleted object and an object that loses its label are created again at o
   )
 })
 
-test('objects of earlier processes are used or deleted, and objects of other managers stay', async (t) => {
+test('a new process uses or deletes CSIStorageCapacity objects of earlier processes, and keeps those of other managers', async (t) => {
   await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('early') } })
   const namespace = t.name('early')
   await createOld(t, { namespace, name: 'gone', storageClassName: t.name('none') })
@@ -225,7 +225,7 @@ test('objects of earlier processes are used or deleted, and objects of other man
   })
 })
 
-test('a driver without topology keeps one object without labels', { only: 'ours' }, async (t) => {
+test('a driver without topology has one CSIStorageCapacity per class, created once', { only: 'ours' }, async (t) => {
   await ready(t, { sites: { a: { keys: [], labels: {} }, b: { keys: [], labels: {} } } })
   await published(t, 'class 1Gi')
   const uids = async () => (await objectsOf(t)).map(({ metadata }) => metadata?.uid)
@@ -234,7 +234,7 @@ test('a driver without topology keeps one object without labels', { only: 'ours'
   equal(await uids(), before)
 })
 
-test('GetCapacity is repeated for a failing topology, and the other topology has its object', async (t) => {
+test('GetCapacity is repeated for a topology for which it fails, and the other topology gets its CSIStorageCapacity', async (t) => {
   const { driver } = await ready(t, {
     args: ['--retry-interval-start=300ms'],
     prepare: (each) =>
@@ -249,7 +249,7 @@ test('GetCapacity is repeated for a failing topology, and the other topology has
   ok(asked(driver).length >= 7)
 })
 
-test('retries for a failing topology are not faster than back-off and polls', { only: 'ours' }, async (t) => {
+test('GetCapacity that fails for a topology is repeated only at polls and back-offs', { only: 'ours' }, async (t) => {
   const { driver } = await ready(t, {
     sites: { a: SITES.a },
     args: ['--retry-interval-start=1s', '--retry-interval-max=1s', '--capacity-poll-interval=1s'],
@@ -260,7 +260,7 @@ test('retries for a failing topology are not faster than back-off and polls', { 
   ok(asked(driver).length <= 11, `${asked(driver).length} calls`)
 })
 
-test('creations and deletions of volumes refresh the capacity of their topology', async (t) => {
+test('the creation and the deletion of a volume refresh the CSIStorageCapacity of its topology', async (t) => {
   const { driver } = await ready(t)
   driver.on('CreateVolume', ({ request }, nth) =>
     nth === 0
@@ -290,7 +290,7 @@ for (const [level, kind] of [
   [0, 'Pod'],
   [1, 'ReplicaSet'],
 ] as const) {
-  test(`--capacity-ownerref-level=${level} makes the ${kind} the owner, and writes it onto old objects`, async (t) => {
+  test(`--capacity-ownerref-level=${level} makes the ${kind} the owner of new and old CSIStorageCapacity objects`, async (t) => {
     const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: t.name('rs'), uid: 'rs-uid', controller: true }
     const made = await t.create(PODS, {
       ...pod('default', t.name('pod'), []),
@@ -326,7 +326,7 @@ for (const [args, env, text] of [
     'look up owner(s) of pod: v1/Pod "POD" in namespace "default" has no controlling owner, cannot unwind the ownership further',
   ],
 ] as const) {
-  test(`the start ends with: ${text}`, async (t) => {
+  test(`a provisioner with capacity tracking ends at the start with the error: ${text}`, async (t) => {
     const name = t.name('pod')
     await t.create(PODS, pod('default', name, []))
     const named = Object.fromEntries(Object.entries(env).map(([key, value]) => [key, value.replace('POD', name)]))

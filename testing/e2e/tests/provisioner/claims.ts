@@ -56,7 +56,7 @@ test('a claim gets a volume, two events and a PersistentVolume', async (t) => {
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-test('claims and classes of other provisioners, and bound claims, are left alone', async (t) => {
+test('the provisioner ignores claims and classes of other provisioners, and bound claims', async (t) => {
   const { driver } = await scene(t)
   await createClass(t, { provisioner: 'other.example.com' }, 'other')
   await createClaim(t, { suffix: '-other', annotations: { 'volume.kubernetes.io/storage-provisioner': 'other' } })
@@ -75,7 +75,7 @@ test('a claim with late binding is provisioned when a node is selected', async (
   await provisioned(t, uid)
 })
 
-test('the beta annotations name provisioner and class', async (t) => {
+test('the provisioner accepts the beta annotations for provisioner and class of a claim', async (t) => {
   const { sidecar } = await scene(t)
   const annotations = {
     'volume.kubernetes.io/storage-provisioner': undefined,
@@ -113,11 +113,11 @@ test('an infeasible claim is retried after --retry-interval-max', { only: 'ours'
   ok((second?.start ?? 0) - (first?.end ?? 0) >= 900)
 })
 
-// The Go original does not wake claims early: it waits for the end of the back-off.
+// The Go original retries such a claim only at the end of the back-off.
 const wakes = testsOf('provisioner', 'wakes', { only: 'ours' })
 
 const ARGS = ['--retry-interval-start=1m']
-/** The promised second, and some more time for a busy machine. */
+/** The time until a retry. The provisioner needs at most a second; the rest is for a busy machine. */
 const SOON_MS = 2_500
 
 interface Cause {
@@ -161,7 +161,7 @@ async function bindSource(t: TestContext): Promise<void> {
 }
 
 for (const [what, { setup = {}, spec = () => ({}), event, come }] of Object.entries(CAUSES)) {
-  wakes(`${what} wakes the claims that wait for it`, async (t) => {
+  wakes(`a claim that waits for ${what} is provisioned as soon as ${what} exists`, async (t) => {
     const given = typeof setup === 'function' ? setup(t) : setup
     const { driver } = await scene(t, { ...given, args: ARGS })
     const contentSource = { type: { $case: 'volume', value: { volumeId: 'source' } } }
@@ -178,7 +178,7 @@ for (const [what, { setup = {}, spec = () => ({}), event, come }] of Object.entr
 
 const states = testsOf('provisioner', 'states')
 
-/** The codes after which the creation may still be running. */
+/** The gRPC codes of CreateVolume after which the driver may still create the volume. */
 const BACKGROUND = { Canceled: 1, DeadlineExceeded: 4, Aborted: 10, Unavailable: 14 }
 const FINAL = {
   Unknown: 2,
@@ -203,24 +203,21 @@ function callsFor(driver: Driver, uid: string): number {
   return driver.callsOf('CreateVolume').filter(({ request }) => String(request['name']).endsWith(uid)).length
 }
 
-states(
-  'after a code that leaves the creation running, the creation is finished even for a deleted claim',
-  async (t) => {
-    const { driver } = await scene(t)
-    for (const [name, code] of Object.entries(BACKGROUND)) {
-      const suffix = `-${code}`
-      driver.on('CreateVolume', { code, message: 'wait' })
-      const uid = await createClaim(t, { suffix })
-      await claimEvent(t, `rpc error: code = ${name} desc = wait`, suffix)
-      await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
-      driver.on('CreateVolume', { reply: {} })
-      const pv = await provisioned(t, uid)
-      equal(pv.spec?.claimRef?.name, claimRef(t, suffix).name)
-    }
-  },
-)
+states('after a code with which CreateVolume may still run, it is repeated even for a deleted claim', async (t) => {
+  const { driver } = await scene(t)
+  for (const [name, code] of Object.entries(BACKGROUND)) {
+    const suffix = `-${code}`
+    driver.on('CreateVolume', { code, message: 'wait' })
+    const uid = await createClaim(t, { suffix })
+    await claimEvent(t, `rpc error: code = ${name} desc = wait`, suffix)
+    await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
+    driver.on('CreateVolume', { reply: {} })
+    const pv = await provisioned(t, uid)
+    equal(pv.spec?.claimRef?.name, claimRef(t, suffix).name)
+  }
+})
 
-states('after a final code, a deleted claim is forgotten', async (t) => {
+states('after CreateVolume failed with a final gRPC code, a deleted claim causes no further call', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=2s'] })
   const uids: string[] = []
   for (const [name, code] of Object.entries(FINAL)) {
@@ -238,7 +235,7 @@ states('after a final code, a deleted claim is forgotten', async (t) => {
   equal(counts(), before)
 })
 
-states('an update of a claim causes a retry at once', async (t) => {
+states('an update of a claim whose CreateVolume failed causes a retry at once', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=1m'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   const uid = await createClaim(t)
@@ -248,7 +245,7 @@ states('an update of a claim causes a retry at once', async (t) => {
   await provisioned(t, uid, 3_000)
 })
 
-states('retries wait twice as long each time', async (t) => {
+states('the back-off of a failing CreateVolume doubles with each retry', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=800ms'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   await createClaim(t)
@@ -258,7 +255,7 @@ states('retries wait twice as long each time', async (t) => {
   ok((gaps[4] ?? 0) < 1_500, gaps.join())
 })
 
-states('a call that runs longer than --timeout is repeated', async (t) => {
+states('a CreateVolume call that runs longer than --timeout ends and is repeated', async (t) => {
   const { driver } = await scene(t, { args: ['--timeout=1s'] })
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? 'hang' : { reply: {} }))
   const uid = await createClaim(t)
@@ -267,7 +264,7 @@ states('a call that runs longer than --timeout is repeated', async (t) => {
   await claimEvent(t, text)
 })
 
-states('ResourceExhausted without topology is a failure like any other', async (t) => {
+states('ResourceExhausted from a driver without topology is retried like any other error', async (t) => {
   const { driver } = await scene(t)
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 8, message: 'full' } : { reply: {} }))
   await provision(t)
@@ -302,7 +299,7 @@ states('a claim that is being deleted is still provisioned', async (t) => {
   await provisioned(t, uid)
 })
 
-states('the deletion of a volume that is too small is tried up to five times', async (t) => {
+states('a new volume that is too small is deleted with up to five DeleteVolume calls', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const { driver } = await scene(t, { class: { parameters: secretParameters('provisioner-', secret) } })
   driver.on('DeleteVolume', { code: 13, message: 'stays' })
@@ -328,9 +325,11 @@ states('a failed write of the PersistentVolume is repeated without another Creat
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-states('the selected node is removed from the claim if its CSINode is missing, also after a conflict', async (t) => {
+states('a claim loses its selected node if the CSINode is missing, even after a write conflict', async (t) => {
   const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
-  const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), { times: 2 })
+  const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), {
+    times: 2,
+  })
   const node = t.name('none')
   await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
   const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
@@ -340,7 +339,7 @@ states('the selected node is removed from the claim if its CSINode is missing, a
   equal(conflict.count, 2)
 })
 
-states('a repeated failure causes only one event', { only: 'ours' }, async (t) => {
+states('CreateVolume failures that repeat with the same message cause only one event', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   await createClaim(t)
@@ -379,7 +378,7 @@ states(
   },
 )
 
-states('at most --worker-threads claims are worked on at the same time', async (t) => {
+states('the provisioner processes at most --worker-threads claims at the same time', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=2'] })
   driver.on('CreateVolume', 'hang')
   for (let index = 0; index < 5; index += 1) await createClaim(t, { suffix: `-${index}` })

@@ -58,7 +58,7 @@ async function untilFinalizer(t: TestContext, name: string, has: boolean): Promi
   await t.api.until(PERSISTENT_VOLUMES, { name }, asExpected)
 }
 
-test('a released volume is deleted at the driver once, and then its object', async (t) => {
+test('a released PersistentVolume causes one DeleteVolume call, and then the object is deleted', async (t) => {
   const { driver } = await scene(t)
   const secret = await t.createSecret({ user: 'u' })
   const name = await released(t, {
@@ -71,7 +71,7 @@ test('a released volume is deleted at the driver once, and then its object', asy
   if (t.ours) equal(driver.callsOf('DeleteVolume').length, 1)
 })
 
-test('volumes that are retained or of other provisioners are kept', async (t) => {
+test('the provisioner does not delete volumes with the policy Retain or of other provisioners', async (t) => {
   const { driver } = await scene(t)
   await released(t, { what: 'retained', spec: { persistentVolumeReclaimPolicy: 'Retain' } })
   await released(t, { what: 'foreign', annotations: { 'pv.kubernetes.io/provisioned-by': 'other.example.com' } })
@@ -81,7 +81,7 @@ test('volumes that are retained or of other provisioners are kept', async (t) =>
   equal([...new Set(volumes)], [`${name}-handle`])
 })
 
-test('the finalizer is added to bound volumes and removed from retained volumes', async (t) => {
+test('the provisioner adds its finalizer to bound PersistentVolumes and removes it from those with the policy Retain', async (t) => {
   await scene(t)
   const name = await createOwned(t)
   await setPhase(t, name, 'Bound')
@@ -90,7 +90,7 @@ test('the finalizer is added to bound volumes and removed from retained volumes'
   await untilFinalizer(t, name, false)
 })
 
-test('a released volume is deleted only after its last detach, which wakes the deletion', async (t) => {
+test('a released volume is deleted as soon as its last VolumeAttachment is gone, and not before', async (t) => {
   const { driver, sidecar } = await scene(t, {
     controller: ['PUBLISH_UNPUBLISH_VOLUME'],
     // The Go original waits for the end of the back-off.
@@ -109,7 +109,7 @@ test('a released volume is deleted only after its last detach, which wakes the d
   await deleted(t, name, t.ours ? 2_500 : undefined)
 })
 
-test('a failed deletion causes an event and a retry', async (t) => {
+test('a failed DeleteVolume call causes an event and a retry', async (t) => {
   const { driver } = await scene(t)
   driver.on('DeleteVolume', (_, nth) => (nth === 0 ? { code: 5, message: 'who?' } : { reply: {} }))
   const name = await released(t)
@@ -129,7 +129,7 @@ test('after SIGTERM, a running DeleteVolume call is finished and its result is s
   equal(driver.callsOf('DeleteVolume').length, 1)
 })
 
-test('a PersistentVolume that is deleted while it is bound waits for its release', async (t) => {
+test('the driver volume of a deleted PersistentVolume is kept until the PersistentVolume is released', async (t) => {
   const { driver } = await scene(t)
   const name = await createOwned(t, [FINALIZER])
   await setPhase(t, name, 'Bound')
@@ -139,7 +139,7 @@ test('a PersistentVolume that is deleted while it is bound waits for its release
   await deleted(t, name)
 })
 
-test('the annotations decide which provisioner owns a volume, and without them the CSI driver decides', async (t) => {
+test('the annotations of a PersistentVolume name the provisioner that deletes it; without them it is the CSI driver', async (t) => {
   const { driver } = await scene(t)
   const foreign = { csi: { driver: OTHER, volumeHandle: 'h' } }
   const cases: readonly (readonly [what: string, annotations: object, spec: object, ours: boolean])[] = [
@@ -157,7 +157,7 @@ test('the annotations decide which provisioner owns a volume, and without them t
   equal(handles, new Set(['a', 'b', 'e'].map((what) => `${t.name(what)}-handle`).concat('h')))
 })
 
-test('a deletion first calls the driver, then deletes the object and removes the finalizer', async (t) => {
+test('the provisioner calls DeleteVolume, then deletes the PersistentVolume, then removes its finalizer', async (t) => {
   const { driver, sidecar } = await scene(t)
   const name = await released(t)
   await deleted(t, name)
@@ -167,14 +167,14 @@ test('a deletion first calls the driver, then deletes the object and removes the
   equal((writes[0]?.time ?? 0) >= (call?.end ?? Number.POSITIVE_INFINITY), true)
 })
 
-test('a volume without a CSI source causes an event', async (t) => {
+test('a released PersistentVolume without a CSI source causes an event', async (t) => {
   await scene(t)
   const name = await released(t, { spec: { csi: null, hostPath: { path: '/tmp' } } })
   const { type, reason } = await eventOf(t, name, 'invalid CSI PV')
   equal([type, reason], ['Warning', 'VolumeFailedDelete'])
 })
 
-test('without annotations, the class names the deletion Secret, by templates of the claim', async (t) => {
+test('the class names the Secret for DeleteVolume by templates if the PersistentVolume has no annotations for it', async (t) => {
   const parameters = secretParameters('', { name: t.name(`for-\${pvc.name}`), namespace: `\${pvc.namespace}` })
   const { driver } = await scene(t, { class: { parameters } })
   await t.createSecret({ user: 'u' }, 'for-a')
@@ -198,7 +198,7 @@ test('without annotations, the class names the deletion Secret, by templates of 
   await eventOf(t, name, `failed to get secretreference for volume ${name}: ${why}`)
 })
 
-test('a missing or incomplete deletion Secret does not block the deletion', async (t) => {
+test('a missing Secret for DeleteVolume, or an incomplete reference to it, does not block the deletion', async (t) => {
   const { driver, sidecar } = await scene(t)
   const annotations = deletionSecret({ name: 'none', namespace: t.namespace })
   const gone = await released(t, { what: 'gone', annotations })
@@ -208,7 +208,7 @@ test('a missing or incomplete deletion Secret does not block the deletion', asyn
   await sidecar.line(`failed to get credentials for volume ${gone}: error getting secret none in namespace default`)
 })
 
-test('volumes with the policy Retain lose the finalizer, even while they are being deleted', async (t) => {
+test('PersistentVolumes with the policy Retain lose the finalizer of the provisioner, even while they are being deleted', async (t) => {
   const { driver } = await scene(t)
   const finalizers = ['example.com/mine', FINALIZER]
   const name = await createOwned(t, finalizers, 'Retain')
@@ -221,7 +221,7 @@ test('volumes with the policy Retain lose the finalizer, even while they are bei
   equal(driver.callsOf('DeleteVolume').length, 0)
 })
 
-test('a finalizer of another client keeps the object, and the driver is not called again', async (t) => {
+test('a deleted PersistentVolume with a foreign finalizer stays, and causes no second DeleteVolume call', async (t) => {
   const { driver } = await scene(t)
   const name = await createOwned(t, [FINALIZER, 'example.com/mine'])
   await setPhase(t, name, 'Released')
@@ -233,7 +233,7 @@ test('a finalizer of another client keeps the object, and the driver is not call
 })
 
 for (const kind of ['DELETE', 'PATCH'] as const) {
-  test(`after a conflict, the ${kind} of a PersistentVolume is repeated`, async (t) => {
+  test(`after a 409 answer, the provisioner repeats the ${kind} request for a PersistentVolume`, async (t) => {
     const { driver, sidecar } = await scene(t, { args: ['--retry-interval-start=100ms'] })
     const refused = sidecar.gate.inject(`${kind} persistentvolumes`, refusal(409, 'Conflict', 'changed'), { times: 1 })
     await deleted(t, await released(t))
@@ -256,7 +256,7 @@ async function crash(t: TestContext, { sidecar, driver }: Scene): Promise<void> 
   await t.sidecar({ driver, args: FLAGS })
 }
 
-leaks('a process that is killed during CreateVolume leaks no volume', async (t) => {
+leaks('a provisioner that is killed during CreateVolume leaks no volume', async (t) => {
   const at = await scene(t, { args: FLAGS, prepare: (each) => each.on('CreateVolume', 'hang') })
   const uid = await createClaim(t)
   await calls(at.driver, 'CreateVolume')
@@ -265,7 +265,7 @@ leaks('a process that is killed during CreateVolume leaks no volume', async (t) 
   await provisioned(t, uid)
 })
 
-leaks('a process that is killed before the PersistentVolume is stored leaks no volume', async (t) => {
+leaks('a provisioner that is killed before it writes the PersistentVolume leaks no volume', async (t) => {
   const at = await scene(t, { args: FLAGS })
   at.sidecar.gate.inject('POST persistentvolumes', { kind: 'wait', for: new Promise(() => {}) })
   const uid = await createClaim(t)
@@ -274,7 +274,7 @@ leaks('a process that is killed before the PersistentVolume is stored leaks no v
   await provisioned(t, uid)
 })
 
-leaks('the finalizer of the claim is removed after the PersistentVolume is stored', async (t) => {
+leaks('the provisioner removes its finalizer from a claim only after it has stored the PersistentVolume', async (t) => {
   const { driver } = await scene(t, { args: FLAGS })
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
   const uid = await createClaim(t)
@@ -300,7 +300,7 @@ function keepVolumes(driver: Driver): ReadonlySet<unknown> {
 const NEVER: Fault = { kind: 'wait', for: new Promise(() => {}) }
 const LOST: Fault = { kind: 'loseAnswer' }
 
-/** The requests of a creation. The number counts the earlier requests of the same kind. */
+/** Requests of the provisioner for a new claim at which it is killed. The number counts the earlier equal requests. */
 const REQUESTS = [
   ['GET persistentvolumeclaims', 0, 'before the finalizer'],
   ['PUT persistentvolumeclaims', 0, 'at the finalizer'],
@@ -349,7 +349,7 @@ for (const [kind, nth, where] of REQUESTS) {
   }
 }
 
-leaks('a running creation of a deleted claim is finished although its class has become invalid', async (t) => {
+leaks('CreateVolume is repeated for a deleted claim although its class has become invalid', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-max=1s'] })
   driver.on('CreateVolume', { code: 4, message: 'slow' })
   const uid = await createClaim(t)
@@ -362,7 +362,7 @@ leaks('a running creation of a deleted claim is finished although its class has 
   await provisioned(t, uid)
 })
 
-/** PersistentVolumes that another process stores during a creation, and whether the new volume is kept. */
+/** PersistentVolumes that another process stores during CreateVolume, and whether the created volume is kept. */
 const RIVALS: readonly (readonly [
   what: string,
   rival: { handle: string; dying?: true; claim?: string },
@@ -375,7 +375,7 @@ const RIVALS: readonly (readonly [
 ]
 
 for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {
-  leaks(`decides about a new volume if the PersistentVolume of its name refers to ${what}`, async (t) => {
+  leaks(`a new volume is ${kept ? 'kept' : 'deleted'} if another process has stored a PV with ${what}`, async (t) => {
     const { driver, sidecar } = await scene(t)
     const hold = sidecar.gate.holdWatches('persistentvolumes')
     const { promise: stored, resolve } = Promise.withResolvers<void>()

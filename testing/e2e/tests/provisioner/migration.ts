@@ -138,7 +138,7 @@ const annotations = ({ driver, name }: Plugin) => ({
 })
 
 for (const plugin of PLUGINS) {
-  test(`${plugin.name}: the class is translated for the call, and the PersistentVolume is an in-tree volume`, async (t) => {
+  test(`an in-tree class of ${plugin.name} is translated for CreateVolume, and the PersistentVolume has the in-tree source`, async (t) => {
     const { name, parameters, fsType, requisite, source, labels, driver: driverName } = plugin
     const driver = await ready(t, plugin)
     const pv = await provision(t, { annotations: annotations(plugin) })
@@ -189,7 +189,7 @@ for (const plugin of PLUGINS) {
 
 const [, gce] = PLUGINS
 
-test('a class with zones and topologies causes an event', { alone: true }, async (t) => {
+test('an in-tree class with both zone parameters and allowedTopologies causes an event', { alone: true }, async (t) => {
   if (gce === undefined) return
   const driver = await ready(t, gce, { ...gce.class, parameters: { zones: 'a,b' } })
   await createClaim(t, { annotations: annotations(gce) })
@@ -199,7 +199,7 @@ test('a class with zones and topologies causes an event', { alone: true }, async
   equal(driver.callsOf('CreateVolume').length, 0)
 })
 
-test('a volume that cannot be translated to an in-tree volume is deleted', { alone: true, only: 'ours' }, async (t) => {
+test('a new volume that cannot be translated to in-tree form is deleted', { alone: true, only: 'ours' }, async (t) => {
   if (gce === undefined) return
   const driver = await ready(t, { ...gce, volume: { ...gce.volume, volumeId: 'strange' } })
   await createClaim(t, { annotations: annotations(gce) })

@@ -74,7 +74,7 @@ const segments = (...hosts: string[]) => hosts.map((host) => ({ segments: { host
 
 const OF_A = { requisite: segments('a'), preferred: segments('a') }
 
-test('a claim is provisioned on its selected node, and no Nodes are read', async (t) => {
+test('with --node-deployment, a claim is provisioned by the instance on its selected node, which reads no Nodes', async (t) => {
   await createClass(t, LATE)
   const here = await site(t)
   const other = await site(t, { what: 'b' })
@@ -92,7 +92,7 @@ test('--strict-topology and --immediate-topology=false do not change the topolog
   equal(here.driver.fieldsOf('CreateVolume', 'accessibility_requirements'), [OF_A])
 })
 
-test('one of the nodes takes a claim with immediate binding after a GetCapacity call', async (t) => {
+test('one instance selects its node for a claim with immediate binding after a GetCapacity call', async (t) => {
   const parameters = { type: 'ssd', 'csi.storage.k8s.io/fstype': 'xfs' }
   await createClass(t, { parameters })
   const sites = [await site(t), await site(t, { what: 'b' })]
@@ -109,7 +109,7 @@ test('one of the nodes takes a claim with immediate binding after a GetCapacity 
   })
 })
 
-/** Claims without a selected node that this node leaves alone. */
+/** Claims without a selected node that the instance ignores. */
 const LEFT: readonly (readonly [what: string, parts: object, args?: readonly string[]])[] = [
   ['with late binding', LATE],
   ['with --node-deployment-immediate-binding=false', {}, ['--node-deployment-immediate-binding=false']],
@@ -120,7 +120,7 @@ const LEFT: readonly (readonly [what: string, parts: object, args?: readonly str
 ]
 
 for (const [what, parts, args = []] of LEFT) {
-  test(`a claim is left alone ${what}`, async (t) => {
+  test(`an instance does not select its node for a claim ${what}`, async (t) => {
     await createClass(t, parts)
     const here = await site(t, { args })
     await createClaim(t)
@@ -129,7 +129,7 @@ for (const [what, parts, args = []] of LEFT) {
   })
 }
 
-test('a claim whose class allows the node is taken', async (t) => {
+test('an instance selects its node for a claim whose class allows the topology of the node', async (t) => {
   const expression = { key: 'host', values: ['x', 'a'] }
   await createClass(t, { allowedTopologies: [{ matchLabelExpressions: [expression] }] })
   const here = await site(t)
@@ -137,7 +137,7 @@ test('a claim whose class allows the node is taken', async (t) => {
   equal(await selected(t), here.node)
 })
 
-test('a node without enough capacity leaves the claim alone, without an event', async (t) => {
+test('an instance on a node without enough capacity does not select it for a claim, and sends no event', async (t) => {
   await createClass(t)
   const here = await site(t, { prepare: (each) => each.on('GetCapacity', { reply: { availableCapacity: 5n } }) })
   await createClaim(t)
@@ -147,14 +147,14 @@ test('a node without enough capacity leaves the claim alone, without an event', 
   equal(await eventsOf(t, claimRef(t).name), [])
 })
 
-test('a claim is taken although the capacity is unknown', async (t) => {
+test('an instance selects its node for a claim although GetCapacity fails', async (t) => {
   await createClass(t)
   const here = await site(t, { prepare: (each) => each.on('GetCapacity', { code: 13, message: 'broken' }) })
   await provision(t)
   equal(await selected(t), here.node)
 })
 
-test('a claim with an invalid class is taken, so that its event reports the error', async (t) => {
+test('an instance selects its node for a claim with an invalid class, so that an event reports the error', async (t) => {
   await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
   const here = await site(t)
   await createClaim(t)
@@ -162,7 +162,7 @@ test('a claim with an invalid class is taken, so that its event reports the erro
   await claimEvent(t, 'found unknown parameter key')
 })
 
-test('after ResourceExhausted, the claim loses its selected node and is taken again', async (t) => {
+test('after ResourceExhausted, a claim loses its selected node, and an instance selects its node again', async (t) => {
   await createClass(t)
   const here = await site(t)
   here.driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 8, message: 'full' } : { reply: {} }))
@@ -171,7 +171,7 @@ test('after ResourceExhausted, the claim loses its selected node and is taken ag
   await claimEvent(t, 'rpc error: code = ResourceExhausted desc = full')
 })
 
-test('a node gives up when another node is selected, and waits again when no node is selected', async (t) => {
+test('an instance drops a claim for which another node is selected, and waits again if that selection is removed', async (t) => {
   await createClass(t)
   const here = await site(t, { args: ['--node-deployment-base-delay=2s', '--node-deployment-max-delay=2s'] })
   await createClaim(t)
@@ -186,7 +186,7 @@ test('a node gives up when another node is selected, and waits again when no nod
   await taken(t, here.node)
 })
 
-test('a claim that waits for the delay of this node occupies no worker', { only: 'ours' }, async (t) => {
+test('a claim that waits for the delay before a node selection occupies no worker', { only: 'ours' }, async (t) => {
   await createClass(t)
   const here = await site(t, { args: [LONG, '--node-deployment-max-delay=30s', '--worker-threads=1'] })
   await createClaim(t, { suffix: '-free' })
@@ -195,7 +195,7 @@ test('a claim that waits for the delay of this node occupies no worker', { only:
   await provisioned(t, uid, 3_000)
 })
 
-test('a claim with its class in the beta annotation is taken', { only: 'ours' }, async (t) => {
+test('an instance selects its node for a claim with its class in the beta annotation', { only: 'ours' }, async (t) => {
   await createClass(t)
   const here = await site(t)
   const annotations = { 'volume.beta.kubernetes.io/storage-class': t.name('class') }
@@ -203,7 +203,7 @@ test('a claim with its class in the beta annotation is taken', { only: 'ours' },
   equal(await selected(t), here.node)
 })
 
-test('a node deletes only the volumes that it can reach', async (t) => {
+test('an instance does not delete volumes whose node affinity excludes its node', async (t) => {
   await createClass(t)
   const here = await site(t)
   const other = await released(t, { what: 'other', spec: { nodeAffinity: affinityTo('host', 'b') } })
@@ -221,7 +221,7 @@ for (const [length, label] of [
   [45, (node: string) => `external-53f40b57-${node}`],
   [60, () => undefined],
 ] as const) {
-  test(`a node with a name of ${length} letters publishes the capacity of its topology`, async (t) => {
+  test(`an instance on a node with a name of ${length} letters creates the CSIStorageCapacity of its topology`, async (t) => {
     await createClass(t, LATE)
     const what = 'n'.repeat(length - t.name('').length)
     const here = await site(t, {

@@ -35,7 +35,7 @@ async function requestOf(t: TestContext, setup: SceneSetup = {}, spec: Partial<S
   return driver.callsOf('CreateVolume')[0]?.request ?? {}
 }
 
-test('the request has name, size, capabilities and parameters', async (t) => {
+test('the CreateVolume request has name, size, capabilities and parameters', async (t) => {
   const parameters = { type: 'ssd', 'csi.storage.k8s.io/fstype': 'xfs' }
   const request = await requestOf(
     t,
@@ -57,7 +57,7 @@ test('the request has name, size, capabilities and parameters', async (t) => {
   })
 })
 
-test('a block volume has neither file system nor mount options', async (t) => {
+test('the CreateVolume request for a block volume has neither file system nor mount options', async (t) => {
   const request = await requestOf(
     t,
     { args: ['--default-fstype=ext4'], class: { mountOptions: ['noatime'] }, controller: ['SINGLE_NODE_MULTI_WRITER'] },
@@ -66,7 +66,7 @@ test('a block volume has neither file system nor mount options', async (t) => {
   equal(request['volume_capabilities'], [{ access_mode: { mode: 'SINGLE_NODE_SINGLE_WRITER' }, block: {} }])
 })
 
-test('--extra-create-metadata adds the names of claim and PersistentVolume', async (t) => {
+test('--extra-create-metadata adds the names of claim and PersistentVolume to CreateVolume', async (t) => {
   const request = await requestOf(t, { args: ['--extra-create-metadata'] })
   const { name } = claimRef(t)
   equal(request['parameters'], {
@@ -76,7 +76,7 @@ test('--extra-create-metadata adds the names of claim and PersistentVolume', asy
   })
 })
 
-test('the Secret of the provisioner is sent, and the volume stores all references to Secrets', async (t) => {
+test('CreateVolume gets the provisioner Secret of the class, and the PersistentVolume has all Secret references', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const parameters = { ...pair('provisioner-', secret.name), ...pair('', `all-\${pvc.name}`) }
   const { driver } = await scene(t, { class: { parameters } })
@@ -173,7 +173,7 @@ const REFUSED: readonly (readonly [text: string, setup: SceneSetup, spec?: Parti
 ]
 
 for (const [index, [text, setup, spec = {}]] of REFUSED.entries()) {
-  test(`an event reports case ${index}: ${text}`, async (t) => {
+  test(`an event reports why a claim is refused before CreateVolume, case ${index}: ${text}`, async (t) => {
     const { driver } = await scene(t, setup)
     if (spec.volumeAttributesClassName !== undefined) t.requires('volumeattributesclasses')
     await createClaim(t, { spec, suffix: `-${index}` })
@@ -201,7 +201,7 @@ test('--volume-name-prefix and --volume-name-uuid-length determine the name of t
   await t.api.until(PERSISTENT_VOLUMES, { name }, () => true)
 })
 
-test('templates, the default parameters and the deprecated keys name Secrets', async (t) => {
+test('a class can name Secrets by templates, by the default parameters and by the deprecated keys', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const parameters = {
     csiProvisionerSecretName: `$\{pvc.annotations['example.com/secret']}`,
@@ -227,7 +227,7 @@ test('templates, the default parameters and the deprecated keys name Secrets', a
   equal(annotations['volume.kubernetes.io/controller-modify-secret-namespace'], t.namespace)
 })
 
-test('the parameters of a VolumeAttributesClass are sent, and the volume names the class', async (t) => {
+test('CreateVolume gets the parameters of a VolumeAttributesClass, and the PersistentVolume names the class', async (t) => {
   const class_ = await createTier(t, 'gold')
   const { driver } = await scene(t, { controller: ['MODIFY_VOLUME'] })
   const pv = await provision(t, { spec: { volumeAttributesClassName: class_ } })
@@ -235,7 +235,7 @@ test('the parameters of a VolumeAttributesClass are sent, and the volume names t
   equal(pv.spec?.volumeAttributesClassName, class_)
 })
 
-test('without its feature gate, the VolumeAttributesClass is ignored', async (t) => {
+test('the VolumeAttributesClass of a claim is ignored if its feature gate is off', async (t) => {
   t.requires('volumeattributesclasses')
   const { driver } = await scene(t, { args: ['--feature-gates=VolumeAttributesClass=false'] })
   const pv = await provision(t, { spec: { volumeAttributesClassName: 'none' } })
@@ -243,7 +243,7 @@ test('without its feature gate, the VolumeAttributesClass is ignored', async (t)
   equal(pv.spec?.volumeAttributesClassName, undefined)
 })
 
-test('a VolumeAttributesClass of another driver is refused', async (t) => {
+test('an event reports that the VolumeAttributesClass of a claim belongs to another driver', async (t) => {
   const class_ = await createTier(t, 'foreign', 'other.example.com')
   await scene(t, { controller: ['MODIFY_VOLUME'] })
   await createClaim(t, { spec: { volumeAttributesClassName: class_ } })
@@ -263,7 +263,7 @@ for (const [column, controller] of [
   [1, []],
   [2, ['SINGLE_NODE_MULTI_WRITER']],
 ] as const) {
-  test(`the access modes of the request follow the capabilities [${controller}]`, async (t) => {
+  test(`the access modes in CreateVolume follow the driver capabilities [${controller}]`, async (t) => {
     const { driver } = await scene(t, { controller: [...controller] })
     for (const [mode] of ACCESS) await provision(t, { suffix: `-${mode.toLowerCase()}`, spec: { accessModes: [mode] } })
     const modes = driver.fieldsOf('CreateVolume', 'volume_capabilities').map((capabilities) => {
@@ -277,7 +277,7 @@ for (const [column, controller] of [
   })
 }
 
-test('the file system comes from the class, also by the deprecated key, or from the flag', async (t) => {
+test('the file system in CreateVolume comes from the class, from its deprecated key or from --default-fstype', async (t) => {
   const { driver, sidecar } = await scene(t, { args: ['--default-fstype=ext4'] })
   const classes = { empty: { 'csi.storage.k8s.io/fstype': '' }, old: { FSType: 'xfs' }, none: {} }
   for (const [name, parameters] of Object.entries(classes)) {
@@ -319,7 +319,7 @@ test('the PersistentVolume has the size that the driver returns', async (t) => {
   }
 })
 
-test('the PersistentVolume has the mount options, the volume mode and the attributes', async (t) => {
+test('the PersistentVolume has the mount options of the class, the volume mode and the volume context', async (t) => {
   const { driver } = await scene(t, {
     args: ['--controller-publish-readonly', '--default-fstype=ext4'],
     class: { mountOptions: ['ro'], reclaimPolicy: 'Retain' },
@@ -403,7 +403,7 @@ const REQUESTED = [
   ['1e30', `${2n ** 63n - 1n}`],
 ] as const
 
-odd('each size that the API accepts is requested', async (t) => {
+odd('CreateVolume gets the size in bytes for each form of quantity that the API accepts', async (t) => {
   const { driver } = await scene(t)
   for (const [index, [storage, bytes]] of REQUESTED.entries()) {
     await provision(t, { suffix: `-${index}`, spec: { resources: { requests: { storage } } } })
@@ -412,7 +412,7 @@ odd('each size that the API accepts is requested', async (t) => {
   }
 })
 
-odd('the class in the beta annotation takes precedence over the field', async (t) => {
+odd('the class in the beta annotation of a claim takes precedence over storageClassName', async (t) => {
   const { driver } = await scene(t)
   await createClass(t, { parameters: { from: 'annotation' } }, 'beta')
   const annotations = { 'volume.beta.kubernetes.io/storage-class': t.name('beta') }
@@ -423,14 +423,14 @@ odd('the class in the beta annotation takes precedence over the field', async (t
   await provision(t, { suffix: '-next' })
 })
 
-odd('strange parameters of a class reach the driver', async (t) => {
+odd('CreateVolume gets the parameters of a class unchanged, even with strange keys and values', async (t) => {
   const parameters = { constructor: 'a', 'a/b c': 'd', empty: '', csi: 'x', 'csi.storage.k8s.iox': 'y' }
   const { driver } = await scene(t, { class: { parameters } })
   await provision(t)
   equal(driver.callsOf('CreateVolume')[0]?.request['parameters'], parameters)
 })
 
-odd('a class that changes its provisioner is not used for the claim', async (t) => {
+odd('a claim is not provisioned if its class was recreated with another provisioner', async (t) => {
   const { driver, sidecar } = await scene(t)
   await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
   await createClass(t, { provisioner: 'other.example.com' })

@@ -52,7 +52,7 @@ export async function createClass(t: TestContext, parts: Partial<StorageClass> =
   await t.create(STORAGE_CLASSES, { ...head, provisioner: t.driverName, ...parts })
 }
 
-/** Returns the parameters of a class that name a Secret. The use is `provisioner-`, for example, or empty for all uses. */
+/** Returns the class parameters that name a Secret for a use, such as `provisioner-`. The empty use means all calls. */
 export function secretParameters(use: string, { name, namespace }: { name: string; namespace: string }) {
   return { [`csi.storage.k8s.io/${use}secret-name`]: name, [`csi.storage.k8s.io/${use}secret-namespace`]: namespace }
 }

@@ -102,7 +102,7 @@ async function refused(t: TestContext, message: string, suffix = ''): Promise<vo
   equal(t.drivers[0]?.callsOf('CreateVolume').length, 0)
 }
 
-test('a restore sends the handle of the snapshot, which has a finalizer during the call', async (t) => {
+test('a restore sends the snapshot handle in CreateVolume, and the VolumeSnapshot has a finalizer during the call', async (t) => {
   let during: Promise<readonly string[]> | undefined
   const { driver } = await ready(t)
   driver.on('CreateVolume', (call) => {
@@ -161,7 +161,7 @@ test('an event of the claim names the reason why its snapshot cannot be restored
   }
 })
 
-test('a missing snapshot and a wrong API group of a snapshot cause events', async (t) => {
+test('a missing VolumeSnapshot and a wrong API group in a data source cause events', async (t) => {
   await ready(t)
   const name = t.name('none')
   await createClaim(t, { spec: restoring(t, 'none') })
@@ -176,19 +176,19 @@ test('a missing snapshot and a wrong API group of a snapshot cause events', asyn
   await refused(t, text, '-group')
 })
 
-test('a change of the volume mode is possible if the snapshot content allows it', async (t) => {
+test('a claim can have another volume mode than its snapshot if the snapshot content allows it', async (t) => {
   await ready(t)
   await createSnapshot(t, { content: { spec: BLOCK, annotations: { [ALLOW]: 'T' } } })
   await provision(t, { spec: restoring(t) })
 })
 
-test('--prevent-volume-mode-conversion=false allows each change of the volume mode', async (t) => {
+test('--prevent-volume-mode-conversion=false lets every claim have another volume mode than its snapshot', async (t) => {
   await ready(t, { args: ['--prevent-volume-mode-conversion=false'] })
   await createSnapshot(t, { content: { spec: BLOCK } })
   await provision(t, { spec: restoring(t) })
 })
 
-test('a snapshot in deletion is restored only if the restore had begun', async (t) => {
+test('a VolumeSnapshot that is being deleted is restored only if it has the finalizer of a begun restore', async (t) => {
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=0'] })
   for (const [what, finalizers] of Object.entries({ new: [HELD], begun: [HELD, SNAPSHOT_FINALIZER] })) {
     const name = await createSnapshot(t, { what, finalizers })
@@ -210,7 +210,7 @@ test('a provisioner without the permission to update snapshots restores them wit
   await provision(t, { spec: restoring(t) })
 })
 
-test('a failed write of the finalizer causes an event and delays the call', async (t) => {
+test('a failed write of the finalizer to a VolumeSnapshot causes an event, and delays CreateVolume', async (t) => {
   const { driver, sidecar } = await ready(t, { args: SECOND })
   await createSnapshot(t)
   const failing = sidecar.gate.inject('PUT volumesnapshots', refusal(500, 'InternalError', 'broken'))
@@ -221,7 +221,7 @@ test('a failed write of the finalizer causes an event and delays the call', asyn
   await provisioned(t, uid)
 })
 
-test('the last of two restores removes the finalizer of the snapshot', { only: 'ours' }, async (t) => {
+test('the last of two restores from one VolumeSnapshot removes its finalizer', { only: 'ours' }, async (t) => {
   const { promise: first, resolve: finish } = Promise.withResolvers<void>()
   const { driver } = await ready(t)
   driver.on('CreateVolume', (call, nth) => ({ ...withSource(call), ...(nth === 0 && { after: first }) }))
@@ -235,12 +235,12 @@ test('the last of two restores removes the finalizer of the snapshot', { only: '
   await unprotected(t)
 })
 
-test('the periodic search removes the finalizer from snapshots that no pending claim needs', async (t) => {
+test('a periodic search removes the finalizer of the provisioner from snapshots that no pending claim restores', async (t) => {
   await installCrds(t)
   const finalizers = [HELD, SNAPSHOT_FINALIZER]
   await createSnapshot(t, { what: 'forgotten', finalizers })
   await createSnapshot(t, { what: 'needed', finalizers })
-  // The claim belongs to another provisioner, but it needs the snapshot.
+  // The search must also respect a claim of another provisioner that restores the snapshot.
   const annotations = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com' }
   await createClaim(t, { annotations, spec: restoring(t, 'needed') })
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=500ms'] })
@@ -252,7 +252,7 @@ test('the periodic search removes the finalizer from snapshots that no pending c
   await unprotected(t, 'needed')
 })
 
-test('a snapshot that becomes ready is restored at once', { only: 'ours' }, async (t) => {
+test('a claim is restored at once when its VolumeSnapshot becomes ready', { only: 'ours' }, async (t) => {
   await ready(t, { args: ['--retry-interval-start=1m'] })
   const name = await createSnapshot(t, { status: { readyToUse: false } })
   const uid = await createClaim(t, { spec: restoring(t) })
@@ -262,7 +262,7 @@ test('a snapshot that becomes ready is restored at once', { only: 'ours' }, asyn
   await provisioned(t, uid, 3_000)
 })
 
-test('a claim with another kind of data source is left to its populator', async (t) => {
+test('a claim with an unknown kind of data source causes no call, and an event leaves it to a populator', async (t) => {
   const { driver } = await ready(t)
   const dataSourceRef = { apiGroup: 'populator.example.com', kind: 'Data', name: 'x' }
   await createClaim(t, { spec: { dataSourceRef } })
@@ -271,7 +271,7 @@ test('a claim with another kind of data source is left to its populator', async 
   await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
 })
 
-test('a driver without snapshots or clones causes an event', async (t) => {
+test('an event of the claim reports a driver that supports no snapshots or no clones', async (t) => {
   await ready(t, { controller: [] })
   const text = (what: string): string => `CSI driver does not support ${what} capability is not reported`
   await createClaim(t, { spec: restoring(t) })
@@ -369,7 +369,7 @@ test('a missing source claim and a source claim in deletion cause events', async
   await refused(t, unusable('PersistentVolumeClaim', gone.name, why), '-late')
 })
 
-test('a deleted source claim is released once no clone is pending', async (t) => {
+test('a deleted source claim loses the finalizer of the provisioner once no clone is pending', async (t) => {
   const { driver } = await ready(t, { args: SECOND })
   driver.on('CreateVolume', { code: 4, message: 'slow' })
   await createOriginal(t)
@@ -387,7 +387,7 @@ test('a deleted source claim is released once no clone is pending', async (t) =>
   ok((await t.api.find(PERSISTENT_VOLUMES, { name: t.name('pv-source') })) !== undefined)
 })
 
-test('a volume without the requested content source is refused and deleted', async (t) => {
+test('a volume that the driver returns without the requested content source is deleted', async (t) => {
   const { driver } = await ready(t)
   driver.on('CreateVolume', (call, nth) => (nth === 0 ? { reply: {} } : withSource(call)))
   await createSnapshot(t)
@@ -401,7 +401,7 @@ test('a data source in another namespace is refused without the feature gate', a
   const dataSourceRef = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: 'x', namespace: 'other' }
   await createClaim(t, { spec: { dataSourceRef } })
   const { spec } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  // Most API servers drop the namespace of a data source.
+  // An API server without the feature gate drops the namespace, and then there is nothing to test.
   if (spec?.dataSourceRef?.namespace === undefined) return
   await refused(t, 'dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled')
 })

@@ -19,7 +19,7 @@ import {
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
 
-/** Arguments that do not parse, and the error message. The tests of libs/sidecar have more. */
+/** Invalid arguments, and the error message. The tests of libs/sidecar check more of them. */
 const REFUSED: readonly (readonly [args: string, error: string])[] = [
   ['--nope=1', 'unknown flag: --nope'],
   ['-nope', "unknown shorthand flag: 'n' in -nope"],
@@ -32,7 +32,7 @@ const REFUSED: readonly (readonly [args: string, error: string])[] = [
   ['--version junk --nonsense', 'unknown flag: --nonsense'],
 ]
 
-/** Arguments that parse. */
+/** Valid arguments. */
 const ACCEPTED = [
   '--version',
   'junk --version',
@@ -63,7 +63,7 @@ const ENDS: readonly (readonly [args: string, code: number, text: string])[] = [
 // The combined process is excluded, because it has more flags and prints them in groups.
 const ALONE = { ...WITHOUT_API, notOne: true }
 
-test('arguments that do not parse end the start with the error, the usage and exit code 2', ALONE, async (t) => {
+test('invalid arguments end the provisioner with the error, the usage and exit code 2', ALONE, async (t) => {
   for (const [args, error] of REFUSED) {
     const { code, stdout, stderr } = await t.exec(words(args))
     equal({ args, code, stdout }, { args, code: 2, stdout: '' })
@@ -72,7 +72,7 @@ test('arguments that do not parse end the start with the error, the usage and ex
   }
 })
 
-test('arguments that parse are followed by the version and exit code 0', ALONE, async (t) => {
+test('valid arguments with --version print only the version and end with exit code 0', ALONE, async (t) => {
   for (const args of ACCEPTED) {
     const { code, stdout, binary } = await t.exec(words(args))
     equal({ args, code }, { args, code: 0 })
@@ -80,7 +80,7 @@ test('arguments that parse are followed by the version and exit code 0', ALONE, 
   }
 })
 
-test('the help lists all flags with two dashes and the gates', ALONE, async (t) => {
+test('--help of the provisioner lists all flags with two dashes, and the feature gates', ALONE, async (t) => {
   for (const help of ['-h', '--help']) {
     const { code, stdout, stderr, binary } = await t.exec([help])
     equal({ code, stdout }, { code: 0, stdout: '' })
@@ -94,7 +94,7 @@ test('the help lists all flags with two dashes and the gates', ALONE, async (t) 
   }
 })
 
-test('a wrong command line ends the start before the driver is asked', ALONE, async (t) => {
+test('contradicting or unusable flags end the provisioner before it calls the driver', ALONE, async (t) => {
   for (const [args, code, text] of ENDS) {
     const outcome = await t.exec(words(args))
     equal({ args, code: outcome.code }, { args, code })
@@ -102,13 +102,13 @@ test('a wrong command line ends the start before the driver is asked', ALONE, as
   }
 })
 
-test('$KUBECONFIG wins over --kubeconfig', ALONE, async (t) => {
+test('$KUBECONFIG of the provisioner takes precedence over --kubeconfig', ALONE, async (t) => {
   const { code, stderr } = await t.exec(['--kubeconfig=/one'], { env: { KUBECONFIG: '/two' } })
   equal(code, 255)
   ok(stderr.includes('Failed to create config: stat /two: no such file or directory'), stderr)
 })
 
-test('an impossible --volume-name-uuid-length ends the start', { ...ALONE, only: 'ours' }, async (t) => {
+test('an invalid --volume-name-uuid-length ends the provisioner with 1', { ...ALONE, only: 'ours' }, async (t) => {
   for (const length of [-2, 33]) {
     const { code, text } = await ended(t, { args: [`--volume-name-uuid-length=${length}`] })
     equal(code, 1)
@@ -116,7 +116,10 @@ test('an impossible --volume-name-uuid-length ends the start', { ...ALONE, only:
   }
 })
 
-test('removed flags and gates cause a warning each', { ...WITHOUT_API, only: 'ours' }, async (t) => {
+test('the provisioner logs a warning for each removed flag and each feature gate that is always on', {
+  ...WITHOUT_API,
+  only: 'ours',
+}, async (t) => {
   const flags = ['provisioner=x', 'enable-leader-election=false', 'leader-election-type=leases']
   const more = ['connection-timeout=1s', 'provisioning-retry-count=1', 'deletion-retry-count=1']
   const args = [...flags, ...more, 'feature-gates=HonorPVReclaimPolicy=true'].map((flag) => `--${flag}`)
@@ -162,7 +165,7 @@ const DRIVERS: readonly (readonly [method: string, answer: Parameters<Driver['on
     ],
   ]
 
-test('errors of the first driver calls end the start with the reason', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('an error of a first driver call ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
   for (const [method, answer, code, text] of DRIVERS) {
     const outcome = await ended(t, { args: ['--timeout=1s'], prepare: (driver) => driver.on(method, answer) })
     equal({ method, code: outcome.code }, { method, code })
@@ -170,13 +173,13 @@ test('errors of the first driver calls end the start with the reason', { ...WITH
   }
 })
 
-test('a driver address that is not a path ends the start', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('a driver address that is not a path ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
   const { code, text } = await ended(t, { args: ['--csi-address=tcp://localhost:1'] })
   equal(code, 1)
   ok(text.includes('OnConnectionLoss callback only supported for unix:// addresses'), text)
 })
 
-test('an HTTP address in use ends the start', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('an HTTP address in use ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
   const { sidecar } = await scene(t)
   const { code, text } = await ended(t, { args: [`--http-endpoint=127.0.0.1:${sidecar.port}`] })
   equal(code, 255)
@@ -184,7 +187,7 @@ test('an HTTP address in use ends the start', { ...WITHOUT_API, notOne: true }, 
   ok(text.includes(`Failed to start HTTP server at specified address ${address}: listen tcp`), text)
 })
 
-test('the first calls to the driver have a fixed order, and Probe is repeated until the driver is ready', async (t) => {
+test('the provisioner makes its first driver calls in a fixed order, and repeats Probe until the driver is ready', async (t) => {
   const { driver, sidecar } = await scene(t, {
     controller: ['PUBLISH_UNPUBLISH_VOLUME'],
     args: ['--timeout=7s'],
@@ -206,7 +209,7 @@ test('the first calls to the driver have a fixed order, and Probe is repeated un
   match(sidecar.linesWith(START_LINE)[0] ?? '', new RegExp(`component="${t.driverName}_.+_[0-9a-f-]{36}"`))
 })
 
-test('a driver without CONTROLLER_SERVICE is asked for its controller capabilities', async (t) => {
+test('the provisioner calls ControllerGetCapabilities even if the driver lacks CONTROLLER_SERVICE', async (t) => {
   const { driver, sidecar } = await scene(t, { driver: await t.driver({ controllerService: false }) })
   equal(driver.callsOf('ControllerGetCapabilities').length, 1)
   const line = 'CSI driver does not support PUBLISH_UNPUBLISH_VOLUME, not watching VolumeAttachments'
@@ -223,7 +226,7 @@ test('a driver without CONTROLLER_SERVICE is asked for its controller capabiliti
     equal([plural, sidecar.gate.requestsOf(plural).length], [plural, 0])
 })
 
-test('the metrics have the names and labels of the Go original', async (t) => {
+test('the metrics of the provisioner have the names and labels of the Go original', async (t) => {
   const { driver, sidecar } = await scene(t)
   await provision(t)
   driver.on('CreateVolume', { code: 13, message: 'no' })
@@ -259,7 +262,7 @@ test('the metrics have the names and labels of the Go original', async (t) => {
   ok(value('process_start_time_seconds') !== undefined)
 })
 
-test('the HTTP server has the metrics, and the page of profiles only with --enable-pprof', async (t) => {
+test('the provisioner serves /metrics, and the pages of profiles only with --enable-pprof', async (t) => {
   const { sidecar, driver } = await scene(t, { args: ['--metrics-path=/m'] })
   const codes = await Promise.all(['/m', '/metrics', '/', '/healthz/leader-election', '/debug/pprof/'].map(codeOf))
   equal(codes, [200, 404, 404, 404, 404])
@@ -271,7 +274,7 @@ test('the HTTP server has the metrics, and the page of profiles only with --enab
   }
 })
 
-test('the Lease has the name of the driver, and a standby writes nothing', async (t) => {
+test('the Lease of the provisioner has the name of the driver, and a standby writes no object', async (t) => {
   const args = ['--leader-election', '--leader-election-namespace=default']
   const { driver, sidecar } = await scene(t, { args })
   const name = t.driverName.replaceAll('.', '-')
@@ -287,7 +290,7 @@ test('the Lease has the name of the driver, and a standby writes nothing', async
   await t.api.delete(LEASES, { namespace: 'default', name })
 })
 
-test('after SIGTERM a running creation is finished, and the next leader continues at once', {
+test('after SIGTERM the provisioner finishes a running CreateVolume, and the next leader continues at once', {
   only: 'ours',
 }, async (t) => {
   const args = ['--leader-election', '--leader-election-namespace=default']
@@ -306,7 +309,7 @@ test('after SIGTERM a running creation is finished, and the next leader continue
   await t.api.delete(LEASES, { namespace: 'default', name: t.driverName.replaceAll('.', '-') })
 })
 
-test('no permission beyond the published role is needed', async (t) => {
+test('the permissions of the published role are sufficient for the provisioner', async (t) => {
   const { sidecar } = await scene(t, {
     controller: ['PUBLISH_UNPUBLISH_VOLUME', 'CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'],
   })
@@ -317,7 +320,7 @@ test('no permission beyond the published role is needed', async (t) => {
   equal(claimWrites, [])
 })
 
-test('a role without permissions does not end the process', { target: 'real' }, async (t) => {
+test('a role without permissions does not end the provisioner', { target: 'real' }, async (t) => {
   const sidecar = await t.sidecar({ driver: await t.driver({ controller: ['CREATE_DELETE_VOLUME'] }), role: 'none' })
   await eventually('a refusal', () =>
     sidecar.gate.requestsOf('persistentvolumeclaims').some(({ code }) => code === 403),
@@ -326,13 +329,13 @@ test('a role without permissions does not end the process', { target: 'real' }, 
   equal(sidecar.exit, undefined)
 })
 
-test('no work is done with --worker-threads=0', async (t) => {
+test('the provisioner makes no CreateVolume call with --worker-threads=0', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=0'] })
   await createClaim(t)
   await never('a call', () => driver.callsOf('CreateVolume').length > 0, 700)
 })
 
-test('secrets never appear in the log of calls', async (t) => {
+test('values of Secrets never appear in the log lines about driver calls', async (t) => {
   const secret = await t.createSecret({ password: 'top-secret-value' })
   const { driver, sidecar } = await scene(t, { class: { parameters: secretParameters('provisioner-', secret) } })
   await provision(t)

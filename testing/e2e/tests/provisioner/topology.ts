@@ -108,7 +108,7 @@ const ASKED: Readonly<Record<string, readonly Asked[]>> = {
 }
 
 for (const [flag, rows] of Object.entries(ASKED)) {
-  test(`the topologies of a request follow binding, node and class${flag && `, with ${flag}`}`, async (t) => {
+  test(`the topologies in CreateVolume follow binding mode, selected node and class${flag && `, with ${flag}`}`, async (t) => {
     await createNodes(t, SITES)
     const { driver } = await scene(t, { topology: true, args: flag === '' ? [] : [flag] })
     for (const [index, { what, name = 'x', node, allowed }] of rows.entries()) {
@@ -124,7 +124,7 @@ for (const [flag, rows] of Object.entries(ASKED)) {
   })
 }
 
-test('sets of keys that nodes have registered are combined, smaller sets first', async (t) => {
+test('the topologies in CreateVolume cover all sets of keys that nodes have registered, smaller sets first', async (t) => {
   const sites = {
     a: { keys: ['zone', 'rack'], labels: { zone: 'z1', rack: 'r1' } },
     b: { keys: ['zone'], labels: { zone: 'z2', rack: 'r2' } },
@@ -134,7 +134,7 @@ test('sets of keys that nodes have registered are combined, smaller sets first',
   equal(topologiesOf(call)?.split(', ')[0], 'z1 z2 r1/z1')
 })
 
-test('every combination of allowed values is a topology', async (t) => {
+test('every combination of values in allowedTopologies is a topology in CreateVolume', async (t) => {
   const expressions = [
     { key: 'zone', values: ['z1', 'z2'] },
     { key: 'rack', values: ['r1', 'r2'] },
@@ -149,7 +149,7 @@ const PREFIX = 'error generating accessibility requirements: '
 const TWO_KEYS = { zone: ['z1', 'z2'], rack: ['r1', 'r2'] }
 
 interface Refusal {
-  /** The text of the event. `N` stands for the name of the node. */
+  /** The expected text of the claim's event. `N` stands for the name of the node. */
   readonly text: string
   readonly node?: string
   readonly allowed?: TopologySelectorTerm[]
@@ -193,7 +193,7 @@ const REFUSED: readonly Refusal[] = [
 ]
 
 for (const { text, node, allowed, ...setup } of REFUSED) {
-  test(`an event says: ${text}${setup.sites ? '' : ' (usual nodes)'}`, async (t) => {
+  test(`an event reports that a claim has no usable topology: ${text}${setup.sites ? '' : ' (usual nodes)'}`, async (t) => {
     const late = node === undefined ? {} : LATE
     const { driver } = await ready(t, { ...setup, class: { ...late, ...(allowed && { allowedTopologies: allowed }) } })
     await createClaim(t, { annotations: { [SELECTED_NODE]: node && t.name(node) } })
@@ -206,9 +206,9 @@ for (const { text, node, allowed, ...setup } of REFUSED) {
 
 for (const [code, kept, what] of [
   [4, true, 'stays the same while the creation may be running'],
-  [13, false, 'follows the nodes after a final answer'],
+  [13, false, 'follows the Nodes after a final gRPC code'],
 ] as const) {
-  test(`the request ${what}`, async (t) => {
+  test(`the topology in a repeated CreateVolume call ${what}`, async (t) => {
     const { driver } = await ready(t, {
       class: LATE,
       prepare: (each) => each.on('CreateVolume', (_, nth) => (nth < 2 ? { code, message: 'no' } : { reply: {} })),
@@ -223,7 +223,7 @@ for (const [code, kept, what] of [
   })
 }
 
-test('the answer of the driver becomes the affinity of the PersistentVolume, without empty topologies', async (t) => {
+test('the node affinity of the PersistentVolume has the topologies that the driver returns, without empty ones', async (t) => {
   const accessibleTopology = [{ segments: { zone: 'z1', rack: 'r1' } }, { segments: {} }, { segments: { zone: 'z2' } }]
   await ready(t, {
     prepare: (each) =>
@@ -236,7 +236,7 @@ test('the answer of the driver becomes the affinity of the PersistentVolume, wit
   equal(terms, [['rack In r1', 'zone In z1'], ['zone In z2']])
 })
 
-test('a node that registers the driver wakes the claims that wait for it', { only: 'ours' }, async (t) => {
+test('a claim is provisioned at once when the selected node registers the driver', { only: 'ours' }, async (t) => {
   const sites = { a: { labels: { zone: 'z1' } } }
   const { driver } = await ready(t, { sites, class: LATE, args: ['--retry-interval-start=1m'] })
   const uid = await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('a') } })

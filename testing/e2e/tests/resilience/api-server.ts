@@ -57,7 +57,7 @@ test('the sidecar waits for an API server that is unreachable at the start', { o
   await t.watching(sidecar, 'volumeattachments')
 })
 
-test('watches that are dropped repeatedly lose no event', async (t) => {
+test('the attacher misses no event although its watches are dropped repeatedly', async (t) => {
   const at = await scene(t, { args: [...QUICK, '--kube-api-qps=200', '--kube-api-burst=200'] })
   const rounds = suffixes(12)
   for (const suffix of rounds) {
@@ -73,7 +73,7 @@ test('watches that are dropped repeatedly lose no event', async (t) => {
   for (const suffix of rounds) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
 })
 
-test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t) => {
+test('the attacher resumes a dropped watch without a new list', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   await attachAndWait(t, at, { suffix: '-a' })
   const mark = at.attacher.gate.requests.length
@@ -86,7 +86,7 @@ test('a dropped watch is resumed without a new list', { only: 'ours' }, async (t
   equal(later.filter(isList), [])
 })
 
-resizer('an expansion whose call ends without the API server completes later', { only: 'ours' }, async (t) => {
+resizer('an expansion whose call ends while the API server is away completes later', { only: 'ours' }, async (t) => {
   const at = await resizerScene(t, { args: ELECTION })
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
   await raised(t)
@@ -99,7 +99,7 @@ resizer('an expansion whose call ends without the API server completes later', {
   equal(at.resizer.exit, undefined)
 })
 
-test('watches and work continue after a restart of the API server', { target: 'real', alone: true }, async (t) => {
+test('the attacher continues after a restart of the API server', { target: 'real', alone: true }, async (t) => {
   const at = await scene(t, { args: QUICK })
   await attachAndWait(t, at, { suffix: '-a' })
   await t.cluster.restart(async () => undefined)
@@ -108,7 +108,7 @@ test('watches and work continue after a restart of the API server', { target: 'r
   equal(at.attacher.exit, undefined)
 })
 
-test('no event is missed if etcd is compacted while the watches are closed', {
+test('the attacher misses no event if etcd is compacted between watches', {
   target: 'real',
   alone: true,
 }, async (t) => {
@@ -124,7 +124,10 @@ test('no event is missed if etcd is compacted while the watches are closed', {
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
 })
 
-test('a watch from a compacted version misses no event', { target: 'emulator', alone: true }, async (t) => {
+test('the attacher misses no event if its watch version is compacted', {
+  target: 'emulator',
+  alone: true,
+}, async (t) => {
   const at = await scene(t, { args: QUICK })
   await at.attacher.gate.close()
   await attach(t, at, { suffix: '-a' })
@@ -187,7 +190,7 @@ for (const election of [true, false]) {
   )
 }
 
-faults('a broken answer that may contain a Secret is not logged', async (t) => {
+faults('the attacher does not log a broken answer of the API server that may contain a Secret', async (t) => {
   const at = await scene(t, { args: [...QUICK, '-v=9'] })
   const controllerPublishSecretRef = await t.createSecret({ password: 'hunter2' })
   at.attacher.gate.inject('* secrets', { kind: 'raw', code: 200, bytes: '{"data":{"password":"aHVudGVyMg=="' })
@@ -258,10 +261,8 @@ for (const { count, workers } of [
 }
 
 limits(
-  'refused requests are reported by a log line each 10 s, by /debug/stuck and by a gauge',
-  {
-    within: 60_000,
-  },
+  'a log line each 10 s, /debug/stuck and a gauge report requests that the API server refuses with 429',
+  { within: 60_000 },
   async (t) => {
     const at = await scene(t, { args: ['-v=0'] })
     const { gate } = at.attacher
@@ -283,7 +284,7 @@ limits(
   },
 )
 
-limits('a refused watch is opened as soon as the API server allows it', { within: 60_000 }, async (t) => {
+limits('a watch that the API server refused with 429 is opened as soon as possible', { within: 60_000 }, async (t) => {
   const at = await scene(t)
   const { gate } = at.attacher
   const refusals = gate.inject('WATCH volumeattachments', tooMany(1), { times: 8 })

@@ -30,7 +30,7 @@ function without(t: TestContext, resource: string): readonly PolicyRule[] {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'permissions')
 
-  test('the minimal permissions of charts are sufficient with leader election', async (t) => {
+  test('the minimal permissions of charts are sufficient for a sidecar with leader election', async (t) => {
     const rules = FACTS[app].rules.map((rule) =>
       rule.resources?.includes('leases') === true ? { ...rule, verbs: LEAST_LEASE_VERBS } : rule,
     )
@@ -40,7 +40,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   for (const resource of LISTED[app]) {
-    test(`without permission for ${resource}, the sidecar logs it and recovers when it is granted`, async (t) => {
+    test(`without permission for ${resource}, the sidecar logs it, and continues when the permission is granted`, async (t) => {
       t.requires(resource)
       const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
       const user = await userWith(t, without(t, resource))
@@ -55,7 +55,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 }
 
-/** The subresource that a sidecar patches, and its name in the missing rule. */
+/** The status subresource that a sidecar patches, and its name in the reported rule. */
 const STATUS = {
   attacher: ['volumeattachments/status', 'volumeattachments.storage.k8s.io/status'],
   resizer: ['persistentvolumeclaims/status', 'persistentvolumeclaims/status'],
@@ -63,7 +63,7 @@ const STATUS = {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const [resource, rule] = STATUS[app]
-  const title = `without permission for ${resource}, the sidecar logs it and recovers later`
+  const title = `without permission for ${resource}, the sidecar logs it, reports the rule, and continues when it is granted`
   testsOf(app, 'permissions')(title, async (t) => {
     const user = await userWith(t, without(t, resource))
     const { sidecar } = await scene(t, { user, args: QUICK })
@@ -113,7 +113,7 @@ attacher('without permission for secrets, the attach error names the missing per
   await reportsRule(t, at.attacher, 'secrets: get')
 })
 
-attacher('without permission for leases, the attacher logs it and recovers when it is granted', async (t) => {
+attacher('without permission for leases, the attacher logs it, and leads when it is granted', async (t) => {
   const user = await userWith(t, without(t, 'leases'))
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
@@ -144,7 +144,7 @@ resizer('without permission for secrets, the event names the missing permission'
   await reportsRule(t, at.resizer, 'secrets: get')
 })
 
-resizer('a VolumeAttributesClass that becomes readable triggers its claims', { only: 'ours' }, async (t) => {
+resizer('claims are modified when the resizer may read their VolumeAttributesClass', { only: 'ours' }, async (t) => {
   const gold = await createTier(t, 'gold')
   const user = await userWith(t, without(t, 'volumeattributesclasses'))
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
@@ -155,7 +155,7 @@ resizer('a VolumeAttributesClass that becomes readable triggers its claims', { o
   await modified(t, gold)
 })
 
-attacher('the attacher reads a rotated token file after a 401', async (t) => {
+attacher('the attacher reads the token file again after a 401 answer', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const [old, fresh] = [t.cluster.user('attacher'), t.cluster.user('attacher')]
   const tokenFile = join(t.folder, 'token')

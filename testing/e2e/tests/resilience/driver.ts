@@ -24,7 +24,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const { call } = FACTS[app]
 
   for (const awayMs of [1000, 3000]) {
-    test(`calls in flight are repeated when a killed driver returns after ${awayMs / 1000} s`, async (t) => {
+    test(`the sidecar repeats running calls when a killed driver returns after ${awayMs / 1000} s`, async (t) => {
       const { driver, sidecar } = await quick(t, '--kube-api-qps=200', '--kube-api-burst=200')
       driver.on(call, 'hang')
       await Promise.all(suffixes(20).map((suffix) => begin(t, { suffix })))
@@ -52,7 +52,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     })
   }
 
-  test('the loss of an idle driver is noticed within 1.5 s, and work waits for its return', async (t) => {
+  test('the sidecar notices within 1.5 s that an idle driver is gone, and makes its next call when it returns', async (t) => {
     const { driver, sidecar } = await quick(t)
     await eventually('ready', () => ready(sidecar))
     driver.kill()
@@ -102,7 +102,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(Date.now() - back < 5000, `${Date.now() - back} ms`)
   })
 
-  test('another driver on the same socket is a fatal error', async (t) => {
+  test('another driver on the same socket ends the sidecar with an error', async (t) => {
     const { driver, sidecar } = await quick(t)
     driver.kill()
     driver.name = 'impostor.example.com'
@@ -112,7 +112,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(line.includes('impostor.example.com') && line.includes(t.driverName), line)
   })
 
-  test('a driver that restarts without a former capability is a fatal error', async (t) => {
+  test('a driver that restarts without a capability that the sidecar needs ends the sidecar with an error', async (t) => {
     const { driver, sidecar } = await quick(t)
     driver.kill()
     driver.capabilities.controller = []
@@ -132,7 +132,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(sidecar.linesWith('Lost connection to CSI driver, exiting').length > 0, sidecar.stderr.slice(-2000))
   })
 
-  test('a driver that accepts connections but never answers does not block the process', async (t) => {
+  test('a driver that accepts connections but never answers does not end the sidecar, which works after the driver restarts', async (t) => {
     const { driver, sidecar } = await quick(t)
     driver.kill()
     const mute = createServer(() => undefined)
@@ -173,7 +173,7 @@ async function rawScene(t: TestContext, args: readonly string[] = []): Promise<R
   return { driver, attacher, node }
 }
 
-answers('a publish context keeps the key __proto__', async (t) => {
+answers('attachmentMetadata has the key __proto__ if the driver returns it', async (t) => {
   const { driver, node } = await rawScene(t)
   const publishContext = JSON.parse('{"__proto__":"a","constructor":"b"}')
   driver.answers['ControllerPublishVolume'] = (stream) =>
@@ -183,7 +183,7 @@ answers('a publish context keeps the key __proto__', async (t) => {
   driver.kill()
 })
 
-answers('a driver whose name is not UTF-8 ends the process with a clear error', async (t) => {
+answers('a driver whose name is not UTF-8 ends the attacher with an error about UTF-8', async (t) => {
   const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
   await driver.start()
   driver.answers['GetPluginInfo'] = (stream) => reply(stream, Buffer.from('0a0361fe62', 'hex'))
@@ -193,7 +193,7 @@ answers('a driver whose name is not UTF-8 ends the process with a clear error', 
   driver.kill()
 })
 
-shared('a repetitive error message of 57 KB costs little CPU time', async (t) => {
+shared('a repetitive error message of 57 KB from the driver costs little CPU time', async (t) => {
   const { driver, node, attacher } = await rawScene(t, ['--retry-interval-start=10ms', '--retry-interval-max=20ms'])
   const message = `${'triggered by internal client error: '.repeat(1600)}%0A`
   driver.answers['ControllerPublishVolume'] = (stream) => refuse(stream, { code: 13, message })
@@ -206,7 +206,7 @@ shared('a repetitive error message of 57 KB costs little CPU time', async (t) =>
   driver.kill()
 })
 
-answers('an endless ListVolumes is aborted and logged', async (t) => {
+answers('the attacher aborts and logs a ListVolumes listing whose pages never end', async (t) => {
   const driver = await t.driver({ controller: LISTS })
   driver.on('ListVolumes', (_, nth) => ({ reply: { entries: [], nextToken: `${nth}` } }))
   const sidecar = await t.sidecar({ driver, args: ['--reconcile-sync=1s'] })

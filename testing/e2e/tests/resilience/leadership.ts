@@ -54,7 +54,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const name of queues) equal(metrics.value('workqueue_depth', { name }), 0, name)
   })
 
-  test('after SIGTERM during a call, the leader saves the result and the standby continues at once', async (t) => {
+  test('after SIGTERM during a driver call, the leader saves the result and the standby continues at once', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     await pause(1500)
@@ -74,7 +74,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     noOverlap(calls(t, first), calls(t, second))
   })
 
-  shared('a standby with silent watches reads the objects again before it acts', async (t) => {
+  shared('a new leader whose watches were silent reads the objects again before its first call', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     first.driver.on(call, { reply: {}, after: 2000 })
@@ -91,7 +91,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(calls(t, second).length, 1)
   })
 
-  shared('after SIGKILL of the leader, the standby waits for the Lease and repeats the running call', async (t) => {
+  shared('after SIGKILL of a leader, the standby waits out its Lease and repeats the running call', async (t) => {
     await surroundings(t)
     const { first } = await leaderAndStandby(t)
     first.driver.on(call, 'hang')
@@ -104,7 +104,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(gap < (t.ours ? 8500 : 11_000), `${gap} ms`)
   })
 
-  test('a leader that was frozen beyond its Lease makes no call and becomes a standby', async (t) => {
+  test('a leader that was frozen until its Lease expired makes no call and becomes a standby', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     // Work that always fails keeps both replicas busy.
@@ -130,7 +130,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('calls of the old leader', () => calls(t, first).length > count, { within: 15_000 })
   })
 
-  test('after failed renewals beyond the deadline, the process makes no calls until it leads again', async (t) => {
+  test('a leader that cannot renew its Lease before the deadline makes no calls until it leads again', async (t) => {
     await surroundings(t)
     const only = await replica(t, 'only')
     await leads(only)
@@ -148,7 +148,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('calls again', () => calls(t, only).length > count, { within: 15_000 })
   })
 
-  test('a standby with filled caches is ready and makes no call', async (t) => {
+  test('a standby is ready with filled caches, and makes no driver call', async (t) => {
     await surroundings(t)
     const first = await replica(t, 'first')
     await leads(first)
@@ -169,7 +169,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const original = (t: TestContext, hostname: string, gate: boolean): Promise<Replica> =>
     replica(t, hostname, { binary: t.original(), args: [`--feature-gates=ReleaseLeaderElectionOnExit=${gate}`] })
 
-  test('on SIGTERM, an original hands over to ours, and ours to an original', { within: 180_000 }, async (t) => {
+  test('on SIGTERM, an original leader hands over to ours, and ours to an original', { within: 180_000 }, async (t) => {
     await surroundings(t)
     const first = await original(t, 'go-one', true)
     await leads(first)
@@ -198,7 +198,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((spec?.leaseTransitions ?? 0) >= 2)
   })
 
-  test('after SIGKILL, ours takes the expired Lease of an original, and an original takes the Lease of ours', {
+  test('after SIGKILL of the leader, our sidecar takes the expired Lease of an original, and an original takes ours', {
     within: 180_000,
   }, async (t) => {
     await surroundings(t)

@@ -183,7 +183,7 @@ const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
   [['--attacher-csi-address=x'], 'flag provided but not defined: -attacher-csi-address'],
 ]
 
-test('impossible combinations of flags are refused in one line before the usage', ONCE, async (t) => {
+test('the combined process refuses contradicting flags with one line before the usage', ONCE, async (t) => {
   for (const [args, line] of REFUSED) {
     const { code, stderr } = await t.exec(args, { app: 'both' })
     equal({ args, code, line: stderr.split('\n')[0] }, { args, code: 2, line })
@@ -195,14 +195,14 @@ test('impossible combinations of flags are refused in one line before the usage'
   match(ofOther.lines.at(-1) ?? '', /"Failed to set feature gates" err=.* sidecar="csi-resizer"$/)
 })
 
-test('the health check includes Leases that are enabled for each controller separately', ONCE, async (t) => {
+test('/healthz/leader-election checks the Leases of controllers with separate election flags', ONCE, async (t) => {
   const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
   const at = await scene(t, { args })
   await workOfBoth(t, at)
   equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
 })
 
-test('a driver without expansion ends the process with 255 and a hint to leave out the resizer', OURS, async (t) => {
+test('a driver without expansion ends the process with 255 and a hint to disable the resizer', OURS, async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ app: 'both', driver })
   equal((await sidecar.end()).code, 255)
@@ -237,7 +237,7 @@ async function pod(t: TestContext, kind: Kind, hostname: string): Promise<Pod> {
   return { driver, sidecars }
 }
 
-/** Waits until the pod campaigns for both leases: two log lines in all. */
+/** Waits until the pod's sidecars wait for both Leases, which two log lines report. */
 function campaigns({ sidecars }: Pod): Promise<unknown> {
   const waiting = (): boolean =>
     sidecars.reduce((sum, each) => sum + each.linesWith('ttempting to acquire leader lease').length, 0) >= 2

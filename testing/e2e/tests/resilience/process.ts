@@ -79,7 +79,7 @@ for (const { what, at: moment } of MOMENTS) {
   })
 }
 
-test('--drain-timeout limits the wait for an endless call after SIGTERM', { only: 'ours' }, async (t) => {
+test('after SIGTERM, --drain-timeout limits the wait for an endless driver call', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--drain-timeout=2s', '--timeout=60s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
   await attach(t, at)

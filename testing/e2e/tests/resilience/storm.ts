@@ -85,7 +85,7 @@ resizer(
 )
 
 const LIMIT_MIB = 80
-/** The limit of anonymous memory if there is no control group. */
+/** The limit of anonymous memory, which the test measures if it cannot create a control group. */
 const ANONYMOUS_MIB = 50
 
 attacher(
@@ -150,7 +150,7 @@ function refuse(t: TestContext, driver: Driver): void {
   )
 }
 
-/** Starts a sidecar and waits until all failing work has failed once. */
+/** Starts a sidecar, creates the failing objects, and waits until each has failed once. */
 async function failing(t: TestContext, setup: SidecarSetup = {}): Promise<WorkScene> {
   const at = await workScene(t, { args: [...ONCE, ...(setup.args ?? [])] })
   refuse(t, at.driver)
@@ -162,7 +162,7 @@ async function failing(t: TestContext, setup: SidecarSetup = {}): Promise<WorkSc
   return at
 }
 
-/** Waits for the first retry, and checks that new work reaches the driver before most of the retries. */
+/** Waits for the first retry. Checks that the driver gets the call for a new object before most of the retries. */
 async function newcomerGoesFirst(t: TestContext, at: Beside, tried: number): Promise<void> {
   await eventually('another try', () => badCalls(t, at).length > tried, { within: 30_000 })
   const began = Date.now()
@@ -183,7 +183,7 @@ async function healthyWithin(t: TestContext, ms: number): Promise<void> {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'starvation', OURS)
 
-  test('calls that hang repeatedly leave workers free for other work', async (t) => {
+  test('driver calls that hang repeatedly leave workers free for other objects', async (t) => {
     const at = await workScene(t, { args: ['--timeout=5s', ...QUICK] })
     at.driver.on(FACTS[app].call, (call) => (isBad(call) ? 'hang' : { reply: {} }))
     await beginBad(t, 20)
@@ -191,7 +191,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await healthyWithin(t, 2500)
   })
 
-  test('a new leader runs new work before the retries of the last leader', async (t) => {
+  test('a new leader processes new objects before it retries the failed objects of the last leader', async (t) => {
     const at = await failing(t)
     const tried = badCalls(t, at).length
     await stop(at.sidecar.process)
@@ -202,7 +202,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const starving = testsOf('attacher', 'starvation', OURS)
 
-starving('status writes of failures leave --kube-api-qps free for other work', { within: 120_000 }, async (t) => {
+starving('status writes about failed attaches do not delay a healthy attach', { within: 120_000 }, async (t) => {
   const at = await workScene(t, { args: [...QUICK, '--kube-api-qps=5', '--kube-api-burst=10'] })
   at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
   await beginBad(t, 30)
@@ -211,12 +211,12 @@ starving('status writes of failures leave --kube-api-qps free for other work', {
   await healthyWithin(t, 3000)
 })
 
-starving('--resync retries failed work after new work', async (t) => {
+starving('--resync retries failed attaches only after new attaches', async (t) => {
   const at = await failing(t, { args: ['--resync=15s'] })
   await newcomerGoesFirst(t, at, badCalls(t, at).length)
 })
 
-starving('a driver that reconnects gets new work before retries', async (t) => {
+starving('a driver that reconnects gets calls for new attaches before retries of failed attaches', async (t) => {
   const at = await failing(t)
   const tried = badCalls(t, at).length
   at.driver.kill()

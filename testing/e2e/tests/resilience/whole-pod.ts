@@ -33,7 +33,7 @@ async function pod(t: TestContext, args: readonly string[] = []): Promise<WorkSc
   return { driver, sidecar, node }
 }
 
-test('one watch of each kind serves the four controllers', async (t) => {
+test('the four controllers of one process share one watch of each kind', async (t) => {
   // Without `sendInitialEvents`, each kind takes three requests: a refused watch, a list and a watch.
   t.requires('sendInitialEvents')
   const at = await pod(t)

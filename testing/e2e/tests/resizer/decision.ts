@@ -85,7 +85,7 @@ async function startedOver(t: TestContext): Promise<ResizerScene> {
   return first
 }
 
-test('the resizer makes the expected call for each row of the decision table at its start, and warns in row B5', async (t) => {
+test('the resizer makes the expected call at its start for each combination of sizes and claim status', async (t) => {
   const at = await startedOver(t)
   for (const row of ROWS) await found(t, row)
   at.driver.on('ControllerExpandVolume', 'hang')
@@ -107,7 +107,7 @@ test('the resizer makes the expected call for each row of the decision table at 
     const writes = resizer.gate.writes().filter(({ name }) => name === t.name(`pvc-${row}`))
     equal(writes, [])
   }
-  // Row B5.
+  // The warning is about the rows `b5`: the volume already has the requested size, but no expansion is recorded.
   const line = await resizer.line('external-resizer may be running with older version of kubernetes api-server')
   ok(line.startsWith('W') && line.includes('please upgrade to k8s version 1.32'), line)
 })
@@ -123,7 +123,7 @@ test('a node-only driver gets the requested size after the kubelet has refused a
   equal((await getVolume(t, t.name('pv-b2'))).spec?.capacity, { storage: '2Gi' })
 })
 
-test('the patch before an expansion removes old conditions only if the size is new', async (t) => {
+test('the patch of the claim before an expansion removes old conditions only if the requested size is new', async (t) => {
   const at = await startedOver(t)
   const conditions = [
     { type: 'Foreign', status: 'True' },
@@ -196,7 +196,7 @@ test('a larger request is expanded after the kubelet has finished the earlier si
   await untilClaim(t, ({ status }) => status?.allocatedResources?.['storage'] === '3Gi')
 })
 
-test('labels, annotations and conditions trigger no work', async (t) => {
+test('changes of labels, annotations and conditions of a claim cause no call and no write', async (t) => {
   const at = await scene(t)
   await grown(t)
   await pause(500)

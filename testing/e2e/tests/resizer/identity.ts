@@ -41,7 +41,7 @@ const claimRef = (t: TestContext): Ref => ({ namespace: 'default', name: t.name(
 const volumeRef = (t: TestContext): Ref => ({ name: t.name('pv') })
 const isClean = ({ metadata }: PersistentVolume): boolean => metadata?.annotations?.[PRE_RESIZE] === undefined
 
-test('the API server refuses a patch with the UID of another object with 422', async (t) => {
+test('the API server answers 422 to a patch with the UID of another object', async (t) => {
   await scene(t)
   await bound(t)
   const uid = '00000000-0000-0000-0000-000000000000'
@@ -103,7 +103,7 @@ test('annotations of other writers stay when pre-resize-capacity is removed', { 
   equal(volume.metadata?.annotations, { mine: 'x' })
 })
 
-test('a claim is retried after a 404 for an existing object', async (t) => {
+test('an expansion is retried after a 404 answer for an object that exists', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   await bound(t)
   const refused = new Set<string>()
@@ -124,7 +124,7 @@ const concurrent = testsOf('resizer', 'concurrent requests', { only: 'ours' })
 /** Back-offs that are longer than a test waits, so that no retry occurs. */
 const SLOW = ['--retry-interval-start=2m', '--retry-interval-max=5m']
 
-concurrent('a restarted driver gets all requests at once that it has refused before', async (t) => {
+concurrent('a restarted driver gets all expansions at once that it has refused before', async (t) => {
   const codes = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
   const at = await scene(t, { args: SLOW })
   const pvcs: string[] = []
@@ -147,7 +147,7 @@ concurrent('a restarted driver gets all requests at once that it has refused bef
   ok(Date.now() - back < 8000, `${Date.now() - back} ms`)
 })
 
-concurrent('a changing condition Unused causes no call and no write, and is not lost', async (t) => {
+concurrent('a condition Unused that another writer changes causes no call and no write, and stays', async (t) => {
   const at = await scene(t)
   await bound(t)
   const flip = (status: string): Promise<unknown> => {

@@ -106,7 +106,7 @@ test('a modification sends the secret in the annotations, or else the secret for
   equal(secrets, [{ which: 'expand' }, { which: 'modify' }])
 })
 
-test('a missing class leads to the status Pending and an event, without a call', async (t) => {
+test('a missing VolumeAttributesClass leads to the status Pending and an event, without a call', async (t) => {
   const at = await modifying(t)
   await want(t, t.name('platinum'))
   const claim = await untilState(t, 'Pending')
@@ -262,7 +262,7 @@ test('an error of the driver without a message leads to a condition with a reaso
   ok(sent.every((body) => !body.includes('"message":""')))
 })
 
-test('another class waits while an earlier modification may be running', async (t) => {
+test('a newly requested class waits while the modification to an earlier class may be running', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })
   await want(t, t.name('gold'))
@@ -324,7 +324,7 @@ test('a modification is retried with another call if the volume cannot be patche
   equal(await warningsOf(t), [])
 })
 
-test('a request for the current class after an infeasible class leads to a call with its parameters', async (t) => {
+test('a request for the current class after an infeasible class causes a call with the parameters of the current class', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-max=5m'] })
   await modify(t, 'silver')
   at.driver.on('ControllerModifyVolume', (call) =>

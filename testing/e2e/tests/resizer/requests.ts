@@ -69,7 +69,7 @@ test('a claim with a missing volume is logged as an error and retried with backo
   await eventually('retries', () => at.resizer.linesWith(text).length >= 3)
 })
 
-test('a larger request during the call is expanded after the first size', async (t) => {
+test('a larger size that is requested during an expansion is expanded after the first size', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 700 })
   await raised(t)
@@ -95,14 +95,14 @@ test('ten claims are expanded in parallel by default', async (t) => {
   equal(Math.max(...expands(at).map(({ start }) => runningAt(start))), 10)
 })
 
-test('the resizer runs without work with --workers=0', async (t) => {
+test('the resizer makes no call with --workers=0', async (t) => {
   const at = await scene(t, { args: ['--workers=0'] })
   await raised(t)
   await never('a call', () => expands(at).length > 0, 1500)
   equal(at.resizer.exit, undefined)
 })
 
-test('a claim that is deleted during the call does not end the resizer', async (t) => {
+test('a claim that is deleted during ControllerExpandVolume does not end the resizer', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 700 })
   const { pvc } = await raised(t)
@@ -132,7 +132,7 @@ async function refusedOnce(t: TestContext, setup: SceneSetup = {}): Promise<Resi
 const offline = (t: TestContext): string =>
   `Warning VolumeResizeFailed Unable to expand default/${t.name('pvc')} because CSI driver ${t.driverName} only supports offline expansion and volume is currently in-use`
 
-inUse('FailedPrecondition stops the calls until the pod that uses the claim is deleted', async (t) => {
+inUse('FailedPrecondition of an expansion stops the calls until the pod that uses the claim is deleted', async (t) => {
   const at = await refusedOnce(t)
   await usedBy(t)
   await pause(300)
@@ -150,7 +150,7 @@ inUse('FailedPrecondition stops the calls until the pod that uses the claim is d
   ok(Date.now() - gone < 3000)
 })
 
-inUse('a pod that has ended does not stop the calls', async (t) => {
+inUse('a pod that has ended does not stop the expansion of its claim after FailedPrecondition', async (t) => {
   const at = await refusedOnce(t)
   await usedBy(t)
   await t.api.merge(
@@ -163,7 +163,7 @@ inUse('a pod that has ended does not stop the calls', async (t) => {
   await eventually('more calls', () => expands(at).length >= 4)
 })
 
-inUse('a pod of another namespace or of another claim does not stop the calls', async (t) => {
+inUse('a pod of another namespace or another claim does not stop an expansion after FailedPrecondition', async (t) => {
   const at = await refusedOnce(t)
   await usedBy(t, 'pod', t.name('other'))
   await ask(t, '2Gi')
@@ -180,7 +180,7 @@ inUse('a claim that the driver does not refuse is expanded while pods use it', a
   equal(expands(at).length, 1)
 })
 
-inUse('each retry calls the driver without a read of pods with --handle-volume-inuse-error=false', async (t) => {
+inUse('with --handle-volume-inuse-error=false, each retry calls the driver, and no pods are read', async (t) => {
   const args = ['--retry-interval-start=300ms', '--retry-interval-max=300ms', '--handle-volume-inuse-error=false']
   const at = await refusedOnce(t, { args })
   await usedBy(t)
@@ -215,7 +215,7 @@ async function eventsOn(t: TestContext, name = t.name('pvc')): Promise<readonly 
   return (await t.api.list(EVENTS, 'default')).filter(({ involvedObject }) => involvedObject.name === name)
 }
 
-events('each field of an event has the expected value', async (t) => {
+events('each field of an event of the resizer has the expected value', async (t) => {
   await scene(t)
   const { pvc, pv } = await grown(t)
   await untilEvent(t, 'VolumeResizeSuccessful')
@@ -250,7 +250,7 @@ events('each field of an event has the expected value', async (t) => {
   })
 })
 
-events('a repeated event increases the count', async (t) => {
+events('an event that the resizer sends again increases the count of the first event', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   await raised(t)
@@ -262,7 +262,7 @@ events('a repeated event increases the count', async (t) => {
   equal(patch?.contentType, 'application/strategic-merge-patch+json')
 })
 
-events('many different events about one object are combined from the tenth event on', async (t) => {
+events('the resizer combines many different events about one object from the tenth event on', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   at.driver.on('ControllerExpandVolume', (_, nth) => ({ code: 13, message: `reason ${nth}` }))
   await raised(t)
@@ -276,7 +276,7 @@ events('many different events about one object are combined from the tenth event
   ok(single.length >= 8 && single.length <= 10, `${single.length} single events`)
 })
 
-events('too many events are dropped, and the work continues', { within: 180_000 }, async (t) => {
+events('the resizer drops events above its rate limit, and continues to expand', { within: 180_000 }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=50ms', '--retry-interval-max=50ms'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   await raised(t)
@@ -286,7 +286,7 @@ events('too many events are dropped, and the work continues', { within: 180_000 
   ok(writes.length <= 56, `${writes.length} writes of events`)
 })
 
-events('each event is also logged as a line', async (t) => {
+events('the resizer also writes each event to its log', async (t) => {
   const at = await scene(t, { args: ['-v=0'] })
   const { pvc, pv } = await grown(t)
   const line = await at.resizer.line(`object="default/${pvc}"`)

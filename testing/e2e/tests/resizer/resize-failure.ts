@@ -123,7 +123,7 @@ for (const [what, pv, why] of TEXTS) {
   })
 }
 
-test('no call is made and no event is recorded if the patch before the call is refused', async (t) => {
+test('an expansion makes no call and records no event if its first patch of the claim is refused', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', ETCD_TIRED, { times: 2 })
   await grown(t)
@@ -216,7 +216,7 @@ async function nudge(t: TestContext): Promise<void> {
   await editClaim(t, { metadata: { labels: { nudged: String(Date.now()) } } })
 }
 
-again('the retries of one size have a growing backoff', async (t) => {
+again('the retries of an expansion to one size have a growing backoff', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=2s'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   await raised(t)
@@ -235,7 +235,7 @@ again('the retries of one size have a growing backoff', async (t) => {
     )
 })
 
-again('an infeasible size is retried once in each --retry-interval-max', async (t) => {
+again('an expansion to an infeasible size is retried once in each --retry-interval-max', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=3s'] })
   at.driver.on('ControllerExpandVolume', { code: 3, message: 'no' })
   await raised(t)

@@ -152,7 +152,7 @@ test('the annotation node-expansion-not-required is removed by the next expansio
   equal(partOf(mark, 'metadata', 'annotations'), { [NO_NODE_STEP]: null })
 })
 
-test('conditions and status keys of other controllers stay', async (t) => {
+test('an expansion keeps conditions and status keys of other controllers', async (t) => {
   const at = await scene(t)
   const status = {
     conditions: [{ type: 'Foreign', status: 'True', reason: 'r', message: 'm' }],
@@ -279,7 +279,7 @@ for (const { what, pv, claim = {}, capable = false, capability } of REQUESTS) {
   })
 }
 
-test('the secret is read for the call and sent', async (t) => {
+test('each expansion reads the Secret and sends it', async (t) => {
   const secretRef = await t.createSecret({ a: 'b' })
   const at = await scene(t)
   await grown(t, { pv: { csi: { controllerExpandSecretRef: secretRef } } })

@@ -153,7 +153,7 @@ export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Prom
   return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
 }
 
-/** Starts a resizer and raises a claim whose expansion the kubelet must finish. Waits until the kubelet's turn comes. */
+/** Starts a resizer and raises a claim whose expansion the kubelet must finish. Waits until the driver call is done. */
 export async function waitingForKubelet(
   t: TestContext,
   { args = [], ...parts }: RaisedParts & { readonly args?: readonly string[] } = {},
@@ -164,7 +164,7 @@ export async function waitingForKubelet(
   return { ...at, ...names, claim: await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending') }
 }
 
-/** The writes of an expansion or a modification, as `outline` returns them. */
+/** The three writes of an expansion or a modification, in the form that `outline` returns. */
 export const THREE_WRITES = [
   'PATCH persistentvolumeclaims/status 200',
   'PATCH persistentvolumes 200',

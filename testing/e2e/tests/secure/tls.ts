@@ -79,7 +79,7 @@ const CROWD = join(import.meta.dirname, '../../harness/process/crowd.ts')
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'endpoint TLS', { ...WITHOUT_API, only: 'ours' })
 
-  test('the endpoint serves metrics and probes over HTTPS and does not answer HTTP', async (t) => {
+  test('with TLS the sidecar serves metrics and probes over HTTPS, and does not answer HTTP', async (t) => {
     const sidecar = await secured(t, files(t, ca.server('endpoint')).args)
     const scraper = new Scraper({ port: sidecar.port, ca: ca.cert })
     const { code, text } = await scraper.get('/metrics')
@@ -94,7 +94,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(sidecar.exit, undefined)
   })
 
-  test('CBC suites of TLS 1.2 are offered only if --tls-cipher-suites contains them', async (t) => {
+  test('the sidecar accepts CBC suites of TLS 1.2 only if --tls-cipher-suites contains them', async (t) => {
     const { args } = files(t, ca.server('endpoint'))
     const usual = await secured(t, args)
     equal(await offered(usual.port, CBC), 'refused')
@@ -103,15 +103,13 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await offered(asked.port, CBC), CBC)
   })
 
-  test('--tls-self-signed creates a certificate with the host name', async (t) => {
+  test('--tls-self-signed makes the sidecar create a certificate with its host name', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed'], { hostname: 'host-of-the-test' })
     equal(await shownAt(sidecar.port), 'host-of-the-test')
     equal(await new Scraper({ port: sidecar.port }).code('/metrics'), 200)
   })
 
-  test('no scrape fails while certificates are rotated', {
-    within: 120_000,
-  }, async (t) => {
+  test('no scrape of the metrics fails while certificates are rotated', { within: 120_000 }, async (t) => {
     const other = makeAuthority('other')
     const at = files(t, ca.server('first'), ca.cert)
     const sidecar = await secured(t, at.args)
@@ -156,9 +154,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await newcomer.code('/livez'), 200)
   })
 
-  test('probes are answered although 300 clients keep handshakes and connections open', {
-    alone: true,
-  }, async (t) => {
+  test('the sidecar answers probes while 300 clients keep TLS connections open', { alone: true }, async (t) => {
     const { port } = await secured(t, files(t, ca.server('endpoint')).args)
     const crowd = start(process.execPath, [CROWD, 'tls', `${port}`, '300'], { stdio: ['ignore', 'pipe', 'inherit'] })
     const said = textOf(crowd.stdout)
@@ -224,7 +220,7 @@ const MAY_SCRAPE = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'endpoint authorization', { only: 'ours' })
 
-  test('metrics need a token with permission, and probes need no token', async (t) => {
+  test('with --authorize-metrics, /metrics needs a token with permission, and probes need no token', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     const { port } = sidecar
     const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
@@ -239,7 +235,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(!sidecar.stderr.includes(t.cluster.alice.token))
   })
 
-  test('while the API server is unreachable, probes are answered and metrics return 503', async (t) => {
+  test('while the API server is unreachable, probes are answered and /metrics with authorization returns 503', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     const { port, gate } = sidecar
     const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
@@ -253,20 +249,20 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('a scrape', async () => (await prometheus.code('/metrics')) === 200)
   })
 
-  test('without permission for reviews, metrics return 503 and the log names the permission', async (t) => {
+  test('without permission to review tokens, /metrics returns 503 and the log names the permission', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'])
     const { token } = t.cluster.alice
     equal(await new Scraper({ port: sidecar.port, token }).code('/metrics'), 503)
     match(await sidecar.line('cannot be reviewed'), /cannot create resource \\"tokenreviews\\"/)
   })
 
-  test('metrics return 503 if the API server refuses the review with 429', async (t) => {
+  test('/metrics returns 503 if the API server refuses the review of the token with 429', async (t) => {
     const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
     sidecar.gate.inject('POST tokenreviews', tooMany(30))
     equal(await new Scraper({ port: sidecar.port, token: 'x' }).code('/metrics'), 503)
   })
 
-  test('a client certificate identifies a user of the cluster', async (t) => {
+  test('--authorize-metrics accepts a client certificate of a user with permission', async (t) => {
     const args = [...files(t, ca.server('endpoint'), ca.cert).args, '--authorize-metrics']
     const { port } = await secured(t, args, { user: await reviewer(t) })
     const user = await userWith(t, MAY_SCRAPE)
@@ -303,7 +299,7 @@ for (const app of ['attacher', 'resizer'] as const) {
         '--log-backlog-interval=1s',
       ]
       const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${HEADER}` })
-      // The driver repeats its input in the error message.
+      // The driver repeats the Secret in its error message.
       const prepare = (each: Driver): void => each.on(method, { code: 13, message: `no array for ${PASSWORD}` })
       const { sidecar, driver } = await scene(t, { role: 'both', prepare, args, env })
       await begin(t, { secret })

@@ -39,7 +39,7 @@ import {
 const test = testsOf('snapshotter', 'create')
 const INTERNAL = { code: 13, message: 'no' }
 
-test('a snapshot takes three writes and one call', { only: 'ours' }, async (t) => {
+test('a new snapshot takes one CreateSnapshot call and three writes to its content', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   await createClass(t, { a: 'b' })
   await createContent(t)
@@ -53,7 +53,7 @@ test('a snapshot takes three writes and one call', { only: 'ours' }, async (t) =
   match(sent[0] ?? '', new RegExp(`"creationTime":${CREATED_NANOSECONDS}\\b`))
 })
 
-test('a snapshot that is not ready is polled without a write', { only: 'ours' }, async (t) => {
+test('the snapshotter polls a snapshot that is not ready, without a write', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
   at.driver.on('CreateSnapshot', (_, nth) => snapshot({ readyToUse: nth >= 3 }))
   await taken(t)
@@ -63,7 +63,7 @@ test('a snapshot that is not ready is polled without a write', { only: 'ours' },
   ])
 })
 
-test('a lasting failure is reported once for each of its two reasons, in the status and by events', async (t) => {
+test('a CreateSnapshot call that keeps failing causes two status writes and two events, however often it is repeated', async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, {
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
@@ -83,7 +83,7 @@ test('a lasting failure is reported once for each of its two reasons, in the sta
   equal(status?.error, undefined)
 })
 
-test('a class that is created late is used at once', { only: 'ours' }, async (t) => {
+test('a content gets its snapshot at once when its missing class is created', { only: 'ours' }, async (t) => {
   await scene(t, { args: ['--retry-interval-start=20s'] })
   await createContent(t)
   await failed(t, /volumesnapshotclass.snapshot.storage.k8s.io \\"[^"]+\\" not found"$/)
@@ -93,7 +93,7 @@ test('a class that is created late is used at once', { only: 'ours' }, async (t)
   ok(performance.now() - since < 4_000)
 })
 
-test('a Secret that is created late is used within seconds', { only: 'ours' }, async (t) => {
+test('a content gets its snapshot within seconds when its missing Secret is created', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=20s'] })
   await createClass(t)
   await createContent(t, { metadata: { annotations: secretAnnotations(SNAPSHOT, t.name('creds'), 'default') } })
@@ -105,7 +105,7 @@ test('a Secret that is created late is used within seconds', { only: 'ours' }, a
   equal(snapshotCalls(driver).length, 1)
 })
 
-test('a conflict of the status write causes no second call to the driver', { only: 'ours' }, async (t) => {
+test('a conflict when the new group snapshot is stored causes no second driver call', { only: 'ours' }, async (t) => {
   const { driver, snapshotter } = await scene(t)
   const conflict = refusal(409, 'Conflict', 'changed')
   const injected = snapshotter.gate.inject('PATCH volumegroupsnapshotcontents/status', conflict, { times: 1 })
@@ -113,7 +113,7 @@ test('a conflict of the status write causes no second call to the driver', { onl
   equal([injected.count, snapshotCalls(driver).length], [1, 1])
 })
 
-test('a refused removal of the annotation is repeated without another call', { only: 'ours' }, async (t) => {
+test('a refused removal of the being-created annotation causes no second driver call', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
   at.snapshotter.gate.inject('PATCH volumesnapshotcontents', refusal(403, 'Forbidden', 'no'), {
     times: 2,
@@ -124,10 +124,10 @@ test('a refused removal of the annotation is repeated without another call', { o
   equal(await eventsOf(t), [])
 })
 
-/** A reference to another VolumeSnapshot, so that the content has a snapshot of its own. */
+/** Refers to a VolumeSnapshot with another UID, so that the content gets a snapshot with another name. */
 const ANOTHER = { volumeSnapshotRef: { namespace: 'default', name: 's', uid: `${UID}2` } }
 
-test('contents of other drivers are left alone', async (t) => {
+test('the snapshotter ignores VolumeSnapshotContents of other drivers', async (t) => {
   const at = await scene(t)
   await createContent(t, { spec: { driver: 'other.example.com' } })
   await taken(t, { what: 'own', spec: ANOTHER })
@@ -135,7 +135,7 @@ test('contents of other drivers are left alone', async (t) => {
   equal(await eventsOf(t), [])
 })
 
-test('a ready snapshot causes neither calls nor writes after a restart', async (t) => {
+test('a restarted snapshotter makes no call and no write for a snapshot that is ready', async (t) => {
   const first = await scene(t)
   await taken(t)
   await first.snapshotter.endBy('SIGKILL')
@@ -146,7 +146,7 @@ test('a ready snapshot causes neither calls nor writes after a restart', async (
   for (const { name } of second.snapshotter.gate.writes('volumesnapshotcontents')) equal(name, t.name('later'))
 })
 
-test('after a kill, the next process repeats an uncertain creation with the same name', async (t) => {
+test('after the snapshotter is killed during CreateSnapshot, the next process repeats the call with the same name', async (t) => {
   const first = await scene(t, { prepare: (driver) => driver.on('CreateSnapshot', 'hang') })
   await createClass(t)
   await createContent(t)
@@ -170,7 +170,7 @@ const EMPTY: Readonly<Record<string, (t: TestContext, driver: Driver) => Promise
 }
 
 for (const [what, begin] of Object.entries(EMPTY)) {
-  test(`reports an answer to ${what}, and works on`, { only: 'ours' }, async (t) => {
+  test(`the snapshotter reports an answer to ${what} as an error, and retries`, { only: 'ours' }, async (t) => {
     await createClass(t)
     const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
     await begin(t, driver)
@@ -181,7 +181,7 @@ for (const [what, begin] of Object.entries(EMPTY)) {
   })
 }
 
-test('reports an answer without a group snapshot, and continues', { only: 'ours' }, async (t) => {
+test('a CreateVolumeGroupSnapshot answer without a group snapshot causes an event', { only: 'ours' }, async (t) => {
   await createGroupClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
   driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: undefined } })
@@ -193,7 +193,7 @@ test('reports an answer without a group snapshot, and continues', { only: 'ours'
   await groupReady(t)
 })
 
-test('an error without a message in the status does not end the process', { only: 'ours' }, async (t) => {
+test('a status that has an error without a message does not end the snapshotter', { only: 'ours' }, async (t) => {
   await createClass(t)
   const name = await createContent(t)
   await setStatus(t, name, { readyToUse: false, error: {} })
@@ -202,7 +202,7 @@ test('an error without a message in the status does not end the process', { only
   equal(driver.callsOf('CreateSnapshot').length, 1)
 })
 
-test('retries a failed creation although watch events are late', { only: 'ours' }, async (t) => {
+test('a failed CreateSnapshot call is retried while watch events are delayed', { only: 'ours' }, async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=200ms'] })
   driver.on('CreateSnapshot', INTERNAL)
@@ -224,7 +224,7 @@ test('a group content does not stop the retries of a content with the same name'
   await eventually('two more calls', () => driver.callsOf('CreateSnapshot').length >= before + 2)
 })
 
-test('sets no annotation if the class has an unknown reserved parameter', { only: 'ours' }, async (t) => {
+test('a class with an unknown reserved parameter causes no being-created annotation', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   await createClass(t, { 'csi.storage.k8s.io/x': 'y' })
   await createContent(t)
@@ -237,7 +237,7 @@ const MANY = 100
 
 const speed = testsOf('snapshotter', 'speed', { alone: true, only: 'ours', within: 120_000 })
 
-speed('one hundred snapshots are ready within seconds with default flags', async (t) => {
+speed('one hundred snapshots are ready within 20 seconds with the default flags', async (t) => {
   await createClass(t)
   for (let index = 0; index < MANY; index += 1) {
     const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
@@ -248,14 +248,14 @@ speed('one hundred snapshots are ready within seconds with default flags', async
     snapshotter.gate.writes('volumesnapshotcontents', 'volumesnapshotcontents/status')
   await eventually('the last write', () => writes().filter(({ end }) => end !== undefined).length === 3 * MANY)
   const seconds = (Math.max(...writes().map(({ end = 0 }) => end)) - (writes()[0]?.time ?? 0)) / 1000
-  // The machine of the tests is shared. docs/benchmarks.md has the figures of an idle machine.
+  // The limit is high, because other tests use the machine too. docs/benchmarks.md has the time of an idle machine.
   ok(seconds < 20, `${seconds} s`)
   ok(snapshotCalls(driver).length === MANY)
 })
 
 const deletion = testsOf('snapshotter', 'delete')
 
-deletion('the deletion of a content deletes its snapshot', async (t) => {
+deletion('the snapshotter calls DeleteSnapshot for a deleted content before it removes the finalizer', async (t) => {
   const at = await scene(t)
   await taken(t)
   await removed(t)
@@ -263,45 +263,38 @@ deletion('the deletion of a content deletes its snapshot', async (t) => {
   equal(wire(at).slice(-3), ['DeleteSnapshot', 'status', 'release'])
 })
 
-deletion('a snapshot with the policy Retain stays', async (t) => {
+deletion('the snapshotter does not call DeleteSnapshot for a deleted content with the policy Retain', async (t) => {
   const { driver } = await scene(t)
   await taken(t, { spec: { deletionPolicy: 'Retain' } })
   await removed(t)
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
-deletion(
-  'an unbound pre-provisioned snapshot is deleted without the annotation of the snapshot-controller',
-  async (t) => {
-    const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
-    await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
-    await ready(t)
-    await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
-    await gone(t)
-    equal(driver.callsOf('DeleteSnapshot').length, 1)
-  },
-)
+deletion('an unbound pre-provisioned content is deleted without the being-deleted annotation', async (t) => {
+  const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
+  await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
+  await ready(t)
+  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
+  await gone(t)
+  equal(driver.callsOf('DeleteSnapshot').length, 1)
+})
 
-deletion(
-  'sixteen contents that are deleted during their creation lose their snapshots',
-  { only: 'ours' },
-  async (t) => {
-    const { driver } = await scene(t, { args: ['--worker-threads=16'] })
-    driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
-    await createClass(t)
-    const names: string[] = []
-    for (let index = 0; index < 16; index += 1) {
-      const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
-      names.push(await createContent(t, { what: `c${index}`, spec: { volumeSnapshotRef } }))
-    }
-    await eventually('all calls', () => driver.callsOf('CreateSnapshot').length === 16)
-    for (const name of names) await remove(t, name)
-    for (const name of names) await gone(t, name)
-    equal(driver.callsOf('DeleteSnapshot').length, 16)
-  },
-)
+deletion('16 contents that are deleted during CreateSnapshot lose their snapshots', { only: 'ours' }, async (t) => {
+  const { driver } = await scene(t, { args: ['--worker-threads=16'] })
+  driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
+  await createClass(t)
+  const names: string[] = []
+  for (let index = 0; index < 16; index += 1) {
+    const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
+    names.push(await createContent(t, { what: `c${index}`, spec: { volumeSnapshotRef } }))
+  }
+  await eventually('all calls', () => driver.callsOf('CreateSnapshot').length === 16)
+  for (const name of names) await remove(t, name)
+  for (const name of names) await gone(t, name)
+  equal(driver.callsOf('DeleteSnapshot').length, 16)
+})
 
-deletion('no snapshot is left if the finalizers are removed during the creation', { only: 'ours' }, async (t) => {
+deletion('a snapshot whose content disappears during CreateSnapshot is deleted', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t)
   driver.on('CreateSnapshot', snapshot({}, { after: 1_500 }))
   await createClass(t)
@@ -313,7 +306,7 @@ deletion('no snapshot is left if the finalizers are removed during the creation'
   equal(methods, ['CreateSnapshot', 'DeleteSnapshot'])
 })
 
-deletion('an uncertain creation blocks the deletion until it has ended', async (t) => {
+deletion('a deleted content stays until CreateSnapshot returns a final code', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
   driver.on('CreateSnapshot', { code: 10, message: 'pending' })
   await createClass(t)

@@ -50,20 +50,20 @@ const ONCE = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 type Kind = 'content' | 'given' | 'member' | 'group' | 'given group'
 
 interface Failure {
-  /** Default: `content`. */
+  /** The kind of object that fails. Default: `content`. */
   readonly of?: Kind
-  /** The parameters of the class. */
+  /** The parameters of the snapshot class. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly noClass?: true
   readonly parts?: (t: TestContext) => ContentParts
   readonly args?: readonly string[]
   /** Injects the fault after the start of the sidecar. */
   readonly begun?: (at: Scene) => void
-  /** Returns the expected error text, which follows the text of the phase. */
+  /** Returns the expected error text, without the text in `PHASES` that precedes it. */
   readonly says: (name: string, className: string) => string
-  /** True if the annotation stays, because the creation may be running. */
+  /** True if the being-created annotation stays, because the driver may still create the snapshot. */
   readonly marked?: true
-  /** True if the Go original adds the annotation although it calls no driver. */
+  /** True if the Go original adds the being-created annotation although it calls no driver. */
   readonly notSent?: true
 }
 
@@ -105,7 +105,7 @@ const withClass = classNamed('volumeSnapshotClassName')
 const withGroupClass = classNamed('volumeGroupSnapshotClassName')
 const TEMPLATE = 'failed to get name and namespace template from params'
 
-/** Refuses the write number `nth` of the object's metadata, counted from 0. */
+/** Makes the API server refuse the patch number `nth` of a content, counted from 0. */
 function refuseWrite(resource: string, nth: number): (at: Scene) => void {
   return ({ snapshotter }) => {
     let seen = 0
@@ -163,7 +163,7 @@ const ofTemplate = (parameters: Failure['parameters'] = {}, reason: (name: strin
 })
 
 const FAILURES: Readonly<Record<string, Failure>> = {
-  'a driver that refuses, whose message is quoted': {
+  'a failed CreateSnapshot call, with the quoted message of the driver': {
     begun: ({ driver }) => driver.on('CreateSnapshot', { code: 13, message: 'no "way"\n' }),
     says: taking('"rpc error: code = Internal desc = no \\"way\\"\\n"'),
   },
@@ -173,7 +173,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     says: taking('"rpc error: code = DeadlineExceeded desc = context deadline exceeded"'),
     marked: true,
   },
-  'a driver that does not say its name': {
+  'a driver that returns no name': {
     begun: ({ driver }) => driver.on('GetPluginInfo', INTERNAL),
     says: taking(`"${NO}"`),
   },
@@ -223,17 +223,17 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     says: (name) => `failed to remove VolumeSnapshotBeingCreated annotation from the content ${name}: ${refused(name)}`,
     marked: true,
   },
-  'a listing without an entry': {
+  'an answer to ListSnapshots without an entry': {
     of: 'given',
     begun: ({ driver }) => driver.on('ListSnapshots', { reply: { entries: [], nextToken: '' } }),
     says: (name) => `failed to list snapshot for content ${name}: "can not find snapshot for snapshotID snap-given"`,
   },
-  'a listing that the driver refuses': {
+  'a ListSnapshots call that the driver refuses': {
     of: 'given',
     begun: ({ driver }) => driver.on('ListSnapshots', INTERNAL),
     says: (name) => `failed to list snapshot for content ${name}: "${NO}"`,
   },
-  'a class of a pre-provisioned snapshot that does not exist': {
+  'a missing class of a pre-provisioned snapshot': {
     of: 'given',
     noClass: true,
     parts: withClass,
@@ -241,16 +241,16 @@ const FAILURES: Readonly<Record<string, Failure>> = {
       `failed to get snapshot class ${className} for snapshot content ${name}: volumesnapshotclass.snapshot.storage.k8s.io "${className}" not found`,
   },
   ...Object.fromEntries(TEMPLATES.map(([what, parameters, says]) => [what, ofTemplate(parameters, says)])),
-  'a Secret of a template that does not exist': {
+  'a missing Secret that a template in the class names': {
     of: 'given',
     parameters: { [LIST]: 'none', [LIST_NAMESPACE]: 'default' },
     parts: withClass,
     says: (name) =>
       `failed to get credentials for snapshot content ${name}: error getting secret none in namespace default: secrets "none" not found`,
   },
-  'a Secret of a member that does not exist': {
+  'a missing Secret of a content that is a member of a group': {
     of: 'member',
-    // The Go original notices the handles only at its next retry.
+    // The Go original notices only at its next retry that the snapshot-controller has written the handles.
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
     parts: withSecret(SNAPSHOT, 'none'),
     says: (name) =>
@@ -291,7 +291,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     parts: () => ({ spec: { volumeGroupSnapshotClassName: undefined } }),
     says: groupInputs((name) => `failed to take group snapshot ${name} without a group snapshot class`),
   },
-  'a Secret of a group that does not exist': {
+  'a missing Secret of a group': {
     of: 'group',
     parts: withSecret(GROUP, 'none'),
     says: groupInputs((name) => `cannot get credentials for group snapshot content "${name}"`),
@@ -321,7 +321,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     }),
     says: (name) => `cannot list group snapshot ${name}. No snapshots found in the group snapshot content`,
   },
-  'a class of a pre-provisioned group that does not exist': {
+  'a missing class of a pre-provisioned group': {
     of: 'given group',
     noClass: true,
     parts: withGroupClass,
@@ -335,7 +335,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     says: (name) =>
       `failed to get secret reference for group snapshot content ${name}: ${TEMPLATE}: either name and namespace for GroupSnapshotterGet secrets specified, Both must be specified`,
   },
-  'a Secret of a template of a group that does not exist': {
+  'a missing Secret that a template in the group class names': {
     of: 'given group',
     parameters: { [GET]: GROUP_NAME, [GET_NAMESPACE]: 'default' },
     parts: withGroupClass,
@@ -347,7 +347,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
 const failing = testsOf('snapshotter', 'failure')
 
 for (const [what, { of = 'content', parameters, args = [], says, marked, ...failure }] of Object.entries(FAILURES)) {
-  failing(`reports ${what}`, async (t) => {
+  failing(`the status and an event report ${what}`, async (t) => {
     if (failure.noClass === undefined)
       await (isGroup(of) ? createGroupClass(t, parameters) : createClass(t, parameters))
     const at = await scene(t, { args: [...ONCE, ...args] })
@@ -377,7 +377,7 @@ const CODES = ['Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'No
 )
 const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable']
 
-failing('keeps the annotation only after codes that leave the creation running', async (t) => {
+failing('the being-created annotation stays only after gRPC codes with which the creation may still run', async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ONCE })
   driver.on('CreateSnapshot', ({ request }) => ({ code: Number(request['source_volume_id']), message: 'no' }))
@@ -395,7 +395,7 @@ failing('keeps the annotation only after codes that leave the creation running',
   equal([...marked].sort(), [...UNCERTAIN].sort())
 })
 
-failing('sends the event although the status cannot be written', async (t) => {
+failing('the snapshotter sends the event of a failed creation although it cannot write the status', async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: ONCE })
   driver.on('CreateSnapshot', INTERNAL)
@@ -404,7 +404,7 @@ failing('sends the event although the status cannot be written', async (t) => {
   await eventually('the event', async () => (await eventsOf(t, name)).length === 1)
 })
 
-failing('keeps the error until the snapshot is ready', async (t) => {
+failing('the error of a failed creation stays in the status until the snapshot is ready', async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=200ms'] })
   driver.on('CreateSnapshot', (_, nth) => (nth === 0 ? INTERNAL : snapshot({ readyToUse: nth > 3 })))
@@ -427,7 +427,7 @@ interface DeletionFailure {
 }
 
 const DELETIONS: Readonly<Record<string, DeletionFailure>> = {
-  'a driver that refuses': {
+  'a refusal of the driver': {
     fault: ({ driver }, group) => {
       const codes = [13, 5]
       driver.on(`Delete${group && 'VolumeGroup'}Snapshot`, (_, nth) => {
@@ -456,7 +456,7 @@ const DELETIONS: Readonly<Record<string, DeletionFailure>> = {
 const deleting = testsOf('snapshotter', 'failed deletion')
 const QUICK = { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] }
 
-/** Waits for the event of a failed deletion. Asserts that it is the only one, and the number of deletion calls. */
+/** Waits for the event of a failed deletion. Asserts that there is no other event, and counts the deletion calls. */
 async function deletionFailed(t: TestContext, event: string, calls = 0): Promise<void> {
   const name = t.name(event.startsWith('Group') ? 'group' : 'content')
   await eventually('the event', async () => (await eventsOf(t, name)).includes(event))
@@ -468,7 +468,7 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
   for (const group of ['', 'Group'] as const) {
     const snapshot = group ? 'group snapshot' : 'snapshot'
 
-    deleting(`reports ${what} in the deletion of a ${snapshot}, and tries again`, async (t) => {
+    deleting(`an event reports ${what} in the deletion of a ${snapshot}, and the snapshotter retries`, async (t) => {
       const at = await scene(t, QUICK)
       const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
       const { metadata } = await (group ? groupTaken(t) : taken(t))
@@ -487,7 +487,7 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
 
 const EMPTY_GROUP = { groupSnapshotId: 'group-1', snapshots: [], creationTime: undefined, readyToUse: true }
 
-deleting('reports a group without snapshots, and tries again', async (t) => {
+deleting('an event reports a deleted group content without snapshot handles, and a retry follows', async (t) => {
   const at = await scene(t, { ...QUICK })
   at.driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
   await groupTaken(t)
@@ -497,7 +497,7 @@ deleting('reports a group without snapshots, and tries again', async (t) => {
   await deletionFailed(t, 'GroupSnapshotDeleteError: Failed to delete group snapshot')
 })
 
-deleting('repeats the removal of the finalizer without a second call to the driver', async (t) => {
+deleting('a refused removal of the finalizer is repeated without a second DeleteSnapshot call', async (t) => {
   const { driver, snapshotter } = await scene(t, QUICK)
   await taken(t)
   const injection = snapshotter.gate.inject('PATCH volumesnapshotcontents', NOPE, { times: 2 })

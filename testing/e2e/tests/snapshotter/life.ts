@@ -195,7 +195,7 @@ const ORDERS: readonly (readonly Part[])[] = [
   ['restored', 'snapshot', 'claim'],
 ]
 
-test('a volume, its snapshot and a restored volume are deleted in each order', async (t) => {
+test('nothing is left after a volume, its snapshot and the restored volume are deleted, in any order', async (t) => {
   await using life = await living(t)
   const of = (order: readonly Part[], part: Part): string => `${part}-${order.map((each) => each[0]).join('')}`
   await Promise.all(
@@ -225,7 +225,7 @@ function sourceText(source: unknown): string {
   return String(Reflect.get(Object(Reflect.get(Object(source), 'snapshot')), 'snapshot_id'))
 }
 
-test('a snapshot is deleted while it is created and while it is restored', async (t) => {
+test('nothing is left after a VolumeSnapshot is deleted while it is created or while it is restored', async (t) => {
   await using life = await living(t)
   await createClaim(t, 'claim')
   await bound(t, 'claim')
@@ -249,7 +249,7 @@ test('a snapshot is deleted while it is created and while it is restored', async
 })
 
 for (const first of ['group', 'claims'] as const) {
-  test(`a group snapshot of two volumes is deleted, the ${first} first`, async (t) => {
+  test(`nothing is left after a group snapshot of two volumes is deleted, the ${first} first`, async (t) => {
     await using life = await living(t)
     for (const what of ['a', 'b']) {
       await createClaim(t, what)
@@ -305,7 +305,7 @@ function overlaps(driver: Driver): readonly string[] {
   return found
 }
 
-test('four Go originals hand over to one process and back under load', async (t) => {
+test('under load, one process takes over from the four Go originals, and they take over again', async (t) => {
   await using life = await living(t, [])
   const { driver, storage } = life
   const node = await t.createNode('node')

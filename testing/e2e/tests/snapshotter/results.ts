@@ -67,7 +67,7 @@ const RESERVED = ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group
   ['name', 'namespace'].map((key): [string, string] => [`csi.storage.k8s.io/${of}-secret-${key}`, 'x']),
 )
 
-test('sends the parameters of the class without the parameters for sidecars', async (t) => {
+test('the snapshotter sends the class parameters to the driver, except the parameters for sidecars', async (t) => {
   const driver = await begin(t, { a: 'b', 'c.io/d': '', ...Object.fromEntries(RESERVED) })
   await both(t)
   const expected = { a: 'b', 'c.io/d': '' }
@@ -87,7 +87,7 @@ const NAMES: readonly (readonly [args: readonly string[], single: string, group:
 ]
 
 for (const [args, single, group] of NAMES) {
-  test(`names snapshots ${single} and ${group} with ${args.join(' ') || 'the default flags'}`, async (t) => {
+  test(`with ${args.join(' ') || 'the default flags'} snapshots are named ${single} and group snapshots ${group}`, async (t) => {
     const driver = await begin(t, {}, { args })
     await both(t)
     equal(driver.fieldsOf('CreateSnapshot', 'name'), [single])
@@ -95,7 +95,7 @@ for (const [args, single, group] of NAMES) {
   })
 }
 
-test('sends the names of the snapshot and its content with --extra-create-metadata', async (t) => {
+test('with --extra-create-metadata the snapshotter sends the names of the VolumeSnapshot and its content', async (t) => {
   const driver = await begin(t, {}, { args: ['--extra-create-metadata'] })
   await both(t)
   for (const [method, kind, name] of [
@@ -110,7 +110,7 @@ test('sends the names of the snapshot and its content with --extra-create-metada
   }
 })
 
-test('asks for the name of the driver before each creation, within one time limit', async (t) => {
+test('the snapshotter calls GetPluginInfo before each creation, and both calls share the time limit --timeout', async (t) => {
   const driver = await begin(t, {}, { args: ['--timeout=20s'] })
   const before = driver.calls.length
   await both(t)
@@ -123,7 +123,7 @@ const annotated = (...secret: Parameters<typeof secretAnnotations>): ContentPart
   metadata: { annotations: secretAnnotations(...secret) },
 })
 
-test('sends the annotated Secret with creation and deletion', async (t) => {
+test('the snapshotter sends the Secret in the annotations of a content with CreateSnapshot and DeleteSnapshot', async (t) => {
   const driver = await begin(t)
   const secrets = { user: 'me', password: 'pw' }
   const { name, namespace } = await t.createSecret(secrets)
@@ -139,14 +139,14 @@ test('sends the annotated Secret with creation and deletion', async (t) => {
   ])
 })
 
-test('sends no Secret if one of its annotations is missing', async (t) => {
+test('the snapshotter sends no Secret if the annotation with its name or namespace is missing', async (t) => {
   const driver = await begin(t)
   await both(t, annotated(SNAPSHOT, 'none'), annotated(GROUP, undefined, 'default'))
   equal(driver.fieldsOf('CreateSnapshot', 'secrets'), [undefined])
   equal(driver.fieldsOf('CreateVolumeGroupSnapshot', 'secrets'), [undefined])
 })
 
-test('sends the Secret of the template with checks', async (t) => {
+test('ListSnapshots and GetVolumeGroupSnapshot get the Secret that a template in the class names', async (t) => {
   const secret = (what: string, name: string) => ({
     [`csi.storage.k8s.io/${what}-secret-name`]: name,
     [`csi.storage.k8s.io/${what}-secret-namespace`]: 'default',
@@ -177,19 +177,19 @@ interface Stored {
 }
 
 const STORED: Readonly<Record<string, Stored>> = {
-  'a snapshot without a time and a size': {
+  'creationTime 0 and no restoreSize if the driver returns neither time nor size': {
     answers: [snapshot({ creationTime: undefined, sizeBytes: 0n })],
     status: { snapshotHandle: 'snap-1', readyToUse: true, creationTime: 0 },
   },
-  'a snapshot without an id': {
+  'an empty handle if the driver returns no snapshot ID': {
     answers: [snapshot({ snapshotId: '' })],
     status: { snapshotHandle: '', readyToUse: true, restoreSize: 1024 },
   },
-  'a snapshot without the handle of its group, which only a check returns': {
+  'no handle of a group if CreateSnapshot returns one': {
     answers: [snapshot({ groupSnapshotId: 'group-1' })],
     status: { snapshotHandle: 'snap-1', readyToUse: true, restoreSize: 1024 },
   },
-  'a time whose nanoseconds exceed 64 bits as their lowest 64 bits': {
+  'the lowest 64 bits of a time whose nanoseconds exceed 64 bits': {
     answers: [snapshot({ creationTime: { seconds: 253_402_300_799n, nanos: 0 } })],
     status: {
       snapshotHandle: 'snap-1',
@@ -198,7 +198,7 @@ const STORED: Readonly<Record<string, Stored>> = {
       creationTime: Number(BigInt.asIntN(64, 253_402_300_799n * 1_000_000_000n)),
     },
   },
-  'the first handle and time, and a size that comes later': {
+  'the handle and time of the first answer, and a size that a later answer returns': {
     answers: [
       snapshot({ readyToUse: false, sizeBytes: 0n }),
       snapshot({ snapshotId: 'other', sizeBytes: 7n, creationTime: { seconds: 1n, nanos: 0 } }),
@@ -208,7 +208,7 @@ const STORED: Readonly<Record<string, Stored>> = {
 }
 
 for (const [what, { answers, status }] of Object.entries(STORED)) {
-  test(`stores ${what}`, async (t) => {
+  test(`the status of a content has ${what}`, async (t) => {
     const driver = await begin(t, {}, { args: QUICK })
     driver.on('CreateSnapshot', (_, nth) => answers[Math.min(nth, answers.length - 1)] ?? 'hang')
     await createContent(t)
@@ -223,7 +223,7 @@ for (const [what, { answers, status }] of Object.entries(STORED)) {
   })
 }
 
-test('assumes without LIST_SNAPSHOTS that a pre-provisioned snapshot is ready', async (t) => {
+test('a pre-provisioned snapshot becomes ready without a check if the driver lacks LIST_SNAPSHOTS', async (t) => {
   const driver = await begin(t, {}, { controller: ['CREATE_DELETE_SNAPSHOT'] })
   await createGiven(t)
   const { status } = await ready(t)
@@ -233,7 +233,7 @@ test('assumes without LIST_SNAPSHOTS that a pre-provisioned snapshot is ready', 
   ok(Math.abs(Number(status?.creationTime) / 1e6 - Date.now()) < 30_000)
 })
 
-test('stores the first entry of a listing with its group, but keeps the handle of the spec', async (t) => {
+test('the status has group and size of the first ListSnapshots entry, but the handle of the spec', async (t) => {
   const driver = await begin(t)
   const entries = [described({ snapshotId: 'x', groupSnapshotId: 'g-1', sizeBytes: 5n }), described({ sizeBytes: 6n })]
   driver.on('ListSnapshots', { reply: { entries: entries.map((each) => ({ snapshot: each })), nextToken: 'more' } })
@@ -243,7 +243,7 @@ test('stores the first entry of a listing with its group, but keeps the handle o
   equal(await eventsOf(t), [])
 })
 
-test('polls a pre-provisioned snapshot until it is ready, with one write for each change', async (t) => {
+test('the snapshotter polls a pre-provisioned snapshot with ListSnapshots until it is ready, with two writes', async (t) => {
   const { driver, snapshotter } = await scene(t, { args: QUICK })
   driver.on('ListSnapshots', (_, nth) => listed({ readyToUse: nth >= 3 }))
   await createGiven(t)
@@ -252,7 +252,7 @@ test('polls a pre-provisioned snapshot until it is ready, with one write for eac
   equal(snapshotter.gate.writes().length, 2)
 })
 
-test('stores the members of a group in the order of the driver, and polls until it is ready', async (t) => {
+test('the status of a group content lists its snapshots in the order of the driver, and is polled until ready', async (t) => {
   const snapshots = [
     described({ snapshotId: 's-2', sourceVolumeId: 'vol-2', sizeBytes: 0n, readyToUse: false }),
     described({ snapshotId: 's-1', sourceVolumeId: 'vol-1' }),
@@ -272,14 +272,14 @@ test('stores the members of a group in the order of the driver, and polls until 
   equal(driver.requestsOf('CreateVolumeGroupSnapshot'), Array(3).fill(request))
 })
 
-test('stores 1970 for a group without a time', async (t) => {
+test('creationTime of a group content is 1970 if the driver returns no time', async (t) => {
   const driver = await begin(t)
   driver.on('CreateVolumeGroupSnapshot', groupSnapshot({ creationTime: undefined }))
   await createGroup(t)
   equal((await groupReady(t)).status?.creationTime, '1970-01-01T00:00:00Z')
 })
 
-test('checks and deletes a pre-provisioned group by the handles of the spec', async (t) => {
+test('the snapshotter checks and deletes a pre-provisioned group snapshot with the handles in the spec', async (t) => {
   const driver = await begin(t)
   driver.on('GetVolumeGroupSnapshot', groupSnapshot())
   await createGivenGroup(t)
@@ -291,7 +291,7 @@ test('checks and deletes a pre-provisioned group by the handles of the spec', as
   ])
 })
 
-test('checks a member with its annotated Secret when the snapshot-controller has written its handles', async (t) => {
+test('a member of a group is checked with its annotated Secret once its status has the handles', async (t) => {
   const driver = await begin(t)
   driver.on('ListSnapshots', listed({ snapshotId: 'snap-m' }))
   const { name, namespace } = await t.createSecret({ user: 'me' })
@@ -306,7 +306,7 @@ test('checks a member with its annotated Secret when the snapshot-controller has
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
-test('keeps foreign annotations, finalizers, errors and the handle of the group in its writes', async (t) => {
+test('the writes of the snapshotter keep annotations, finalizers and errors of other writers', async (t) => {
   const driver = await begin(t)
   const name = await createGiven(t, {
     metadata: { annotations: { mine: 'yes' }, finalizers: ['example.com/mine', FINALIZER] },
@@ -324,7 +324,7 @@ test('keeps foreign annotations, finalizers, errors and the handle of the group 
   equal(left.status, { error: { message: 'theirs' } })
 })
 
-test('names itself in events, which are in the namespace default', async (t) => {
+test('events of the snapshotter name it and its driver as the source, and are in namespace default', async (t) => {
   const driver = await begin(t, {}, { args: ['--retry-interval-start=1h', '--retry-interval-max=1h'] })
   driver.on('CreateSnapshot', { code: 3, message: 'no' })
   const name = await createContent(t)
@@ -339,7 +339,7 @@ test('names itself in events, which are in the namespace default', async (t) => 
   equal([kind, apiVersion, uid], ['VolumeSnapshotContent', 'snapshot.storage.k8s.io/v1', content?.metadata?.uid])
 })
 
-test('works although events are forbidden', async (t) => {
+test('the snapshotter creates snapshots although the API server forbids its events', async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, { args: QUICK })
   snapshotter.gate.inject('WRITE events', refusal(403, 'Forbidden', 'no events'))

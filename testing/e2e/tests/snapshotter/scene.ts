@@ -24,14 +24,14 @@ export const SNAPSHOT = 'snapshot.storage.kubernetes.io/volumesnapshot'
 export const GROUP = 'groupsnapshot.storage.kubernetes.io/volumegroupsnapshot'
 export const FINALIZER = `${SNAPSHOT}content-bound-protection`
 export const GROUP_FINALIZER = `${GROUP}content-bound-protection`
-/** The tokens for the name of a content in templates of Secrets. */
+/** The variables in Secret templates that stand for the name of the content. */
 export const NAME = ['$', '{volumesnapshotcontent.name}'].join('')
 export const GROUP_NAME = ['$', '{volumegroupsnapshotcontent.name}'].join('')
 export const SNAPSHOTS: Capabilities['controller'] = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS']
 
 const installed = new WeakMap<Cluster, Promise<void>>()
 
-/** Installs the CRDs of the Go original on a real server, once. The emulator serves the kinds by itself. */
+/** Installs the snapshot CRDs on a real API server, once. The emulator serves the snapshot kinds without CRDs. */
 export async function installCrds(t: TestContext): Promise<void> {
   if (t.target === 'emulator') return
   const { url, adminToken } = t.cluster
@@ -324,7 +324,7 @@ export function setStatus(t: TestContext, name: string, status: object): Promise
   return t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, subresource: 'status' }, { status })
 }
 
-/** Returns the purposes of the snapshotter's writes, and its snapshot calls, in the order of their arrival. */
+/** Returns the snapshotter's writes and driver calls in order: each write as `mark`, `status` and so on. */
 export function wire({ driver, snapshotter }: Scene): readonly string[] {
   const writes = snapshotter.gate
     .writes('volumesnapshotcontents', 'volumesnapshotcontents/status')

@@ -131,7 +131,7 @@ for (const [what, [prepare, line]] of Object.entries(DRIVERS)) {
   })
 }
 
-test('prints its version to standard output, and its flags to standard error', {
+test('--version prints to standard output, and --help prints the flags to standard error', {
   ...WITHOUT_API,
   notOne: true,
 }, async (t) => {
@@ -159,7 +159,7 @@ const groups: readonly (readonly [what: string, answer: Answer, line: (driver: s
 ]
 
 for (const [what, answer, line] of groups) {
-  test(`works on group contents of a driver that ${what} ability of groups`, async (t) => {
+  test(`the snapshotter processes group contents of a driver that ${what} capability for group snapshots`, async (t) => {
     const { snapshotter } = await scene(t, {
       prepare: (driver) => driver.on('GroupControllerGetCapabilities', answer),
     })
@@ -168,7 +168,7 @@ for (const [what, answer, line] of groups) {
   })
 }
 
-test('sends no requests about groups without the feature gate, and accepts an empty prefix for groups', async (t) => {
+test('without its feature gate, the snapshotter sends no requests about groups and accepts an empty group name prefix', async (t) => {
   const args = ['--feature-gates=CSIVolumeGroupSnapshot=false', '--groupsnapshot-name-prefix=']
   const { snapshotter } = await scene(t, { args, watches: ['volumesnapshotcontents', 'volumesnapshotclasses'] })
   await taken(t)
@@ -178,7 +178,7 @@ test('sends no requests about groups without the feature gate, and accepts an em
   equal(aboutGroups, [])
 })
 
-test('reads contents and classes, and asks once for one group and one group class', async (t) => {
+test('the snapshotter lists contents and classes, and first checks with one request each that group kinds exist', async (t) => {
   const { snapshotter } = await scene(t)
   await taken(t)
   const { requests } = snapshotter.gate
@@ -196,7 +196,7 @@ test('reads contents and classes, and asks once for one group and one group clas
   ])
 })
 
-test('does no work with --worker-threads=0', async (t) => {
+test('the snapshotter makes no call with --worker-threads=0', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=0'] })
   await createClass(t)
   await createContent(t)
@@ -204,7 +204,7 @@ test('does no work with --worker-threads=0', async (t) => {
   equal(snapshotCalls(driver), [])
 })
 
-test('stays a standby while another replica leads', async (t) => {
+test('a standby snapshotter passes its leader election check and reports metric 0 while another replica leads', async (t) => {
   const { driver } = await scene(t, { args: ELECTION, hostname: t.name('a') })
   const standby = await t.sidecar({ app, driver, args: ELECTION, hostname: t.name('b') })
   await standby.line('ttempting to acquire leader lease')
@@ -221,7 +221,7 @@ test('stays a standby while another replica leads', async (t) => {
   await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
 })
 
-test('logs a warning for each removed flag, and works', { only: 'ours' }, async (t) => {
+test('the snapshotter logs a warning for each removed flag, and creates snapshots', { only: 'ours' }, async (t) => {
   const args = [
     '--snapshotter=x',
     '--connection-timeout=15s',
@@ -233,7 +233,7 @@ test('logs a warning for each removed flag, and works', { only: 'ours' }, async 
   await taken(t)
 })
 
-test('serves metrics before the driver is ready', WITHOUT_API, async (t) => {
+test('the snapshotter serves /metrics before the driver is ready', WITHOUT_API, async (t) => {
   const driver = await t.driver()
   driver.on('Probe', { reply: { ready: false } })
   const sidecar = await t.sidecar({ app, driver })
@@ -241,7 +241,7 @@ test('serves metrics before the driver is ready', WITHOUT_API, async (t) => {
   equal((await sidecar.http('/metrics')).code, 200)
 })
 
-test('serves metrics with the names of both queues', async (t) => {
+test('the metrics of the snapshotter have a work queue for contents and one for group contents', async (t) => {
   const { snapshotter } = await scene(t)
   const { text } = await snapshotter.metrics()
   match(text, /workqueue_depth\{name="csi-snapshotter-content"\} \d/)
@@ -250,7 +250,7 @@ test('serves metrics with the names of both queues', async (t) => {
   match(text, new RegExp(`csi_sidecar_operations_seconds_count\\{driver_name="${t.driverName}",${probe}\\} 1\n`))
 })
 
-test('waits for missing CRDs with one log line, and continues when the API server serves them', {
+test('the snapshotter waits for missing CRDs with one log line, and works when the API server serves them', {
   only: 'ours',
 }, async (t) => {
   await createClass(t)
@@ -273,7 +273,7 @@ test('waits for missing CRDs with one log line, and continues when the API serve
   equal(snapshotter.linesWith(waiting).length, 1)
 })
 
-test('works without group snapshots if they are forbidden', async (t) => {
+test('the snapshotter creates snapshots if the API server forbids group contents', async (t) => {
   const snapshotter = await t.sidecar({ app, driver: await snapshotDriver(t) })
   snapshotter.gate.inject('GET volumegroupsnapshotcontents', refusal(403, 'Forbidden', 'no'))
   await t.watching(snapshotter, 'volumesnapshotcontents')
@@ -284,7 +284,7 @@ test('works without group snapshots if they are forbidden', async (t) => {
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`leads by the Lease of the Go original, and releases it within seconds of ${signal}`, {
+  test(`the snapshotter leads with the Lease name of the Go original, and releases the Lease within seconds of ${signal}`, {
     only: 'ours',
   }, async (t) => {
     const { snapshotter } = await scene(t, { args: ELECTION })
@@ -298,7 +298,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('never needs a permission beyond its role, and updates no object', { only: 'ours' }, async (t) => {
+test('the permissions of its role suffice for the snapshotter, which only patches', { only: 'ours' }, async (t) => {
   const { snapshotter } = await scene(t)
   await taken(t)
   await eventually('all requests answered', () =>

@@ -25,7 +25,7 @@ import {
   UID,
 } from './scene.ts'
 
-/** Tests of the changes that make the snapshotter work, and of the contents that it works on. */
+/** Tests that show which changes of a content cause a call, and which contents the snapshotter processes. */
 
 const test = testsOf('snapshotter', 'triggers')
 const NEVER = ['--retry-interval-start=1h', '--retry-interval-max=1h']
@@ -49,11 +49,11 @@ const CHANGES: Readonly<Record<string, readonly [patch: object, works: boolean, 
   'the policy': [{ spec: { deletionPolicy: 'Retain' } }, true],
   'a finalizer': [{ metadata: { finalizers: [FINALIZER, 'example.com/mine'] } }, false],
   'the status': [{ status: { error: { message: 'theirs' } } }, false, 'status'],
-  'the annotation of a creation': [{ metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes' } } }, false],
+  'the being-created annotation': [{ metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes' } } }, false],
 }
 
 for (const [what, [patch, works, subresource]] of Object.entries(CHANGES)) {
-  test(`${works ? 'tries again at once after' : 'does not try again after'} a change of ${what}`, async (t) => {
+  test(`${works ? 'a failed creation is retried at once' : 'a failed creation is not retried'} after a change of ${what}`, async (t) => {
     const { driver, name } = await failing(t)
     await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, ...(subresource && { subresource }) }, patch)
     if (works) await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
@@ -62,19 +62,19 @@ for (const [what, [patch, works, subresource]] of Object.entries(CHANGES)) {
   })
 }
 
-test('retries a failed creation at each resync', async (t) => {
+test('the snapshotter retries a failed creation at each resync, before the back-off ends', async (t) => {
   const { driver } = await failing(t, [...NEVER, '--resync-period=1s'])
   await eventually('a third call', () => driver.callsOf('CreateSnapshot').length >= 3)
 })
 
-test('continues the creation of a deleted content that the snapshot-controller has not annotated', async (t) => {
+test('the snapshotter retries CreateSnapshot for a deleted content without the being-deleted annotation', async (t) => {
   const { driver, name } = await failing(t)
   await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
   equal((await t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name }))?.metadata?.finalizers, [FINALIZER])
 })
 
-test('removes an annotation that was left over on a ready snapshot', async (t) => {
+test('the snapshotter removes a left-over being-created annotation from a content that is ready', async (t) => {
   const name = await createGiven(t, { metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes', a: 'b' } } })
   await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-given' })
   const { driver } = await scene(t)
@@ -83,7 +83,7 @@ test('removes an annotation that was left over on a ready snapshot', async (t) =
   equal(snapshotCalls(driver), [])
 })
 
-test('leaves contents with a class of another driver alone, even if they are deleted', async (t) => {
+test('the snapshotter ignores contents with a class of another driver, even if they are deleted', async (t) => {
   const { driver, snapshotter } = await scene(t)
   await createClass(t, {}, { driver: 'other.example.com' })
   await createGroupClass(t, {}, { driver: 'other.example.com' })
@@ -99,7 +99,7 @@ test('leaves contents with a class of another driver alone, even if they are del
   equal([...(await eventsOf(t, name)), ...(await eventsOf(t, group))], [])
 })
 
-test('deletes a snapshot although the class of its content is missing', async (t) => {
+test('the snapshotter calls DeleteSnapshot for a deleted content although its class is missing', async (t) => {
   const name = await createContent(t)
   await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-1' })
   const { driver } = await scene(t)
@@ -114,7 +114,7 @@ const RELEASED: Readonly<Record<string, readonly [spec: object, status: object |
 }
 
 for (const [what, [spec, status]] of Object.entries(RELEASED)) {
-  test(`removes only the finalizer of ${what}`, async (t) => {
+  test(`a deleted content of ${what} loses its finalizer without a driver call`, async (t) => {
     const name = await createContent(t, { spec })
     if (status !== undefined) await setStatus(t, name, status)
     await remove(t, name)
@@ -125,7 +125,7 @@ for (const [what, [spec, status]] of Object.entries(RELEASED)) {
   })
 }
 
-test('lists and handles only the contents of its node, by their label, with --node-deployment', async (t) => {
+test('with --node-deployment the snapshotter lists and processes only contents with the label of its node', async (t) => {
   const node = t.name('node')
   const label = (value: string): object => ({ labels: { 'snapshot.storage.kubernetes.io/managed-by': value } })
   await createClass(t)

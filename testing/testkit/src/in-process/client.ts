@@ -21,7 +21,7 @@ interface LocalWatchOptions<E> {
   readonly server: InProcessServer
   readonly request: LocalRequest
   readonly errorOf: (status: Status) => E
-  /** Delays all changes until `deliver` is called, except for requested initial objects. */
+  /** Delays all changes until `deliver` is called. The initial objects of the watch are not delayed. */
   readonly lags: boolean
 }
 
@@ -72,7 +72,7 @@ class LocalWatch<T, E extends Error> {
     if (!lags) this.deliver()
   }
 
-  /** Ends the watch, because its reader has gone. */
+  /** Ends the watch, because its reader has ended. */
   close(): void {
     this.#leave()
   }

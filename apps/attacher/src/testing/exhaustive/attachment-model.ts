@@ -57,7 +57,7 @@ interface Options {
   readonly rules: AttachmentRules
 }
 
-/** Returns the moves of users, of the attach/detach controller and of the storage, and the kill of the attacher. */
+/** Returns the next steps of users, attach/detach controller and storage, and the step that kills the attacher. */
 function othersSteps(state: AttachmentModelState, { lists, most, rules }: Options): Move<AttachmentModelState>[] {
   const { va, pv, node, published, process, done } = state
   const step = (name: string, change: Partial<AttachmentModelState>): Move<AttachmentModelState> => ({
@@ -89,7 +89,7 @@ function othersSteps(state: AttachmentModelState, { lists, most, rules }: Option
   ]
 }
 
-/** Returns `done` after a kill. `k`: the status is outdated, which later processes see only by ListVolumes. */
+/** Returns `done` after a kill. Adds `k` if the status is outdated, which a new process sees only by ListVolumes. */
 function killed({ va, done }: AttachmentModelState): string {
   const isStale = has(va, 'Z') ? !has(va, 'F') && hasStatus(va) : has(va, 'A') && has(va, 'X')
   return isStale && !done.includes('k') ? withDone(done, 'k') : done
@@ -127,7 +127,7 @@ function processSteps(state: AttachmentModelState, { lists, rules }: Options): M
   const isIdle = steps.length === 0 && !process.queued && !process.planned && !process.orphaned
   if (process.orphaned) steps.push(...orphanSteps(running))
   if (process.queued || process.planned) {
-    // A run with a missing object fails again and again. Once its error is recorded, the state counts as final.
+    // A run whose PersistentVolume or CSINode is missing fails each time. Once its error is recorded, no run is needed.
     const isFutile = !process.queued && isObstructed(state) && has(process.cached, has(va, 'Z') ? 'D' : 'X')
     steps.push(to('its key is taken', begun(state, process, rules), !isFutile))
   }

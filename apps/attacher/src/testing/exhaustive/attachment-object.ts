@@ -18,7 +18,7 @@ export function has(letters: Letters | null, letter: string): boolean {
   return letters?.includes(letter) === true
 }
 
-/** Returns the letters in a fixed order, so that equal objects have equal texts. */
+/** Returns the letters that are set, in a fixed order, so that equal objects have equal texts. */
 export function lettersOf(isSet: (letter: string) => boolean): Letters {
   return [...LETTERS].filter(isSet).join('')
 }
@@ -43,7 +43,7 @@ export function attachmentOf(letters: Letters): CachedAttachment {
 
 const patched = new WeakMap<Patch, Map<Letters, Letters | 'refused'>>()
 
-/** Returns the letters after a patch. `refused`: a `test` operation of the patch fails. */
+/** Returns the attachment after a patch, as letters. `refused`: a `test` operation of the patch fails. */
 export function patchedLetters(letters: Letters, patch: Patch): Letters | 'refused' {
   const results = patched.get(patch) ?? new Map<Letters, Letters | 'refused'>()
   patched.set(patch, results)

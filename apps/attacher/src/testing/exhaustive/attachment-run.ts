@@ -31,7 +31,7 @@ const NOW = Date.UTC(2026, 0, 1)
 const ERROR = { message: 'no', code: undefined }
 const NOTE = { nodeId: 'node1-id', finalizer: FINALIZER }
 
-/** Returns the outcomes of the next step of a run. Only the success is fair: it must happen in the end. */
+/** Returns the outcomes of the next step of a run. Only success is `fair`: a step cannot fail for ever. */
 export function runSteps(
   state: RunningState,
   run: AttachmentModelRun,

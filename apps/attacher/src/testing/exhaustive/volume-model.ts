@@ -20,7 +20,7 @@ export type VolumeRules = typeof VOLUME_RULES
 
 /** A PersistentVolume as a text of letters. Z: it is being deleted; O: a foreign finalizer; F: our finalizer. */
 type Letters = string
-/** Our attachment of the volume: not attached yet, attached with our finalizer, or being deleted with it. */
+/** The state of our VolumeAttachment: not attached yet, attached with our finalizer, or being deleted with it. */
 type Use = 'wanted' | 'attached' | 'detaching'
 
 interface Process {
@@ -124,7 +124,7 @@ function processSteps(state: State, rules: VolumeRules): Move<State>[] {
 
 type Running = State & { readonly process: Process }
 
-/** Returns the moves of the attachment controller that concern the volume. */
+/** Returns the next steps of the attachment controller that concern the PersistentVolume. */
 function attachSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const { process, use } = state
   if (process.use === 'detaching') {
@@ -147,7 +147,7 @@ function attachSteps(state: Running, rules: VolumeRules): Move<State>[] {
   ]
 }
 
-/** Returns the moves of a run that removes or restores our finalizer on the volume. */
+/** Returns the outcomes of a run that removes or restores our finalizer on the PersistentVolume. */
 function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const process = { ...state.process, queued: false, planned: false }
   const taken = { ...state, process }

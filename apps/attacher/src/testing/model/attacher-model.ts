@@ -37,12 +37,12 @@ export class AttacherModel {
   /** All publishes and unpublishes, in the order in which they started. */
   readonly calls: PublishCall[] = []
   process: AttacherProcess | undefined
-  /** The attachments whose volume the storage has detached without a call. A later attach may leave an error. */
+  /** The attachments whose volume the storage has detached by itself. The next attach may leave `attachError` set. */
   readonly blurred = new Set<string>()
-  /** The attachments that were recreated themselves, or whose volume or node was. The API lacks some publications. */
+  /** The attachments that were recreated, or whose volume or node was. The API may not show their old publications. */
   readonly remade = new Set<string>()
   readonly remadeVolumes = new Set<string>()
-  /** The publications of earlier processes, as `handle on node id`. */
+  /** The publications of earlier attacher processes, as the text `HANDLE on NODE_ID`. */
   readonly #forgotten = new Set<string>()
   /** The UIDs of the attachments whose unpublish has started. */
   readonly #unpublished = new Set<string>()
@@ -168,7 +168,7 @@ export class AttacherModel {
     this.api.put(CSI_NODES, { metadata: { name: node }, spec: { drivers } })
   }
 
-  /** Unpublishes the volume in the storage if the driver answers its unpublish with NotFound. */
+  /** Removes the publication from the storage before the driver answers an unpublish with NotFound. */
   notFound(label: string): void {
     const [, method, volumeId = '', nodeId = ''] = label.split(' ')
     if (method === 'unpublish') this.storage.perform({ method, volumeId, nodeId })
@@ -192,7 +192,7 @@ export class AttacherModel {
     })
   }
 
-  /** Reports whether no process can know a publication: its objects were recreated, and its process has ended. */
+  /** Reports whether no process can know a publication: its API objects were recreated and its publisher has ended. */
   isLost({ volumeId, nodeId }: Omit<PublishCall, 'method'>): boolean {
     const name = vaName(baseOf(volumeId).slice('vol-'.length), baseOf(nodeId).slice(0, -'-id'.length))
     return this.remade.has(name) && this.#forgotten.has(`${volumeId} on ${nodeId}`)

@@ -9,7 +9,7 @@ import {
 import { FINALIZER } from '../views.ts'
 import { type AttacherModel, hasFinalizer, pairs, vaName } from './attacher-model.ts'
 
-/** A time with several of the longest back-offs, and with more listings than a comparison needs. */
+/** A time longer than several of the longest back-offs, with more ListVolumes listings than a comparison needs. */
 const LONG_MS = 10 * 60_000
 
 /** Ends all faults: all requests pass, all events are delivered, and time passes. */
@@ -58,7 +58,7 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
     invariant(hasFinalizer(va), `attached without our finalizer: ${state}`)
     // Changes of other writers are reverted unless an obstacle exists.
     invariant(isWhereItShould(model, volume, node) || obstacle !== undefined, `marked as attached: ${state}`)
-    // The error of a repeated attach may stay although the volume is attached.
+    // If an attach was repeated, its error may stay in the status although the volume is attached.
     invariant(
       attachError == null || model.blurred.has(name) || model.remade.has(name),
       `attached with an error: ${state}`,

@@ -55,7 +55,7 @@ describe('Board', () => {
 })
 
 describe('History', () => {
-  it('the history of frames keeps frames up to a size, and applies older frames to the first items', () => {
+  it('the history keeps the newest frames up to a size, and merges older frames into the initial items', () => {
     const history = new FrameHistory(30)
     for (let at = 1; at <= 10; at += 1) history.add({ at, items: [item(`n${at % 4}`, at % 2 === 0)], gone: [] }, 10)
     const { items, frames } = history.beginning
@@ -64,7 +64,7 @@ describe('History', () => {
     expect(shown(history.beginning)).toContainEqual(item('n2', true))
   })
 
-  it('the history of frames applies a frame that is larger than the limit to the first items', () => {
+  it('the history merges a frame that is larger than its limit into the initial items', () => {
     const history = new FrameHistory(30)
     history.add({ at: 1, items: [item('a')] }, 100)
     expect(history.beginning).toEqual({ items: [item('a')], frames: [] })

@@ -45,7 +45,7 @@ export interface ProcessOptions extends Omit<ModelDriverOptions, 'gate'> {
   readonly settings: Partial<ProvisionerSettings>
 }
 
-/** One process of the provisioner with its caches and workers. Its requests wait at a gate, and its watches lag. */
+/** One process of the provisioner. The test answers each of its requests and delivers the watch events. */
 export class Process {
   readonly gate = new StepGate()
   readonly log = recordingLogger()

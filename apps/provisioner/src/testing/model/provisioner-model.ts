@@ -86,12 +86,12 @@ export class ProvisionerModel {
     return flights[pick % flights.length]
   }
 
-  /** Fails a request or a call. A call without a final answer may be continued by the driver. */
+  /** Fails an API request or a CSI call. After an error that is not final, the driver may continue the call. */
   failFlight({ label, applied, answer }: InFlight, fault: number): void {
     if (!label.startsWith('call ')) {
       const { code, reason, message } = API_FAULTS[fault % API_FAULTS.length] ?? API_FAULTS[0]
       const outcomeUnknown = code === 0
-      // The API server cannot refuse a request that has taken effect, so it answers normally.
+      // An API request that has taken effect cannot be refused, so the API server answers it normally.
       if (applied && code !== 0) return answer()
       return answer(new ApiError({ code, reason, message, outcomeUnknown }))
     }
@@ -155,7 +155,7 @@ export class ProvisionerModel {
     return this.api.server.list(PERSISTENT_VOLUMES)
   }
 
-  /** Sets the policy Retain on volumes in use. Skips released volumes, because their deletion may have begun. */
+  /** Sets the reclaim policy Retain on volumes in use. The deletion of released volumes may have begun already. */
   retain(name: string): void {
     const body = { spec: { persistentVolumeReclaimPolicy: 'Retain' } }
     for (const { metadata, spec, status } of this.volumes) {

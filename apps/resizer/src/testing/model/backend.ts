@@ -35,12 +35,12 @@ export class Backend {
   largestRequest = 1
   expandsLike: Behaviour = 'done'
   modifiesLike: Behaviour = 'done'
-  /** The action of users during the next call. */
+  /** The action of users during the next ControllerExpandVolume, and during the next ControllerModifyVolume. */
   inExpand: () => void = () => undefined
   inModify: () => void = () => undefined
   /** The number of calls that are never answered. */
   hanging = 0
-  /** The forbidden requests so far. They are not thrown, because the resizer would take an exception for an answer. */
+  /** The forbidden CSI requests so far. They are not thrown: the resizer would take errors for the driver's answer. */
   readonly violations: string[] = []
   /** The size that the last answer to this process has refused for good. */
   #refused: number | undefined
@@ -197,7 +197,7 @@ export class Backend {
 const REFUSALS: ReadonlySet<Behaviour> = new Set(['infeasible', 'final', 'inUse', 'tooSmall'])
 const UNCERTAIN: ReadonlySet<Behaviour> = new Set(['lateSuccess', 'noEffect', 'away', 'hang'])
 
-/** Returns how a modification fails: an answer with a too small size exists only for expansions. */
+/** Returns how a modification fails. It replaces `tooSmall`, because only expansions can answer with a size. */
 const ofModify = (behaviour: Behaviour): Behaviour => (behaviour === 'tooSmall' ? 'final' : behaviour)
 
 /** Returns a size in whole GiB. */

@@ -36,7 +36,7 @@ export class ModelRun {
   #lagging = false
   #crashed = false
   #writesLeft: number | undefined
-  /** The class that the PersistentVolume had when it was last written. */
+  /** The class in the PersistentVolume after the last write to it. */
   #saidClass: string | undefined
   /** The number of objects that were recreated under the same name. */
   #replaced = 0
@@ -282,14 +282,14 @@ export class ModelRun {
     fixture.cluster.before = () => undefined
     fixture.cluster.after = () => undefined
     await this.settle()
-    // Calls that hang in the back end end with their process. All other work must end in this process.
+    // A hanging call ends only when its process ends. All other work must end in this process.
     if (backend.hanging > 0) await this.restart()
     this.#follow(false)
     if (fixture.claim.spec?.volumeAttributesClassName === undefined) this.want('gold')
     for (const last of ['createClass', 'podEnds', 'driverReturns'] as const) await this.perform({ do: last })
     await this.#passNodes()
     if (!this.#claimReplaced) return
-    // After a claim was replaced, only its user can request the size and the class that the volume already has.
+    // If a claim was recreated, only its user can request the size and the class that the volume already has.
     if (giOf(fixture.claim.status?.capacity?.['storage']) < backend.size) this.request(backend.size)
     if (backend.className !== undefined) this.want(backend.className)
     await this.#passNodes()

@@ -13,7 +13,7 @@ type Moves = Generator<Move<ClassState>>
 interface Write {
   readonly name: string
   readonly object: 'claim' | 'pv'
-  /** The number of the object after the write. */
+  /** The object after the write, as its number in `Numbered`. */
   readonly patched: number
   /** True if the API server refuses the write when the cache is outdated. */
   readonly guarded?: boolean
@@ -23,7 +23,7 @@ interface Write {
 
 const ERROR = { reason: 'Internal', message: 'no' } as const
 
-/** The moves of a run over the claim. It models `reconcile.ts` and `record.ts`, with the real decisions and patches. */
+/** The model of a run over a claim: the steps of `reconcile.ts` and `record.ts`, with real decisions and patches. */
 export class ClassRun {
   readonly #objects: ClassObjects
   /** The decisions so far, by their inputs. */
@@ -86,7 +86,7 @@ export class ClassRun {
     }
   }
 
-  /** Returns the moves of a patch that ends the run. */
+  /** Returns the possible results of a patch that ends the run. */
   *#patch(state: ClassState, { do: name, patch }: ModifyStep & { do: 'cancel' | 'pend' }, guarded: boolean): Moves {
     const patched = this.#objects.claims.patched(state.claim, `${name} ${state.seenClaim}`, () => patch ?? { body: {} })
     const onSaved = (now: ClassState): ClassState => end(now, 'settled')

@@ -28,7 +28,7 @@ export interface ClassState {
   /** The memory of the process: whether a modification may be running, and whether the driver has refused it. */
   readonly uncertain: boolean
   readonly slow: boolean
-  /** The queue of the process, and the class that the claim waits for. */
+  /** True if the claim is queued; true if it is in a back-off; the class that it waits for. */
   readonly queued: boolean
   readonly backoff: boolean
   readonly waitsFor: string

@@ -139,7 +139,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     } else if (slow) yield { name: 'slow is over', to: { ...state, slow: false }, fair: true }
   }
 
-  /** Returns the moves of the kubelet. It fails for good if the volume is smaller than the PersistentVolume shows. */
+  /** Returns the kubelet's next steps. It fails for good if the volume is smaller than its PersistentVolume shows. */
   *#kubelet(state: SizeState): Generator<Move<SizeState>> {
     const status = this.claims.cached(state.claim).sizeStatus
     const { pending, begun } = { pending: SIZE_STATUS.nodePending, begun: SIZE_STATUS.nodeInProgress }
@@ -161,7 +161,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     yield this.#edit(state, { name: 'kubelet is done', body: { status: done }, fair: true })
   }
 
-  /** Returns the moves of users and of an administrator. A request must stay above the capacity of the claim. */
+  /** Returns the next steps of users and of an administrator. A request must stay above the capacity of the claim. */
   *#users(state: SizeState): Generator<Move<SizeState>> {
     const { sizes } = this.options
     const { request, capacity } = this.claims.cached(state.claim)

@@ -14,17 +14,17 @@ type Moves = Generator<Move<SizeState>>
 interface Write {
   readonly name: string
   readonly object: 'claim' | 'pv'
-  /** The number of the object after the write. */
+  /** The object after the write, as its number in `Numbered`. */
   readonly patched: number
-  /** True if the volume then has the size that an administrator has written. Omitted: unchanged. */
+  /** True if the PersistentVolume then has a capacity that an administrator has written. Omitted: unchanged. */
   readonly edited?: boolean
   readonly onSaved: (state: SizeState) => SizeState
   readonly onFailed: (state: SizeState) => SizeState
 }
 
 /**
- * The moves of a run over the claim. It models `reconcile.ts` and `record.ts`, with the real decisions and patches. A
- * crash and other writers may come between two moves. Each write may be refused, and its answer may be lost.
+ * The model of a run over a claim: the steps of `reconcile.ts` and `record.ts`, with the real decisions and patches.
+ * A crash and other writers may come between two steps. Each write may be refused, and its answer may be lost.
  */
 export class SizeRun {
   readonly #objects: SizeObjects
@@ -124,7 +124,7 @@ export class SizeRun {
     const failing = { ...begun, phase: 'saveFailure' } as const
     yield { name: 'infeasible', to: { ...refused, run: { ...failing, infeasible: true } }, fair: false }
     yield { name: 'final error', to: { ...refused, slow: false, run: { ...failing, infeasible: false } }, fair: false }
-    // A retry keeps the old status. If the status does not show the running expansion, users may request less.
+    // A retry does not change the status. If the status shows no running expansion, users may request a smaller size.
     const said = this.#objects.claims.cached(begun.claim).sizeStatus === SIZE_STATUS.controllerInProgress
     const unsure = { ...state, wrong, growing: said ? target : 0, finallyFailed: false, slow: false }
     for (const each of new Set([state.size, size])) {

@@ -6,7 +6,7 @@ import { onClaim, onVolume } from '../../resize/triggers.ts'
 import type { Numbered } from './numbered.ts'
 
 interface Begun {
-  /** The claim after and before the patch that records the start, and the volume of the decision. */
+  /** The claim after and before the patch that records the start, and the volume at the time of the decision. */
   readonly claim: number
   readonly before: number
   readonly pv: number
@@ -15,7 +15,7 @@ interface Begun {
 
 /** The progress of a run. */
 export type SizeRunState =
-  /** `pv` is the volume of the decision, after the annotation with the old size was removed. */
+  /** `pv` is the volume at the decision, after the annotation with the old size was removed. */
   | { readonly phase: 'begin'; readonly pv?: number }
   | ({ readonly phase: 'call' } & Begun)
   | ({ readonly phase: 'saveFailure'; readonly infeasible: boolean } & Begun)
@@ -39,7 +39,7 @@ export interface SizeState {
   /** The memory of the process: whether the last expansion has failed for good, and whether it is delayed. */
   readonly finallyFailed: boolean
   readonly slow: boolean
-  /** The queue of the process. */
+  /** True if the claim is queued, and the timer that will enqueue it. */
   readonly queued: boolean
   readonly timer: 'none' | 'backoff' | 'slow'
   readonly run: SizeRunState | undefined

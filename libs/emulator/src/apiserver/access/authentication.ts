@@ -67,7 +67,7 @@ export class Authentication {
     return issued?.user
   }
 
-  /** Creates a token for a service account, which expires after `seconds`. */
+  /** Creates a token that expires after `seconds`, for a service account. */
   issue(
     account: { namespace: string; name: string; uid: string },
     seconds: number,

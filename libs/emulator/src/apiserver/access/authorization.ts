@@ -107,7 +107,7 @@ export function accessOf(info: RequestInfo, query: URLSearchParams): Access {
   return { type: 'resource', verb, group, resource, namespace, name: info.name ?? selectedName(query) }
 }
 
-/** A list or watch with a field selector for one name needs permission for that name only. */
+/** Returns the only name that a field selector matches. The list or watch needs permission for this name only. */
 function selectedName(query: URLSearchParams): string | undefined {
   return /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1]
 }

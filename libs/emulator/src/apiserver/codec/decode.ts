@@ -55,7 +55,7 @@ export function asObject(value: unknown): ApiObject {
   return { ...value, metadata: metadata ?? {} }
 }
 
-/** Returns an object in the form of the storage, and the warnings about fields that its type does not have. */
+/** Returns an object as the server stores it, and the warnings about fields that its type does not have. */
 export function decoded(
   kind: ServedKind,
   given: ApiObject,
@@ -76,7 +76,7 @@ export function decoded(
   }
 }
 
-/** Returns 422 about the result of a patch. The message shows the result, because the writer never saw it. */
+/** Returns the 422 error for a patch with an invalid result. It shows the result, which the writer has not seen. */
 export function wrongResult(result: ApiObject, why: string): ReturnType<typeof invalid> {
   const errors = new FieldErrors()
   errors.invalid('patch', JSON.stringify(result), why)

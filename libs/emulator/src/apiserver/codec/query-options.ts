@@ -4,7 +4,7 @@ import { isList, type Json, type JsonMap, textAt } from '../schema/json.ts'
 import { schemaNamed } from '../schema/schema.ts'
 import { bodyOf } from './decode-body.ts'
 
-/** The reaction to fields that a type does not have: none, a warning, or a refusal. They are never stored. */
+/** The reaction to fields that a type does not have: none, a warning, or a refusal. Such fields are never stored. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
 export interface WriteOptions {
@@ -52,7 +52,7 @@ function dryRunOf(errors: FieldErrors, asked: readonly Json[]): boolean {
 const DELETE_OPTIONS = { name: 'DeleteOptions', schema: schemaNamed('DeleteOptions') }
 const PROPAGATIONS: readonly string[] = ['Foreground', 'Background', 'Orphan', 'nil']
 
-/** Reads the options of a DELETE from its body, or else from its query. */
+/** Reads the options of a DELETE from its body and its query. The body takes precedence. */
 export function deleteOptionsOf(
   query: URLSearchParams,
   text: Buffer,

@@ -56,7 +56,7 @@ function formsIn(accept: string): readonly Form[] {
     const [type = '', ...given] = part.split(';').map((each) => each.trim())
     const parameters = new Map(given.map((each) => each.split('=', 2) as [string, string]))
     const weight = Number(parameters.get('q') ?? 1)
-    // If two forms have the same weight, the more specific one comes first.
+    // If two media types have the same weight, the more specific type comes first.
     const open = type === '*/*' ? 2 : type.endsWith('/*') ? 1 : 0
     return { type, as: parameters.get('as'), version: parameters.get('v'), weight, open }
   })

@@ -131,7 +131,7 @@ export function forbidden(subject: FailureSubject, name: string, why: string): A
   return new ApiFailure('Forbidden', `${named}: ${why}`, about(subject, name))
 }
 
-/** Returns 422 with the errors of all fields. */
+/** Returns the 422 error that lists the errors of all fields. */
 export function invalid(subject: FailureSubject, name: string, causes: readonly FieldCause[]): ApiFailure {
   const kind = subject.kind ?? subject.plural
   const texts = [...new Set(causes.map((cause) => `${cause.field}: ${cause.message}`))]
@@ -141,7 +141,7 @@ export function invalid(subject: FailureSubject, name: string, causes: readonly 
   return new ApiFailure('Invalid', `${qualifiedKind} "${name}" is invalid: ${all}`, { details })
 }
 
-/** Returns 422 for a patch that cannot be applied. The message does not say why, as in kube-apiserver. */
+/** Returns the 422 error for a patch that cannot be applied. The message does not say why, as in kube-apiserver. */
 export function unprocessable(): ApiFailure {
   return new ApiFailure('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
 }

@@ -48,7 +48,7 @@ export async function openListener(options: ListenerOptions): Promise<PortListen
   }
 }
 
-/** Returns the refusal of a request from a web site. Without it, any page in a local browser could use the server. */
+/** Returns the refusal of a request from a web site. Otherwise any page in a local browser could use the server. */
 function refusalOf(
   { headers }: IncomingMessage,
   { scheme, hostNames }: { scheme: 'http' | 'https'; hostNames: readonly string[] },

@@ -9,7 +9,7 @@ export interface LocalReader {
   end(how: 'closed' | 'cut'): void
 }
 
-/** An answer to a reader in this process, which takes each chunk at once. */
+/** An answer to a reader in this process. Each chunk reaches the reader at once. */
 export class LocalResponse extends EventEmitter implements HttpResponse {
   readonly writableNeedDrain = false
   readonly #reader: LocalReader

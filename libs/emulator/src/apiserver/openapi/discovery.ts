@@ -208,7 +208,7 @@ function document(root: string): object | undefined {
   }
 }
 
-/** Returns the operations that kubectl reads: `explain` the list of a kind, `create` and `patch` their options. */
+/** Returns the operations that kubectl reads: the list for `kubectl explain`, and the options of a patch for writes. */
 function pathsOf(kind: ServedKind): JsonMap {
   const place = `/${rootOf(kind)}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.plural}`
   const { group, version } = kind

@@ -43,7 +43,7 @@ Taint
   effect:3!, key:1!, timeAdded:4? time, value:2
 `
 
-/** The other types of the core group, in the notation of schema.ts. */
+/** The types of the core group except Nodes, Pods and volumes, in the notation of schema.ts. */
 export const CORE_OTHER = `
 Binding
   metadata:1 ObjectMeta, target:2! ObjectReference

@@ -3,7 +3,7 @@ import { type ApiObject, isObject } from './json.ts'
 import { groupVersionOf, type ServedKind } from './kinds.ts'
 import { schemaOf } from './schema.ts'
 
-/** Returns the object with all empty structures of its type. For objects that the server itself has built. */
+/** Returns the object in the form that the server stores, for objects that do not come from a request. */
 export function completed(kind: ServedKind, object: ApiObject): ApiObject {
   const { apiVersion: _version, kind: _kind, ...fields } = object
   return typed(kind, conform(schemaOf(kind), fields).value)

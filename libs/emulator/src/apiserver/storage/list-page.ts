@@ -142,7 +142,7 @@ function writeContinue(from: Continue): string {
   )
 }
 
-/** Reads a continue token. Revision -1 requests the rest of the current list; the token in a 410 has it. */
+/** Reads a continue token. The token in a 410 has revision -1, which requests the rest of the current list. */
 function readContinue(token: string, now: number): Continue {
   try {
     const read: unknown = JSON.parse(Buffer.from(token, 'base64url').toString())

@@ -26,7 +26,7 @@ const driverOnNode = fields({
   allocatable: fields({ count: notBelow(0, 'must be greater than or equal to 0') }),
 })
 
-/** Reports errors of topology keys under the path of the driver. */
+/** Checks the topology keys of a driver in a CSINode. Errors name the path of the driver, not of the key. */
 const topologyKeys: FieldRule = (errors, path, driver) => {
   values(all(needed, unique(), checked(qualifiedName)))(errors, path, at(driver, 'topologyKeys'))
 }

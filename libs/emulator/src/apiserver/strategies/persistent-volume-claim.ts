@@ -163,7 +163,7 @@ function checkResourceName(errors: FieldErrors, field: string, name: string): vo
   if (native && name !== 'storage') errors.unsupported(field, name, ['storage'])
 }
 
-/** Refuses a larger request unless the claim is bound and dynamically provisioned, and its class allows expansion. */
+/** Refuses a larger size unless the claim is bound and dynamically provisioned, and its class allows expansion. */
 function admitExpansion(store: Store, object: ApiObject, old: ApiObject | undefined): void {
   if (old === undefined) return
   const asked = quantityOf(at(object, 'spec', 'resources', 'requests', 'storage'))

@@ -19,7 +19,7 @@ const policy: FieldRule = (errors, path, value) => {
   given(oneOf('Delete', 'Retain'))(errors, path, value)
 }
 
-/** Forbids the change of a set value. Only `requiredOnceSet` also forbids its removal. */
+/** Forbids changes of a field that is set. Its removal is allowed, unless `requiredOnceSet` forbids it. */
 function immutable(path: string, when = ' once set'): CustomRule {
   const steps = path.split('.')
   return (errors, object, old) => {

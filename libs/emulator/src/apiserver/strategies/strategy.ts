@@ -7,7 +7,7 @@ import type { FieldRule } from './rules.ts'
 /** The behaviour of one kind in writes. Each function gets frozen objects and returns new objects. */
 export interface Strategy {
   readonly name?: NameCheck
-  /** True if finalizers need no domain. */
+  /** True if the names of finalizers need no domain. */
   readonly anyFinalizer?: boolean
   /** True if a new object keeps the status that the writer sends. */
   readonly keepsStatus?: boolean

@@ -2,7 +2,7 @@ import { at, textAt } from '../schema/json.ts'
 import { ageOf } from './age.ts'
 import { BOOLEAN, type Column, type Columns, column, INTEGER, NAME } from './cells.ts'
 
-/** Returns a printer column of a CRD, which shows the value at a path. The cell is null if the value is absent. */
+/** Returns a printer column of a CRD for the value at a path. The cell is null if the value is absent. */
 function printed(name: string, path: string, look: Partial<Pick<Column, 'type'>> = {}): Column {
   const steps = path.split('.')
   return column(name, (object) => at(object, ...steps) ?? null, look)

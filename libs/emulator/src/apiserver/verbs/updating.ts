@@ -45,7 +45,7 @@ export function update(
     return { entry: { object: old, text }, created: false, warnings }
   if (!isFinished(prepared))
     return { entry: commit(registry, target, { object: prepared, dryRun: options.dryRun }), created: false, warnings }
-  // A watch gets the last stored object, and the writer gets the object that it sent.
+  // When the object is removed, watches get the last stored object, and the writer gets the object that it sent.
   if (!options.dryRun) registry.store.remove(kind, keyOf(target), old)
   return { entry: unstored(prepared), created: false, warnings }
 }

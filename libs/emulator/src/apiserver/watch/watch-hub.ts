@@ -6,7 +6,7 @@ import type { Predicate } from '../storage/selectors.ts'
 
 export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
-/** One event of a watch. A watch with a selector may get another event for a change than a watch without one. */
+/** One event of a watch. Of one change, watches with a selector may get another event than other watches. */
 export interface WatchEvent {
   readonly type: FrameType
   readonly revision: number

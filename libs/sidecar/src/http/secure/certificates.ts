@@ -154,7 +154,7 @@ export class Reloaded<T> {
     try {
       const texts = await this.#source.read()
       const same = texts.length === this.#texts.length && texts.every((text, index) => text === this.#texts[index])
-      // If the previous value returns, the next failure is logged again.
+      // An earlier failure is over even if the value is unchanged, so that the next failure is logged again.
       if (!same) this.value = this.#source.make(texts)
       this.#texts = texts
       this.#complaint = undefined

@@ -20,7 +20,7 @@ afterEach(() => {
   log.lines.length = 0
 })
 
-/** Starts the endpoint with plain HTTP. `api` answers the reviews of its requests. */
+/** Starts the endpoint with plain HTTP. `api` answers the TokenReviews and SubjectAccessReviews. */
 async function start(api: ScriptedReviews, time = clock): Promise<void> {
   const reviews = new Reviews(time, () => api.client)
   server = await startHttpServer({

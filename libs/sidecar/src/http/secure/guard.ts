@@ -43,7 +43,7 @@ export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): EndpointGu
       complained = false
       return refusal
     } catch (error) {
-      // Scrapes repeat, so the failure is logged once.
+      // Scrapers repeat their requests, so a lasting failure is logged once.
       if (!complained) log.error(error, 'Requests to the HTTP endpoint cannot be reviewed', { path })
       complained = true
       return UNAVAILABLE

@@ -42,7 +42,7 @@ const SUBJECT_ACCESS_REVIEWS: Resource<SubjectAccessReview> = {
   kind: 'SubjectAccessReview',
 }
 
-/** The time limit of a review. Most scrapers give up after ten seconds. */
+/** The time limit of a review by the API server. Most scrapers of metrics give up after ten seconds. */
 const ANSWER_MS = 5_000
 
 /** Asks the API server who a client is and whether its request is allowed. */

@@ -152,7 +152,7 @@ describe('the handshake', () => {
     const begin = systemClock.monotonic()
     await server[Symbol.asyncDispose]()
     await closed
-    // The server ends a handshake after five seconds.
+    // The time limit of a handshake is five seconds, so the close has ended this handshake.
     expect(systemClock.monotonic() - begin).toBeLessThan(2_000)
   })
 
