@@ -35,7 +35,7 @@ test.each<[string, FaultRuleFor<Partial<Subject>, string>, (string | undefined)[
   expect(meetings(faults, 3)).toEqual(expected)
 })
 
-test('`share` is a probability that is drawn for each request', () => {
+test('the field `share` of a fault rule is the probability of the fault for each request', () => {
   const draws = [0.1, 0.9, 0.4]
   const faults = book(new FakeClock({ random: () => draws.shift() ?? 0 }))
   const rule = faults.add({ share: 0.5, action: 'x' })
