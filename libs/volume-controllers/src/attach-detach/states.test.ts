@@ -82,7 +82,7 @@ describe('actual state', () => {
     expect([state.on('v', 'node-1')?.state, state.isReported('v', 'node-1')]).toEqual(['attached', false])
   })
 
-  it('the actual state counts the wait for an unmount from the first detach request', () => {
+  it('the actual state measures the wait for an unmount from the first detach request', () => {
     state.markAttached('v', 'node-1')
     state.requestDetach('v', 'node-1', 5)
     state.requestDetach('v', 'node-1', 9)
