@@ -30,20 +30,8 @@ describe('objectLine', () => {
     ['a new claim', 'claim', undefined, claim(), 'you: claim data created: 1Gi of class fast'],
     ['a claim that is bound', 'claim', claim(), bound, 'persistent-volume: claim data Bound to pv-1'],
     ['a lost claim', 'claim', bound, { ...bound, phase: 'Lost' }, '! persistent-volume: claim data Lost'],
-    [
-      'a claim that requests a larger size',
-      'claim',
-      bound,
-      { ...bound, request: '2Gi' },
-      'you: claim data asks for 2Gi',
-    ],
-    [
-      'a claim that requests another class',
-      'claim',
-      bound,
-      { ...bound, attributesClass: 'gold' },
-      'you: claim data asks for class gold',
-    ],
+    ['a larger request of a claim', 'claim', bound, { ...bound, request: '2Gi' }, 'you: claim data asks for 2Gi'],
+    ['a requested class', 'claim', bound, { ...bound, attributesClass: 'gold' }, 'you: claim data asks for class gold'],
     [
       'a claim that has its new class',
       'claim',
@@ -65,13 +53,7 @@ describe('objectLine', () => {
       { ...bound, resizeStatus: 'NodeResizeInfeasible' },
       '! kubelet: claim data NodeResizeInfeasible',
     ],
-    [
-      'a claim whose volume has grown',
-      'claim',
-      bound,
-      { ...bound, capacity: '2Gi' },
-      'csi-resizer: claim data has 2Gi',
-    ],
+    ['the new capacity of a claim', 'claim', bound, { ...bound, capacity: '2Gi' }, 'csi-resizer: claim data has 2Gi'],
     [
       'a claim whose file system has grown',
       'claim',
@@ -104,13 +86,7 @@ describe('objectLine', () => {
       { ...created, phase: 'Failed' },
       '! persistent-volume: PersistentVolume pv-1 Failed',
     ],
-    [
-      'the new size of a volume',
-      'volume',
-      created,
-      { ...created, capacity: '2Gi' },
-      'csi-resizer: PersistentVolume pv-1 has 2Gi',
-    ],
+    ['a larger PV', 'volume', created, { ...created, capacity: '2Gi' }, 'csi-resizer: PersistentVolume pv-1 has 2Gi'],
     [
       'the class of a volume',
       'volume',
@@ -190,13 +166,7 @@ describe('objectLine', () => {
       attachment({ deleting: true, detachError: 'no' }),
       '! csi-attacher: pv-1 is not detached from node-1: no',
     ],
-    [
-      'the end of a detach',
-      'attachment',
-      attachment(),
-      undefined,
-      'csi-attacher: VolumeAttachment of pv-1 to node-1 gone',
-    ],
+    ['an ended detach', 'attachment', attachment(), undefined, 'csi-attacher: VolumeAttachment of pv-1 to node-1 gone'],
     ['a node that is not ready', 'node', node(), node({ ready: false }), '! kubelet/node-1: node-1 is not ready'],
     ['a cordoned node', 'node', node(), node({ unschedulable: true }), 'you: node-1 cordoned'],
     [
@@ -207,13 +177,7 @@ describe('objectLine', () => {
       'attach-detach: node-1 reports handle as attached',
     ],
     ['a volume that a node uses', 'node', node(), using, 'kubelet/node-1: node-1 says that it uses handle'],
-    [
-      'a volume that a node no longer uses',
-      'node',
-      using,
-      node(),
-      'kubelet/node-1: node-1 says that it uses handle no more',
-    ],
+    ['a volume no longer in use', 'node', using, node(), 'kubelet/node-1: node-1 says that it uses handle no more'],
     ['no node whose fields are unchanged', 'node', node(), node({ labels: {} }), undefined],
   ]
   it.each(rows)('the time line shows %s', (_, is, before, after, expected) => {
