@@ -91,12 +91,7 @@ describe('Checker.findUnfulfilled', () => {
       /of vol on a had got no answer, and failed when it was repeated; /,
     ],
     ['names the call if the driver asks for a retry', [made, lost, refused(10)], 'converges', /Aborted/],
-    [
-      'names a failed call if an earlier call has undone its effect',
-      [made, done, detached, refused(9)],
-      'converges',
-      /FailedPrecondition/,
-    ],
+    ['names a call that failed after an undo', [made, done, detached, refused(9)], 'converges', /FailedPrecondition/],
     [
       'counts as a lost volume if the driver does not find the volume',
       [made, refused(5)],

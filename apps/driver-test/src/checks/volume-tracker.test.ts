@@ -27,15 +27,12 @@ describe('VolumeTracker', () => {
     { code: 14, unsure: ['pvc'] },
     { code: 3, unsure: [] },
     { code: 0, unsure: [] },
-  ])(
-    'after a repeated CreateVolume with code $code, the volumes that may exist unconfirmed are $unsure',
-    ({ code, unsure }) => {
-      const lost = answered('CreateVolume', { name: 'pvc' }, { code: undefined })
-      const named = code === 0 ? { response: { volume: { volumeId: 'vol', capacityBytes: 0n } } } : {}
-      const again = answered('CreateVolume', { name: 'pvc' }, { code, ...named })
-      expect(trackerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
-    },
-  )
+  ])('after code $code of a repeated CreateVolume, these volumes are unconfirmed: $unsure', ({ code, unsure }) => {
+    const lost = answered('CreateVolume', { name: 'pvc' }, { code: undefined })
+    const named = code === 0 ? { response: { volume: { volumeId: 'vol', capacityBytes: 0n } } } : {}
+    const again = answered('CreateVolume', { name: 'pvc' }, { code, ...named })
+    expect(trackerOf([...lost, ...again]).unsure.map(({ name }) => name)).toEqual(unsure)
+  })
 
   it('the volume tracker records no volume for a publish without a volume ID', () => {
     expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).volumes).toEqual(
