@@ -72,11 +72,7 @@ describe('a VolumeSnapshot', () => {
   const deleted = snapshot({ deleting: true })
   const release = { do: 'patch', status: false }
   it.each<[string, CachedContent | undefined, object | undefined]>([
-    [
-      'first causes the deletion of its VolumeSnapshotContent',
-      content(),
-      { do: 'deleteContent', name: 'snapcontent-uid-backup' },
-    ],
+    ['first deletes its content object', content(), { do: 'deleteContent', name: 'snapcontent-uid-backup' }],
     ['waits until its VolumeSnapshotContent is gone', content({ deleting: true }), undefined],
     ['loses its finalizer, and a retained VolumeSnapshotContent stays', content({ policy: 'Retain' }), release],
     ['loses its finalizer if it has no VolumeSnapshotContent', undefined, release],

@@ -13,19 +13,9 @@ const keyed = [A, B]
 
 test.each<[string, Json, Json, Json]>([
   ['a new list item is inserted in front', { keyed }, { keyed: [{ k: 'c' }] }, { keyed: [{ k: 'c' }, ...keyed] }],
-  [
-    'a list item is merged at its position',
-    { keyed },
-    { keyed: [{ k: 'b', w: 3 }] },
-    { keyed: [A, { k: 'b', v: 2, w: 3 }] },
-  ],
+  ['a list item merges in place', { keyed }, { keyed: [{ k: 'b', w: 3 }] }, { keyed: [A, { k: 'b', v: 2, w: 3 }] }],
   ['`$patch: delete` deletes a list item', { keyed }, { keyed: [{ $patch: 'delete', k: 'a' }] }, { keyed: [B] }],
-  [
-    '`$patch: replace` replaces a list',
-    { keyed },
-    { keyed: [{ $patch: 'replace' }, { k: 'z' }] },
-    { keyed: [{ k: 'z' }] },
-  ],
+  ['a directive replaces a list', { keyed }, { keyed: [{ $patch: 'replace' }, { k: 'z' }] }, { keyed: [{ k: 'z' }] }],
   [
     '`$setElementOrder` sets the order, and unnamed items stay in front of their successor',
     { keyed },
@@ -38,12 +28,7 @@ test.each<[string, Json, Json, Json]>([
   ['null removes a field, even a missing one', { a: 1 }, { a: null, b: { c: null } }, { b: {} }],
   ['`$patch: replace` replaces a map', { m: { a: 1 } }, { m: { $patch: 'replace', b: 2 } }, { m: { b: 2 } }],
   ['`$patch: delete` empties a map', { m: { a: 1 } }, { m: { $patch: 'delete' } }, { m: {} }],
-  [
-    '`$retainKeys` keeps only the given keys of a map',
-    { m: { a: 1, b: 2 } },
-    { m: { $retainKeys: ['b', 'c'], c: 3 } },
-    { m: { b: 2, c: 3 } },
-  ],
+  ['only retained keys stay', { m: { a: 1, b: 2 } }, { m: { $retainKeys: ['b', 'c'], c: 3 } }, { m: { b: 2, c: 3 } }],
   ['a directive in a new map has no effect', {}, { m: { $patch: 'delete', a: 1 } }, { m: { a: 1 } }],
 ])('strategic merge patch: %s', (_name, target, patch, expected) => {
   expect(applyStrategicMerge(target, patch, rules)).toEqual(expected)
