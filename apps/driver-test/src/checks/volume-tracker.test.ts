@@ -47,7 +47,7 @@ describe('VolumeTracker', () => {
     }
   })
 
-  it('the volume tracker treats a volume as attached after a success, and as maybe attached during the call and after a failure', () => {
+  it('a volume counts as attached after a successful attach, and as maybe attached during the call and after a failure', () => {
     const begun = callOf('ControllerPublishVolume', publish)
     expect([...(trackerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
     const done = trackerOf([...made, ...answered('ControllerPublishVolume', publish)])

@@ -92,7 +92,7 @@ describe('actual state', () => {
     expect(state.on('v', 'node-1')?.detachRequestedAt).toBeUndefined()
   })
 
-  it('`setInUse` returns the volumes that were added or removed', () => {
+  it('`setInUse` returns the volumes that were added to or removed from the in-use list', () => {
     state.setInUse('node-1', ['a', 'b'])
     expect([...state.setInUse('node-1', ['b', 'c'])].sort()).toEqual(['a', 'c'])
     expect(state.setInUse('node-1', ['c', 'b'])).toEqual([])
