@@ -72,7 +72,7 @@ describe('hasStaleError', () => {
     ['a detached attachment with metadata', attachment({ deleting: true, metadata: { a: 'b' } }), true],
     ['a detached attachment without error and metadata', attachment({ deleting: true }), false],
     ['a failed detach with its error', withFinalizer({ deleting: true, detachError: attachError }), false],
-  ])('`hasStaleError` decides whether error or metadata are outdated for %s: case %#', (_, object, stale) => {
+  ])('`hasStaleError` decides whether an error or metadata is outdated for %s: case %#', (_, object, stale) => {
     expect(hasStaleError(object, FINALIZER)).toBe(stale)
   })
 })
