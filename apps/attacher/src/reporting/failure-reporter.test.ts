@@ -173,7 +173,7 @@ describe('rate', () => {
 describe('refusals', () => {
   const refused = apiError(403, 'Forbidden', 'events is forbidden')
 
-  it('a refused event causes one warning and then no events for ten minutes, even if the Lease is lost meanwhile', async () => {
+  it('a refused event causes one warning and then no events for ten minutes, even if the Lease is lost', async () => {
     answer = async (request) => {
       if (request.startsWith('create')) throw refused
     }
