@@ -104,7 +104,7 @@ describe('abortable', () => {
   test.each([
     ['resolves', Promise.resolve('value'), { status: 'fulfilled', value: 'value' }],
     ['rejects', Promise.reject(reason), { status: 'rejected', reason }],
-  ])('`abortable` %s as its promise does, and removes its listener from the signal', async (_, promise, outcome) => {
+  ])('a promise in `abortable` %s as it does alone, and its signal keeps no listener', async (_, promise, outcome) => {
     const { signal } = new AbortController()
     const result = abortable(promise, signal)
     expect(listeners(signal)).toEqual([1])
@@ -113,7 +113,7 @@ describe('abortable', () => {
     expect(listeners(signal)).toEqual([0])
   })
 
-  test('`abortable` rejects with the reason of the abort although its promise never settles', async () => {
+  test('`abortable` rejects with the reason of the abort even if its promise never settles', async () => {
     const controller = new AbortController()
     const result = abortable(new Promise(() => {}), controller.signal)
     controller.abort(reason)
@@ -141,7 +141,7 @@ describe('abortable', () => {
 })
 
 describe('aborted', () => {
-  test('`aborted` resolves with the reason of the abort, even if the signal was aborted before the call', async () => {
+  test('`aborted` resolves with the reason of its signal, even if the signal was aborted before the call', async () => {
     const controller = new AbortController()
     const waiting = aborted(controller.signal)
     controller.abort(reason)

@@ -12,7 +12,7 @@ describe('exponential', () => {
     [5000, 1000, 0, 1000],
     [0, 300_000, 0, 0],
     [0, 300_000, 5000, 0],
-  ])('the wait grows from %d ms to at most %d: after %d failures it is %d', (initialMs, maxMs, failures, expected) => {
+  ])('the back-off from %d ms to %d ms is, after %d failures, %d ms', (initialMs, maxMs, failures, expected) => {
     expect(exponential({ initialMs, maxMs }, failures)).toBe(expected)
   })
 
@@ -22,7 +22,7 @@ describe('exponential', () => {
     ])
   })
 
-  test('the wait never shrinks with more failures and never exceeds the maximum', () => {
+  test('the back-off never shrinks with more failures and never exceeds the maximum', () => {
     fc.assert(
       fc.property(fc.nat(10_000), fc.nat(1_000_000), fc.nat(5000), (initialMs, maxMs, failures) => {
         const wait = exponential({ initialMs, maxMs }, failures)

@@ -24,7 +24,7 @@ it('`throwRefusal` throws the given error, or an error with the message if there
   expect(() => throwRefusal('words', new Error('cause'))).toThrow('cause')
 })
 
-it('`refuseRepeated` refuses a flag of one value that is given twice', () => {
+it('`refuseRepeated` refuses a command line that gives the same flag twice, if the flag takes only one value', () => {
   const values = { _: [], node: ['a', 'b'], driver: 'c', again: ['d', 'e'] }
   expect(() => refuseRepeated(values, ['driver', 'absent'])).not.toThrow()
   expect(() => refuseRepeated(values, ['driver', 'again'])).toThrow('--again is given more than once')

@@ -58,7 +58,7 @@ describe('causesOf', () => {
     expect([...causesOf(thrown)]).toEqual(expected)
   })
 
-  test('`causesOf` ends when causes form a ring', () => {
+  test('`causesOf` ends even if the causes of an error form a ring', () => {
     expect([...causesOf(ring())].map(messageOf)).toEqual(['outer', 'inner'])
   })
 })
@@ -99,7 +99,7 @@ test('`invariant` does nothing if its condition is true', () => {
   expect(() => invariant(1, 'never seen')).not.toThrow()
 })
 
-test('`invariant` throws its message if its condition is false', () => {
+test('`invariant` throws an error with the given message if its condition is false', () => {
   expect(() => invariant(0, 'a key in two workers')).toThrow(new InvariantError('a key in two workers'))
 })
 

@@ -78,7 +78,7 @@ describe('a heap', () => {
     )
   })
 
-  test('a heap restores its order after a removal, whether the moved item has to rise or to sink', () => {
+  test('a heap is in order after a removal, whether the item that fills the gap must rise or sink', () => {
     const heap = byRank()
     const items = [0, 100, 1, 101, 102, 2, 3, 103, 104, 105, 106, 4, 5, 6, 20].map(ranked)
     for (const item of items) heap.push(item)
@@ -99,7 +99,7 @@ describe('a heap', () => {
     expect([drain(mine), drain(other)]).toEqual([[1, 2], [0]])
   })
 
-  test('a heap refuses an item that is in a heap already', () => {
+  test('a heap refuses an item that another heap already contains', () => {
     const heap = byRank()
     const item = ranked(1)
     heap.push(item)

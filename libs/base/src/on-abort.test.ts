@@ -56,7 +56,7 @@ describe('onAbort', () => {
     expect(calls).toBe(1)
   })
 
-  it('`onAbort` never calls the listener if there is no signal', () => {
+  it('`onAbort` never calls its listener if it gets no signal', () => {
     onAbort(undefined, () => {
       throw new Error('called')
     })()

@@ -8,7 +8,7 @@ const LOOPBACK = [
   [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
 ]
 
-test('a self-signed certificate is valid for its names and its days, and is its own authority', () => {
+test('a self-signed certificate is valid for the given host names and number of days, and is its own authority', () => {
   const names = { commonName: 'host-1', dnsNames: ['host-1', 'localhost'], addresses: LOOPBACK }
   const { cert, key } = selfSignedCertificate({ ...names, now: NOW, days: 365 })
   const read = new X509Certificate(cert)
@@ -30,7 +30,7 @@ test('a self-signed certificate is valid for its names and its days, and is its 
   expect(key).toContain('PRIVATE KEY')
 })
 
-test('a self-signed certificate cuts a long host name in its subject, but not in its alternative names', () => {
+test('a self-signed certificate shortens a long host name in its subject, but not in its alternative names', () => {
   const name = `${'a'.repeat(63)}.${'b'.repeat(63)}`
   const { cert } = selfSignedCertificate({ commonName: name, dnsNames: [name], addresses: [], now: NOW, days: 1 })
   const read = new X509Certificate(cert)

@@ -53,7 +53,7 @@ describe('TokenBucket', () => {
     expect(Array.from({ length: 12 }, () => bucket.reserve())).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 400])
   })
 
-  test('an empty bucket gives reserved tokens on credit, with the time until they may be used', async () => {
+  test('an empty bucket reserves tokens on credit, and returns how long the caller must wait before using them', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     expect([bucket.reserve(), bucket.reserve()]).toEqual([200, 400])
@@ -78,7 +78,7 @@ describe('TokenBucket', () => {
     expect(await bucket.take()).toBe(0)
   })
 
-  test('takers behind a cancelled taker of a token move up and keep their order', async () => {
+  test('the takers behind a cancelled taker of a token move up and keep their order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -134,13 +134,13 @@ describe('TokenBucket', () => {
 })
 
 describe('a bucket', () => {
-  test('a bucket of one token serves at a fixed interval', async () => {
+  test('a bucket with a burst of one token serves its takers at a fixed interval', async () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: 0.1, burst: 1 })
     expect([bucket.reserve(), bucket.reserve(), bucket.reserve()]).toEqual([0, 10_000, 20_000])
   })
 
-  test('a bucket without a limit never waits', async () => {
+  test('takers of a bucket without a limit never wait', async () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: Number.POSITIVE_INFINITY, burst: 1 })
     expect(new Set(Array.from({ length: 100 }, () => bucket.reserve()))).toEqual(new Set([0]))

@@ -8,7 +8,7 @@ describe('the fake clock', () => {
     expect([clock.now(), clock.monotonic()]).toEqual([5000, 0])
   })
 
-  test('the fake clock fires due timers in the order of time, then of scheduling, each at its own time', async () => {
+  test('the fake clock calls due timers by their times, and timers of the same time in the order of scheduling', async () => {
     const clock = new FakeClock({ now: 0 })
     const fired: string[] = []
     for (const [name, ms] of [
