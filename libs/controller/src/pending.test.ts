@@ -76,7 +76,7 @@ const forever = (): Promise<Outcome> =>
 describe('failing keys', () => {
   const unavailable = new Error('failed to attach', { cause: new RpcError(14, 'no') })
 
-  test('the report lists a failing key with age, tries, last error and next try, until it is settled', async () => {
+  test('the report lists a failing key with age, tries, last error and next try, until a run settles it', async () => {
     let outcome: Outcome = { kind: 'retry', cause: unavailable }
     reconcile = async () => outcome
     await add('a')
@@ -110,7 +110,7 @@ describe('failing keys', () => {
     expect(only().stuck).toBe(true)
   })
 
-  test('work that comes after a key is settled has a new age in the report', async () => {
+  test('the report shows a new age for work that is added after the earlier work of its key was settled', async () => {
     await add('a')
     await clock.advance(5000)
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
@@ -118,7 +118,7 @@ describe('failing keys', () => {
     expect(only()).toMatchObject({ since: NOW + 5000, tries: 1 })
   })
 
-  test('the report begins again for a key with other work, and for a deleted object', async () => {
+  test('the report of a key begins again if the key gets other work, or its object is deleted', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(500)
@@ -154,7 +154,7 @@ describe('failing keys', () => {
     expect(only().message).toHaveLength(512)
   })
 
-  test('the report shows the obstacle of the work if the error of a run has no reason', async () => {
+  test('the report shows the obstacle that the work names if the error of its run has no reason', async () => {
     subject = { operation: 'attach', obstacle: 'CSINodeMissing' }
     reconcile = async () => ({ kind: 'retry', cause: new Error('x') })
     await add('a')
@@ -166,7 +166,7 @@ describe('waiting keys', () => {
   test.each<[string, Outcome]>([
     ['settled', SETTLED],
     ['blocked', { kind: 'blocked', cause: new Error('the volume is gone') }],
-  ])('the report lists a %s key that waits, until its cause comes', async (kind, outcome) => {
+  ])('the report lists a %s key that waits for a cause, until that cause comes', async (kind, outcome) => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return outcome
@@ -190,7 +190,7 @@ describe('waiting keys', () => {
     expect(pending()).toEqual([])
   })
 
-  test('a blocked key is no longer stuck once its run fails with the outcome `retry`', async () => {
+  test('the report no longer marks a blocked key as stuck once a run ends with the outcome `retry`', async () => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return { kind: 'blocked', cause: new Error('the volume is gone') }
@@ -219,7 +219,7 @@ describe('running keys', () => {
     expect(await backlog.depths(new AbortController().signal)).toEqual(new Map([['q', { waiting: 1, inWork: 1 }]]))
   })
 
-  test('the report does not list a running key without pending work', async () => {
+  test('the report does not list a running key that has no pending work', async () => {
     reconcile = forever
     await add('idle')
     expect(pending()).toEqual([])
@@ -246,7 +246,7 @@ describe('metrics', () => {
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
   }
 
-  test('metrics count pending keys with their age at each scrape, and no settled keys', async () => {
+  test('metrics count pending keys, with their age at the scrape, and do not count settled keys', async () => {
     reconcile = async () => ({ kind: 'retry', cause: new RpcError(14, 'no') })
     await add('a')
     await clock.advance(500)
@@ -264,7 +264,7 @@ describe('metrics', () => {
     expect(await value(`csi_sidecar_pending_work${labels}`)).toBeUndefined()
   })
 
-  test('metrics measure completed work, and its wait before the first run, from when it became due', async () => {
+  test('metrics measure completed work, and the time between its due time and its first run', async () => {
     subject = { operation: 'attach', sinceSeconds: NOW / 1000 - 5 }
     reconcile = async () => {
       await clock.sleep(2000)

@@ -61,7 +61,7 @@ function run(informer: ScriptedInformer, source: Source): readonly string[] {
   return done
 }
 
-test('`keysOf` adds the keys of stored objects, and then of every event, until the source is ended', () => {
+test('`keysOf` adds the keys of cached objects and then of every event, until the caller ends the source', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   expect(run(informer, keysOf(informer.asInformer, volumesOf))).toEqual(
     ['added pv-1', 'added pv-2', 'added pv-5', 'pv-1', 'pv-3', 'deleted pv-2'].map((key) => `add ${key}`),
@@ -82,7 +82,7 @@ test('objects that failed before the start, and all objects of a resync, are add
   expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
 })
 
-test('the trigger of `keysOf` can check whether a key is running', () => {
+test('the function that `keysOf` calls for each event can check whether a key is running', () => {
   const informer = new ScriptedInformer()
   const idle = keysOf(informer.asInformer, (event, { isInWork }) => {
     const { key } = event.type === 'updated' ? event.after : event.object
@@ -91,7 +91,7 @@ test('the trigger of `keysOf` can check whether a key is running', () => {
   expect(run(informer, idle)).toEqual(['add c', 'add b'])
 })
 
-test('`resetsOf` renews the keys of events, and not of cached objects', () => {
+test('`resetsOf` resets the back-off of the keys of each event, and ignores cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   const updated = resetsOf(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
   expect(run(informer, updated)).toEqual(['renew a'])

@@ -31,7 +31,7 @@ describe('an outcome', () => {
     expect(runs.slice(3)).toEqual(['a@100000', 'a@101000'])
   })
 
-  test('the outcome `retry` waits twice as long each time, up to the limit, and reports every failure', async () => {
+  test('the outcome `retry` waits twice as long after each failure, up to the limit, and reports every failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([RETRY])
     queue.add('a')
     await clock.advance(24_000)
@@ -76,7 +76,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', 'a@5000', 'a@13000'])
   })
 
-  test('the outcome `retry` waits although the key was added before its run read the caches', async () => {
+  test('a key with the outcome `retry` waits even if it was added again before its run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       term.queue.add(key)
       run.observe(() => undefined)
@@ -87,14 +87,14 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@1000', 'a@3000'])
   })
 
-  test('the outcome `retry` waits although the key was added twice before its run began', async () => {
+  test('a key with the outcome `retry` waits even if it was added twice before its run began', async () => {
     const term = await Term.begin([RETRY])
     await term.add('a', 'a')
     await term.clock.advance(1000)
     expect(term.runs).toEqual(['a@0', 'a@1000'])
   })
 
-  test('the outcome `retry` does not wait if the key was added after its run read the caches', async () => {
+  test('a key with the outcome `retry` runs at once if it was added after its run read the caches', async () => {
     const term = await Term.begin(async (key, run) => {
       if (term.runs.length === 1) term.queue.add(key)
       return run.retrying ? SETTLED : RETRY
@@ -116,7 +116,7 @@ describe('an outcome', () => {
     expect([term.runs, term.queue.isInWork('a')]).toEqual([['a@0', 'a@0'], false])
   })
 
-  test('`superseded` reports a failure of the replaced object, and the new object starts without failures', async () => {
+  test('the outcome `superseded` reports a failure of the replaced object, and the new object starts without failures', async () => {
     const { clock, runs, failures, queue } = await Term.begin([
       RETRY,
       { kind: 'superseded', cause: busy },
@@ -186,7 +186,7 @@ describe('the workers', () => {
     expect(runs).toEqual(['a@0', 'b@0', 'c@0', 'a@0'])
   })
 
-  test.each([0, -1])('a controller runs no key if `workers` is %d, and ends only with the term', async (workers) => {
+  test.each([0, -1])('a controller runs no key if `workers` is %d, and ends only with its term', async (workers) => {
     const term = await Term.begin([SETTLED], { workers })
     await term.add('a')
     expect([term.runs, term.isOver]).toEqual([[], false])
@@ -197,7 +197,7 @@ describe('the workers', () => {
 })
 
 describe('stopping', () => {
-  test('an abort of `stop` starts no run, lets running keys end, and keeps their outcomes', async () => {
+  test('an abort of `stop` prevents new runs, but lets running keys end and uses their outcomes', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile, { workers: 1 })
     await term.add('a', 'b')
@@ -210,7 +210,7 @@ describe('stopping', () => {
     expect(term.failures.map(({ key }) => key)).toEqual(['a'])
   })
 
-  test('an abort of `cut` ends running keys without a failure', async () => {
+  test('an abort of `cut` ends running keys, which does not count as a failure', async () => {
     const { reconcile } = hanging()
     const term = await Term.begin(reconcile)
     await term.add('a')
@@ -220,7 +220,7 @@ describe('stopping', () => {
     expect([term.isOver, term.failures]).toEqual([true, []])
   })
 
-  test('a run that fails for another reason than an abort of `cut` is still reported', async () => {
+  test('a run that fails for another reason is reported as failed even after an abort of `cut`', async () => {
     const reconcile: Reconcile = (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(busy), { once: true }))
     const term = await Term.begin(reconcile)
@@ -231,7 +231,7 @@ describe('stopping', () => {
     expect(term.failures).toEqual([{ key: 'a', cause: busy }])
   })
 
-  test('an abort of `stop` ends `alongside` and the sources, and then `onEnd` is called', async () => {
+  test('an abort of `stop` ends `alongside` and the sources of keys, and then the term calls `onEnd`', async () => {
     const steps: string[] = []
     const term = await Term.begin([SETTLED], {
       sources: [
@@ -280,7 +280,7 @@ describe('stopping', () => {
   })
 })
 
-test('an error of `alongside` cancels running keys, and is thrown when they have ended', async () => {
+test('an error of `alongside` cancels running keys, and the term throws the error when they have ended', async () => {
   const broken = new Error('a bug')
   const start = Promise.withResolvers<void>()
   let cut = 0
@@ -298,7 +298,7 @@ test('an error of `alongside` cancels running keys, and is thrown when they have
 })
 
 describe('`around`', () => {
-  test('`around` wraps each run of a key, its failure and its end, and gets the outcome', async () => {
+  test('`around` wraps each run of a key, including its failure, and gets its outcome', async () => {
     const steps: string[] = []
     const around: Controller['around'] = async (key, run) => {
       steps.push(`begin ${key}`)

@@ -35,7 +35,7 @@ describe('causes', () => {
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('a key still waits for its causes if a run fails before it calls `waitFor`', async () => {
+  test('a waiting key keeps its causes if a run fails before the run calls `waitFor`', async () => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -74,7 +74,7 @@ describe('causes', () => {
     expect(term.runs).toEqual([])
   })
 
-  test('a settled key can still wait for a cause', async () => {
+  test('a key can wait for a cause even after the outcome `settled`', async () => {
     const term = await Term.begin(async (key, run) => {
       run.waitFor(on(key))
       return SETTLED
@@ -100,7 +100,7 @@ describe('causes', () => {
 })
 
 describe('the driver', () => {
-  test('a lost driver delays keys, and keys without failures run when the driver is back', async () => {
+  test('keys wait while the driver is lost, and keys without failures run when the driver is back', async () => {
     const term = await Term.begin([SETTLED])
     term.driver.lose()
     await term.add('a')
@@ -142,7 +142,7 @@ describe('the driver', () => {
     expect(term.takeRuns()).toEqual(['failed-1@0', 'new@0', 'failed-2@0', 'failed-3@0'])
   })
 
-  test('a run that failed while the driver reconnected runs again at once, and its failure does not count', async () => {
+  test('a run that failed while the driver reconnected is repeated at once, and its failure does not count', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile)
     await term.add('a')

@@ -12,7 +12,7 @@ beforeEach(() => {
 const known = () => ['a', 'b'].map((key) => waiting.has(key))
 
 describe('WaitingKeys', () => {
-  it('`WaitingKeys` finds a key by each of its causes', () => {
+  it('`WaitingKeys` finds a waiting key by each cause that the key waits for', () => {
     waiting.set('a', [node('one'), driver])
     waiting.set('b', [node('one')])
     expect([node('one'), driver, node('two')].map((cause) => waiting.keysOf(cause))).toEqual([['a', 'b'], ['a'], []])
@@ -20,7 +20,7 @@ describe('WaitingKeys', () => {
     expect(known()).toEqual([true, true])
   })
 
-  it('new causes of a waiting key replace its earlier causes', () => {
+  it('new causes of a waiting key replace the causes that it waited for before', () => {
     waiting.set('a', [node('one')])
     waiting.set('b', [node('one')])
     waiting.set('a', [node('two')])
