@@ -20,11 +20,11 @@ const NOTHING = { type: undefined }
 
 const info = (name: string) => new FakeConnection({ GetPluginInfo: () => ({ name, vendorVersion: '', manifest: {} }) })
 
-test("getDriverName returns the driver's name", async () => {
+test('`getDriverName` returns the name that the driver reports', async () => {
   expect(await getDriverName(info('csi.example.com'), options)).toBe('csi.example.com')
 })
 
-test('getDriverName refuses an empty name', async () => {
+test('`getDriverName` refuses an empty name from the driver', async () => {
   await expect(getDriverName(info(''), options)).rejects.toEqual(new Error('driver name is empty'))
 })
 
@@ -41,7 +41,7 @@ test('the plugin capabilities of a driver become two sets: its services, and its
   expect(driverCapabilities(plugin)).toEqual({ plugin, controllerService: true, controller: new Set() })
 })
 
-test('capabilities from another CSI version are kept as their numbers', async () => {
+test('capabilities that this version of CSI does not define are kept as their numbers', async () => {
   const capabilities = [rpc(ControllerRpc.EXPAND_VOLUME), NOTHING, rpc(11), rpc(99)]
   const connection = new FakeConnection({ ControllerGetCapabilities: () => ({ capabilities }) })
   const controller = await getControllerCapabilities(connection, options)

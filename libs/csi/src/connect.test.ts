@@ -24,12 +24,12 @@ test.each([
   ['/csi/csi.sock', 'unix:///csi/csi.sock'],
   ['unix:///csi/csi.sock', 'unix:///csi/csi.sock'],
   ['unix:////csi/csi.sock', 'unix:////csi/csi.sock'],
-])('the driver address %s becomes %s', (address, printed) => {
+])('the driver address %s is printed as %s', (address, printed) => {
   expect(socketAddressOf(address)).toBe(printed)
 })
 
 test.each(['tcp://127.0.0.1:10000', '127.0.0.1:10000', 'csi.sock', 'unix:/csi/csi.sock', 'dns:///driver', ''])(
-  'refuses the address "%s" at once',
+  '`connect` refuses the address "%s" at once',
   async (address) => {
     const refused = connect({ address, clock: systemClock, log: silentLogger })
     await expect(refused).rejects.toThrow(AddressError)
@@ -37,7 +37,7 @@ test.each(['tcp://127.0.0.1:10000', '127.0.0.1:10000', 'csi.sock', 'unix:/csi/cs
   },
 )
 
-test.each(['', 'unix://', 'unix:///'])('connects to a driver by %s and its path', async (prefix) => {
+test.each(['', 'unix://', 'unix:///'])('`connect` accepts "%s" before the path of a socket', async (prefix) => {
   const { socket } = await driver()
   const connection = await connect({ address: prefix + socket, clock: systemClock, log: silentLogger })
   expect(connection.address).toBe(`unix://${prefix === 'unix:///' ? '/' : ''}${socket}`)
@@ -45,7 +45,7 @@ test.each(['', 'unix://', 'unix:///'])('connects to a driver by %s and its path'
   connection.close()
 })
 
-test('`connect` logs every ten seconds that it is still connecting, and gives up after thirty', async () => {
+test('`connect` logs every ten seconds that the driver is not connected yet, and gives up after thirty seconds', async () => {
   const clock = new FakeClock()
   const log = recordingLogger()
   const address = socketPath()
@@ -90,7 +90,7 @@ test('`connect` reaches a driver that starts late within about a second', async 
   expect(clock.pending).toBe(0)
 })
 
-test('`connect` opens a new socket if the peer accepts and sends nothing', async () => {
+test('`connect` opens a new socket if the other side accepts the connection but sends nothing', async () => {
   const clock = new FakeClock()
   const socket = socketPath()
   const sockets: Socket[] = []
@@ -130,7 +130,7 @@ test('an idle connection to the driver stays open', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('every connection to the driver has a socket of its own', async () => {
+test('every connection to the driver has its own socket', async () => {
   const { socket } = await driver()
   const address = socketPath()
   let sockets = 0

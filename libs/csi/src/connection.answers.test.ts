@@ -53,7 +53,7 @@ describe('unreadable answers', () => {
         stream.end()
       },
     ],
-  ])('an unreadable answer (%s) of the driver leaves the outcome uncertain, with code and text', async (_, answer) => {
+  ])('an unreadable answer of the driver (%s) fails with code, text and an uncertain outcome', async (_, answer) => {
     const operations = new OperationMetrics(new Metrics())
     const connection = await connectedToHttp2(answer, { operations })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
@@ -92,13 +92,13 @@ describe('error messages', () => {
     ['escaped twice', 'a%252Cb', 'a%2Cb'],
     ['invalid UTF-8', '\u00ff!', '\ufffd!'],
     ['with a tab', 'a\tb', 'a\tb'],
-  ])('an error message of the driver arrives intact: %s', async (_, sent, details) => {
+  ])('the client receives an error message of the driver unchanged: %s', async (_, sent, details) => {
     const connection = await connectedToHttp2(failing({ 'grpc-message': sent }))
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
     expect(error).toMatchObject({ codeName: 'InvalidArgument', details })
   })
 
-  test('an error message of the driver arrives despite an unreadable header, which one log line reports', async () => {
+  test('the client receives an error message of the driver despite an unreadable header, which one log line reports', async () => {
     const log = recordingLogger()
     const connection = await connectedToHttp2(failing({ 'grpc-message': 'no', 'x-trace': utf8('ü') }), { log })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
@@ -110,7 +110,7 @@ describe('error messages', () => {
   })
 })
 
-test('an error message of the driver that exceeds the limit of HTTP/2 ends all calls, and is logged', async () => {
+test('an error message of the driver above the size limit of HTTP/2 ends all calls, and is logged', async () => {
   const log = recordingLogger()
   const answers = {
     ControllerUnpublishVolume: { code: 13, details: 'x'.repeat(100_000) },

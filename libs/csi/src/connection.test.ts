@@ -25,7 +25,7 @@ import { timeoutHeader } from './unary-call.ts'
 
 afterEach(closeAll)
 
-test('a call reaches the driver with its time-out, and returns the answer', async () => {
+test('a call reaches the driver with its time-out, and the caller gets the answer', async () => {
   const { driver, controller } = await connected({ ControllerPublishVolume: { publishContext: { disk: 'sda' } } })
   expect(await controller.publish(PUBLISH, limits)).toEqual({ publishContext: { disk: 'sda' } })
   expect(driver.calls).toMatchObject([{ method: 'ControllerPublishVolume', request: PUBLISH }])
@@ -40,11 +40,11 @@ test.each([
   [99_999_999, '99999999m'],
   [100_000_000, '100000S'],
   [1e15, '99999999S'],
-])('a time-out of %d ms is sent as %s', (ms, header) => {
+])('the client sends a time-out of %d ms as %s', (ms, header) => {
   expect(timeoutHeader(ms)).toBe(header)
 })
 
-test('a call whose time-out is over fails with the error of grpc-go, and is cancelled in the driver', async () => {
+test('a call fails with the error of grpc-go after its time-out, and is cancelled in the driver', async () => {
   const clock = new FakeClock()
   const { driver, controller } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock })
   const call = failureOf(controller.unpublish(UNPUBLISH, limits))
@@ -59,7 +59,7 @@ test('a call whose time-out is over fails with the error of grpc-go, and is canc
 test.each([
   [14_998, 'context deadline exceeded'],
   [14_000, 'the back end is slow'],
-])('a call that the driver ends after %d ms of 15 s fails with: %s', async (afterMs, words) => {
+])('a call with a time-out of 15 s that the driver ends after %d ms fails with: %s', async (afterMs, words) => {
   const clock = new FakeClock()
   const answer = Promise.withResolvers<Answer>()
   const { driver, controller } = await connected({ ControllerUnpublishVolume: () => answer.promise }, { clock })
@@ -70,7 +70,7 @@ test.each([
   expect((await call).message).toBe(`rpc error: code = DeadlineExceeded desc = ${words}`)
 })
 
-test.each(['bad ', ' bad', 'bad'])('the error message %j of the driver is not changed', async (words) => {
+test.each(['bad ', ' bad', 'bad'])('the client keeps the error message %j of the driver unchanged', async (words) => {
   const connection = await connectedToHttp2((stream) => {
     const trailers = { 'grpc-status': '3', 'grpc-message': words }
     stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
@@ -79,7 +79,7 @@ test.each(['bad ', ' bad', 'bad'])('the error message %j of the driver is not ch
   expect(error.message).toBe(`rpc error: code = InvalidArgument desc = ${words}`)
 })
 
-test.each([0, -1])('a call with a time-out of %d ms is not sent', async (timeoutMs) => {
+test.each([0, -1])('the client does not send a call with a time-out of %d ms', async (timeoutMs) => {
   const { driver, controller } = await connected({})
   const error = await failureOf(controller.unpublish(UNPUBLISH, { timeoutMs }))
   expect(error.message).toBe('rpc error: code = DeadlineExceeded desc = context deadline exceeded')
@@ -121,13 +121,13 @@ test.each([
   [CODES.Internal, '100% gone, Grüße', 'rpc error: code = Internal desc = 100% gone, Grüße'],
   [CODES.Canceled, 'by hand', 'rpc error: code = Canceled desc = by hand'],
   [17, 'new', 'rpc error: code = Code(17) desc = new'],
-])('the error of the driver with code %d is not changed', async (code, details, message) => {
+])('the client keeps the error code %d of the driver unchanged', async (code, details, message) => {
   const { controller } = await connected({ ControllerUnpublishVolume: { code, details } })
   const error = await failureOf(controller.unpublish(UNPUBLISH, limits))
   expect(error).toMatchObject({ code, details, message, retryAfterMs: undefined })
 })
 
-test('an error contains the wait that the driver asks for', async () => {
+test('the error of a call contains the wait that the driver asks for', async () => {
   const metadata = new Metadata()
   const retryInfo =
     '08081a300a28747970652e676f6f676c65617069732e636f6d2f676f6f676c652e7270632e5265747279496e666f12040a020803'
@@ -153,7 +153,7 @@ test('an answer that cannot be decoded fails the call as Internal, as in Go', as
   )
 })
 
-test('running calls fail as Unavailable when the driver dies, and the connection is then already lost', async () => {
+test('running calls fail as Unavailable when the driver dies, and the connection counts as lost by then', async () => {
   const clock = new FakeClock()
   const log = recordingLogger()
   const { driver, connection, controller } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock, log })
@@ -168,7 +168,7 @@ test('running calls fail as Unavailable when the driver dies, and the connection
   expect(clock.pending).toBe(0)
 })
 
-test('running calls fail as Unavailable when their socket is cut', async () => {
+test('running calls fail as Unavailable when the connection is cut', async () => {
   const { driver, controller, cut } = await connectedThroughProxy({ ControllerUnpublishVolume: 'silence' })
   const call = failureOf(controller.unpublish(UNPUBLISH, limits))
   await until(() => driver.calls.length === 1, 'the call arrives')
@@ -203,7 +203,7 @@ test('calls on a lost connection never reach a restarted driver', async () => {
   expect(again.calls).toEqual([])
 })
 
-test('a connection that this process closes does not count as lost', async () => {
+test('a connection that our process closes does not count as lost', async () => {
   const log = recordingLogger()
   const { driver, connection, controller } = await connected({}, { log })
   connection.close()
@@ -220,7 +220,7 @@ const level5 = (log: RecordingLogger) =>
     .filter(({ level, message }) => level === 5 && message.startsWith('GRPC'))
     .map(({ message, pairs }) => [message, pairs])
 
-test('the log shows call and response of the driver at level 5, without the secrets', async () => {
+test('the log shows each call to the driver and its response at level 5, without the secrets', async () => {
   const log = recordingLogger()
   const { controller } = await connected({ ControllerPublishVolume: { publishContext: { disk: 'sda' } } }, { log })
   await controller.publish(PUBLISH, limits)
@@ -259,7 +259,7 @@ test.each([
   [34, '{"publish_context":{"disk":"sda"}}'],
   [0, '{"publish_context":{"disk":"sda"}}'],
   [-1, '{"publish_context":{"disk":"sda"}}'],
-])('a response is logged up to %d characters', async (maxLogLength, response) => {
+])('the log shows at most %d characters of a response of the driver', async (maxLogLength, response) => {
   const log = recordingLogger()
   const answers = { ControllerPublishVolume: { publishContext: { disk: 'sda' } } }
   const { controller } = await connected(answers, { log, maxLogLength })

@@ -12,7 +12,7 @@ test.each([
   [[RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
   [[RWO, RWO], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_MULTI_WRITER],
   [[RWOP], Mode.SINGLE_NODE_WRITER, Mode.SINGLE_NODE_SINGLE_WRITER],
-])('modes %p become the CSI mode %d, and %d with SINGLE_NODE_MULTI_WRITER', (modes, without, withCapability) => {
+])('access modes %p become the CSI mode %d, or %d with SINGLE_NODE_MULTI_WRITER', (modes, without, withCapability) => {
   expect(accessModeOf(modes, false)).toBe(without)
   expect(accessModeOf(modes, true)).toBe(withCapability)
 })

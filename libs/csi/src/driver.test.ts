@@ -94,7 +94,7 @@ test('a lost connection is reported at once, and calls fail as Unavailable witho
   expect(driver.lostForMs).toBe(31_000)
 })
 
-test('after a loss, no call passes before the driver has sent its name and capabilities again', async () => {
+test('after a lost connection, calls fail until the driver has sent its name and capabilities again', async () => {
   const { driver, first, events, clock, comeBack, answer, identified } = watched()
   const more = identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)
   answer(() => clock.sleep(500).then(() => more))
@@ -123,7 +123,7 @@ test('a driver can be lost any number of times', async () => {
   expect(events.map(({ type }) => type)).toEqual(['lost', 'ready', 'lost', 'ready', 'lost', 'ready'])
 })
 
-test('the process reconnects after growing pauses if the driver breaks each new connection', async () => {
+test('the process reconnects after growing pauses if each new connection to the driver breaks', async () => {
   const { first, events, comeBack, clock, driver } = watched()
   first.lose()
   let connection = await comeBack()
@@ -205,7 +205,7 @@ test.each([
   expect(clock.pending).toBe(0)
 })
 
-test('a capability of the driver that is not decisive may change', async () => {
+test('a change of a capability that is not decisive is accepted when the driver comes back', async () => {
   const { driver, first, comeBack, answer } = watched()
   answer(() => Promise.resolve(identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)))
   first.lose()
@@ -230,7 +230,7 @@ test('a driver starts in the state `lost` if its connection is already lost', as
   expect(driver.state).toBe('ready')
 })
 
-test.each(['ready', 'lost'])('closing a driver in the state `%s` reports no further loss', async (state) => {
+test.each(['ready', 'lost'])('`close` of a driver in the state `%s` reports no further loss', async (state) => {
   const { driver, first, events, clock, log } = watched()
   if (state === 'lost') first.lose()
   driver.close()

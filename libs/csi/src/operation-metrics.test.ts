@@ -10,7 +10,7 @@ async function counts(metrics: Metrics): Promise<string[]> {
   return lines.filter((line) => line.includes('_count{')).map((line) => line.replace(/^\w+/, ''))
 }
 
-test('calls before the name of the driver is known are counted under unknown-driver', async () => {
+test('metrics count calls under unknown-driver if they end before the name of the driver is known', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.observe(PROBE, call())

@@ -31,7 +31,7 @@ test.each([5, 9, 14])('an error of the driver with code %i has the origin `drive
   expect(await failureOf(probed(socket) as never)).toMatchObject({ code, details: 'no', origin: 'driver' })
 })
 
-test('a Probe whose time-out is over fails with an error of the origin `none`', async () => {
+test('a Probe without an answer within its time-out fails with an error of the origin `none`', async () => {
   const socket = await driverWith('silence')
   const error = await failureOf(probed(socket, 200) as never)
   expect(error).toMatchObject({ codeName: 'DeadlineExceeded', origin: 'none' })
@@ -46,7 +46,7 @@ test('a Probe fails with an error of the origin `none` if the driver ends during
   expect(await failureOf(probed(driver.socket) as never)).toMatchObject({ codeName: 'Unavailable', origin: 'none' })
 })
 
-test('a driver that accepts and sends nothing, like a stopped process, causes a ConnectError', async () => {
+test('a driver that accepts a connection but sends nothing, like a stopped process, causes a ConnectError', async () => {
   const server = createServer(() => {})
   const address = socketPath()
   await new Promise<void>((resolve) => server.listen(address, resolve))

@@ -36,7 +36,7 @@ afterEach(() => {
   driver.stop()
 })
 
-test('a call of a run is recorded as a span without secrets, and its trace context reaches the driver', async () => {
+test('a call during a run is recorded as a span without secrets, and its trace context reaches the driver', async () => {
   await controller.unpublish(UNPUBLISH, LIMITS)
   expect(tracer.spans).toEqual([
     {
@@ -49,7 +49,7 @@ test('a call of a run is recorded as a span without secrets, and its trace conte
   expect(driver.calls[0]?.metadata['traceparent']).toBe(tracer.spans[0]?.traceparent)
 })
 
-test('the span of a call without a volume contains no volume ID', async () => {
+test('the span of a call that names no volume contains no volume ID', async () => {
   await getDriverName(connection, LIMITS)
   expect(Object.keys(tracer.spans[0]?.attributes ?? {})).toEqual([
     'rpc.system',
@@ -59,7 +59,7 @@ test('the span of a call without a volume contains no volume ID', async () => {
   ])
 })
 
-test('the span of a failed call has its code and error message', async () => {
+test('the span of a failed call contains its code and error message', async () => {
   driver.answers['ControllerUnpublishVolume'] = { code: CODES.Internal, details: 'no such array' }
   const thrown = await controller.unpublish(UNPUBLISH, LIMITS).catch((error: unknown) => error)
   expect(tracer.spans[0]).toMatchObject({
@@ -68,7 +68,7 @@ test('the span of a failed call has its code and error message', async () => {
   })
 })
 
-test('the driver receives no trace context with a call outside of a run', async () => {
+test('the driver receives no trace context with a call outside of any run', async () => {
   tracer.running = false
   await controller.unpublish(UNPUBLISH, LIMITS)
   expect(driver.calls[0]?.metadata).not.toHaveProperty('traceparent')

@@ -6,17 +6,20 @@ import { CODES, codeNameOf, RpcError } from './rpc-error.ts'
 const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable'])
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
-test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))('gRPC code %s keeps its verdict', (name, code) => {
-  const verdict = classify(new RpcError(code, 'x'))
-  expect(verdict).toMatchObject({
-    final: !NON_FINAL.has(name),
-    infeasible: { expand: INFEASIBLE_TO_EXPAND.has(name), modify: name === 'InvalidArgument' },
-    inUse: name === 'FailedPrecondition',
-  })
-  expect(verdict.why).not.toBe('')
-})
+test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))(
+  'an error with the gRPC code %s gets the classification that upstream and users rely on',
+  (name, code) => {
+    const verdict = classify(new RpcError(code, 'x'))
+    expect(verdict).toMatchObject({
+      final: !NON_FINAL.has(name),
+      infeasible: { expand: INFEASIBLE_TO_EXPAND.has(name), modify: name === 'InvalidArgument' },
+      inUse: name === 'FailedPrecondition',
+    })
+    expect(verdict.why).not.toBe('')
+  },
+)
 
-test('a code that gRPC does not define is final, but not infeasible', () => {
+test('a code that gRPC does not define counts as final, but not as infeasible', () => {
   expect(classify(new RpcError(99, 'x'))).toMatchObject({
     final: true,
     infeasible: { expand: false, modify: false },
@@ -25,13 +28,13 @@ test('a code that gRPC does not define is final, but not infeasible', () => {
 })
 
 test.each([[new Error('secrets "creds" not found')], ['text'], [undefined]])(
-  '%s is not a gRPC status, so the operation may still run',
+  'the error %s is no gRPC status, so the operation may still run',
   (error) => {
     expect(classify(error)).toMatchObject({ final: false, infeasible: { expand: false, modify: false }, inUse: false })
   },
 )
 
-test('the verdict about a failed call depends on the error only, and not on its causes', () => {
+test('the verdict about a failed call depends only on its error, and not on the causes of the error', () => {
   expect(classify(new Error('x', { cause: new RpcError(CODES.Internal, 'x') })).final).toBe(false)
 })
 
