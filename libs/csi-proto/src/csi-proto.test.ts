@@ -24,7 +24,7 @@ test('the proto file of CSI marks 22 fields as secret', () => {
   expect(secrets).toContain('NodeExpandVolumeRequest.secrets')
 })
 
-test('every shape contains exactly the properties of its generated message', () => {
+test('the description of each CSI message contains exactly the properties of its generated type', () => {
   const messages = proto as unknown as Readonly<Record<string, { create(): object }>>
   for (const [name, shape] of Object.entries(proto.SHAPES)) {
     const properties = new Set(shape().map(({ property, oneof }) => oneof ?? property))
@@ -52,14 +52,14 @@ test('an encoded request has the bytes of the published CSI definition', () => {
   expect(bytes.toString('hex')).toBe('0a017612016e1a060a016b120173')
 })
 
-test('an unknown capability is decoded as its number', () => {
+test('the decoder returns an unknown capability as its number', () => {
   const bytes = Buffer.from('0a040a02080b' /* capabilities { rpc { type: 11 } } */, 'hex')
   expect(proto.ControllerGetCapabilities.responseDeserialize(bytes)).toEqual({
     capabilities: [{ type: { $case: 'rpc', value: { type: 11 } } }],
   })
 })
 
-test('map keys survive encoding and decoding, even `__proto__`', () => {
+test('map keys of a message survive encoding and decoding, even the key `__proto__`', () => {
   const entries = [
     ['__proto__', 'a'],
     ['constructor', 'b'],
@@ -76,7 +76,7 @@ test.each([
   ['a key of a map', proto.ControllerPublishVolume.responseDeserialize, '0a070a02c328120161'],
   ['a name', proto.GetPluginInfo.responseDeserialize, '0a0361fe62'],
   ['an id in a list', proto.ListVolumes.responseDeserialize, '0a0512030a01ff'],
-])('the decoder refuses %s that is not UTF-8', (_, read, hex) => {
+])('the decoder refuses a message with %s that is not UTF-8', (_, read, hex) => {
   expect(() => read(Buffer.from(hex, 'hex'))).toThrow('string field contains invalid UTF-8')
 })
 
