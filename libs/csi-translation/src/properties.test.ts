@@ -61,7 +61,7 @@ const volume: fc.Arbitrary<PersistentVolume> = fc
 
 const translated = (pv: PersistentVolume) => outcomeOf(() => translateInTreePVToCSI(pv))
 
-it('the order of keys does not change a translation', () => {
+it('the order of keys in an object does not change its translation', () => {
   fc.assert(
     fc.property(volume, (pv) => {
       const once = translated(pv)
@@ -71,7 +71,7 @@ it('the order of keys does not change a translation', () => {
   )
 })
 
-it('a translation never changes its input', () => {
+it('a translation never changes the object that it gets', () => {
   fc.assert(
     fc.property(volume, (pv) => {
       const before = structuredClone(pv)
@@ -92,7 +92,7 @@ it('unknown fields do not change a translation', () => {
   )
 })
 
-it('a translated volume belongs to the CSI driver, and keeps all other fields', () => {
+it('a translated volume names the CSI driver, and keeps all fields that the translation does not concern', () => {
   const drivers = new Set(PLUGINS.map(({ driverName }) => driverName))
   fc.assert(
     fc.property(volume, (pv) => {

@@ -59,12 +59,12 @@ describe('errors', () => {
       'NIL_OBJECT',
       () => translation.inTreePluginNameFromSpec(undefined, null),
     ],
-  ])('a failed translation throws the code and the message of upstream: %s', (message, code, operation) => {
+  ])('a failed translation throws the code and the message of the Go original: %s', (message, code, operation) => {
     expect(operation).toThrow(expect.objectContaining({ name: 'TranslationError', code, message }))
   })
 })
 
-it('a volume is migratable if it has an in-tree source, even an empty source', () => {
+it('a volume is migratable if it has an in-tree volume source, even an empty one', () => {
   const { isPVMigratable, isInlineMigratable } = translation
   expect(isPVMigratable({ spec: { cinder: JSON.parse('{}') } })).toBe(true)
   expect(isPVMigratable({ spec: JSON.parse('{"cinder":null}') })).toBe(false)
@@ -75,7 +75,7 @@ it('a volume is migratable if it has an in-tree source, even an empty source', (
   expect(isInlineMigratable({ name: 'v', emptyDir: {} })).toBe(false)
 })
 
-it('`repairVolumeHandle` changes only handles of GCE', () => {
+it('`repairVolumeHandle` changes only volume handles of GCE disks', () => {
   for (const driver of ['ebs.csi.aws.com', 'cinder.csi.openstack.org', 'disk.csi.azure.com', 'pxd.portworx.com']) {
     expect(translation.repairVolumeHandle(driver, 'projects/UNSPECIFIED', 'n')).toBe('projects/UNSPECIFIED')
   }

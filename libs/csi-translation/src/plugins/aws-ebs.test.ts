@@ -54,7 +54,7 @@ it.each<[zones: string[], region: string]>([
   [['us-gov-east-1a'], 'us-gov-east-1'],
   [['us-west-2-lax-1a'], 'us-west-2'],
   [['us-east-1-wl1-bos-wlz-1'], 'us-east-1'],
-])('the AWS region of the zones %j is %s', (zones, region) => {
+])('`awsRegionFromZones` returns for the zones %j the region %s', (zones, region) => {
   expect(awsRegionFromZones(zones)).toBe(region)
 })
 
@@ -67,7 +67,7 @@ it.each<[zones: string[], code: string, message: string]>([
     'REGION_NOT_UNIQUE',
     'multiple or no regions gotten from zones, got: map[eu-west-1:{} us-west-2:{}]',
   ],
-])('the AWS zones %j have no common region', (zones, code, message) => {
+])('`awsRegionFromZones` refuses the zones %j', (zones, code, message) => {
   expect(() => awsRegionFromZones(zones)).toThrow(expect.objectContaining({ code, message }))
 })
 
@@ -75,7 +75,7 @@ it.each<[partition: string, reason: string]>([
   ['', 'strconv.Atoi: parsing "": invalid syntax'],
   ['one', 'strconv.Atoi: parsing "one": invalid syntax'],
   ['9223372036854775808', 'strconv.Atoi: parsing "9223372036854775808": value out of range'],
-])('an EBS volume with the partition %j cannot be translated back', (partition, reason) => {
+])('an EBS volume with the partition %j cannot be translated from CSI to its in-tree form', (partition, reason) => {
   const pv = { spec: { csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'v', volumeAttributes: { partition } } } }
   expect(() => translateCSIPVToInTree(pv)).toThrow(
     expect.objectContaining({

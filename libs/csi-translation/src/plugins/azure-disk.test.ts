@@ -7,7 +7,7 @@ const source = { diskName: 'name', diskURI: URI }
 const csiOf = (more: object) => translateInTreePVToCSI({ spec: { azureDisk: { ...source, ...more } } }).spec?.csi
 
 describe('managed disks', () => {
-  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('translates an Azure disk of the kind %s', (kind) => {
+  it.each([[undefined], ['Managed'], ['managed'], ['MANAGED']])('Azure disks of the kind %s are translated', (kind) => {
     expect(csiOf({ kind })?.volumeAttributes).toEqual({ kind: 'Managed' })
   })
 
@@ -17,7 +17,7 @@ describe('managed disks', () => {
     )
   })
 
-  it('the translation of an Azure disk passes all fields on, even empty fields', () => {
+  it('the translation of an Azure disk keeps all of its fields, even empty fields', () => {
     expect(csiOf({ cachingMode: '', fsType: '', readOnly: false })).toEqual({
       driver: 'disk.csi.azure.com',
       volumeHandle: URI,
@@ -25,7 +25,7 @@ describe('managed disks', () => {
     })
   })
 
-  it('the translation of an Azure disk drops the empty caching mode of a volume in a pod', () => {
+  it('the translation of an Azure disk drops an empty caching mode if a pod declares the volume inline', () => {
     const pv = translateInTreeInlineVolumeToCSI(
       { name: 'v', azureDisk: { ...source, cachingMode: '', fsType: '' } },
       'ns',
@@ -33,12 +33,12 @@ describe('managed disks', () => {
     expect(pv.spec?.csi?.volumeAttributes).toEqual({ kind: 'Managed', fstype: '' })
   })
 
-  it('the translation of an Azure disk adds no affinity for zone labels', () => {
+  it('the translation of an Azure disk ignores zone labels and adds no affinity', () => {
     const pv = { metadata: { labels: { 'topology.kubernetes.io/zone': 'a' } }, spec: { azureDisk: source } }
     expect(translateInTreePVToCSI(pv).spec?.nodeAffinity).toBeUndefined()
   })
 
-  it('the translation back to an Azure disk reads attributes with keys in any case, and drops empty attributes', () => {
+  it('the translation from CSI to an Azure disk accepts attribute keys in any case, and drops empty attributes', () => {
     const volumeAttributes = { CachingMode: 'None', fsTYPE: '' }
     const csi = { driver: 'disk.csi.azure.com', volumeHandle: URI, fsType: 'xfs', volumeAttributes }
     expect(translateCSIPVToInTree({ spec: { csi } }).spec?.azureDisk).toEqual({
@@ -56,7 +56,7 @@ it.each<[uri: string, name: string]>([
   [`x${URI}/${URI}2`, 'name2'],
   ['http://account/vhds/name', 'name'],
   ['HTTPS-http://account/vhds/name/vhds/2', '2'],
-])('`azureDiskName` finds in %s the disk %s', (uri, name) => {
+])('`azureDiskName` finds in the text %s the disk name %s', (uri, name) => {
   expect(azureDiskName(uri)).toBe(name)
 })
 
@@ -64,7 +64,7 @@ it.each<[uri: string, pattern: string]>([
   ['name', '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)'],
   [URI.toLowerCase(), '.*/subscriptions/(?:.*)/resourceGroups/(?:.*)/providers/Microsoft.Compute/disks/(.+)'],
   ['http://vhds/name', 'http(?:.*)://(?:.*)/vhds/(.+)'],
-])('`azureDiskName` finds no disk in %s', (uri, pattern) => {
+])('`azureDiskName` finds no disk name in %s', (uri, pattern) => {
   expect(() => azureDiskName(uri)).toThrow(
     expect.objectContaining({
       code: 'AZURE_DISK_URI',
@@ -78,6 +78,6 @@ it.each([
   ['http', true],
   ['https', false],
   ['HtTp:', false],
-])('`isManagedDisk` returns for %s: %s', (uri, managed) => {
+])('`isManagedDisk` returns for the disk URI %s: %s', (uri, managed) => {
   expect(isManagedDisk(uri)).toBe(managed)
 })

@@ -44,14 +44,14 @@ describe('translation back', () => {
   const back = (csi: object) =>
     translateCSIPVToInTree({ spec: { csi: { driver: 'file.csi.azure.com', volumeHandle: 'rg#a#share', ...csi } } })
 
-  it('the translation back to a share prefers the Secret for nodes to the Secret in the attributes', () => {
+  it('the translation from CSI to an Azure share prefers the Secret for nodes to the Secret in the attributes', () => {
     const volumeAttributes = { shareName: 'x', secretName: 'other', secretNamespace: 'other' }
     const pv = back({ volumeAttributes, nodeStageSecretRef: { name: 's', namespace: 'ns' } })
     expect(pv.spec?.azureFile).toEqual({ shareName: 'x', secretName: 's', secretNamespace: 'ns' })
     expect(pv.metadata?.annotations).toBeUndefined()
   })
 
-  it('the translation back to a share ignores a Secret reference without a name', () => {
+  it('the translation from CSI to an Azure share ignores a Secret reference without a name', () => {
     const pv = back({ volumeAttributes: { sharename: 'x' }, nodeStageSecretRef: { namespace: 'ns' } })
     expect(pv.spec?.azureFile).toEqual({
       shareName: 'x',
@@ -61,7 +61,7 @@ describe('translation back', () => {
     expect(pv.metadata?.annotations).toEqual({ [GROUP]: 'rg' })
   })
 
-  it('the translation back to a share refuses an invalid handle if attributes are missing', () => {
+  it('the translation from CSI to an Azure share refuses an invalid handle if attributes are missing', () => {
     expect(() => back({ volumeHandle: 'a"b#c' })).toThrow(
       expect.objectContaining({
         code: 'AZURE_FILE_HANDLE',
@@ -71,13 +71,13 @@ describe('translation back', () => {
   })
 })
 
-it('`azureFileShareInfo` splits the handle of a share', () => {
+it('`azureFileShareInfo` splits the handle of an Azure share into its parts', () => {
   const info = { resourceGroup: 'rg', accountName: 'a', shareName: 's' }
   expect(azureFileShareInfo('rg#a#s')).toEqual({ ...info, diskName: '' })
   expect(azureFileShareInfo('rg#a#s#d#more')).toEqual({ ...info, diskName: 'd' })
 })
 
-it('finds the account in the name of its Secret', () => {
+it('`azureFileAccountName` finds the storage account in the name of a Secret', () => {
   expect(azureFileAccountName('x-azure-storage-account-a-secret-y')).toBe('a')
   expect(() => azureFileAccountName('azure-storage-account--secret')).toThrow(
     expect.objectContaining({

@@ -56,7 +56,7 @@ it.each<[handle: string, nodeId: string, repaired: string]>([
   ['projects/UNSPECIFIED/regions/r/disks/d', NODE, 'projects/p/regions/r/disks/d'],
   ['a/UNSPECIFIED/zones/z/b/d/lost', NODE, 'projects/p/zones/z/disks/d'],
   ['projects/own/zones/UNSPECIFIED/disks/d', 'no node', 'projects/own/zones/UNSPECIFIED/disks/d'],
-])('`repairVolumeHandle` changes %s for the node %s to %s', (handle, nodeId, repaired) => {
+])('`repairVolumeHandle` changes the handle %s for the node %s to %s', (handle, nodeId, repaired) => {
   expect(repairVolumeHandle(DRIVER, handle, nodeId)).toBe(repaired)
 })
 
@@ -80,7 +80,7 @@ it.each<[handle: string, nodeId: string, code: string, message: string]>([
     'GCE_ZONE_FORMAT',
     'failed to get region from zone z: zone in unexpected format, expected: {locale}-{region}-{zone}, got: z',
   ],
-])('`repairVolumeHandle` refuses %s for the node %s', (handle, nodeId, code, message) => {
+])('`repairVolumeHandle` refuses the handle %s for the node %s', (handle, nodeId, code, message) => {
   expect(() => repairVolumeHandle(DRIVER, handle, nodeId)).toThrow(expect.objectContaining({ code, message }))
 })
 
@@ -92,7 +92,7 @@ it.each<[handle: string, partition: string, code: string, message: string]>([
     'BAD_PARTITION',
     'Failed to convert partition x to integer: strconv.Atoi: parsing "x": invalid syntax',
   ],
-])('the GCE handle %s with the partition %j cannot be translated back', (volumeHandle, partition, code, message) => {
+])('the GCE handle %s with the partition %j has no in-tree translation', (volumeHandle, partition, code, message) => {
   const pv = { spec: { csi: { driver: DRIVER, volumeHandle, volumeAttributes: { partition } } } }
   expect(() => translateCSIPVToInTree(pv)).toThrow(expect.objectContaining({ code, message }))
 })

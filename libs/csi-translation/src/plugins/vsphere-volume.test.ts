@@ -16,7 +16,7 @@ it.each<[what: string, labels: TopologyLabels, expressions: NodeSelectorRequirem
   ['one zone, even with `__` in it', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
   ['beta labels, too', { [BETA.zone]: 'z', [BETA.region]: 'r' }, [within(ZONE, 'z'), within(REGION, 'r')]],
   ['the zone chooses the generation', { [BETA.zone]: 'z', [GA.region]: 'r' }, [within(ZONE, 'z')]],
-])('the labels of a vSphere volume become its affinity: %s', (_what, labels, expressions) => {
+])('the translation of a vSphere volume turns its labels into affinity: %s', (_what, labels, expressions) => {
   const pv = translateInTreePVToCSI({ metadata: { labels }, spec: { vsphereVolume } })
   expect(pv.spec?.nodeAffinity).toEqual(affinity(...expressions))
 })
@@ -26,13 +26,13 @@ it('the translation of a vSphere volume ignores blank labels', () => {
   expect(translateInTreePVToCSI({ metadata: { labels }, spec: { vsphereVolume } }).spec?.nodeAffinity).toBeUndefined()
 })
 
-it('the translation of a vSphere volume renames the zone key and the region key of its affinity', () => {
+it('the translation of a vSphere volume renames the keys for zone and region in its affinity', () => {
   const nodeAffinity = affinity(within(BETA.region, 'r'), within(BETA.zone, 'z'))
   const { spec } = translateInTreePVToCSI({ spec: { vsphereVolume, nodeAffinity } })
   expect(spec?.nodeAffinity).toEqual(affinity(within(REGION, 'r'), within(ZONE, 'z')))
 })
 
-it('the translation back to a vSphere volume returns its path, with the first zone and region as labels', () => {
+it('the translation from CSI to a vSphere volume returns its path, and the first zone and region as labels', () => {
   const pv = translateCSIPVToInTree({
     spec: {
       csi: { driver: 'csi.vsphere.vmware.com', volumeHandle: 'uid', volumeAttributes: { initialvolumefilepath: 'p' } },
@@ -49,7 +49,7 @@ it('the translation back to a vSphere volume returns its path, with the first zo
 })
 
 // Upstream crashes on a volume in a pod if the volume has a storage policy.
-it('the translation of a vSphere volume in a pod passes on its storage policy', () => {
+it('the translation of a vSphere volume that a pod declares inline keeps its storage policy', () => {
   const volume = { name: 'v', vsphereVolume: { ...vsphereVolume, storagePolicyName: 'gold' } }
   expect(translateInTreeInlineVolumeToCSI(volume, '').spec?.csi?.volumeAttributes).toEqual({
     storagepolicyname: 'gold',

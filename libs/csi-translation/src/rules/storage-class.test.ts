@@ -34,13 +34,13 @@ describe('parameters', () => {
       },
     ],
     ['gce-pd', {}, undefined],
-  ])('the translation of a class of %s changes the parameters %j', (plugin, before, after) => {
+  ])('the translation of a StorageClass of %s changes the parameters %j', (plugin, before, after) => {
     expect(translated(plugin, { parameters: before })).toEqual(
       classOf(plugin, after === undefined ? {} : { parameters: after }),
     )
   })
 
-  it('the translation of a Portworx class sets the provisioner pxd.portworx.com and the Secret of each CSI call', () => {
+  it('the translation of a Portworx StorageClass sets the provisioner pxd.portworx.com and the Secret of each CSI call', () => {
     const { provisioner, parameters } = translated('portworx-volume', {
       parameters: { 'OpenStorage.io/auth-secret-name': 's', repl: '2' },
     })
@@ -92,7 +92,7 @@ describe('topologies', () => {
       { allowedTopologies: topology(AZURE, '', '') },
     ],
     ['a zone of Cinder, kept', 'cinder', { parameters: { zone: 'a' } }, { parameters: { zone: 'a' } }],
-  ])('the translation of a class changes %s', (_what, plugin, before, after) => {
+  ])('the translation of a StorageClass changes %s', (_what, plugin, before, after) => {
     expect(translated(plugin, before)).toEqual(classOf(plugin, after))
   })
 

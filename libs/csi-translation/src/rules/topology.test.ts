@@ -78,7 +78,7 @@ describe('affinityToCsi', () => {
     ],
     ['adds a term if there are no terms', { [GA.zone]: 'a' }, [], [[within(KEY, 'a')]]],
     ['ignores region labels', { [BETA.region]: 'r', [GA.region]: 'r' }, undefined, undefined],
-  ])('affinityToCsi %s', (_what, labels, before, after) => {
+  ])('`affinityToCsi` %s', (_what, labels, before, after) => {
     expect(affinityToCsi(volume(labels, before), KEY)).toEqual(after && affinity(after))
   })
 
@@ -122,12 +122,12 @@ describe('topologyToInTree', () => {
         [within(GA.zone, 'us-a'), within(GA.region, 'us')],
       ],
     ],
-  ])('topologyToInTree %s', (_what, before, labels, terms) => {
+  ])('`topologyToInTree` %s', (_what, before, labels, terms) => {
     const topology = topologyToInTree(before, KEY, regionOf)
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('`topologyToInTree` adds no region without a function that returns the region of zones', () => {
+  it('`topologyToInTree` adds no region if the caller gives no function that finds the region of zones', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),

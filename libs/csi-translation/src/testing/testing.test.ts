@@ -10,7 +10,7 @@ afterEach(() => {
   else process.env['MIGRATION_CASES'] = given
 })
 
-it('`migrationCases` reads the file in `MIGRATION_CASES` after the cases of the repository', () => {
+it('`migrationCases` returns the cases of the repository, and then those of the file in `MIGRATION_CASES`', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cases-'))
   const file = join(folder, 'more.json')
   const more = { id: 'more', plugin: 'none', direction: 'isPVMigratable', input: { pv: null }, output: false }
@@ -42,7 +42,7 @@ it.each<[what: string, value: unknown, form: unknown]>([
     { readOnly: false, name: '' },
   ],
   ['null and empty lists as absent', { a: null, b: [], c: [{ d: [''] }] }, { c: [{ d: [''] }] }],
-])('`comparable` treats %s', (_what, value, form) => {
+])('`comparable` treats as equal or different: %s', (_what, value, form) => {
   expect(comparable(value)).toEqual(form)
 })
 
