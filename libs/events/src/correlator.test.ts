@@ -44,7 +44,7 @@ const eventOf = (correlated: Correlated): Event => {
 }
 
 describe('new events', () => {
-  it('an event has a unique name, even among events of other writers in the same millisecond', () => {
+  it('each event gets a unique name, even if another writer creates an event in the same millisecond', () => {
     const names = [0.25, 0.5].map((chance) => {
       random = chance
       const another = new Correlator({ component: 'another' }, clock)
@@ -61,7 +61,7 @@ describe('new events', () => {
     expect(name?.length).toBeLessThanOrEqual(253)
   })
 
-  it('a new event contains all fields of an event', () => {
+  it('a new event sets all fields that an event must have', () => {
     expect(eventOf(record('boom'))).toEqual({
       apiVersion: 'v1',
       kind: 'Event',
@@ -79,7 +79,7 @@ describe('new events', () => {
     })
   })
 
-  it('a new event names the given host of its component', () => {
+  it('a new event names the given host as the host of its component', () => {
     const there = new Correlator({ component: 'c', host: 'node-1' }, clock)
     expect(eventOf(there.correlate(occurrence('boom')))).toMatchObject({
       source: { component: 'c', host: 'node-1' },
@@ -112,7 +112,7 @@ describe('repeated events', () => {
     expect(record('boom')).toMatchObject({ patch: { body: { count: 3 } } })
   })
 
-  it('a repeated event is new while the first event is not stored', () => {
+  it('a repeated event creates a new event while the first event is not stored yet', () => {
     correlator.correlate(occurrence('boom'))
     expect(correlator.correlate(occurrence('boom')).do).toBe('create')
   })
@@ -122,7 +122,7 @@ describe('repeated events', () => {
     ['another type', { type: 'Normal' as const }],
     ['another object', { target: { ...target, name: 'd' } }],
     ['a recreated object', { target: { ...target, uid: 'v' } }],
-  ])('an event with %s is another event', (_, change) => {
+  ])('an event with %s does not count as a repeated event', (_, change) => {
     record('boom')
     expect(record('boom', change).do).toBe('create')
   })

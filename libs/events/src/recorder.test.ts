@@ -83,7 +83,7 @@ describe('createRecorder', () => {
     expect(requests).toHaveLength(100)
   })
 
-  it('the recorder skips an event that the next event replaces, but only if its write has not begun', async () => {
+  it('the recorder skips an event that a later event replaces, unless its write has already begun', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     for (const claim of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'late', 'slow']) {
@@ -131,7 +131,7 @@ describe('createRecorder', () => {
     expect(log.lines).toMatchObject([{ level: 'error', message: 'Server rejected event (will not retry!)' }])
   })
 
-  it('the recorder stops waiting when its signal is aborted', async () => {
+  it('the recorder stops waiting for the API server when its signal is aborted', async () => {
     answer = () => Promise.reject(apiError(0, ''))
     record('one')
     await clock.settle()
