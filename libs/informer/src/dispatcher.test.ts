@@ -22,7 +22,7 @@ test('every handler gets every event, in order and at once', () => {
   expect(heard).toEqual(['1 a', '2 a', '1 b', '2 b', '1 c'])
 })
 
-test('a handler can subscribe twice, and the end of one subscription keeps the other', () => {
+test('a handler can subscribe twice, and the end of one subscription does not end the other', () => {
   let heard = 0
   const handler = (): void => {
     heard += 1
@@ -33,7 +33,7 @@ test('a handler can subscribe twice, and the end of one subscription keeps the o
   expect(heard).toBe(1)
 })
 
-test('an error of a handler is reported, and all handlers continue', () => {
+test('an error of a handler is reported, and does not keep events from any handler', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     if (event === 'a') throw new Error('no')
@@ -45,7 +45,7 @@ test('an error of a handler is reported, and all handlers continue', () => {
   expect(reported).toEqual(['a: Error: no'])
 })
 
-test('events that a handler emits are delivered after the current events', () => {
+test('events that a handler emits are delivered after the events that are being delivered', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     heard.push(event)

@@ -109,7 +109,7 @@ describe('rereads', () => {
   })
   const sendReread = (object: Thing): boolean => listener({ name: object.metadata.name }, object)
 
-  test('a read after a write without an answer causes an event only if the write was carried out', async () => {
+  test('a read after a write without an answer causes an event only if the server has executed the write', async () => {
     const before = cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -206,7 +206,7 @@ describe('caughtUp', () => {
     expect(asked).toEqual(['watch', 'watch'])
   })
 
-  test('`caughtUp` ends the pause of the informer after a refused watch', async () => {
+  test('`caughtUp` ends the pause that the informer makes after a refused watch', async () => {
     cache.server.restart(100)
     await cache.clock.advance(200)
     const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)

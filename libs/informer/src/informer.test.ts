@@ -29,7 +29,7 @@ describe('first list', () => {
     [403, 0],
     [503, 900_000],
     [0, 900_000],
-  ])('after 15 minutes of refusals with code %d the last activity is %d ms ago', async (code, silentMs) => {
+  ])('if the server refuses for 15 minutes with code %d, the last activity was %d ms ago', async (code, silentMs) => {
     cache.create({ client: refusing(new ApiError({ code, reason: '', message: 'no' }), []) })
     await cache.start()
     await cache.clock.advance(900_000)
@@ -51,7 +51,7 @@ describe('first list', () => {
     expect(cache.informer.store.synced).toBe(false)
   })
 
-  test('the informer retries a refused list as soon as the Retry-After of the server allows', async () => {
+  test('the informer retries a refused list as soon as the Retry-After of the response allows', async () => {
     const asked: number[] = []
     const throttled = { code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs: 7000 }
     cache.create({ client: refusing(new ApiError(throttled), asked) })
@@ -60,7 +60,7 @@ describe('first list', () => {
     expect(asked).toEqual([0, 7000, 14_000])
   })
 
-  test('the informer logs nothing if the list is forbidden, because the client logs it', async () => {
+  test('the informer logs nothing if its list is forbidden, because the client logs that', async () => {
     const message = 'things.example.com is forbidden'
     cache.create({ client: refusing(new ApiError({ code: 403, reason: 'Forbidden', message }), []) })
     await cache.start()
@@ -108,7 +108,7 @@ describe('invalid objects', () => {
     ])
   })
 
-  test('the informer continues after objects without a name or any metadata', async () => {
+  test('the informer skips objects without a name or without any metadata, and continues', async () => {
     cache.server.put('a')
     await cache.start()
     const odd = [{}, { metadata: {} }, { metadata: { name: 7 } }] as unknown as Thing[]
@@ -119,7 +119,7 @@ describe('invalid objects', () => {
   })
 })
 
-test('an object is not cached if the projection rejects it, and is removed if the projection rejects it later', async () => {
+test('an object that the projection rejects is not cached, and is removed if it was cached before', async () => {
   const foreign = new Set(['b'])
   cache.create({ project: (thing) => (foreign.has(thing.metadata.name) ? undefined : project(thing)) })
   cache.server.put('a')
@@ -137,7 +137,7 @@ test('an object is not cached if the projection rejects it, and is removed if th
   expect(cache.heard).toEqual(['added a', 'deleted a', 'added b', 'added a'])
 })
 
-test('all calls of a projection get the same interner', async () => {
+test('all calls of a projection get the same interner of texts, lists and maps', async () => {
   const interners = new Set<Interner>()
   cache.create({
     project: (thing, intern) => {

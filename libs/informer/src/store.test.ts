@@ -77,7 +77,7 @@ describe('a deletion', () => {
     expect(inWords(writer.remove(thing('a', 6)))).toEqual([])
   })
 
-  test('a deletion removes its object despite a newer own write, but not a recreated object', () => {
+  test('a deletion removes an object despite a newer own write, but not an object that was created again', () => {
     writer.put(thing('a', 9), 'own')
     expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
     writer.put(thing('b', 9, { uid: 'second' }), 'watch')
@@ -100,7 +100,7 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('c', 31), 'own'))).toEqual(['added c 31'])
   })
 
-  test('an object that the projection has rejected can return with a newer version', () => {
+  test('an object that the projection has rejected is stored again if a newer version passes the projection', () => {
     writer.put(thing('a', 5), 'watch')
     writer.remove(thing('a', 6))
     expect(inWords(writer.put(thing('a', 7), 'watch'))).toEqual(['added a 7'])
@@ -114,7 +114,7 @@ describe('a deletion', () => {
 })
 
 describe('a list', () => {
-  test('a list replaces the state of the store, and reports the differences as events', () => {
+  test('a new list replaces the objects of the store, and reports the differences as events', () => {
     replace(5, thing('stays', 1), thing('changes', 2), thing('goes', 3), thing('is replaced', 4, { uid: 'first' }))
     const events = replace(
       9,
@@ -132,7 +132,7 @@ describe('a list', () => {
     ])
   })
 
-  test('a list becomes visible in the store as a whole, once it is complete', () => {
+  test('the objects of a list become visible in the store all at once, when the list is complete', () => {
     replace(5, thing('a', 1))
     const snapshot = writer.begin()
     snapshot.set(thing('b', 6))
@@ -142,7 +142,7 @@ describe('a list', () => {
     expect(inWords(events)).toEqual(['deleted a 1', 'added b 6'])
   })
 
-  test('a list does not replace a newer state that was read while the list was running', () => {
+  test('a list does not replace a newer state of an object that was read while the list was running', () => {
     replace(5, thing('a', 5))
     const snapshot = writer.begin()
     expect(inWords(writer.put(thing('a', 12), 'read'))).toEqual(['a 5->12 watch'])
@@ -151,7 +151,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ a: '12' })
   })
 
-  test('a list replaces the results of our own writes, unless they are newer than the list', () => {
+  test('a list replaces the results of our own writes, unless the results are newer than the list', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
     const snapshot = writer.begin()
     writer.put(thing('a', 12), 'own')
@@ -176,7 +176,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ b: '6', c: '9' })
   })
 
-  test('the list of a server that was restored from a backup shows objects again that were deleted before', () => {
+  test('a list from a server that was restored from a backup brings objects back that were deleted before', () => {
     replace(5, thing('a', 5))
     writer.begin()
     writer.remove(thing('a', 6))
@@ -185,7 +185,7 @@ describe('a list', () => {
     expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
   })
 
-  test('the list of a server that was restored from a backup replaces newer states', () => {
+  test('a list from a server that was restored from a backup replaces newer states of objects', () => {
     replace(500, thing('a', 400), thing('b', 500))
     expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])
     expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 watch'])

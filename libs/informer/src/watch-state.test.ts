@@ -38,22 +38,22 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     stream(),
     [
       ['a complete list continues as a watch on the same stream', listed, fresh(), GO],
-      ['the list is paged if the server does not support streaming', refused(invalid), pages(), GO],
+      ['the informer lists in pages if the server does not support streaming', refused(invalid), pages(), GO],
       ['a forbidden list is paged, so that the error of the list is logged', refused(forbidden), pages(), GO],
-      ['the list is paged if the final bookmark is missing', ended('unmarked'), pages(), GO],
-      ['the list is streamed again if there is no answer', refused(unreachable), stream(), WAIT],
+      ['a streaming list without a final bookmark is replaced by pages', ended('unmarked'), pages(), GO],
+      ['a streaming list without an answer is streamed again', refused(unreachable), stream(), WAIT],
       ['a throttled list is streamed again', refused(throttled), stream(), WAIT],
       ['an internal error of the server causes a retry with a limit', refused(broken), stream(1), WAIT],
       ['a broken stream is retried with a limit', ended('broken'), stream(1), WAIT],
       ['an invalid frame causes a retry with a limit', ended('badFrame'), stream(1), WAIT],
-      ['the list is paged if the stream ends with an error', failed(invalid), pages(), GO],
+      ['the informer lists in pages if the streaming list ends with an error', failed(invalid), pages(), GO],
     ],
   ],
   [
     'a streaming list that failed five times',
     stream(5),
     [
-      ['the sixth failure causes a list in pages', ended('broken'), pages(), WAIT],
+      ['the sixth failure of a streaming list causes a list in pages', ended('broken'), pages(), WAIT],
       ['a missing answer does not count as a failure', refused(unreachable), stream(5), WAIT],
     ],
   ],
@@ -63,16 +63,16 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     [
       ['a complete list in pages continues as a watch from its version', listed, fresh(false), GO],
       ['an expired page token causes a list in one response', refused(expired), pages(false), GO],
-      ['a forbidden list is retried without limit', refused(forbidden), pages(), WAIT],
-      ['a list without an answer is retried without limit', refused(unreachable), pages(), WAIT],
+      ['a forbidden list in pages is retried without limit', refused(forbidden), pages(), WAIT],
+      ['a list in pages without an answer is retried without limit', refused(unreachable), pages(), WAIT],
     ],
   ],
   [
     'a list in one response',
     pages(false),
     [
-      ['a failed list is paged again', refused(broken), pages(), WAIT],
-      ['an expired list is retried after a pause', refused(expired), pages(false), WAIT],
+      ['a failed list in one response is followed by a list in pages', refused(broken), pages(), WAIT],
+      ['an expired list in one response is retried after a pause', refused(expired), pages(false), WAIT],
     ],
   ],
   [
@@ -80,7 +80,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     watch(),
     [
       [
-        'an event moves the watch to its version',
+        'the watch continues from the version of its last event',
         { kind: 'seen', resourceVersion: '8' },
         { ...watch(), from: '8' } as WatchState,
         GO,
@@ -108,7 +108,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
       ['a version that expired before the watch began causes a list after a pause', refused(expired), START, WAIT],
       ['an invalid frame causes a list after a pause', ended('badFrame'), START, WAIT],
       ['a watch that the server ends is opened again at once and counts as fresh', ended('closed'), fresh(), GO],
-      ['an event ends the fresh state', { kind: 'seen', resourceVersion: '7' }, watch(), GO],
+      ['a watch with an event no longer counts as fresh', { kind: 'seen', resourceVersion: '7' }, watch(), GO],
     ],
   ],
   [
@@ -117,7 +117,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
     [
       ['the sixth internal error causes a list', refused(broken), START, WAIT],
       [
-        'an event resets the count of failures',
+        'an event of the watch resets its count of failures',
         { kind: 'seen', resourceVersion: '8' },
         { ...watch(), from: '8' } as WatchState,
         GO,
@@ -125,7 +125,7 @@ describe.each<[string, WatchState, [what: string, reply: WatchReply, state: Watc
       ['a missing answer does not count as a failure', refused(unreachable), watch(5), WAIT],
     ],
   ],
-  ['a watch after a paged list', watch(0, false), [['an expired version causes pages', refused(expired), pages(), GO]]],
+  ['a watch after a paged list', watch(0, false), [['an expired watch causes pages', refused(expired), pages(), GO]]],
 ])('%s', (_, state, rows) => {
   test.each(rows)('the next step of the watcher: %s', (_what, reply, expected, wait) => {
     expect(next(state, reply)).toEqual({ state: expected, wait })

@@ -114,7 +114,7 @@ describe('streaming lists', () => {
     expect(keys()).toEqual(['a', 'c'])
   })
 
-  test('the informer lists again if the server sends garbage', async () => {
+  test('the informer lists again if the server sends a watch frame that cannot be parsed', async () => {
     cluster.add(pv('a'))
     cluster.api.faults.add({
       match: { verb: 'watch' },
