@@ -139,7 +139,7 @@ describe('a list', () => {
     return pages
   }
 
-  test('the client lists pages of one version, and omits the objects that the projection omits', async () => {
+  test('the client lists all pages at one version, and omits the objects that the projection omits', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     const pages = await names(3)
     expect(pages.map(({ items }) => items)).toEqual([['pv-0', 'pv-1', 'pv-2'], ['pv-3', 'pv-5'], ['pv-6']])

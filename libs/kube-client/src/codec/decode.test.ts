@@ -13,7 +13,7 @@ describe('managedFields', () => {
     ['last in the metadata', object({ name: 'x', managedFields: MANAGERS })],
     ['in the middle of the metadata', object({ annotations: {}, managedFields: MANAGERS, name: 'x' })],
     ['in several objects', { items: [1, 2].map((n) => object({ name: `${n}`, managedFields: MANAGERS })) }],
-  ])('the decoder removes only managedFields that are %s', (_, value) => {
+  ])('the decoder removes managedFields, and nothing else, if they are %s', (_, value) => {
     const text = JSON.stringify(value)
     const cut = withoutManagedFields(text)
     expect(cut).not.toContain('managedFields')
@@ -22,11 +22,14 @@ describe('managedFields', () => {
 
   test.each([
     ['there are no managedFields', object({ name: 'x' })],
-    ['the list is empty', object({ name: 'x', managedFields: [], z: 1 }, { a: [{ b: 1 }], c: 1 })],
+    ['the list of managedFields is empty', object({ name: 'x', managedFields: [], z: 1 }, { a: [{ b: 1 }], c: 1 })],
     ['managedFields come first', object({ managedFields: MANAGERS, name: 'x' })],
     ['managedFields end the object', object({ name: 'x', managedFields: MANAGERS }, {})],
-    ['a string contains them', object({ annotations: { last: JSON.stringify({ a: 1, managedFields: MANAGERS }) } })],
-  ])('the decoder keeps the text unchanged if %s', (_, value) => {
+    [
+      'managedFields are part of a string',
+      object({ annotations: { last: JSON.stringify({ a: 1, managedFields: MANAGERS }) } }),
+    ],
+  ])('the decoder does not change the text of an object if %s', (_, value) => {
     expect(withoutManagedFields(JSON.stringify(value))).toBe(JSON.stringify(value))
   })
 
@@ -62,7 +65,7 @@ test.each([
 })
 
 test.each(['null', '[]', '7', '"x"', '{}', '{"metadata":null}', '{"metadata":{}}', '{"kind":"Status","metadata":{}}'])(
-  'the answer %s is not an object, so the outcome of a write stays unknown',
+  'the answer %s to a write is not an object, so the outcome of the write stays unknown',
   (text) => {
     const request = { path: '/p', resource: LEASES }
     const message = "couldn't decode the answer to /p: JSON that is no object of the API"
@@ -78,7 +81,7 @@ test.each([
   ['{"metadata":{}}', false],
   ['{"status":null}', false],
   ['null', false],
-])('accepts the answer %s to an access review: %s', (text, is) => {
+])('the decoder accepts the answer %s to an access review: %s', (text, is) => {
   const resource = { ...LEASES, kept: false } as const
   const parse = (): unknown => parseAnswer(text, { path: '/p', method: 'POST', resource })
   if (is) expect(parse()).toEqual(JSON.parse(text))

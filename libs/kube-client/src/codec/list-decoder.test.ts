@@ -53,7 +53,7 @@ describe('a list', () => {
 })
 
 test.each(['', 'oops', 'null', '[]', '{}', '{"metadata":{},"items":3}', '{"kind":"Status","metadata":{}}'])(
-  '%j is not a list',
+  'the decoder of a list refuses %j, which is not a list',
   (text) => {
     expect(() => decodeList(text)).toThrow(NoListError)
   },

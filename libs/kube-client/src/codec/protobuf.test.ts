@@ -12,11 +12,14 @@ const names = (bytes: Buffer): unknown[] =>
   [...decodeListMessage(bytes, POD_MESSAGE).objects].map((object) => Object(object).metadata?.name)
 
 describe('a list', () => {
-  test.each([[[]], [['a']], [['a', 'b', 'c']]])('yields the objects of a protobuf list one by one: %j', (expected) => {
-    const bytes = listed(...expected.map(pod))
-    expect(names(bytes)).toEqual(expected)
-    expect(decodeListMessage(bytes, POD_MESSAGE).head).toEqual({ resourceVersion: '7', continue: 'token' })
-  })
+  test.each([[[]], [['a']], [['a', 'b', 'c']]])(
+    'the protobuf decoder yields the objects of a list one by one: %j',
+    (expected) => {
+      const bytes = listed(...expected.map(pod))
+      expect(names(bytes)).toEqual(expected)
+      expect(decodeListMessage(bytes, POD_MESSAGE).head).toEqual({ resourceVersion: '7', continue: 'token' })
+    },
+  )
 
   test('an empty continue token in a protobuf list counts as no token', () => {
     const { head } = decodeListMessage(enveloped(field(1, field(2, '7'), field(3, ''))), POD_MESSAGE)
@@ -48,12 +51,12 @@ describe('a refusal', () => {
     body,
   })
 
-  test('the error of a refusal in protobuf has the reason and the message of its Status', () => {
+  test('the error for a protobuf refusal contains the reason and the message of its Status', () => {
     const error = errorOfReply(reply(status('too old', 'Expired')), { method: 'GET' })
     expect(error).toMatchObject({ code: 410, reason: 'Expired', message: 'too old' })
   })
 
-  test('a refusal in protobuf that is not a Status has the reason Unknown and does not quote the body', () => {
+  test('the error for a protobuf refusal without a Status has the reason Unknown and does not quote the body', () => {
     const error = errorOfReply(reply(Buffer.from('secret')), { method: 'GET' })
     expect(error).toMatchObject({ code: 410, reason: 'Unknown' })
     expect(error.message).not.toContain('secret')

@@ -21,7 +21,7 @@ describe('a refusal', () => {
     ['a fraction', '0.5'],
     ['beyond all numbers', '1e999'],
     ['a list', '[3]'],
-  ])('a Status whose retryAfterSeconds is %s asks for no wait', async (_, seconds) => {
+  ])('a refusal asks for no wait if the retryAfterSeconds in its Status are %s', async (_, seconds) => {
     const body = `{"kind":"Status","code":"x","message":"no","details":{"retryAfterSeconds":${seconds}}}`
     server.answer = refuse(500, JSON_TYPE, body)
     const refused = patch(server.connect())
@@ -31,7 +31,7 @@ describe('a refusal', () => {
   test.each([
     ['a request', get],
     ['a watch', watch],
-  ])('the client reads a refusal whose body never ends only up to a limit: %s', async (_, ask) => {
+  ])('the client reads a refusal whose body never ends only up to a size limit: %s', async (_, ask) => {
     const endless = endlessText()
     server.answer = endless.answer
     const client = server.connect()

@@ -27,7 +27,7 @@ describe('an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
-  test('an exec plugin runs once for all concurrent callers, and once more for all refused callers', async () => {
+  test('an exec plugin runs once for all concurrent callers, and once more for all callers that the server refused', async () => {
     const count = join(file.folder, 'count')
     file.script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -68,7 +68,7 @@ describe('an exec plugin', () => {
     expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
   })
 
-  test('a refusal is final if the exec plugin prints the same token again', async () => {
+  test('a refusal by the server is final if the exec plugin prints the same token again', async () => {
     file.script(`echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     await credentials.authorization()
@@ -81,7 +81,7 @@ describe('an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t')
   })
 
-  test('an exec plugin may print a certificate, and receives the request and the environment', async () => {
+  test('an exec plugin may print a certificate, and receives the ExecCredential request and the configured environment', async () => {
     const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
     file.script(`echo "$KUBERNETES_EXEC_INFO$OWN" > ${file.folder}/info; echo '${credential(status)}'`)
     const env = [{ name: 'OWN', value: ' own' }]

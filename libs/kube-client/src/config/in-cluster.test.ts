@@ -49,14 +49,14 @@ test.each([{}, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, { KUBERNETES_SERVICE_POR
   },
 )
 
-test.each(['abc', '443x', '65536', '-1', '443/x'])('the error for the port %j names it in one line', async (port) => {
+test.each(['abc', '443x', '65536', '-1', '443/x'])('the error for an invalid port %j is one line', async (port) => {
   await expect(load({ ...ENV, KUBERNETES_SERVICE_PORT: port })).rejects.toHaveProperty(
     'message',
     `unable to load in-cluster configuration, KUBERNETES_SERVICE_PORT is no port: "${port}"`,
   )
 })
 
-test('the in-cluster configuration requires the token file', async () => {
+test('the in-cluster configuration throws without the token file', async () => {
   rmSync(join(folder, 'token'))
   await expect(load()).rejects.toHaveProperty('message', `open ${join(folder, 'token')}: no such file or directory`)
 })
@@ -64,7 +64,7 @@ test('the in-cluster configuration requires the token file', async () => {
 test.each([
   ['missing', (file: string) => rmSync(file), 'open FILE: no such file or directory'],
   ['invalid', (file: string) => writeFileSync(file, 'x'), 'data does not contain any valid RSA or ECDSA certificates'],
-])('a CA file that is %s is logged as an error, and the default authorities apply', async (_, spoil, reason) => {
+])('a CA file of the pod that is %s causes an error line, and default authorities apply', async (_, spoil, reason) => {
   const file = join(folder, 'ca.crt')
   spoil(file)
   const roots = join(folder, 'roots.pem')

@@ -26,7 +26,7 @@ describe('the server', () => {
     expect(await loadClusterConfig(options)).toMatchObject({ origin: 'http://10.9.9.9:8080', tls: undefined })
   })
 
-  test('the client trusts the authority in a file or in the data, another server name, or any certificate', async () => {
+  test('the client trusts the authority of a kubeconfig (file or data), another server name, or any certificate', async () => {
     writeFileSync(join(file.folder, 'ca.pem'), PEM)
     const byFile = await file.load({
       cluster: { server: SERVER, 'certificate-authority': 'ca.pem', 'tls-server-name': 'n' },
@@ -136,11 +136,11 @@ describe('invalid kubeconfigs', () => {
   const invalid = (text: string): string => `invalid configuration: ${text}`
   const NOTHING = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 
-  test('the error for a missing kubeconfig names the file', async () => {
+  test('the error for a missing kubeconfig contains its path', async () => {
     await expect(file.loadFile()).rejects.toHaveProperty('message', `stat ${file.path}: no such file or directory`)
   })
 
-  test('the error for a folder in the place of a kubeconfig names the folder', async () => {
+  test('the error for a folder in the place of a kubeconfig contains the path of the folder', async () => {
     mkdirSync(file.path)
     await expect(file.loadFile()).rejects.toThrow(
       `error loading config file "${file.path}": read ${file.path}: is a directory`,
@@ -243,7 +243,7 @@ describe('invalid kubeconfigs', () => {
       { user: { tokenFile: '/gone' } },
       'failed to read token file "/gone": open /gone: no such file or directory',
     ],
-  ])('the loader reports in a kubeconfig: %s', async (_, parts, message) => {
+  ])('the loader of a kubeconfig reports this error: %s', async (_, parts, message) => {
     await expect(file.load(parts)).rejects.toHaveProperty('message', message)
   })
   test.each<[string, KubeconfigParts, string]>([
@@ -263,7 +263,7 @@ describe('invalid kubeconfigs', () => {
       'unable to load client certificate: ',
     ],
     ['an invalid server', { cluster: { server: 'a b' } }, 'host must be a URL or a host:port pair: "a b"'],
-  ])('this error in a kubeconfig appears only when a client is created: %s', async (_, parts, message) => {
+  ])('this mistake in a kubeconfig is reported when a client is created: %s', async (_, parts, message) => {
     const config = await file.load(parts)
     const options = { config, flow: { kind: 'adaptive' } as const, clock: new FakeClock(), log: silentLogger }
     expect(() => createKubeClient({ ...options, userAgent: 'test' })).toThrow(message)

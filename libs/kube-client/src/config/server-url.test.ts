@@ -13,11 +13,11 @@ test.each([
   ['https://[fd00::1]:6443', false, 'https://[fd00::1]:6443', ''],
   ['10.0.0.1:8080', false, 'http://10.0.0.1:8080', ''],
   ['10.0.0.1:8080', true, 'https://10.0.0.1:8080', ''],
-])('%s (TLS by default: %j) has the origin %s and the base path %j', (server, defaultTls, origin, basePath) => {
+])('the URL %s (TLS by default: %j) has the origin %s and the base path %j', (server, defaultTls, origin, basePath) => {
   expect(parseServer(server, defaultTls)).toEqual({ origin, basePath })
 })
 
-test.each(['10.0.0.1:8080/path', 'ftp://10.0.0.1', 'https://', 'a b'])('%j is not a valid server', (server) => {
+test.each(['10.0.0.1:8080/path', 'ftp://10.0.0.1', 'https://', 'a b'])('the server URL %j is not valid', (server) => {
   expect(parseServer(server, false)).toBeUndefined()
 })
 

@@ -32,7 +32,7 @@ describe('a token file', () => {
     expect(file.authorization()).toBe('Bearer two')
   })
 
-  test('the client reads the token file again after a refusal, and reports whether the token has changed', async () => {
+  test('the client reads the token file again after a refusal by the server, and reports whether the token has changed', async () => {
     writeFileSync(path, 'one')
     const file = await open()
     expect(await file.refused('Bearer one')).toBe(false)
@@ -41,7 +41,7 @@ describe('a token file', () => {
     expect(file.authorization()).toBe('Bearer two')
   })
 
-  test('the client does not read the token file again after the refusal of an older token', async () => {
+  test('the client does not read the token file again if the server refused an older token', async () => {
     writeFileSync(path, 'one')
     const file = await open()
     rmSync(path)

@@ -24,14 +24,14 @@ test('at most `limit` requests run at a time, and the end of a request lets anot
 })
 
 describe('a refusal', () => {
-  test('a refusal halves the limit once for all requests that ran at that time', () => {
+  test('a refused request halves the limit of parallel requests once for all requests that ran at that time', () => {
     start(0, 12)
     refuse(0, 10)
     for (let more = 0; more < 11; more += 1) refuse(0, 11)
     expect(policy.limit).toBe(6)
   })
 
-  test('a refusal of a later request halves the limit again, down to one', () => {
+  test('the refusal of a later request halves the limit of parallel requests again, but not below one', () => {
     const limits = [16, 8, 4, 2, 1].map((count, round) => {
       start(1000 * round, count)
       for (let ended = 0; ended < count; ended += 1) refuse(1000 * round, 1000 * round + 1)
@@ -40,14 +40,14 @@ describe('a refusal', () => {
     expect(limits).toEqual([8, 4, 2, 1, 1])
   })
 
-  test('a refusal does not end the wait of refused requests, but a success ends it', () => {
+  test('other refusals do not end the wait of refused requests, but a success ends it', () => {
     start(0, 2)
     expect([refuse(0, 1), succeed(0, 2)]).toEqual([false, true])
   })
 })
 
 describe('successes', () => {
-  test('successes raise the limit of parallel requests by one with each round of at least five', () => {
+  test('each round of at least five successes raises the limit of parallel requests by one', () => {
     start(0, 6)
     refuse(0, 1)
     for (let ended = 0; ended < 5; ended += 1) succeed(0, 2)
@@ -114,7 +114,7 @@ describe('pauses', () => {
   })
 })
 
-test('spare requests leave half of the limit to other requests', () => {
+test('spare requests (of low priority) leave half of the limit of parallel requests to other requests', () => {
   policy = new AdaptivePolicy(4)
   expect([1, 2, 3].map(() => policy.admitSpare(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
   expect(policy.admit(0)).toBe(0)
@@ -165,7 +165,7 @@ test.each([
   [3, 100, 0],
   [10, 100, 0],
   [1, 10, 8],
-])('with %d seats and %d workers, most seats are in use and few requests are refused', (seats, workers, restMs) => {
+])('with %d server seats and %d workers, most seats are busy and few requests refused', (seats, workers, restMs) => {
   const requests = 1000
   const { ms, refusals } = simulate({ seats, workers, requests, restMs })
   expect(ms).toBeLessThan(((10 + restMs) * requests * 1.6) / seats)
@@ -190,7 +190,7 @@ test.each([
   [5, 10, 60_000, 310],
   [0.5, 1, 3999, 2],
   [1000, 1000, 1000, 2000],
-])('a rate of %d with a burst of %d starts within %d ms exactly %d requests', (qps, burst, ms, count) => {
+])('a limit of %d requests a second with a burst of %d allows within %d ms %d requests', (qps, burst, ms, count) => {
   expect(startedWithin(new BucketPolicy({ qps, burst, now: 0 }), ms)).toBe(count)
 })
 
@@ -205,7 +205,7 @@ test('an idle rate bucket fills up exactly to its burst', () => {
 })
 
 describe('spare requests', () => {
-  test('spare requests leave half of the burst to other requests, and start again as the bucket fills', () => {
+  test('spare requests leave half of the burst to other requests, and start again when the bucket has filled up', () => {
     const policy = new BucketPolicy({ qps: 5, burst: 10, now: 0 })
     const spared = (now: number): number => {
       let started = 0
@@ -216,13 +216,13 @@ describe('spare requests', () => {
     expect(policy.admit(200)).toBe(0)
   })
 
-  test('a spare request starts with a burst of 1, and without a rate limit', () => {
+  test('a spare request starts even with a burst of one request, and without a rate limit', () => {
     expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
     expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
   })
 })
 
-test('a rate bucket with a negative rate never waits', () => {
+test('a rate limit below zero never delays a request', () => {
   const policy = new BucketPolicy({ qps: -1, burst: 0, now: 0 })
   for (let i = 0; i < 1000; i += 1) expect(policy.admit(0)).toBe(0)
 })

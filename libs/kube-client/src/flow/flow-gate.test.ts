@@ -46,14 +46,14 @@ describe('refused requests', () => {
     return permit
   }
 
-  test('a refused request waits for its Retry-After while other requests pass, and then passes first', async () => {
+  test('a refused request waits for its Retry-After while other requests pass, and is then the first to pass', async () => {
     void again('refused', 250)
     enterAll('a', 'b', 'c', 'd', 'e', 'f')
     await clock.advance(400)
     expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200', 'refused@300', 'e@400'])
   })
 
-  test('a refused request passes sooner if a success shows that the server has room again', async () => {
+  test('a refused request passes earlier if another request succeeds, because the server then has room again', async () => {
     gate = new FlowGate(clock, new AdaptivePolicy(2))
     const [first, second] = [await enter('a'), await enter('b')]
     first.end({ retryAfterMs: 1000 })
@@ -85,7 +85,7 @@ describe('refused requests', () => {
 })
 
 describe('aborted callers', () => {
-  test('an aborted request gives its place in the queue to the next request', async () => {
+  test('a waiting request that is aborted gives its place in the queue to the next request', async () => {
     enterAll('a', 'b')
     const stop = new AbortController()
     const third = enter('c', stop.signal)
@@ -117,7 +117,7 @@ describe('spare requests', () => {
     passed.push(`spare@${clock.monotonic()} after ${waitedMs}`)
   }
 
-  test('a spare request passes when no other request waits, and not before', async () => {
+  test('a spare request passes the flow gate only when no other request waits', async () => {
     enterAll('a', 'b', 'c', 'd')
     void spare()
     await clock.advance(200)
@@ -127,7 +127,7 @@ describe('spare requests', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a spare request does not pass before a later request that waits as well', async () => {
+  test('a spare request lets a later request pass first, even while both wait', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
     void spare()
@@ -138,7 +138,7 @@ describe('spare requests', () => {
     expect(passed).toHaveLength(3)
   })
 
-  test('a spare request leaves room, so that the next request does not wait', async () => {
+  test('a spare request leaves room for others, so that the next request does not wait', async () => {
     void spare()
     await clock.settle()
     enterAll('a')
@@ -147,7 +147,7 @@ describe('spare requests', () => {
     expect(passed).toEqual(['spare@0 after 0', 'a@0'])
   })
 
-  test('a spare request queues like other requests after its longest wait, however many requests are waiting', async () => {
+  test('a spare request queues like other requests once it has waited for the longest allowed time', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     const names = Array.from({ length: 60 }, (_, index) => `a${index}`)
     enterAll(...names.slice(0, 40))

@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 
 describe('a body', () => {
-  test('the chunks of a response body are joined', () => {
+  test('the client joins the chunks of a response body', () => {
     const body = new Body(connection, { body: 10 })
     for (const part of ['\u00e4b', 'c', '', 'defghi']) body.push(Buffer.from(part))
     expect(body.bytes().toString()).toBe('\u00e4bcdefghi')
@@ -37,7 +37,7 @@ describe('a body', () => {
     expect(body.bytes()).toHaveLength(0)
   })
 
-  test('the body of a refusal is read only up to its limit', () => {
+  test('the client reads the body of a refusal only up to a size limit', () => {
     const body = new Body(connection, { refusal: 10 })
     body.announced({ status: 500, header: () => '1000' })
     expect([body.push(Buffer.from('123456')), body.push(Buffer.from('7890abc'))]).toEqual([true, false])
@@ -49,7 +49,7 @@ describe('a body', () => {
     ['10', 0],
     ['11', 1],
     [undefined, 0],
-  ])('a body that is announced with %s bytes ends %d connections', (length, times) => {
+  ])('a response body that is announced with %s bytes ends %d connections', (length, times) => {
     new Body(connection, { body: 10 }).announced({ status: 200, header: () => length })
     expect(lost).toBe(times)
   })

@@ -25,7 +25,7 @@ describe('dialling', () => {
       new AggregateError([node('ECONNREFUSED', { address: '::1' }), node('ECONNREFUSED')]),
       'dial tcp [::1]:443: connect: connection refused',
     ],
-  ])('the error `%s` while dialling has the text of Go', (error, text) => {
+  ])('the network error `%s` of a new connection has the text of Go', (error, text) => {
     expect(dialError(error, 'api.example.com', 443).message).toBe(text)
   })
 })
@@ -39,7 +39,7 @@ describe('a handshake', () => {
     [node('ERR_SSL_WRONG_VERSION_NUMBER'), 'http: server gave HTTP response to HTTPS client'],
     [node('ECONNRESET', { syscall: 'read' }), 'read tcp: read: connection reset by peer'],
     [node('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL'), 'the server speaks no HTTP/1.1'],
-  ])('the error `%s` in a handshake has the text of Go', (error, text) => {
+  ])('the error `%s` of a TLS handshake has the text of Go', (error, text) => {
     expect(handshakeError(error).message).toBe(text)
   })
 })
@@ -49,7 +49,7 @@ describe('requests', () => {
     [node('ECONNRESET', { syscall: 'read' }), 'read tcp: read: connection reset by peer'],
     [node('EPIPE', { syscall: 'write' }), 'write tcp: write: broken pipe'],
     [new Error('something\n  else'), 'something else'],
-  ])('the error `%s` during a request has the text of Go', (error, text) => {
+  ])('the network error `%s` during a request has the text of Go', (error, text) => {
     expect(exchangeError(error).message).toBe(text)
   })
 })

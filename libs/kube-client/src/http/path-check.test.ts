@@ -98,14 +98,14 @@ const reads = (): number[] => seen.filter(({ what }) => what === 'GET /version')
 const warnings = (): string[] => log.lines.map(({ message }) => message).filter((message) => message === WARNING)
 
 describe('small reads', () => {
-  test('without a lease the client sends a small read each 16 s while no other request is answered', async () => {
+  test('without a Lease the client sends a small read every 16 s while no other request is answered', async () => {
     await watch()
     await pass(50_000)
     expect(reads()).toEqual([1000, 17_000, 33_000, 49_000])
     expect(frames).toEqual([])
   })
 
-  test('without a lease the client sends only the first small read while the stream receives data', async () => {
+  test('without a Lease the client sends only the first small read while its watch stream receives data', async () => {
     await watch()
     for (let round = 0; round < 10; round += 1) {
       watches[0]?.write('\n')
@@ -114,13 +114,13 @@ describe('small reads', () => {
     expect(reads()).toEqual([1000])
   })
 
-  test('the client sends no small reads if it has no open stream', async () => {
+  test('the client sends no small reads if it has no open watch stream', async () => {
     await client.get(PERSISTENT_VOLUMES, { name: 'x' })
     await pass(95_000)
     expect(reads()).toEqual([])
   })
 
-  test.each([2, 15, 18, 40])('without a lease, dead connections are found within 27 s after %d s', async (seconds) => {
+  test.each([2, 15, 18, 40])('without a Lease, dead connections are found within 27 s after %d s', async (seconds) => {
     await watch()
     await pass(seconds * 1000)
     blackHole()
@@ -135,7 +135,7 @@ describe('small reads', () => {
     expect(warnings()).toHaveLength(1)
   })
 
-  test('without a lease the client finds a dead connection although younger connections get answers', async () => {
+  test('without a Lease the client finds a dead connection even if newer connections get answers', async () => {
     await watch()
     await pass(10_000)
     blackHole()
@@ -155,7 +155,7 @@ describe('small reads', () => {
     expect([frames, warnings()]).toEqual([[], []])
   })
 
-  test('a server that answers small reads slowly keeps its connections', async () => {
+  test('a server that answers small reads slowly does not lose its connections', async () => {
     await watch()
     await pass(2000)
     server.removeAllListeners('request')
@@ -184,7 +184,7 @@ describe('lease renewals', () => {
     expect(reads()).toEqual([])
   })
 
-  test('a renewal of the Lease without an answer closes all connections that are older', async () => {
+  test('an unanswered renewal of the Lease closes all older connections', async () => {
     await lease()
     await watch()
     await renewing(20_000)
@@ -198,7 +198,7 @@ describe('lease renewals', () => {
     expect(await lease()).toMatchObject({ metadata: { name: 'x' } })
   })
 
-  test('a stream stays open if it receives bytes after an unanswered renewal of the Lease was sent', async () => {
+  test('a watch stream stays open if it receives bytes after an unanswered renewal of the Lease was sent', async () => {
     await lease()
     await watch()
     await watch()

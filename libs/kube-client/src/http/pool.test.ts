@@ -51,7 +51,7 @@ describe('many callers', () => {
     expect(await c).toBe(first)
   })
 
-  test('one refused dial fails a part of the callers, and only a refusal of all dials fails all callers', async () => {
+  test('one failed connection attempt fails only some waiting callers, but failures of all attempts fail all callers', async () => {
     const waiting = Array.from({ length: 16 }, () => acquire())
     dials[0]?.reject(new Error('refused'))
     await clock.settle()
@@ -65,7 +65,7 @@ describe('many callers', () => {
   })
 })
 
-test('the pool uses the last released connection first, so that the other connections expire', async () => {
+test('the pool hands out the connection that was released last, so that the other connections expire', async () => {
   const [a, b] = [acquire(), acquire()]
   open(0, 1)
   const [first, second] = [await a, await b]

@@ -72,7 +72,7 @@ describe('a response', () => {
     expect(parse(text).parser.close()).toBe(false)
   })
 
-  test('the parser finds headers in any case, and only by their whole names', () => {
+  test('the parser finds headers whatever their case, and only by their whole names', () => {
     const { responses } = parse(
       'HTTP/1.1 429 Slow\r\nX-Retry-After: 9\r\nRETRY-AFTER:  7 \r\nContent-Length: 0\r\n\r\n',
     )
@@ -85,7 +85,7 @@ describe('a response', () => {
     ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
     ['HTTP/1.0 with keep-alive', 'HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n', true],
     ['no Connection header', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', true],
-  ])('the parser decides with %s whether the connection is kept', (_, text, kept) => {
+  ])('the parser decides whether to keep the connection after a response with %s', (_, text, kept) => {
     expect(parse(text).parser.keepAlive).toBe(kept)
   })
 })
@@ -102,14 +102,14 @@ test.each([
   ['a chunk line without carriage return', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n'],
   ['a head without end', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(20_000)}`],
   ['a second response', `${'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'.repeat(2)}`],
-])('the parser refuses %s', (_, text) => {
+])('the parser refuses a response with: %s', (_, text) => {
   expect(() => parse(text)).toThrow(ProtocolError)
 })
 
 test.each([
   ['a SETTINGS frame', '000006040000000000000300000064'],
   ['a GOAWAY frame', '0000080700000000000000000000000001'],
-])('the error for HTTP/2 that begins with %s says that the server lacks HTTP/1.1', (_, hex) => {
+])('the error for an HTTP/2 response that begins with %s says that the server lacks HTTP/1.1', (_, hex) => {
   const parser = new ResponseParser()
   parser.expect({ head: () => undefined, data: () => undefined, end: () => undefined })
   expect(() => parser.push(Buffer.from(hex, 'hex'))).toThrow('the server speaks no HTTP/1.1')

@@ -65,7 +65,7 @@ describe('a stream', () => {
     ['::1', [4, ...Array<number>(15).fill(0), 1]],
     ['fd00:1::2:3', [4, 0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3]],
     ['::ffff:10.0.0.1', [4, ...Array<number>(10).fill(0), 255, 255, 10, 0, 0, 1]],
-  ])('the client requests a stream to %s, which begins behind the reply of the SOCKS proxy', async (host, address) => {
+  ])('the SOCKS proxy opens a stream to %s, which begins right after the reply', async (host, address) => {
     script = [GREETING, { reads: 5 + address.length, answers: IPV4_REPLY }]
     const socket = await open(host)
     expect(heard).toEqual([
@@ -79,7 +79,7 @@ describe('a stream', () => {
   test.each([
     ['a name', [5, 0, 0, 3, 3, 97, 98, 99, 0, 0]],
     ['an address of version 6', [5, 0, 0, 4, ...Array<number>(18).fill(0)]],
-  ])('a stream begins behind a reply of the SOCKS proxy that contains %s', async (_, answers) => {
+  ])('the stream begins right after a reply of the SOCKS proxy that contains %s', async (_, answers) => {
     script = [GREETING, { reads: 10, answers }]
     const socket = await open('10.1.2.3')
     const first = await new Promise<Buffer>((resolve) => socket.once('data', resolve))

@@ -29,7 +29,7 @@ describe('idle connections', () => {
     return true
   }
 
-  test('an answer on an idle connection closes the connection', async () => {
+  test('a response without a request closes the idle connection on which it arrives', async () => {
     const client = server.connect()
     await get(client)
     const [first] = server.seen

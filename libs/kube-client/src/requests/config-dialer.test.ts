@@ -80,7 +80,7 @@ describe('TLS', () => {
 
   /** CVE-2026-105483, CVE-2026-106069 and CVE-2026-106072 of Node.js: the hosts below mean 127.0.0.1 or 87.0.0.1. */
   test.each(['0177.0.0.1', '0x7f.0.0.1', '2130706433', '127.1', '１２７.0.0.1', '127。0。0。1', '0127.0.0.1'])(
-    'the client checks the certificate of the server %s by the address that it dials',
+    'the client checks the certificate of the server %s against the address to which it connects',
     async (host) => {
       // A DNS name that looks like an address must not match that address.
       const names = ['127.0.0.1', '*.0.0.1', host].filter((name) => /^[\x20-\x7e]+$/.test(name))
@@ -149,7 +149,7 @@ function join(client: Socket, port: number): void {
 }
 
 describe('HTTP proxies', () => {
-  test('an HTTP proxy tunnels the connection, and receives the credentials of its URL', async () => {
+  test('an HTTP proxy forwards the connection of the client, and receives the credentials of its URL', async () => {
     let request = ''
     const port = await listen((socket) =>
       socket.once('data', (bytes) => {
@@ -170,13 +170,13 @@ describe('HTTP proxies', () => {
     ['SSH-2.0\r\n\r\n', 'proxy answered no HTTP'],
     ['HTTP/1.1 200 OK\r\n\r\nok', 'proxy answered CONNECT with a body instead of a tunnel'],
     ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'proxy answered CONNECT with a body instead of a tunnel'],
-  ])('the error of a connection contains the reason of an HTTP proxy that answers %j', async (answer, reason) => {
+  ])('the error of a connection quotes the reason of an HTTP proxy that answers %j', async (answer, reason) => {
     const port = await listen((socket) => socket.once('data', () => socket.write(answer)))
     const proxy = throughProxy(parseProxy(`http://127.0.0.1:${port}`))
     await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message: prefix() + reason })
   })
 
-  test('the client opens a tunnel although the HTTP proxy sends Content-Length: 0', async () => {
+  test('the client opens a tunnel even if the HTTP proxy sends Content-Length: 0', async () => {
     const port = await listen((socket) =>
       socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')

@@ -83,7 +83,7 @@ test.each([
   expect(await server.metrics.text()).toContain(`csi_sidecar_missing_permission{resource="${resource}"} 1\n`)
 })
 
-test('the log names a missing permission every ten minutes, and once when it is granted', async () => {
+test('the log names a missing permission every ten minutes, and once more when it is granted', async () => {
   const lines = () => log.lines.filter(({ message }) => message === LINE).length
   const refused: number[] = []
   for (let minutes = 0; minutes <= 20; minutes += 5) {
@@ -98,7 +98,7 @@ test('the log names a missing permission every ten minutes, and once when it is 
   expect(await server.metrics.text()).not.toContain('csi_sidecar_missing_permission{')
 })
 
-test('refusals in many namespaces are one missing rule, which ends when no namespace refuses', async () => {
+test('refusals in several namespaces are one missing rule, which ends once no namespace refuses requests', async () => {
   for (const namespace of ['a', 'b']) await expect(secretIn(namespace)).rejects.toThrow()
   expect(log.lines).toHaveLength(1)
   why = undefined
@@ -108,14 +108,14 @@ test('refusals in many namespaces are one missing rule, which ends when no names
   expect(missing.rules).toEqual([])
 })
 
-test('a list that succeeds does not show that watches are allowed again', async () => {
+test('a list that succeeds does not end the report that watches are forbidden', async () => {
   await expect(watch()).rejects.toThrow()
   why = undefined
   await list()
   expect(missing.rules).toEqual(['pods: get, list, watch'])
 })
 
-test('a watch that succeeds shows that lists are allowed again', async () => {
+test('a watch that succeeds ends the report that lists are forbidden', async () => {
   await expect(list()).rejects.toThrow()
   why = undefined
   await watch()
@@ -130,7 +130,7 @@ test('a missing permission is forgotten an hour after the last refusal', async (
   expect(missing.rules).toEqual([])
 })
 
-test('a refusal by an admission plugin or of an optional request reports no missing permission', async () => {
+test('a request that an admission plugin refuses, or an optional request, reports no missing permission', async () => {
   await expect(list({ optional: true })).rejects.toThrow()
   await expect(watch({ optional: true })).rejects.toThrow()
   await expect(client.get(SECRETS, { namespace: 'n', name: 'x' }, { priority: 'spare' })).rejects.toThrow()

@@ -18,7 +18,7 @@ describe('Retry-After', () => {
     ['429', 429, { 'Retry-After': '2' }, 2000],
     ['429 without the header', 429, {}, 1000],
     ['503', 503, { 'Retry-After': '3' }, 3000],
-  ])('a refused request is sent again after the wait of the %s', async (_, code, headers, wait) => {
+  ])('a refused request is sent again after the wait in the response: %s', async (_, code, headers, wait) => {
     server.answer = server.first(1, refuse(code, headers))
     const result = patch(server.connect())
     await server.until(() => server.seen.length === 1)
@@ -33,7 +33,7 @@ describe('Retry-After', () => {
   test.each<[string, FlowOptions]>([
     ['a fixed rate', UNLIMITED],
     ['an adaptive rate', { kind: 'adaptive' }],
-  ])('a refusal with %s delays only its request, and no other reads, writes or watches', async (_, flow) => {
+  ])('a client with %s delays only a refused request, and no other read, write or watch', async (_, flow) => {
     server.answer = server.first(1, refuse(503, { 'Retry-After': '2' }))
     const client = server.connect(flow)
     const refused = patch(client)
@@ -49,7 +49,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at).at(-1)).toBe(2000)
   })
 
-  test('a refused request with an adaptive rate is sent again as soon as another request is answered', async () => {
+  test('a client with an adaptive rate repeats a refused request as soon as another request is answered', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect({ kind: 'adaptive' })
     const refused = patch(client)
@@ -63,7 +63,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ what, at }) => `${what.split(' ')[0]} ${at}`)).toEqual(['PATCH 0', 'GET 10', 'PATCH 20'])
   })
 
-  test('a refused list and a refused watch wait separately', async () => {
+  test('a refused list and a refused watch wait independently of each other', async () => {
     server.answer = server.first(2, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
     const listing = client
@@ -81,7 +81,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 2000, 2000])
   })
 
-  test('a refused spare request fails at once, and delays no other request', async () => {
+  test('a spare request that the server refuses fails at once, and delays no other request', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
     await expect(patch(client, { priority: 'spare' })).rejects.toMatchObject({ code: 429 })
@@ -102,7 +102,7 @@ describe('Retry-After', () => {
     [503, 1, 11],
     [429, 1, 61],
     [429, 10, 11],
-  ])('a %d with Retry-After: %d causes ten retries, and a 429 a minute of retries', async (code, seconds, tries) => {
+  ])('a %d with Retry-After: %d is retried ten times, a 429 for at least a minute', async (code, seconds, tries) => {
     server.answer = refuse(code, { 'Retry-After': `${seconds}` })
     const result = patch(server.connect()).catch((error: unknown) => error)
     for (let attempt = 1; attempt <= tries; attempt += 1) {
@@ -146,7 +146,7 @@ describe('Retry-After', () => {
     expect(lines.map(({ pairs }) => pairs['retryAfter'])).toEqual(logged)
   })
 
-  test.each([500, 503, 404])('a %d without Retry-After is not retried', async (code) => {
+  test.each([500, 503, 404])('the client does not retry a %d without Retry-After', async (code) => {
     server.answer = refuse(code)
     await expect(patch(server.connect())).rejects.toMatchObject({ code })
     expect(server.seen).toHaveLength(1)
@@ -156,7 +156,7 @@ describe('Retry-After', () => {
 describe('refusals', () => {
   const LINE = 'The API server limits requests'
 
-  test('refusals with 429 are counted in one log line every ten seconds, until there are none', async () => {
+  test('one log line every ten seconds counts the requests refused with 429, until there are none', async () => {
     const log = recordingLogger()
     const client = server.connect({ kind: 'adaptive' }, undefined, { log })
     server.answer = refuse(429, { 'Retry-After': '5' })

@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 describe('the rate', () => {
-  test('the bucket limits requests exactly, but no watches, and the lease has a separate bucket', async () => {
+  test('the rate limit delays requests exactly but never watches, and requests for the Lease have their own limit', async () => {
     const client = server.connect({ kind: 'bucket', qps: 5, burst: 2, perGroup: false })
     const results = Array.from({ length: 4 }, () => patch(client))
     results.push(...Array.from({ length: 2 }, () => patch(client, { lane: 'lease' })))
@@ -30,7 +30,7 @@ describe('the rate', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 0, 0, 200, 400])
   })
 
-  test('each API group has a separate bucket if the rate flag is zero', async () => {
+  test('each API group has its own rate limit if the rate flag is zero', async () => {
     const client = server.connect({ kind: 'bucket', qps: 5, burst: 1, perGroup: true })
     const { LEASES } = await import('@csi-sidecars/kube-types')
     const other = client.get(LEASES, { name: 'l', namespace: 'ns' })
@@ -42,7 +42,7 @@ describe('the rate', () => {
   })
 })
 
-test('errors and metrics contain the API server as it is configured, even with a default port', async () => {
+test('errors and metrics contain the address of the API server as it is configured, even a default port', async () => {
   const config = {
     origin: 'https://10.0.0.1:443',
     basePath: '/base',

@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 describe('write guards', () => {
-  test('the guard of a write runs after the wait, right before the bytes are sent', async () => {
+  test('the guard of a write runs after the wait for the rate limit, right before the bytes are sent', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const asked: number[] = []
     const client = guarded(server.connect(), () => asked.push(clock.monotonic()))
@@ -29,7 +29,7 @@ describe('write guards', () => {
     expect(asked).toEqual([0, 2000])
   })
 
-  test('the guard prevents a write by an error, even a write that has waited for its turn', async () => {
+  test('an error of the guard prevents a write, even a write that has waited for the rate limit', async () => {
     let leading = true
     const client = guarded(server.connect({ kind: 'bucket', qps: 1, burst: 1, perGroup: false }), () => {
       if (!leading) throw new Error('the lease is lost')
@@ -55,7 +55,7 @@ describe('write guards', () => {
   })
 })
 
-test('a guarded write reports the phase `writing` under its signal, and a read reports none', async () => {
+test('a guarded write reports the phase `writing` to listeners of its signal, and a read reports none', async () => {
   const client = guarded(server.connect(), () => undefined)
   const { signal } = new AbortController()
   const phases: RunPhase[] = []
@@ -80,7 +80,7 @@ describe('connections', () => {
     expect(new Set(server.seen.map(({ socket }) => socket)).size).toBe(2)
   })
 
-  test('a read, but not a write, is sent again if the server has closed its connection', async () => {
+  test('a read, but not a write, is sent again if the server closed the connection that it used', async () => {
     const drop = (response: ServerResponse): void => void response.destroy()
     const client = server.connect()
     await get(client)
@@ -97,7 +97,7 @@ describe('connections', () => {
     expect(server.seen).toHaveLength(4)
   })
 
-  test('the client closes a connection that is idle for long', async () => {
+  test('the client closes a connection that has been idle for long', async () => {
     const client = server.connect()
     await patch(client)
     const socket = server.seen[0]?.socket
@@ -140,7 +140,7 @@ describe('a call', () => {
   test.each([
     ['a write', 35_000, true, (client: OwnedKubeClient) => patch(client)],
     ['a read', 60_000, false, (client: OwnedKubeClient) => get(client)],
-  ])('%s that is never answered ends after %d ms', async (_, ms, outcomeUnknown, send) => {
+  ])('a request (%s) that is never answered ends after %d ms', async (_, ms, outcomeUnknown, send) => {
     server.answer = () => undefined
     const result = send(server.connect()).catch((error: unknown) => error)
     await server.until(() => server.seen.length === 1)
@@ -205,7 +205,7 @@ describe('a 401', () => {
   test.each<[string, Partial<Credentials>]>([
     ['never arrive', { authorization: () => hanging }],
     ['are never renewed', { refused: () => hanging }],
-  ])('a 401 does not delay an aborted request, even if credentials %s', async (_, change) => {
+  ])('a request with a 401 ends at once when it is aborted, even if credentials %s', async (_, change) => {
     server.answer = refuse(401)
     const controller = new AbortController()
     const client = server.connect(UNLIMITED, { ...renewing(['old', 'new']), ...change })
@@ -216,7 +216,7 @@ describe('a 401', () => {
     expect(await result).toBe(reason)
   })
 
-  test('a second 401 ends the request, although another token is available', async () => {
+  test('a second 401 fails the request, even if another token is available', async () => {
     server.answer = refuse(401)
     await expect(patch(server.connect(UNLIMITED, renewing(['old', 'new', 'newer'])))).rejects.toMatchObject({
       code: 401,
@@ -224,7 +224,7 @@ describe('a 401', () => {
     expect(server.seen).toHaveLength(2)
   })
 
-  test('a 401 renews the credentials for a watch, too', async () => {
+  test('a 401 to a watch also renews the credentials', async () => {
     server.answer = server.first(1, refuse(401))
     const frames = server.connect(UNLIMITED, renewing(['old', 'new'])).watch(PERSISTENT_VOLUMES, {})
     for await (const frame of frames) expect(frame.type).toBe('END')
@@ -266,7 +266,7 @@ describe('errors', () => {
     ],
     ['a 504 of a read', refuse(504), { code: 504, reason: 'Timeout', outcomeUnknown: false }],
     ['a bare 418', refuse(418), { code: 418, reason: 'Unknown' }],
-  ])('a refused request throws the error of %s', async (_, how, error) => {
+  ])('a request throws the matching error if the server refuses it with %s', async (_, how, error) => {
     server.answer = how
     await expect(server.connect().get(SECRETS, { name: 'creds', namespace: 'ns' })).rejects.toMatchObject(error)
   })
@@ -276,12 +276,12 @@ describe('errors', () => {
     ['a 504 in a Status', refuse(504, {}, status({ reason: 'Timeout', message: 'timed out' })), true],
     ['a 500', refuse(500), false],
     ['an answer that is no JSON', refuse(200, {}, '{"metadata":{"na'), true],
-  ])('after %s a write may have been carried out: %s', async (_, how, outcomeUnknown) => {
+  ])('after the failure %s the server may have executed a write: %s', async (_, how, outcomeUnknown) => {
     server.answer = how
     await expect(patch(server.connect())).rejects.toMatchObject({ outcomeUnknown })
   })
 
-  test('the client does not send an invalid path or header', async () => {
+  test('the client refuses to send an invalid path or header', async () => {
     await expect(server.connect().discover('/api HTTP/1.1\r\nX: y')).rejects.toThrow('invalid request path')
     await expect(async () => get(server.connect(UNLIMITED, fixedCredentials('Bearer a\r\nX: y')))).rejects.toThrow(
       'invalid header field value for "Authorization"',

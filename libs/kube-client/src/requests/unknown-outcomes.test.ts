@@ -39,7 +39,7 @@ async function writeLost(then = ok): Promise<void> {
 }
 
 describe('unanswered writes', () => {
-  test('a write without an answer causes a read of its object at once, and listeners get the object', async () => {
+  test('after a write without an answer the client reads the object at once, and gives it to listeners', async () => {
     listen()
     await writeLost()
     await server.until(() => reread.length === 1)
@@ -60,7 +60,7 @@ describe('unanswered writes', () => {
   test.each([
     ['conflicts if the object has changed', true, { code: 409, reason: 'Conflict' }],
     ['is sent if the object has not changed', false, JSON.parse(OBJECT)],
-  ])('after a write without an answer, another write waits for the read, and %s', async (_, isNews, result) => {
+  ])('after an unanswered write the next write waits for a read of the object, and %s', async (_, isNews, result) => {
     news = isNews
     listen()
     const held = Promise.withResolvers<void>()
@@ -73,7 +73,7 @@ describe('unanswered writes', () => {
     expect(verbs()).toEqual(isNews ? ['PATCH', 'GET'] : ['PATCH', 'GET', 'PATCH'])
   })
 
-  test('no write is sent while its object cannot be read after an unanswered write', async () => {
+  test('the client sends no write to an object that it cannot read after a write without an answer', async () => {
     listen()
     await writeLost(refuse(500))
     await server.until(() => server.seen.length === 2)

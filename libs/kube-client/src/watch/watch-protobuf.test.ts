@@ -57,7 +57,7 @@ describe('protobuf streams', () => {
     expect(accepted).toEqual(['application/json'])
   })
 
-  test('a watch reads JSON from a server that does not support protobuf', async () => {
+  test('a watch that requests protobuf reads JSON from a server that does not support protobuf', async () => {
     const line = JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'a' } } })
     serve((response) => response.end(`${line}\n`), 'application/json')
     expect(await read()).toEqual(['ADDED a', 'END closed'])
@@ -68,7 +68,7 @@ describe('protobuf streams', () => {
     expect(await read({ sendInitialEvents: true })).toEqual(['BOOKMARK 9 true', 'END closed'])
   })
 
-  test('a watch passes changes to `onChange` at once, in the order of bookmarks and changes', async () => {
+  test('a watch passes each change to `onChange` at once, and keeps the order of bookmarks and changes', async () => {
     serve((response) => response.end(Buffer.concat([change('ADDED', 'a'), bookmark(), change('DELETED', 'a')])))
     const received: string[] = []
     const onChange: WatchOptions<Pod>['onChange'] = ({ type, object }) =>
@@ -159,7 +159,7 @@ describe('protobuf lists', () => {
     expect(accepted).toEqual(['application/vnd.kubernetes.protobuf, application/json'])
   })
 
-  test('a protobuf body that is not a list is an error of the request', async () => {
+  test('a protobuf body that is not a list fails the list request', async () => {
     serve((response) => response.end('oops'), 'application/vnd.kubernetes.protobuf')
     await expect(list()).rejects.toMatchObject({ code: 0, message: expect.stringContaining('is no list: protobuf') })
   })

@@ -55,7 +55,7 @@ async function open({ from }: { from: string | undefined } = { from: '7' }): Pro
 const brings = (stream: TestStream | undefined, line = 'x'): void => stream?.feed.data(Buffer.from(`${line}\n`))
 const openedAt = (): number[] => opened.map(({ at }) => at)
 
-test('a watch that is silent for 45 s is resumed, and reads a new stream 2 s later', async () => {
+test('a watch that is silent for 45 s opens a second stream, and reads only that stream 2 s later', async () => {
   await open()
   streams.reached('9')
   await clock.advance(44_999)
@@ -70,7 +70,7 @@ test('a watch that is silent for 45 s is resumed, and reads a new stream 2 s lat
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [47_000]])
 })
 
-test('a trial drops the new stream of a watch if the old stream is alive', async () => {
+test('the watch drops its second stream if the first stream is alive', async () => {
   await open()
   await clock.advance(45_000)
   brings(opened[1], 'the same')
@@ -94,14 +94,14 @@ describe('failing trials', () => {
     await clock.advance(45_000)
   })
 
-  test('a silent watch ends after 30 s more if no new stream can be opened', async () => {
+  test('a silent watch ends 30 s later if the client cannot open a second stream', async () => {
     await clock.advance(29_999)
     expect(streams.feed.over).toBeUndefined()
     await clock.advance(1)
     expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
   })
 
-  test('a silent watch continues if its stream receives bytes again', async () => {
+  test('a silent watch continues if its first stream receives bytes again', async () => {
     await clock.advance(15_000)
     brings(opened[0])
     await clock.advance(15_000)
@@ -123,7 +123,7 @@ describe('trials', () => {
     ['a line each 46 s', 46_000, 11],
     ['a line each 44 s', 44_000, 0],
     ['nothing at all', 600_000, 10],
-  ])('new streams are tried at most once a minute for a watch that receives %s', async (_, everyMs, most) => {
+  ])('the client opens a second stream once a minute at most for a watch with %s', async (_, everyMs, most) => {
     await open()
     await bringing(everyMs, 10)
     expect(opened.length - 1).toBeLessThanOrEqual(most)
@@ -140,7 +140,7 @@ describe('trials', () => {
   })
 })
 
-test('a silent watch whose version is not known yet ends after a longer time', async () => {
+test('a silent watch ends later if it does not know its version yet', async () => {
   await open({ from: undefined })
   await clock.advance(399_999)
   expect([opened.length, streams.feed.over]).toEqual([1, undefined])
@@ -148,7 +148,7 @@ test('a silent watch whose version is not known yet ends after a longer time', a
   expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
 })
 
-test('a watch can be resumed as soon as its first version is known', async () => {
+test('a watch can be resumed as soon as it knows its first version', async () => {
   await open({ from: undefined })
   await clock.advance(100_000)
   brings(opened[0])
@@ -157,7 +157,7 @@ test('a watch can be resumed as soon as its first version is known', async () =>
   expect(opened[1]).toMatchObject({ after: '3' })
 })
 
-test('the end of a watch also ends its stream that is being opened', async () => {
+test('the end of a watch also ends the second stream that the watch is trying', async () => {
   await open()
   await clock.advance(45_000)
   streams.close()

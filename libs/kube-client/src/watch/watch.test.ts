@@ -164,7 +164,7 @@ describe('silence', () => {
     expect(await done).toEqual(['ADDED a', 'ADDED b', 'ADDED c', 'END closed'])
   })
 
-  test('a watch whose response never begins is an error of the request', async () => {
+  test('a watch request fails if its response never begins', async () => {
     serve = () => undefined
     const done = read().catch((error: unknown) => error)
     await until(() => open !== undefined)
@@ -197,7 +197,7 @@ describe('a reader', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a slow reader of a watch slows the server down and loses nothing', async () => {
+  test('a slow reader of a watch makes the server wait, and loses no change', async () => {
     const big = 'x'.repeat(64 * 1024)
     const count = 400
     let sent = 0
