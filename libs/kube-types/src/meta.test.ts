@@ -18,7 +18,7 @@ it.each<[a: string, b: string, order: number]>([
   expect(Math.sign(compareResourceVersions(b, a)) + order).toBe(0)
 })
 
-it('`compareResourceVersions` orders versions like whole numbers', () => {
+it('`compareResourceVersions` compares versions as whole numbers of any length', () => {
   const number = fc.bigInt({ min: 0n, max: 2n ** 80n })
   fc.assert(
     fc.property(number, number, (a, b) => {

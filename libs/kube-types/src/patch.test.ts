@@ -25,7 +25,7 @@ describe('mergePatchOf', () => {
     ['a list is written whole', { finalizers: ['a'] }, { finalizers: ['a', 'b'] }, { finalizers: ['a', 'b'] }],
     ['a map replaces a list', { a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
     ['false and empty text are values', { a: true, b: 'x' }, { a: false, b: '' }, { a: false, b: '' }],
-  ])('the merge patch is minimal: %s', (_what, before, after, patch) => {
+  ])('`mergePatchOf` returns the smallest merge patch: %s', (_what, before, after, patch) => {
     expect(mergePatchOf(before, after)).toStrictEqual(patch)
   })
 
@@ -49,7 +49,7 @@ describe('mergePatchOf', () => {
     object: fc.dictionary(fc.string(), tie('any'), { noNullPrototype: true }),
   }))
 
-  it('the patch of `mergePatchOf` turns any object into any other object', () => {
+  it('the patch of `mergePatchOf` turns its first object into its second object', () => {
     fc.assert(
       fc.property(value.object, value.object, (before, after) => {
         const kept = structuredClone(before)
@@ -98,7 +98,7 @@ describe('addFinalizerPatch', () => {
 })
 
 describe('removeFinalizerPatch', () => {
-  it('`removeFinalizerPatch` removes the finalizer at its index in the cache, if it is still there', () => {
+  it('the patch of `removeFinalizerPatch` removes a finalizer by its index, after a test that it is still there', () => {
     expect(removeFinalizerPatch(['a', MINE, 'b'], MINE)).toStrictEqual({
       kind: 'json',
       body: [
@@ -108,7 +108,7 @@ describe('removeFinalizerPatch', () => {
     })
   })
 
-  it.each([[undefined], [[]], [['other']]])('there is no patch that removes a finalizer from %j', (finalizers) => {
+  it.each([[undefined], [[]], [['other']]])('`removeFinalizerPatch` returns no patch for %j', (finalizers) => {
     expect(removeFinalizerPatch(finalizers, MINE)).toBeUndefined()
   })
 })
@@ -118,7 +118,7 @@ it.each([
   ['adding to an empty list', addFinalizerPatch([], MINE, 'u'), addFinalizerPatch([], MINE)],
   ['adding to other finalizers', addFinalizerPatch(['a'], MINE, 'u'), addFinalizerPatch(['a'], MINE)],
   ['removing', removeFinalizerPatch([MINE], MINE, 'u'), removeFinalizerPatch([MINE], MINE)],
-])('a patch with a UID tests the UID first: %s', (_what, guarded, plain) => {
+])('a finalizer patch with a UID tests first that the object has this UID: %s', (_what, guarded, plain) => {
   const rest = plain?.body as object[]
   expect(guarded).toStrictEqual({ kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: 'u' }, ...rest] })
 })

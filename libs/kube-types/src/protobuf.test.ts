@@ -18,7 +18,7 @@ const read = <T>(message: MessageReader<T>, bytes: Buffer): T => message(new Pro
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe('an object', () => {
-  test('the protobuf reader reads the known fields in the form of JSON, and skips all other fields', () => {
+  test('the protobuf reader returns the known fields as in JSON, and skips all other fields', () => {
     const metadata = field(
       1,
       field(1, 'pv'),
@@ -65,9 +65,12 @@ describe('an object', () => {
     expect(read(PERSISTENT_VOLUME_MESSAGE, field(1, bytes)).metadata?.deletionTimestamp).toBe(text)
   })
 
-  test.each([0n, 1n, 127n, 128n, 404n, 2n ** 31n - 1n, -1n, -300n, -(2n ** 31n)])('reads the number %s', (value) => {
-    expect(read(STATUS_MESSAGE, int(6, value)).code ?? 0).toBe(Number(value))
-  })
+  test.each([0n, 1n, 127n, 128n, 404n, 2n ** 31n - 1n, -1n, -300n, -(2n ** 31n)])(
+    'the protobuf reader reads the number %s',
+    (value) => {
+      expect(read(STATUS_MESSAGE, int(6, value)).code ?? 0).toBe(Number(value))
+    },
+  )
 })
 
 describe('bytes', () => {
@@ -83,11 +86,11 @@ describe('bytes', () => {
       [0x0a, 0x02, 0x0a, 0x05, 0x41, 0x41, 0x41, 0x41, 0x41],
       'unexpected EOF',
     ],
-  ])('the protobuf reader refuses bytes %s', (_, bytes, message) => {
+  ])('the protobuf reader refuses the bytes of a message %s', (_, bytes, message) => {
     expect(() => read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))).toThrow(new ProtobufError(message))
   })
 
-  test('the protobuf reader reads random bytes or throws a ProtobufError', () => {
+  test('random bytes cause no error of the protobuf reader except a ProtobufError', () => {
     const property = fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
         read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))

@@ -68,20 +68,20 @@ describe('Quantity', () => {
     expect(quantity.bytes()).toBe(bytes)
   })
 
-  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('a quantity is not %j', (text) => {
+  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('the text %j is no quantity', (text) => {
     expect(() => Quantity.parse(text)).toThrow(
       new QuantityError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
     )
   })
 
   it.each(['1ki', '1K', '1mi', '1Kii', '1e', '1kk', '1m5', '1-5', '--1', '1e99999999999999999999'])(
-    'a quantity cannot have the suffix of %j',
+    'the text %j is not a quantity, because its suffix is invalid',
     (text) => {
       expect(() => Quantity.parse(text)).toThrow(new QuantityError("unable to parse quantity's suffix"))
     },
   )
 
-  it.each(['Ei', '.Pi', '+.Ei', 'e-20'])('a quantity cannot lack the number, as in %j', (text) => {
+  it.each(['Ei', '.Pi', '+.Ei', 'e-20'])('the text %j is not a quantity, because it has no number', (text) => {
     expect(() => Quantity.parse(text)).toThrow(new QuantityError('unable to parse numeric part of quantity'))
   })
 

@@ -29,7 +29,7 @@ describe('a Status', () => {
 })
 
 test.each(['3', '', null, undefined, -1, 1.5, Number.NaN, 1e300, 2 ** 31, true, [3], {}])(
-  'wholeNumberOf refuses %j',
+  '`wholeNumberOf` refuses %j, which is not a whole number in its range',
   (value) => {
     expect(wholeNumberOf(value)).toBeUndefined()
     expect(
@@ -38,6 +38,6 @@ test.each(['3', '', null, undefined, -1, 1.5, Number.NaN, 1e300, 2 ** 31, true, 
   },
 )
 
-test.each([0, 1, 2 ** 31 - 1])('wholeNumberOf accepts %j', (value) => {
+test.each([0, 1, 2 ** 31 - 1])('`wholeNumberOf` accepts the whole number %j', (value) => {
   expect(wholeNumberOf(value)).toBe(value)
 })

@@ -123,11 +123,11 @@ describe('claimStatusPatch', () => {
       { status: { modifyVolumeStatus: { status: 'Infeasible' } } },
     ],
     ['no change', { status: { conditions: [resizing] } }, { status: { conditions: [resizing] } }, {}],
-  ])('the status patch of a claim describes %s', (_what, before, after, body) => {
+  ])('the status patch of a claim contains exactly this change: %s', (_what, before, after, body) => {
     expect(claimStatusPatch(before, after)).toStrictEqual({ kind: 'strategic', body })
   })
 
-  it('the status patch of a claim contains the version that it is based on', () => {
+  it('the status patch of a claim contains the resource version that the patch is based on', () => {
     const body = { metadata: { resourceVersion: '42' }, status: { phase: 'Bound' } }
     expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { resourceVersion: '42' }).body).toStrictEqual(body)
   })
@@ -171,7 +171,7 @@ describe('volumePatch', () => {
       { spec: { volumeAttributesClassName: 'gold' } },
     ],
     ['no change', { spec: { capacity: { storage: '1Gi' } } }, { spec: { capacity: { storage: '1Gi' } } }, {}],
-  ])('the patch of a volume describes %s', (_what, before, after, body) => {
+  ])('the patch of a volume contains exactly this change: %s', (_what, before, after, body) => {
     expect(volumePatch(before, after)).toStrictEqual({ kind: 'strategic', body })
   })
 

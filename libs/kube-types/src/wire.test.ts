@@ -9,13 +9,13 @@ import type { Wire } from './wire.ts'
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 const same = <A, B>(equal: Same<A, B>): void => expect(equal).toBe(true)
 
-it('`Wire` turns dates into texts', () => {
+it('the type `Wire` turns dates into texts', () => {
   same<NonNullable<PersistentVolume['metadata']>['creationTimestamp'], string | undefined>(true)
   same<NonNullable<Lease['spec']>['renewTime'], string | undefined>(true)
   same<Event['eventTime'], string | null | undefined>(true)
 })
 
-it('`Wire` keeps maps, lists, and numbers that may be texts', () => {
+it('the type `Wire` keeps maps, lists, and numbers that may also be texts', () => {
   same<NonNullable<PersistentVolume['spec']>['capacity'], { readonly [key: string]: string } | undefined>(true)
   same<NonNullable<PersistentVolume['spec']>['accessModes'], readonly string[] | undefined>(true)
   const port: NonNullable<NonNullable<NonNullable<Wire<V1Pod>['spec']>['containers']>[number]['livenessProbe']> = {
@@ -24,13 +24,13 @@ it('`Wire` keeps maps, lists, and numbers that may be texts', () => {
   expect(port.httpGet?.port).toBe('http')
 })
 
-it('`Wire` allows null for lists and times that the server always writes', () => {
+it('the type `Wire` allows null for lists and times that the server always sends', () => {
   same<CSINode['spec']['drivers'], readonly CSINodeDriver[] | null>(true)
   same<CSINodeDriver['topologyKeys'], readonly string[] | null | undefined>(true)
   same<PersistentVolumeClaimCondition['lastProbeTime'], string | null | undefined>(true)
 })
 
-it('`Wire` drops the underscore before reserved words', () => {
+it('the type `Wire` drops the underscore in front of reserved words', () => {
   same<Wire<V1ListMeta>['continue'], string | undefined>(true)
   same<Wire<V1JSONSchemaProps>['enum'], readonly unknown[] | undefined>(true)
 })
