@@ -20,7 +20,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['replace', 'replace', 'replace', 'replace', 'replace', 'replace'])
   })
 
-  it('a leader survives failing renewals only until the renew deadline', async () => {
+  it('a leader survives failing renewals of the lease only until the renew deadline', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -36,7 +36,7 @@ describe('leading', () => {
     )
   })
 
-  it('a leader stops leading when another process has the lease', async () => {
+  it('a leader stops leading when another process has taken the lease', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -46,7 +46,7 @@ describe('leading', () => {
     expect(server.lease?.spec?.holderIdentity).toBe('b')
   })
 
-  it('a leader renews after another writer has changed the lease but not its holder, and counts the slow path', async () => {
+  it('a leader renews although another writer changed the lease, if its holder is the same, and counts that renewal', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -65,7 +65,7 @@ describe('leading', () => {
     expect(a.outcome).toBe('lost')
   })
 
-  it('a leader survives a short failure of the server', async () => {
+  it('a leader keeps leading during a short failure of the server', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -78,7 +78,7 @@ describe('leading', () => {
     expect(a.announced).toEqual(['a became leader'])
   })
 
-  it('a leader waits for a slow renewal', async () => {
+  it('a leader waits for the answer to a slow renewal of the lease', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -98,7 +98,7 @@ describe('leading', () => {
     expect(a.announced).toEqual(['a became leader'])
   })
 
-  it('the pause between two renewals of the lease begins when the first is sent', async () => {
+  it('the pause between two renewals of the lease counts from when the first renewal is sent', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -119,7 +119,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection'])
   })
 
-  it('a term ends exactly at the renew deadline if no answer comes', async () => {
+  it('the term of a leader ends exactly at the renew deadline if the server stops answering', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -136,7 +136,7 @@ describe('leading', () => {
   it.each([
     { asked: 4_000, next: [5_000, 5_000, 8_500] },
     { asked: 3_600_000, next: [5_000, 5_000, 8_500, 8_500, 9_250, 9_250] },
-  ])('a leader waits $asked ms if the server asks for it, as far as the term allows', async ({ asked, next }) => {
+  ])('a leader waits the $asked ms that the server asks for, if the term allows it', async ({ asked, next }) => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -151,7 +151,7 @@ describe('leading', () => {
     expect(a.leads).toBe(true)
   })
 
-  it('a leader survives a hanging renewal by another renewal in the same term', async () => {
+  it('a leader survives a renewal without an answer, because it sends another renewal in the same term', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -163,7 +163,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection', 'replace'])
   })
 
-  it('a leader announces the start and the end of leading on the current lease', async () => {
+  it('a leader announces on the lease that it starts and stops leading', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

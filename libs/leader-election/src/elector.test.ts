@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('earlier leaders', () => {
-  it('`soleSince` of a term is the time when the lease was found to be free', async () => {
+  it('`soleSince` of a term is the time at which the process found the lease free', async () => {
     server.hold('gone', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -22,7 +22,7 @@ describe('earlier leaders', () => {
   it.each([
     { how: 'after the lease was read', failing: false },
     { how: 'after the lease could not be read', failing: true },
-  ])('`looked` of the elector resolves $how', async ({ failing }) => {
+  ])('the promise `looked` of the elector resolves $how', async ({ failing }) => {
     server.hold('other', 15)
     server.failing = failing
     const b = new Candidate(server, clock, 'b')
@@ -49,7 +49,7 @@ describe('acquiring', () => {
     expect(await a.metrics.text()).toContain('leader_election_master_status{name=""} 1')
   })
 
-  it('a standby takes a lease when it expires, and not a retry period later', async () => {
+  it('a standby takes a lease as soon as it expires, and not only at its next try', async () => {
     server.hold('gone', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -60,7 +60,7 @@ describe('acquiring', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(1)
   })
 
-  it('a standby takes a released lease at once if it may watch leases', async () => {
+  it('a standby that may watch leases takes a released lease at once', async () => {
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -83,7 +83,7 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('a standby keeps no listener after a poll', async () => {
+  it('a standby leaves no listener behind after each look at the lease', async () => {
     server.watchForbidden = true
     server.hold('other', 1_000_000)
     const b = new Candidate(server, clock, 'b')
@@ -104,7 +104,7 @@ describe('acquiring', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(0)
   })
 
-  it('a process keeps trying to get the lease while the API server refuses', async () => {
+  it('a process that wants to lead keeps trying while the API server refuses its requests', async () => {
     server.failing = true
     const a = new Candidate(server, clock, 'a')
     void a.run()
@@ -129,7 +129,7 @@ describe('acquiring', () => {
     },
   )
 
-  it('a process does not compete for the lease before it is eligible, and ends at once when stopped', async () => {
+  it('a process does not compete for the lease before it is allowed to, and ends at once when stopped', async () => {
     const a = new Candidate(server, clock, 'a')
     const ended = a.run(
       (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -144,7 +144,7 @@ describe('acquiring', () => {
 })
 
 describe('handing over', () => {
-  it('a stopped leader renews while its work ends, then releases, and the standby leads at once', async () => {
+  it('a stopped leader renews the lease while its work ends, then releases it, and the standby leads at once', async () => {
     const a = new Candidate(server, clock, 'a')
     const b = new Candidate(server, clock, 'b')
     void a.run()
@@ -180,7 +180,7 @@ describe('handing over', () => {
     expect(failures).toHaveLength(row.holder === '' ? 0 : 1)
   })
 
-  it('two processes never lead at once, even if the leader cannot renew', async () => {
+  it('two processes never lead at once, even if the leader cannot renew its lease', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

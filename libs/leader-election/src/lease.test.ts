@@ -24,7 +24,7 @@ const stored = (spec: Lease['spec'], labels?: Record<string, string>): Lease => 
 })
 
 describe('newLease', () => {
-  it('a new lease has no transitions, whole seconds and times with six fraction digits', () => {
+  it('a new lease has no transitions, its duration in whole seconds, and times with six fraction digits', () => {
     expect(newLease({ ...identity, labels: { app: 'x' } }, NOW)).toEqual({
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
@@ -37,7 +37,7 @@ describe('newLease', () => {
 describe('heldLease', () => {
   const before = { acquireTime: '2026-01-01T00:00:00.000000Z', renewTime: '2026-01-01T00:00:00.000000Z' }
 
-  it('`heldLease` keeps the acquire time and the transitions of the same holder', () => {
+  it('`heldLease` keeps the acquire time and the transitions if the holder stays the same', () => {
     const { spec } = heldLease(stored({ ...before, holderIdentity: 'me', leaseTransitions: 3 }), identity, NOW)
     expect(spec).toMatchObject({ acquireTime: before.acquireTime, renewTime: TIME, leaseTransitions: 3 })
   })
@@ -87,7 +87,7 @@ describe('heldLease', () => {
 })
 
 describe('releasedLease', () => {
-  it('a released lease has no holder, lasts a second and keeps its transitions', () => {
+  it('a released lease has no holder, expires after a second and keeps its transitions', () => {
     const lease = releasedLease(stored({ holderIdentity: 'me', leaseTransitions: 3 }), identity, NOW)
     expect(lease.spec).toEqual({
       holderIdentity: '',
@@ -108,7 +108,7 @@ describe('sameRecord', () => {
     leaseDurationSeconds: 15,
   })
 
-  it('`sameRecord` ignores the metadata of a lease', () => {
+  it('`sameRecord` ignores differences in the metadata of two leases', () => {
     expect(sameRecord(lease, { ...lease, metadata: { name: 'lease', resourceVersion: '8' } })).toBe(true)
   })
 
@@ -118,7 +118,7 @@ describe('sameRecord', () => {
     ['acquire time', { acquireTime: '2' }],
     ['transitions', { leaseTransitions: 2 }],
     ['duration', { leaseDurationSeconds: 1 }],
-  ])('`sameRecord` notices a change of the %s', (_, change) => {
+  ])('`sameRecord` notices a different value of the %s', (_, change) => {
     expect(sameRecord(lease, { ...lease, spec: { ...lease.spec, ...change } })).toBe(false)
   })
 })
@@ -155,7 +155,7 @@ describe('decideLease', () => {
       decision: { do: 'take', why: 'expired' },
     },
   ]
-  it.each(rows)('decideLease $name', ({ seen, now = 0, decision }) => {
+  it.each(rows)('`decideLease` $name', ({ seen, now = 0, decision }) => {
     expect(decideLease({ me: 'me', now, seen })).toEqual(decision)
   })
 })

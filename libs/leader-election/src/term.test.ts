@@ -17,7 +17,7 @@ describe('Term', () => {
     expect(term.signal.aborted).toBe(true)
   })
 
-  it('the renew deadline of a term counts from when the renewal was sent, not from its answer', async () => {
+  it('the renew deadline of a term counts from when the renewal of the lease was sent, not answered', async () => {
     const { clock, term } = start()
     const sentAt = clock.monotonic()
     await clock.advance(4_000)
@@ -26,7 +26,7 @@ describe('Term', () => {
     expect(term.held()).toBe(false)
   })
 
-  it('a term lasts longer with each renewal', async () => {
+  it('each renewal of the lease extends the term', async () => {
     const { clock, term } = start()
     for (let i = 0; i < 10; i += 1) {
       await clock.advance(5_000)
@@ -36,7 +36,7 @@ describe('Term', () => {
     expect(clock.pending).toBe(1)
   })
 
-  it('`assertHeld` ends the term of a frozen process before any timer fires', () => {
+  it('`assertHeld` ends an expired term after the process was frozen, even before any timer fires', () => {
     const { clock, term } = start()
     const frozen = clock.freeze(40_000)
     expect(() => term.assertHeld()).toThrow('the lease was not renewed in time')
@@ -44,7 +44,7 @@ describe('Term', () => {
     return frozen
   })
 
-  it('a renewal does not extend a term that is over', async () => {
+  it('a renewal of the lease does not extend a term that has ended', async () => {
     const { clock, term } = start()
     term.end('lost')
     term.renewed(clock.monotonic())
