@@ -33,7 +33,7 @@ const ANSWERS = async (): Promise<boolean> => true
 const HANGS = (clock: FakeClock): Promise<boolean> =>
   clock.sleep(5_000).then(() => Promise.reject(new Error('context deadline exceeded')))
 
-test('a driver that has just answered the handshake is not probed', async () => {
+test('`/readyz` does not probe a driver that has just answered the handshake', async () => {
   const { at, probes } = started(HANGS)
   expect([await at(0), await at(9_000)]).toEqual([undefined, undefined])
   expect(probes).toEqual([])
@@ -58,7 +58,7 @@ test('a driver is not ready once its last answer is too old, or a Probe has fail
   expect(probes).toEqual([10_000])
 })
 
-test('a request for /readyz waits for half a second, and the next request gets the answer of a slow driver', async () => {
+test('a request for /readyz waits half a second for a slow driver, whose answer then serves the next request', async () => {
   const slow = (clock: FakeClock): Promise<boolean> => clock.sleep(2_000).then(() => true)
   const { at, probes } = started(slow)
   expect(await at(30_000)).toBe(SILENT(31))
@@ -89,14 +89,14 @@ test.each([
   expect(await at(10_000)).toBe(reason)
 })
 
-test('a handshake on a new connection counts as an answer of the driver', async () => {
+test('the handshake on a new connection to the driver counts as an answer of the driver', async () => {
   const { at, driver } = started(HANGS)
   expect(await at(20_000)).toBe(SILENT(21))
   driver.become({ type: 'ready', lostForMs: 1 })
   expect(await at(21_000)).toBeUndefined()
 })
 
-test('metrics show the age of the last answer of the driver once /readyz was requested', async () => {
+test('metrics show the age of the last answer of the driver after a first request for /readyz', async () => {
   const { at, metrics } = started(ANSWERS)
   expect(await metrics.text()).toBe('')
   await at(4_500)

@@ -38,7 +38,7 @@ describe('a value', () => {
     ['--retry-interval-max=1m', 'retry-interval-max', 60_000, 60_000],
     ['--left-retry-interval-max=1m', 'retry-interval-max', 60_000, 300_000],
     ['--leader-election --right-leader-election=false', 'leader-election', true, false],
-  ])('the command line %j sets %s of the two apps to %j and %j', (line, flag, left, right) => {
+  ])('in a program of two apps, the command line %j sets %s to %j and %j', (line, flag, left, right) => {
     const { flagsOf } = flags(line)
     expect([flagsOf(LEFT).values[flag], flagsOf(RIGHT).values[flag]]).toEqual([left, right])
   })
@@ -56,7 +56,7 @@ describe('one app', () => {
     ['--hands=3', 10, 3],
     ['--left-hands=3', 3, 5],
     ['--right-threads=3', 10, 3],
-  ])('the flag %s applies only to the app that has it', (line, threads, hands) => {
+  ])('the flag %s of a program applies only to the app that has it', (line, threads, hands) => {
     const { flagsOf } = flags(line)
     expect([flagsOf(LEFT).values['threads'], flagsOf(RIGHT).values['hands']]).toEqual([threads, hands])
   })
@@ -86,7 +86,7 @@ describe('the controllers', () => {
     ['--controllers=right --alone', 'flag -alone is for controller left, which --controllers leaves out'],
     ['--left-csi-address=/x', 'flag provided but not defined: -left-csi-address'],
     ['--timeout=x', 'invalid value "x" for flag -timeout: parse error'],
-  ])('a program of several apps refuses the command line %s', (line, error) => {
+  ])('a program of several apps refuses the command line %s with an error', (line, error) => {
     expect(read(line)).toMatchObject({ kind: 'refused', error })
   })
 })
@@ -102,7 +102,7 @@ describe('feature gates', () => {
     ],
     ['--feature-gates=Both=true --right-feature-gates=Both=false', {}, { Both: false }],
     ['--left-feature-gates=Both=true', { Both: true }, {}],
-  ])('the command line %s sets the gates of each app', (line, left, right) => {
+  ])('the command line %s sets the feature gates of each app of a program', (line, left, right) => {
     const { flagsOf } = flags(line)
     const gates = (app: FlaggedApp): unknown =>
       Object.fromEntries(flagsOf(app).values['feature-gates'] as ReadonlyMap<string, boolean>)
@@ -110,7 +110,7 @@ describe('feature gates', () => {
   })
 })
 
-test('-h requests the help', () => {
+test('the flag -h requests the help', () => {
   expect(read('-h')).toEqual({ kind: 'help' })
 })
 
@@ -138,7 +138,7 @@ describe('driver apps', () => {
     ['--controllers=asks --asks-http-endpoint=:1', ':1'],
     ['--controllers=left,asks --http-endpoint=:1', ''],
     ['--controllers=left,asks --http-endpoint=:1 --asks-http-endpoint=:2', ':2'],
-  ])('an app that asks only the driver uses with %s the endpoint %j', (line, endpoint) => {
+  ])('the command line %s gives an app that asks only the driver the HTTP endpoint %j', (line, endpoint) => {
     expect(endpointOf(line)).toBe(endpoint)
   })
 
@@ -150,7 +150,7 @@ describe('driver apps', () => {
     expect(parse(line)).toEqual({ kind: 'refused', error })
   })
 
-  test('a program accepts a flag that only another app uses', () => {
+  test('a program with an app that asks only the driver accepts a flag that only another app uses', () => {
     expect(parse('--controllers=left,asks --kubeconfig=x').kind).toBe('flags')
   })
 })

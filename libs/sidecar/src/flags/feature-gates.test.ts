@@ -54,7 +54,7 @@ describe('validation', () => {
       'cannot set feature gate SeparateCacheWatchRPC to true, feature is locked to false',
     ],
     [ATTACHER_GATES, 'A=true,B=false', '[unrecognized feature gate: A, unrecognized feature gate: B]'],
-  ])('the feature gates of case %# are refused with the right error', (table: GateTable, text, error) => {
+  ])('invalid feature gates (case %#) are refused with the error of Kubernetes', (table: GateTable, text, error) => {
     expect(resolveGates(table, asked(text))).toEqual({ kind: 'refused', error })
   })
 })
@@ -84,7 +84,7 @@ describe('accepted gates', () => {
     [RESIZER_GATES, 'KMSv1=true', [DEPRECATED]],
     [RESIZER_GATES, 'AggregatedDiscoveryRemoveBetaType=true', [DEPRECATED]],
     [ATTACHER_GATES, 'AllAlpha=true,WatchList=false', []],
-  ])('the feature gates of case %# are accepted with the right notices', (table: GateTable, text, messages) => {
+  ])('valid feature gates (case %#) get the notices of Kubernetes', (table: GateTable, text, messages) => {
     const resolved = resolveGates(table, asked(text))
     const [[featureGate, value] = []] = asked(text)
     expect(resolved.kind === 'gates' && resolved.notices).toEqual(

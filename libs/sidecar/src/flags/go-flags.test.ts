@@ -33,10 +33,10 @@ describe('forms', () => {
   )
 
   test.each([
-    ['a value may contain =', ['--s=a=b'], 'a=b'],
-    ['a value may be empty', ['--s='], ''],
-    ['a value in a separate argument may look like a flag', ['--s', '--b'], '--b'],
-    ['the last of several values wins', ['-s=1', '--s', '2', '-s=3'], '3'],
+    ['the value of a flag may contain =', ['--s=a=b'], 'a=b'],
+    ['the value of a flag may be empty', ['--s='], ''],
+    ['the value of a flag in a separate argument may look like a flag', ['--s', '--b'], '--b'],
+    ['the last value of a repeated flag wins', ['-s=1', '--s', '2', '-s=3'], '3'],
     ['a flag that is not given has its default', [], 'd'],
   ])('%s', (_rule, args, expected) => {
     expect(values(...args).s).toBe(expected)
@@ -49,18 +49,18 @@ describe('booleans', () => {
     [['--b=true'], true],
     [['--b=0'], false],
     [['--b', '--b=F'], false],
-  ])('the arguments %j set the boolean flag to %s', (args, expected) => {
+  ])('the command line %j sets the boolean flag to %s', (args, expected) => {
     expect(values(...args).b).toBe(expected)
   })
 
-  test('a word after a boolean flag is not its value but ends the flags', () => {
+  test('a word after a boolean flag is not the value of the flag, but ends the flags', () => {
     expect(values('--b', 'false', '--s=x')).toMatchObject({ b: true, s: 'd' })
   })
 })
 
 describe('end', () => {
   test.each([[['word', '--s=x']], [['-', '--s=x']], [['--', '--s=x']], [['', '--s=x']]])(
-    'the first of the arguments %j ends the flags',
+    'the first argument of the command line %j ends the flags',
     (args) => {
       expect(values(...args).s).toBe('d')
     },
@@ -88,7 +88,7 @@ describe('values', () => {
     expect(values('--q=1Ki').q.toString()).toBe('1Ki')
   })
 
-  test('the values of a repeated flag merge if they are maps or lists of rules', () => {
+  test('a repeated flag merges its values if they are maps or lists of rules', () => {
     const merged = values(
       '--gates=A=1,B=1',
       '--gates= B =0',
@@ -102,12 +102,12 @@ describe('values', () => {
     expect(merged.vmodule).toHaveLength(2)
   })
 
-  test('a second parse of flags does not see the values that the first parse has merged', () => {
+  test('a second parse of flags does not include the values that the first parse has merged', () => {
     values('--gates=A=1', '--labels=a:1')
     expect(values().gates.size + values().labels.size).toBe(0)
   })
 
-  test('the last of a flag and its alias sets the value', () => {
+  test('a flag and its alias set the same value, and the last one on the command line wins', () => {
     expect(values('--u=1', '--uu=2').u).toBe(2)
     expect(values('--uu=2', '--u=1').u).toBe(1)
   })
@@ -118,9 +118,12 @@ test('a flag on the command line counts as given, even with its default value', 
   expect(parsed.kind === 'flags' && [...parsed.flags.given]).toEqual(['s', 'u'])
 })
 
-test.each([['-h'], ['-help'], ['--help'], ['--h'], ['--help=1'], ['--s=x', '-h']])('%s requests help', (...args) => {
-  expect(parseFlags(TABLE, args)).toEqual({ kind: 'help' })
-})
+test.each([['-h'], ['-help'], ['--help'], ['--h'], ['--help=1'], ['--s=x', '-h']])(
+  'the argument %s requests the help',
+  (...args) => {
+    expect(parseFlags(TABLE, args)).toEqual({ kind: 'help' })
+  },
+)
 
 describe('errors', () => {
   const QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -167,7 +170,7 @@ describe('errors', () => {
     ['--on-loss=go', 'invalid value "go" for flag -on-loss: must be stay or exit'],
     ['--s\u00e9="\n"', 'flag provided but not defined: -s\u00e9'],
     ['--i="\n"', 'invalid value "\\"\\n\\"" for flag -i: parse error'],
-  ])('the argument %j causes the error: %s', (argument, error) => {
+  ])('the command line %j causes the error: %s', (argument, error) => {
     expect(parseFlags(TABLE, [argument])).toMatchObject({ kind: 'refused', error })
   })
 

@@ -152,7 +152,7 @@ test.each([
   [600_000, '10m0s'],
   [3_600_500, '1h0m0.5s'],
   [-90_000, '-1m30s'],
-])('Go prints %d ms as %s', (ms, text) => {
+])('the text of %d ms as a Go duration is %s', (ms, text) => {
   expect(goDuration(ms)).toBe(text)
 })
 

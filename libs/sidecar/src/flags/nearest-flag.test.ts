@@ -21,10 +21,10 @@ test.each([
   ['nope', undefined],
   ['logtostderr', undefined],
   ['', undefined],
-])('the flag nearest to %s is %s', (name, nearest) => {
+])('the known flag that is nearest to the unknown flag %s is %s', (name, nearest) => {
   expect(nearestFlag(name, NAMES)).toBe(nearest)
 })
 
-test('a very long name of an unknown flag is not compared in full', () => {
+test('the search for the nearest flag does not compare the whole of a very long unknown name', () => {
   expect(nearestFlag('x'.repeat(100_000), NAMES)).toBeUndefined()
 })

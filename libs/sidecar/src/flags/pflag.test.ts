@@ -77,7 +77,7 @@ describe('parsePFlags', () => {
     expect(parse(line)).toEqual({ kind: 'help' })
   })
 
-  it('`parsePFlags` includes the used alias in the given flags', () => {
+  it('the flags that `parsePFlags` reports as given include an alias that was used', () => {
     const parsed = parse('--enable-leader-election -v=1')
     if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
     expect([...parsed.flags.given]).toEqual(['leader-election', 'enable-leader-election', 'v'])

@@ -94,7 +94,7 @@ describe('vendors', () => {
   })
 
   test.each(['logtostderr', 'alsologtostderr', 'stderrthreshold=2', 'log_dir=/x', 'one_output', 'skip_headers'])(
-    'the old log flag %s is unknown',
+    'the old log flag %s is refused as unknown',
     (flag) => {
       const name = flag.split('=')[0]
       expect(parseFlags(STANDARD_FLAGS, [`--${flag}`])).toEqual({
@@ -139,7 +139,7 @@ test.each<[string, string | undefined]>([
   ['--leader-election-renew-deadline=6s', 'renewDeadline must be greater than retryPeriod*JitterFactor'],
   ['--leader-election-renew-deadline=6001ms', undefined],
   ['--leader-election-retry-period=0', 'retryPeriod must be greater than zero'],
-])('the lease timings %j cause the error: %s', (line, error) => {
+])('the timings %j of the leader lease cause the error: %s', (line, error) => {
   expect(leaseTimingError(standard(line))).toBe(error)
 })
 
@@ -147,7 +147,7 @@ test.each([
   ['--http-endpoint=:1 --metrics-address=:2', true],
   ['--http-endpoint=:1', false],
   ['--metrics-address=:2', false],
-])('the flags %s request two HTTP servers: %s', (line, both) => {
+])('the flags %s request two HTTP servers, one for metrics: %s', (line, both) => {
   expect(bothAddresses(standard(line))).toBe(both)
 })
 

@@ -49,20 +49,20 @@ async function ask(query: Record<string, string> = {}): Promise<Body> {
 }
 const namesOf = ({ items }: Body): (string | undefined)[] => items.map(({ object }) => object?.name)
 
-test('/debug/stuck reports refusals of the API server', async () => {
+test('/debug/stuck reports how many requests the API server has refused', async () => {
   const refusing = { inFlight: 3, refusals: { count: 312, since: NOW } }
   const { body } = await debugStuck({ backlog, limits: refusing, missing }, new URLSearchParams())
   const apiServer = { refused: 312, since: '2026-01-02T03:04:05.600Z', inFlight: 3 }
   expect(JSON.parse(String(body))).toEqual({ items: [], total: 0, apiServer })
 })
 
-test('/debug/stuck reports missing permissions as rules to add', async () => {
+test('/debug/stuck reports missing permissions as RBAC rules that an administrator has to add', async () => {
   const rule = 'volumeattributesclasses.storage.k8s.io: get, list, watch'
   missing = [rule]
   expect(await ask()).toEqual({ items: [], total: 0, missingPermissions: [rule] })
 })
 
-test('/debug/stuck reports all known fields of an object with stuck work', async () => {
+test('/debug/stuck reports all known fields of an object whose work is pending', async () => {
   pending = [work('a')]
   expect(await ask()).toEqual({
     items: [
@@ -87,7 +87,7 @@ test('/debug/stuck reports all known fields of an object with stuck work', async
   })
 })
 
-test('/debug/stuck omits unknown fields, and `waitsFor` names the awaited object', async () => {
+test('/debug/stuck omits unknown fields, and `waitsFor` names the object that the work waits for', async () => {
   const unknown = { object: undefined, volume: undefined, code: undefined, message: undefined, nextTry: undefined }
   pending = [work('a', { ...unknown, state: 'waiting', waitsFor: ['CSINode node-1'] })]
   expect(Object.keys((await ask()).items[0] ?? {}).sort()).toEqual(
@@ -100,7 +100,7 @@ describe('pages', () => {
     pending = ['e', 'd', 'c', 'b', 'a'].map((name, index) => work(name, { since: NOW - Math.floor(index / 2) }))
   })
 
-  test('the first page of /debug/stuck begins with the oldest object', async () => {
+  test('the first page of /debug/stuck begins with the object that has waited longest', async () => {
     expect(namesOf(await ask())).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect((await ask()).continue).toBeUndefined()
   })

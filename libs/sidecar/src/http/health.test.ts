@@ -21,11 +21,11 @@ async function notElected(roles: Readonly<Record<string, string | undefined>>): 
 }
 
 describe('unhealthy leases', () => {
-  test('a late renewal of a lease is reported with the text of the Go originals if one sidecar runs', async () => {
+  test('the health check reports a late lease renewal with the text of the Go originals if one sidecar runs', async () => {
     expect(await notElected({ 'csi-attacher': LATE })).toEqual([LATE])
   })
 
-  test('a late renewal of a lease is reported with the name of the sidecar if several sidecars run', async () => {
+  test('the health check names the sidecar with a late lease renewal if several sidecars run', async () => {
     expect(await notElected({ 'csi-attacher': undefined, 'csi-resizer': LATE })).toEqual([`csi-resizer: ${LATE}`])
   })
 })
@@ -43,12 +43,12 @@ describe('readiness', () => {
   }
   const CACHE = 'cache of Volumes is not filled yet'
 
-  test('/readyz asks the driver whether it is ready while the driver is connected', async () => {
+  test('/readyz reports that the driver is not ready, if it is connected but has not answered', async () => {
     expect(await notReady('ready')).toEqual([CACHE])
     expect(await notReady('ready', 'it has not answered')).toEqual([CACHE, 'it has not answered'])
   })
 
-  test('/readyz does not ask a driver that is disconnected', async () => {
+  test('/readyz reports a lost driver as gone, and does not ask the driver', async () => {
     expect(await notReady('lost', 'unused')).toEqual([CACHE, 'CSI driver csi.example.com is gone for 3 s'])
   })
 })

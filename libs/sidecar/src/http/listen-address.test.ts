@@ -11,7 +11,7 @@ test.each([
   [':', undefined, 0],
   [':http', undefined, 80],
   [':+80', undefined, 80],
-])('the address %s has the host %s and the port %i', (address, host, port) => {
+])('the listen address %s has the host %s and the port %i', (address, host, port) => {
   expect(parseListenAddress(address)).toEqual({ host, port })
 })
 
@@ -25,7 +25,7 @@ test.each([
   [':0x50', 'listen tcp: lookup tcp/0x50: unknown port'],
   [':70000', 'listen tcp: address 70000: invalid port'],
   [':-1', 'listen tcp: address -1: invalid port'],
-])('the address %s causes the error: %s', (address, message) => {
+])('the listen address %s causes the error: %s', (address, message) => {
   expect(() => parseListenAddress(address)).toThrow(new Error(message))
 })
 
@@ -35,6 +35,6 @@ test.each([
   ['EADDRNOTAVAIL', 'listen tcp h:1: bind: cannot assign requested address'],
   ['ENOTFOUND', 'listen tcp: lookup h: no such host'],
   ['EWEIRD', 'listen tcp h:1: EWEIRD'],
-])('the error code %s has the text: %s', (code, message) => {
+])('the error code %s of the HTTP server has the text: %s', (code, message) => {
   expect(listenError('h:1', code, undefined).message).toBe(message)
 })

@@ -39,7 +39,7 @@ async function get(path: string, options: { method?: string; headers?: Record<st
 
 const text = ({ status, body }: Answer): string => `${status} ${body.toString()}`
 
-test('/debug/stuck gets its query, and does not exist without a handler', async () => {
+test('/debug/stuck passes its query to its handler, and does not exist without a handler', async () => {
   await start({ debugStuck: async (query) => ({ status: 200, body: `limit ${query.get('limit')}` }) })
   expect(text(await get('/debug/stuck?limit=7'))).toBe('200 limit 7')
   await server?.close()
@@ -93,7 +93,7 @@ describe('metrics', () => {
     expect([(await get('/m')).status, (await get('/metrics')).status]).toEqual([200, 404])
   })
 
-  test('a failing exposition of metrics closes the connection and is logged', async () => {
+  test('a failure to write metrics closes the connection and is logged', async () => {
     const metrics = new Metrics()
     metrics.onCollect(() => {
       throw new Error('broken')
@@ -106,7 +106,7 @@ describe('metrics', () => {
 })
 
 test.each(['/', '/healthz', '/healthz/leader-election', '/livez', '/readyz', '/metrics/', '/debug/pprof/', '/Metrics'])(
-  '%s is not found if only metrics are served',
+  'the path %s is not found if the HTTP server serves only metrics',
   async (path) => {
     await start()
     const answer = await get(path)
@@ -162,7 +162,7 @@ describe('odd clients', () => {
     return Buffer.concat(chunks).toString()
   }
 
-  test('a request with a body is answered and its connection closed', async () => {
+  test('the HTTP server answers a request with a body, and then closes its connection', async () => {
     await start()
     const said = await raw('POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nabc')
     expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*Connection: close\r\n/)
@@ -171,12 +171,12 @@ describe('odd clients', () => {
   test.each([
     ['no version', 'GET /metrics\r\n\r\n', 400],
     ['an unknown expectation', 'GET /metrics HTTP/1.1\r\nHost: x\r\nExpect: y\r\n\r\n', 417],
-  ])('a request with %s is refused', async (_, bytes, status) => {
+  ])('the HTTP server refuses a request with %s', async (_, bytes, status) => {
     await start()
     expect(await raw(bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
   })
 
-  test('only the first request of a connection is answered', async () => {
+  test('the HTTP server answers only the first request of a connection', async () => {
     const metrics = new Metrics()
     let scrapes = 0
     metrics.onCollect(() => {
@@ -189,18 +189,18 @@ describe('odd clients', () => {
     expect(scrapes).toBe(1)
   })
 
-  test('headers that are too large are refused', async () => {
+  test('the HTTP server refuses headers that are too large', async () => {
     await start()
     const said = await raw(`GET /metrics HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(10_000)}\r\n\r\n`)
     expect(said).toMatch(/^HTTP\/1\.1 431 /)
   })
 
-  test('bytes that are not HTTP are refused', async () => {
+  test('the HTTP server refuses bytes that are not HTTP', async () => {
     await start()
     expect(await raw('hello\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
   })
 
-  test('a connection beyond 32 is closed at once, until another connection ends', async () => {
+  test('the HTTP server closes each connection beyond 32 at once, until another connection ends', async () => {
     await start({ health: { live: () => [] } })
     const opened = Array.from({ length: 32 }, () => connect(server?.port ?? 0, '127.0.0.1'))
     await Promise.all(opened.map((socket) => once(socket, 'connect')))
@@ -211,7 +211,7 @@ describe('odd clients', () => {
     for (const socket of opened) socket.destroy()
   })
 
-  test('a client that keeps its connection open does not delay the close', async () => {
+  test('a client that keeps its connection open does not delay the close of the HTTP server', async () => {
     const { port, close } = await start()
     const socket = connect(port, '127.0.0.1')
     await once(socket, 'connect')

@@ -15,7 +15,7 @@ test.each([
   expect(leaseName(prefix, driver)).toBe(name)
 })
 
-test('the identity of the lease holder is the sanitised host name', () => {
+test('the holder identity of the Lease is the sanitised host name', () => {
   expect(leaseIdentity('csi-attacher-0.local')).toBe('csi-attacher-0-local')
 })
 
@@ -69,6 +69,6 @@ test.each([
     '--single-lease=both --leader-election --left-leader-election-lease-duration=20s',
     `flag -left-leader-election-lease-duration ${OWN}`,
   ],
-])('the flags %s cause the error: %j', (line, error) => {
+])('the flags %s for a single Lease cause the error: %j', (line, error) => {
   expect(errorOf(line)).toBe(error)
 })

@@ -62,14 +62,14 @@ describe('before leading', () => {
     ['no other lease exists', undefined],
     ['the other leases were released', ''],
     ['this host held the other leases', 'me'],
-  ])('the process does not wait with its first term if %s', async (_, holder) => {
+  ])('the first leader term of the process begins at once if %s', async (_, holder) => {
     if (holder !== undefined) holders.set('left', holder)
     wait()
     await clock.settle()
     expect(free).toBe(true)
   })
 
-  it('`waits` resolves once the process has found a lease that another sidecar holds', async () => {
+  it('the promise `waits` resolves once the process has found a lease that another sidecar holds', async () => {
     let waits = false
     others.waits.then(
       () => {
@@ -85,7 +85,7 @@ describe('before leading', () => {
     expect([waits, free]).toEqual([true, false])
   })
 
-  it('the first term waits while another sidecar holds its lease, and logs that once', async () => {
+  it('the first leader term waits while another sidecar holds a lease, and one log line reports that', async () => {
     holders.set('right', 'original')
     wait()
     await clock.advance(14_000)
@@ -94,7 +94,7 @@ describe('before leading', () => {
     expect(free).toBe(true)
   })
 
-  it('the first term waits while the lease of another sidecar cannot be read', async () => {
+  it('the first leader term waits while the process may not read the lease of another sidecar', async () => {
     failing = true
     wait()
     await clock.advance(60_000)
@@ -105,7 +105,7 @@ describe('before leading', () => {
   })
 })
 
-it('a leader logs once a minute that another sidecar has taken its lease again', async () => {
+it('a leader logs once a minute that another sidecar has taken back its lease', async () => {
   const watching = others.watch(stop.signal)
   await clock.advance(60_000)
   expect(lines()).toEqual([])
@@ -116,7 +116,7 @@ it('a leader logs once a minute that another sidecar has taken its lease again',
   await watching
 })
 
-it('a leader does not log the lease of another sidecar if it cannot be read', async () => {
+it('a leader logs nothing about the lease of another sidecar that the leader cannot read', async () => {
   failing = true
   const watching = others.watch(stop.signal)
   await clock.advance(120_000)

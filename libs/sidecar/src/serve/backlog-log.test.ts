@@ -45,7 +45,7 @@ const begin = (intervalMs = 30_000): void => {
 }
 const said = (): unknown[] => log.lines.splice(0).map(({ message, pairs }) => [message, pairs])
 
-test('the log shows the depth of each queue while work waits', async () => {
+test('the log shows the number of waiting keys of each queue while work waits', async () => {
   begin()
   pending = [work('a'), work('b'), work('c', { state: 'calling' }), work('pv', { queue: 'csi-attacher-pv' })]
   await clock.advance(29_999)
@@ -89,7 +89,7 @@ test('the log shows stuck objects, but no queues, if the interval for queues is 
   ])
 })
 
-test('the log shows a hundred stuck objects, and counts the other stuck objects', async () => {
+test('the log shows a hundred stuck objects, and only counts the others', async () => {
   begin(0)
   pending = Array.from({ length: 130 }, (_, index) => work(`${index}`, { stuck: true }))
   await clock.advance(60_000)

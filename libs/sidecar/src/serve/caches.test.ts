@@ -25,7 +25,7 @@ function kept(traced: boolean | undefined, annotations: unknown): unknown {
 
 const PLAIN = { key: 'a', uid: 'u', resourceVersion: '1' }
 
-test('a cache keeps the annotation `traceparent` if runs are traced', () => {
+test('a cache keeps the annotation `traceparent` of objects if runs are traced', () => {
   expect(kept(true, { traceparent: TRACEPARENT })).toEqual({ ...PLAIN, traceparent: TRACEPARENT })
 })
 
@@ -34,6 +34,6 @@ test.each([
   ['there is no such annotation', true, { other: 'x' }],
   ['there are no annotations', true, undefined],
   ['the annotation is not a string', true, { traceparent: 7 }],
-])('a cache keeps only the projection if %s', (_, traced, annotations) => {
+])('a cache keeps only the projected fields of an object if %s', (_, traced, annotations) => {
   expect(Object.keys(kept(traced, annotations) as object)).toEqual(Object.keys(PLAIN))
 })

@@ -47,12 +47,12 @@ async function work(controllers: readonly Controller[]): Promise<void> {
   await clock.settle()
 }
 
-test('`identified` does not change controllers without IDs and traces', () => {
+test('`identified` returns controllers unchanged if runs have neither IDs nor traces', () => {
   const controllers = [controllerOf(async () => SETTLED)]
   expect(identified({ clock }, DRIVER, controllers)).toBe(controllers)
 })
 
-test('each run of a controller has its own ID, which its failure report has, too', async () => {
+test('each run of a controller has its own ID, and the report of its failure has the same ID', async () => {
   const seen: (string | undefined)[] = []
   const see = (): void => void seen.push(runs.current?.traceId)
   const reconcile = async (): Promise<Outcome> => {
@@ -70,7 +70,7 @@ test('each run of a controller has its own ID, which its failure report has, too
   expect(second).not.toBe(first)
 })
 
-test('the span of a run has its key, wait, outcome and driver', async () => {
+test('the span of a run contains its key, its wait, its outcome and the driver', async () => {
   const receiver = await new OtlpReceiver().open()
   try {
     const tracing = tracingTo(receiver)

@@ -97,7 +97,7 @@ describe('failing apps', () => {
     expect(running.ending).toEqual(new Error('a bug'))
   })
 
-  it('a failed app that waits for its next start does not delay the end of the process', async () => {
+  it('a failed app that waits for its restart does not delay the end of the process', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     running.kill('SIGTERM')
     await running.clock.settle()

@@ -86,7 +86,7 @@ describe.each([true, false])('election: %s', (withElection) => {
     await clock.settle()
   })
 
-  it('a signal lets running work end without new work, and the process ends with exit code 0', async () => {
+  it('after a signal the process starts no new work, lets running work end, and ends with exit code 0', async () => {
     kill('SIGTERM')
     await clock.advance(10_000)
     expect(leads[0]?.stop.aborted).toBe(true)
@@ -126,7 +126,7 @@ describe.each([true, false])('election: %s', (withElection) => {
 })
 
 describe('no release', () => {
-  it('without the gate ReleaseLeaderElectionOnExit a signal ends the process as if there were no handler', async () => {
+  it('without the gate ReleaseLeaderElectionOnExit, a signal ends the process as if nothing handled the signal', async () => {
     start({ release: false })
     await clock.settle()
     kill('SIGTERM')
@@ -149,7 +149,7 @@ describe('lost lease', () => {
     expect(() => leads[1]?.assertLeading()).not.toThrow()
   })
 
-  it('a lost lease ends the process with exit code 1 if `onLeaseLoss` is `exit`', async () => {
+  it('the process ends with exit code 1 after a lost lease if `onLeaseLoss` is `exit`', async () => {
     start({ onLeaseLoss: 'exit' })
     await clock.settle()
     elector.term?.end('lost')
@@ -159,7 +159,7 @@ describe('lost lease', () => {
 })
 
 describe('lost driver', () => {
-  it('a lost driver changes nothing if it is back within the grace period', async () => {
+  it('a lost driver has no effect if it is back within the grace period', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -186,7 +186,7 @@ describe('lost driver', () => {
     expect(ending).toBeUndefined()
   })
 
-  it('a lost driver ends the process with a termination message if `onDriverLoss` is `exit`', async () => {
+  it('the process ends with a termination message after a lost driver if `onDriverLoss` is `exit`', async () => {
     start({ onDriverLoss: 'exit' })
     await clock.settle()
     driver.become({ type: 'lost' })
@@ -197,7 +197,7 @@ describe('lost driver', () => {
     expect(ending).toEqual({ code: 1 })
   })
 
-  it('the process ends if another driver comes back in the place of the lost driver', async () => {
+  it('the process ends if another driver comes back instead of the lost driver', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'failed', error: new Error('another name') })
@@ -208,7 +208,7 @@ describe('lost driver', () => {
 })
 
 describe('caches', () => {
-  it('caches fill after the first read of the lease, so that the first term needs no second list', async () => {
+  it('caches begin to fill after the first read of the lease, so that the first term needs no second list', async () => {
     start()
     await clock.settle()
     expect(filling).toBe(false)
@@ -220,14 +220,14 @@ describe('caches', () => {
   it.each([
     { where: 'there is no lease', withElection: false, lost: false },
     { where: 'the driver is lost, and there is no election', withElection: true, lost: true },
-  ])('caches fill at once if $where', async ({ withElection, lost }) => {
+  ])('caches begin to fill at once if $where', async ({ withElection, lost }) => {
     if (lost) driver.state = 'lost'
     start({}, withElection)
     await clock.settle()
     expect(filling).toBe(true)
   })
 
-  it('caches fill even if the process must not read the lease yet', async () => {
+  it('caches begin to fill even while the process may not read the lease yet', async () => {
     const waits = Promise.withResolvers<void>()
     start({}, true, waits.promise)
     await clock.settle()
@@ -237,7 +237,7 @@ describe('caches', () => {
     expect(filling).toBe(true)
   })
 
-  it('a term requires caches that are as new as the start of the term', async () => {
+  it('a leader term requires caches that are as new as the start of the term', async () => {
     await clock.advance(5000)
     start()
     await clock.settle()

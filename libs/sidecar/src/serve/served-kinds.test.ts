@@ -29,7 +29,7 @@ function begin(answer: () => unknown) {
 }
 
 describe('ServedKinds', () => {
-  it('caches fill at once if the API server serves their kinds', async () => {
+  it('caches begin to fill at once if the API server serves their kinds', async () => {
     const { clock, log, ran, caches } = begin(() => BOTH)
     await clock.settle()
     expect(ran).toEqual(['contents', 'classes'])
@@ -37,7 +37,7 @@ describe('ServedKinds', () => {
     expect(caches[0]).toMatchObject({ name: 'contents', silentForMs: 7 })
   })
 
-  it('a missing kind is logged once a minute, and its caches fill within seconds when it appears', async () => {
+  it('a kind that the API server lacks is logged once a minute, and its caches fill soon after it appears', async () => {
     let answer: unknown
     const { clock, log, ran, caches } = begin(() => {
       if (answer === undefined) throw NOT_FOUND
@@ -60,7 +60,7 @@ describe('ServedKinds', () => {
     expect(caches[0]?.name).toBe('contents')
   })
 
-  it('caches fill if the client may not read the discovery document', async () => {
+  it('caches begin to fill if the client may not read which kinds the API server serves', async () => {
     const { clock, ran } = begin(() => {
       throw new ApiError({ code: 403, reason: 'Forbidden', message: 'no' })
     })
@@ -68,7 +68,7 @@ describe('ServedKinds', () => {
     expect(ran).toEqual(['contents', 'classes'])
   })
 
-  it('an unreachable API server is asked for its kinds again, without a log line', async () => {
+  it('the process asks an unreachable API server for its kinds again, and logs nothing', async () => {
     const { clock, log, ran } = begin(() => {
       throw new ApiError({ code: 0, reason: '', message: 'connection refused' })
     })

@@ -13,7 +13,7 @@ test.each([
   [2 ** 64, 1, undefined],
   [0, 1, undefined],
   [undefined, 1, undefined],
-])('a memory limit of %p bytes for %i sidecars causes a warning with %j', (limit, sidecars, pairs) => {
+])('a memory limit of %p bytes for %i sidecars causes a warning with the values %j', (limit, sidecars, pairs) => {
   const log = recordingLogger()
   warnOfLittleMemory({ limit, sidecars }, log)
   expect(log.lines.map((line) => line.pairs)).toEqual(pairs === undefined ? [] : [pairs])

@@ -85,7 +85,7 @@ describe('command line', () => {
     expect(stderr.split('\n').at(-2)).toBe(line)
   })
 
-  it.each(['-h', '--help'])('%s shows the usage on standard error and ends with exit code 0', async (flag) => {
+  it.each(['-h', '--help'])('%s prints the usage on standard error, and the program ends with code 0', async (flag) => {
     expect(await run([flag])).toEqual({ code: 0 })
     expect(stderr).toMatch(/^Usage of \/csi-test:\n/)
     expect(stderr).toContain('ReleaseLeaderElectionOnExit=true|false')
@@ -93,7 +93,7 @@ describe('command line', () => {
     expect(stdout).toBe('')
   })
 
-  it('the program passes the flags of the app and the standard flags to the start', async () => {
+  it('the program passes the flags of the app and the standard flags to the start function', async () => {
     let seen: StartContext | undefined
     await run(['--label=7', '-v=3', '--csi-address', '/s'], async (context) => {
       seen = context
@@ -165,7 +165,7 @@ describe('failed starts', () => {
   })
 })
 
-it('the end of the process closes all opened parts in reverse order, even after a failed start', async () => {
+it('the end of the process closes all opened parts in reverse order, even if the start has failed', async () => {
   const closed: string[] = []
   await run([], ({ atEnd }) => {
     for (const what of ['first', 'second']) atEnd(() => closed.push(what))
@@ -174,7 +174,7 @@ it('the end of the process closes all opened parts in reverse order, even after 
   expect(closed).toEqual(['second', 'first'])
 })
 
-it('a requested text goes to standard output, and the process ends with exit code 0', async () => {
+it('the program prints a requested text on standard output, and ends with exit code 0', async () => {
   expect(await run(['--version'], () => Promise.reject(new PrintAndExit('/csi-test v1.2.3\n')))).toEqual({ code: 0 })
   expect(stdout).toBe('/csi-test v1.2.3\n')
 })
@@ -191,7 +191,7 @@ describe('unusable values', () => {
       code: 1,
       line: 'E "LoggingConfiguration is invalid" err="vmodule: Forbidden: Only supported for text log format"',
     },
-  ])('the flags $args end the start with exit code $code', async ({ args, code, line }) => {
+  ])('the program ends the start with the unusable flags $args with exit code $code', async ({ args, code, line }) => {
     expect(await run(args)).toEqual({ code })
     expect(lines()).toEqual([line])
   })
@@ -258,7 +258,7 @@ describe('run IDs', () => {
     [['--vmodule=other=1,attach=4'], true],
     [['--logging-format=json'], true],
     [['--logging-format=json', '--enable-otel-tracing'], true],
-  ])('the log lines of a run contain its ID with %j: %p', async (flags, logged) => {
+  ])('the flags %j decide whether the log lines of a run contain its ID: %p', async (flags, logged) => {
     await run(flags, start)
     expect(stderr.includes(id)).toBe(logged)
   })

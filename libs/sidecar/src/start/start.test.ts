@@ -13,7 +13,7 @@ function run(cluster: Cluster, signal: AbortSignal): ReturnType<typeof runInProc
   return runInProcess(programOf(testSidecar), [...where, ...args], signal && { signal })
 }
 
-it('an `App` starts, elects a leader, reconciles and releases its lease', async () => {
+it('an `App` starts, becomes the leader, reconciles objects and releases its lease', async () => {
   await using cluster = await startCluster({ objects: [configMap()] })
   const stop = new AbortController()
   const ended = run(cluster, stop.signal)

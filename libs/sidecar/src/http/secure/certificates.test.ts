@@ -17,11 +17,11 @@ test.each([
   ['between certificate and key', [1], ['crt 1', 'key 1']],
   ['after the key', [2], ['crt 1', 'key 1']],
   ['again in the second reading', [1, 4], ['crt 2', 'key 2']],
-])('a certificate and a key that are replaced %s are read in the same version', async (_, reads, expected) => {
+])('the server reads certificate and key in the same version if they are replaced %s', async (_, reads, expected) => {
   expect(await pairSource('crt', 'key', replacedAfter(reads)).read()).toEqual(expected)
 })
 
-test('a certificate file that changes all the time is read only a few times', async () => {
+test('the server reads a certificate file that changes all the time only a few times', async () => {
   const always = Array.from({ length: 100 }, (_, index) => index)
   expect(await pairSource('crt', 'key', replacedAfter(always)).read()).toHaveLength(2)
 })

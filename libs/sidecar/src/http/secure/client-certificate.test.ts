@@ -9,7 +9,7 @@ const scraper = ca.client('/O=ops/CN=scraper')
 const stranger = other.client('/CN=stranger')
 
 describe('with --client-ca-file', () => {
-  test('with --client-ca-file a client without a certificate gets only the health paths', async () => {
+  test('with --client-ca-file a client without a certificate may request only the health paths', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     expect((await server.get('/livez')).body).toBe('ok')
     const { status, body } = await server.get('/metrics')
@@ -26,7 +26,7 @@ describe('with --client-ca-file', () => {
     ['of another authority', stranger, 401],
     ['for servers', ca.client('/CN=scraper', 'serverAuth'), 401],
     ['without a name', ca.client('/O=ops'), 401],
-  ])('a client certificate %s gets the status %i', async (_, client, expected) => {
+  ])('with --client-ca-file a client certificate %s gets the status %i', async (_, client, expected) => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     expect(await server.status('/metrics', { ...client })).toBe(expected)
     expect(await server.status('/livez', { ...client })).toBe(200)
@@ -54,7 +54,7 @@ describe('authorities', () => {
     expect(await codes()).toEqual([401, 200])
   })
 
-  test('an invalid bundle of client authorities is logged once, and the previous authorities stay', async () => {
+  test('an invalid file of client authorities is logged once, and the previous authorities stay in use', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writeCa('nothing')
     for (let looks = 0; looks < 3; looks += 1) await server.look()
@@ -64,7 +64,7 @@ describe('authorities', () => {
     ])
   })
 
-  test('new authorities for client certificates apply even if the certificate of the server is broken', async () => {
+  test('new authorities for client certificates apply even if the certificate of the server is unusable', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writePair({ cert: '', key: '' })
     server.writeCa(other.cert)

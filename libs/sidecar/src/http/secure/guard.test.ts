@@ -55,7 +55,7 @@ describe('with --authorize-metrics', () => {
     expect(await codes[2]?.text()).toBe('Forbidden: User "weak" cannot get path "/metrics"\n')
   })
 
-  test('the access review of a request contains all fields of the user, the path and the verb', async () => {
+  test('the access review of a request names the user with all fields, the path and the verb', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS })
     await start(api)
     await ask('good', '/metrics?x=1', 'POST')
@@ -78,14 +78,17 @@ describe('with --authorize-metrics', () => {
     expect(codes.map(({ status }) => status)).toEqual([200, 403, 403])
   })
 
-  test.each(['Basic good', 'Bearer', 'Bearer good good', 'good'])('%j contains no token', async (authorization) => {
-    const api = new ScriptedReviews({ good: PROMETHEUS })
-    await start(api)
-    const answer = await fetch(`http://127.0.0.1:${server?.port}/metrics`, { headers: { authorization } })
-    expect([answer.status, api.asked]).toEqual([401, []])
-  })
+  test.each(['Basic good', 'Bearer', 'Bearer good good', 'good'])(
+    'the HTTP endpoint finds no token in the Authorization header %j',
+    async (authorization) => {
+      const api = new ScriptedReviews({ good: PROMETHEUS })
+      await start(api)
+      const answer = await fetch(`http://127.0.0.1:${server?.port}/metrics`, { headers: { authorization } })
+      expect([answer.status, api.asked]).toEqual([401, []])
+    },
+  )
 
-  test('the HTTP endpoint caches reviews of the API server for ten seconds', async () => {
+  test('the HTTP endpoint caches access reviews of the API server for ten seconds', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({ good: PROMETHEUS })
     await start(api, time)
@@ -96,7 +99,7 @@ describe('with --authorize-metrics', () => {
     expect((await ask('good')).status).toBe(401)
   })
 
-  test('the HTTP endpoint caches the review of an invalid token for ten seconds, too', async () => {
+  test('the HTTP endpoint caches the review of an invalid token for ten seconds as well', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({})
     await start(api, time)
@@ -119,7 +122,7 @@ describe('with --authorize-metrics', () => {
 describe('no API server', () => {
   const away = new ApiError({ code: 0, reason: '', message: 'connection refused' })
 
-  test('without the API server only the health paths answer, other paths return 503, and the reason is logged', async () => {
+  test('without the API server only the health paths answer, other paths return 503, and one log line names the reason', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS })
     api.away = away
     await start(api)

@@ -19,7 +19,7 @@ function source(): FileSource<string> & { texts: string[]; unreadable: Error | u
   }
 }
 
-test('a reloaded file with a new value is used, and the change is logged', async () => {
+test('the new value of a reloaded file is used, and the change is logged', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -30,7 +30,7 @@ test('a reloaded file with a new value is used, and the change is logged', async
   expect(log.lines.map(({ message }) => message)).toEqual(['Loaded'])
 })
 
-test('a reloaded file with an unusable value is logged once, and the previous value stays', async () => {
+test('an unusable new value of a reloaded file is logged once, and the previous value stays in use', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -44,7 +44,7 @@ test('a reloaded file with an unusable value is logged once, and the previous va
   ])
 })
 
-test('a reloaded file that becomes unusable a second time is logged again', async () => {
+test('a reloaded file that becomes usable and then unusable again is logged a second time', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -55,7 +55,7 @@ test('a reloaded file that becomes unusable a second time is logged again', asyn
   expect(log.lines).toHaveLength(2)
 })
 
-test('a file that is unusable at the start is an error', async () => {
+test('a file that cannot be used at the start of the process is an error', async () => {
   const from = source()
   from.texts = ['bad']
   await expect(Reloaded.open(from, recordingLogger())).rejects.toThrow('cannot use bad')

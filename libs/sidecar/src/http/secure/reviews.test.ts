@@ -40,7 +40,7 @@ test('users with the same name but different groups are reviewed separately', as
   expect(api.asked).toHaveLength(2)
 })
 
-test('the result of a review is cached for ten seconds, even a refusal', async () => {
+test('the result of an access review is cached for ten seconds, even a refusal', async () => {
   const clock = new FakeClock()
   const cache = new ReviewCache<boolean>(clock)
   let asked = 0
@@ -58,7 +58,7 @@ test('the result of a review is cached for ten seconds, even a refusal', async (
   expect(asked).toBe(2)
 })
 
-test('equal requests during a review share its result', async () => {
+test('equal requests that arrive during an access review share its result', async () => {
   const cache = new ReviewCache<string>(new FakeClock())
   const gate = Promise.withResolvers<string>()
   let asked = 0
@@ -73,13 +73,13 @@ test('equal requests during a review share its result', async () => {
   expect(asked).toBe(2)
 })
 
-test('a failed review rejects all callers that wait for it, and is not cached', async () => {
+test('a failed access review rejects all callers that wait for it, and is not cached', async () => {
   const cache = new ReviewCache<string>(new FakeClock())
   await expect(cache.get('a', () => Promise.reject(new Error('away')))).rejects.toThrow('away')
   expect(await cache.get('a', async () => 'back')).toBe('back')
 })
 
-test('the oldest result of a review is dropped if the cache is full', async () => {
+test('the oldest result of an access review is dropped if the cache is full', async () => {
   const cache = new ReviewCache<number>(new FakeClock())
   const asked: string[] = []
   const get = (key: string): Promise<number> =>
@@ -94,7 +94,7 @@ test('the oldest result of a review is dropped if the cache is full', async () =
   expect(asked).toEqual(['0'])
 })
 
-test('more than sixteen reviews at the same time are refused', async () => {
+test('the process refuses a request if sixteen access reviews are already running', async () => {
   const cache = new ReviewCache<number>(new FakeClock())
   const gate = Promise.withResolvers<number>()
   const all = Array.from({ length: 16 }, (_, number) => cache.get(`${number}`, () => gate.promise))

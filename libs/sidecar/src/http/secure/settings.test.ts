@@ -16,7 +16,7 @@ const DEFAULT_CIPHERS =
   `${TLS_13}:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:` +
   'ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-CHACHA20-POLY1305'
 
-test('the flags of a certificate pair set all TLS settings', () => {
+test('the flags of a certificate and its key set all TLS settings', () => {
   const more = '--client-ca-file=/a --tls-min-version=VersionTLS13 --authorize-metrics'
   expect(settings(`${SERVED} ${PAIR} ${more}`)).toEqual({
     tls: {
@@ -41,7 +41,7 @@ test('--authorize-metrics is possible with plain HTTP', () => {
 })
 
 test.each(['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-CHACHA20-POLY1305,AES256-SHA'])(
-  'the cipher suites %s are added to the suites of TLS 1.3',
+  'the flag for the cipher suites %s adds them to the suites of TLS 1.3',
   (names) => {
     const { tls } = settings(`${SERVED} ${PAIR} --tls-cipher-suites=${names}`)
     expect(tls?.ciphers).toBe(`${TLS_13}:${names.replace(',', ':')}`)

@@ -43,7 +43,7 @@ describe('the certificate', () => {
       { cert: second.cert + ca.cert.replace(/MII\w/, 'MIIA'), key: second.key },
       'error:0680009B:asn1 encoding routines::too long',
     ],
-  ])('a new certificate of the server %s is logged once, and the old certificate stays', async (_, wrong, message) => {
+  ])('a new certificate %s is logged once, and the server keeps the old certificate', async (_, wrong, message) => {
     await using server = await SecureServer.start({ pair: first })
     server.writePair(wrong)
     for (let looks = 0; looks < 3; looks += 1) await server.look()
@@ -156,7 +156,7 @@ describe('the handshake', () => {
     expect(systemClock.monotonic() - begin).toBeLessThan(2_000)
   })
 
-  test('a client that sends plain HTTP to the HTTPS server ends only its own connection', async () => {
+  test('a client that sends plain HTTP to the HTTPS server loses only its own connection', async () => {
     await using server = await SecureServer.start({ pair: first })
     await expect(fetch(`http://127.0.0.1:${server.port}/livez`)).rejects.toThrow('fetch failed')
     expect(await server.status('/livez')).toBe(200)
