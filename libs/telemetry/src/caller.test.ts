@@ -7,11 +7,11 @@ describe('stack frames', () => {
     ['Error\n    at file:///a/b.ts:12:34', 'file:///a/b.ts'],
     ['Error\n    at async Promise.all (index 0)\n    at Object.<anonymous> (/a/b.ts:12:34)', '/a/b.ts'],
     ['    at main.ts:12:34', 'main.ts'],
-  ])('the call site in the stack %j is at line 12', (stack, path) => {
+  ])('the call site in the stack trace %j is at line 12', (stack, path) => {
     expect(parseFrame(stack)).toEqual({ path, line: 12 })
   })
 
-  test.each(['', 'Error', 'Error\n    at native'])('the stack %j contains no call site', (stack) => {
+  test.each(['', 'Error', 'Error\n    at native'])('the stack trace %j contains no call site', (stack) => {
     expect(parseFrame(stack)).toBeUndefined()
   })
 })
@@ -22,7 +22,7 @@ test.each([
   ['C:\\repo\\libs\\csi\\src\\call.ts', 'csi', 'call.ts'],
   ['attacher/main.ts', 'attacher', 'main.ts'],
   ['main.ts', '', 'main.ts'],
-])('the call site in %s has the folder %s and the file %s', (path, folder, file) => {
+])('the call site in the file path %s has the folder %s and the file %s', (path, folder, file) => {
   expect(siteAt(path, 7)).toEqual({ folder, file, line: 7 })
 })
 

@@ -18,7 +18,7 @@ test.each([
   [Number.POSITIVE_INFINITY, '+Inf'],
   [Number.NEGATIVE_INFINITY, '-Inf'],
   [Number.NaN, 'NaN'],
-])('Go prints %d as %s', (value, text) => {
+])('the log prints the number %d as Go does: %s', (value, text) => {
   expect(goFloat(value)).toBe(text)
 })
 
@@ -29,7 +29,7 @@ test.each([
   ['\u0085\u00ad\u3000\ufeff', '"\\u0085\\u00ad\\u3000\\ufeff"'],
   ['\u{e0001}', '"\\U000e0001"'],
   ['a b', '"a b"'],
-])('Go quotes %j as %s', (text, quoted) => {
+])('the log quotes the text %j as Go does: %s', (text, quoted) => {
   expect(goQuote(text)).toBe(quoted)
 })
 
@@ -38,6 +38,6 @@ test.each([
   [[0xf0, 0x9f, 0x98, 0x80], '"\\U0001f600"'],
   [[0xe0, 0x80, 0x61], '"\\xe0\\x80a"'],
   [[0xc3], '"\\xc3"'],
-])('Go quotes the bytes %j as %s', (bytes, quoted) => {
+])('the log quotes the bytes %j as Go does: %s', (bytes, quoted) => {
   expect(goQuoteBytes(Uint8Array.from(bytes))).toBe(quoted)
 })

@@ -44,7 +44,7 @@ function piped(maxBufferedBytes = 10) {
 }
 
 describe('stuck readers', () => {
-  test('the log drops records that do not fit while its reader is stuck, and reports their number later', () => {
+  test('the log drops records beyond its buffer while its reader is stuck, and later reports their number', () => {
     const { stream, sink, reported } = piped()
     for (const record of ['12345\n', '67890\n', 'lost1\n', 'lost2\n']) sink.write(record)
     expect({ dropped: sink.dropped, reported }).toEqual({ dropped: 2, reported: [] })

@@ -26,13 +26,13 @@ describe('text', () => {
     expect(unnumbered(records)).toBe(`I1121 01:09:16.289000 ${PID} logger.test.ts:N] "Started" key="value" count=3\n`)
   })
 
-  test('a warning in text differs from an info line only by its letter', () => {
+  test('a warning in text differs from an info line only by its first letter', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).warn('Strange', { count: 3 })
     expect(unnumbered(records)).toBe(`W1121 01:09:16.289000 ${PID} logger.test.ts:N] "Strange" driver="d" count=3\n`)
   })
 
-  test('an error line in text puts err first, then the context, then the pairs of the call', () => {
+  test('an error line in text contains err first, then the context, then the pairs of the call', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).error(new Error('no "socket"'), 'Failed', { address: '/csi' })
     expect(unnumbered(records)).toBe(
@@ -46,7 +46,7 @@ describe('text', () => {
     expect(unnumbered(records)).toMatch(/\] "Stopped leading"\n$/)
   })
 
-  test('a fatal line in text is the bare message', () => {
+  test('a fatal line in text contains only the message', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).fatal('CSI driver does not support resize nor modify')
     expect(unnumbered(records)).toBe(
@@ -91,7 +91,7 @@ describe('text', () => {
     expect(records[0]?.replace(/^.*?\] "m" k/s, '')).toBe(`${expected}\n`)
   })
 
-  test('a value that cannot be printed becomes a note in the log instead of an exception', () => {
+  test('the log prints a note for a value that cannot be printed, and throws no exception', () => {
     const { log, records } = capture()
     const ring: Record<string, unknown> = {}
     ring['self'] = ring
@@ -102,13 +102,13 @@ describe('text', () => {
   test.each([
     ['another value moves to the later place', { a: 1, b: 2 }, { a: 3 }, 'b=2 a=3'],
     ['an equal value stays at its place', { a: 1, b: 2 }, { a: 1, c: 3 }, 'a=1 b=2 c=3'],
-  ])('the log prints a repeated key by the rule: %s', (_rule, context, pairs, expected) => {
+  ])('the log prints a key that context and call contain by the rule: %s', (_rule, context, pairs, expected) => {
     const { log, records } = capture()
     log.with(context).info('m', pairs)
     expect(records[0]?.trimEnd().endsWith(`"m" ${expected}`)).toBe(true)
   })
 
-  test('the microseconds of log lines increase between two ticks of the wall clock, within its millisecond', () => {
+  test('the microseconds of log lines increase within one millisecond of the wall clock', () => {
     const { log, records, clock } = capture({ clock: ticking() })
     for (let count = 0; count < 4; count += 1) log.info('m')
     expect(clock.pending).toBe(0)
@@ -169,13 +169,13 @@ describe('JSON', () => {
     expect(JSON.parse(records[0] ?? '')).toMatchObject({ msg: 'Stopped leading', err: null })
   })
 
-  test('a fatal line in JSON is the bare message at level 0', () => {
+  test('a fatal line in JSON contains only the message, at level 0', () => {
     const { log, records } = capture(json)
     log.fatal('no use')
     expect(unnumbered(records)).toBe(`{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"no use","v":0}\n`)
   })
 
-  test('a context key that the call repeats is printed once in JSON, with the value of the call', () => {
+  test('a log line in JSON contains a repeated key of its context once, with the value of the call', () => {
     const { log, records } = capture(json)
     log.with({ a: 1, b: 2 }).info('m', { a: 3 })
     expect(unnumbered(records)).toMatch(/"msg":"m","b":2,"v":0,"a":3\}\n$/)
@@ -188,7 +188,7 @@ describe('JSON', () => {
 })
 
 describe('levels', () => {
-  test('a log level beyond the verbosity is off', () => {
+  test('the log prints nothing at a level above its verbosity', () => {
     const { log, records } = capture({ verbosity: 4 })
     log.v(4)?.info('four')
     log.v(5)?.info('five')
@@ -200,12 +200,12 @@ describe('levels', () => {
     ['logger.test', 7, false],
     ['log*', 6, true],
     ['other', 6, false],
-  ])('the rule vmodule %s=6 decides whether level %i is on in this file: %s', (pattern, level, on) => {
+  ])('the vmodule rule %s=6 decides whether the log prints level %i in this file: %s', (pattern, level, on) => {
     const { log } = capture({ verbosity: 0, vmodule: [{ pattern, level: 6 }] })
     expect(log.v(level) !== undefined).toBe(on)
   })
 
-  test('the verbosity of the log applies if a vmodule rule allows less', () => {
+  test('the verbosity of the log applies if a vmodule rule allows only a lower level', () => {
     const { log } = capture({ verbosity: 5, vmodule: [{ pattern: '*', level: 1 }] })
     expect(log.v(5)).toBeDefined()
   })
@@ -216,7 +216,7 @@ describe('levels', () => {
   })
 })
 
-test('each log method reports the line of its call as the caller', () => {
+test('each log method reports the line of its caller', () => {
   const { log, records } = capture()
   const next = new Error().stack?.split('\n')[1]?.match(/:(\d+):\d+\)?$/)?.[1]
   log.info('first')
@@ -239,7 +239,7 @@ describe('trace IDs', () => {
     expect(records[0]).toMatch(line)
   })
 
-  test('the trace ID of a run ends each of its log lines in the text format', () => {
+  test('each log line of a run ends with the trace ID of the run in the text format', () => {
     const { log, records } = capture({ traceId: () => traceId })
     const run = log.with({ va: 'x' })
     run.info('one')
@@ -253,7 +253,7 @@ describe('trace IDs', () => {
     )
   })
 
-  test('the trace ID of a run follows the pairs of its log lines in JSON, before an error', () => {
+  test('the trace ID of a run comes after the pairs of its JSON log lines, and before an error', () => {
     const { log, records } = capture({ format: 'json', traceId: () => traceId })
     log.v(2)?.info('two', { count: 2 })
     log.error(new Error('why'), 'four', { count: 4 })

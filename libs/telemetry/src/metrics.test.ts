@@ -19,7 +19,7 @@ describe('the exposition', () => {
     )
   })
 
-  test('the exposition prints an empty label value, leaves an absent label out and escapes the rest', async () => {
+  test('the exposition prints an empty label value, omits an absent label, and escapes special characters', async () => {
     const metrics = new Metrics()
     const gauge = metrics.gauge({ name: 'g', help: 'h', labels: ['b', 'a'] })
     gauge.set({ b: '' }, 1)
@@ -72,7 +72,7 @@ describe('the exposition', () => {
     expect(await metrics.text()).toMatch(/^n\{name="q"\} 2$/m)
   })
 
-  test('the exposition omits a metric if reading it returns no value', async () => {
+  test('the exposition omits a metric whose read function returns no value', async () => {
     const metrics = new Metrics()
     let value: number | undefined
     metrics.reading({ name: 'r_total', help: 'h', type: 'counter', read: () => value })
@@ -82,7 +82,7 @@ describe('the exposition', () => {
   })
 })
 
-test('series that are read for each exposition show the current values and labels', async () => {
+test('a series that is read for each exposition shows its current values and labels', async () => {
   const metrics = new Metrics()
   let values = [1, 2]
   const read = (): { labels: { name: string }; value: number }[] =>
@@ -93,14 +93,14 @@ test('series that are read for each exposition show the current values and label
   expect(await metrics.text()).toBe('')
 })
 
-test('a second request for the name of a metric returns the same metric', async () => {
+test('a second registration of a metric with the same name returns the same metric', async () => {
   const metrics = new Metrics()
   metrics.counter(named).inc({ name: 'a' })
   metrics.counter(named).inc({ name: 'a' })
   expect(await metrics.text()).toMatch(/^n\{name="a"\} 2$/m)
 })
 
-test('a name cannot be used for two kinds of metrics', () => {
+test('two kinds of metrics cannot have the same name', () => {
   const metrics = new Metrics()
   metrics.counter(named)
   expect(() => metrics.gauge(named)).toThrow('the metric n is a counter already')
@@ -138,7 +138,7 @@ describe('histograms', () => {
     ])
   })
 
-  test('a value at a bound of a histogram belongs to its bucket, and each bucket counts the smaller ones', async () => {
+  test('a bucket of a histogram includes its upper bound, and also counts all smaller values', async () => {
     const metrics = new Metrics()
     const histogram = metrics.histogram({ name: 'h', help: 'h', labels: [], buckets: [1, 2] })
     for (const value of [0.5, 1, 2, 2, 3]) histogram.observe({}, value)
@@ -152,7 +152,7 @@ describe('histograms', () => {
     ])
   })
 
-  test('`zero` shows a series of a histogram before the first observation', async () => {
+  test('`zero` shows a series of a histogram with the value zero before the first observation', async () => {
     const metrics = new Metrics()
     metrics.histogram({ ...named, buckets: [1] }).zero({ name: 'q' })
     expect(await metrics.text()).toMatch(/^n_count\{name="q"\} 0$/m)
@@ -209,7 +209,7 @@ describe('process metrics', () => {
 })
 
 describe('event loop', () => {
-  test('a late heartbeat of the event loop is reported as the lag in the next exposition only', async () => {
+  test('the exposition reports a late heartbeat of the event loop as lag, but only once', async () => {
     const clock = new FakeClock()
     const metrics = new Metrics()
     const watch = watchEventLoop(clock, metrics)
@@ -222,7 +222,7 @@ describe('event loop', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a missing heartbeat of the event loop counts as overdue', async () => {
+  test('a heartbeat of the event loop that does not come counts as overdue', async () => {
     const clock = new FakeClock()
     const watch = watchEventLoop(clock, new Metrics())
     const elapsed = clock.monotonic.bind(clock)

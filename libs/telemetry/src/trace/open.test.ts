@@ -16,7 +16,7 @@ function open(env: Record<string, string>): { tracing: Tracing | undefined; log:
 
 const signal = new AbortController().signal
 
-test('spans arrive at the collector with the name and the host of the program that sends them', async () => {
+test('the collector receives spans with the name and the host of the program that sends them', async () => {
   const receiver = await new OtlpReceiver().open()
   try {
     const endpoint = receiver.url.replace('//', '//user:canary@')
@@ -39,7 +39,7 @@ test('spans arrive at the collector with the name and the host of the program th
   }
 })
 
-test('an invalid environment variable turns tracing off, and the logged error names the variable', () => {
+test('an invalid environment variable turns tracing off, and one logged error names the variable', () => {
   const { tracing, log } = open({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })
   expect(tracing).toBeUndefined()
   expect(log.lines).toMatchObject([
@@ -47,7 +47,7 @@ test('an invalid environment variable turns tracing off, and the logged error na
   ])
 })
 
-test('the start logs no error if the environment disables tracing', () => {
+test('the start logs no error if an environment variable disables tracing', () => {
   const { tracing, log } = open({ OTEL_SDK_DISABLED: 'true' })
   expect(tracing).toBeUndefined()
   expect(log.lines).toMatchObject([{ level: 0, message: 'Tracing is off', pairs: { variable: 'OTEL_SDK_DISABLED' } }])

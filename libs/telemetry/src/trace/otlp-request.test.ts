@@ -64,7 +64,7 @@ async function send(
 }
 
 describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
-  test.each([false, true])('the client sends all fields of a span, compressed or not (%p)', async (gzip) => {
+  test.each([false, true])('the collector receives all fields of a span, compressed or not (%p)', async (gzip) => {
     client = undefined
     expect(await send({ encoding, gzip })).toEqual({ kind: 'delivered', rejected: 0, why: '' })
     expect(receiver.refusals).toEqual([])
@@ -103,7 +103,7 @@ describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
     expect(receiver.requests[0]).toMatchObject({ 'x-token': 'abc' })
   })
 
-  test('the answer of the collector may report rejected spans', async () => {
+  test('the answer of the collector may report that it has rejected spans', async () => {
     client = undefined
     receiver.answer = () => ({ status: 200, body: partialSuccess(encoding) })
     expect(await send({ encoding })).toEqual({ kind: 'delivered', rejected: 300, why: 'too old' })
@@ -137,13 +137,16 @@ test.each([
   [404, {}, { kind: 'refused', why: 'HTTP 404' }],
   [301, { location: 'http://elsewhere' }, { kind: 'refused', why: 'HTTP 301' }],
   [500, {}, { kind: 'refused', why: 'HTTP 500' }],
-])('the status %d with the headers %j decides whether the spans are sent again', async (status, headers, delivery) => {
-  client = undefined
-  receiver.answer = () => ({ status, headers })
-  expect(await send()).toEqual(delivery)
-})
+])(
+  'the status %d of the collector with the headers %j decides whether the client sends the spans again',
+  async (status, headers, delivery) => {
+    client = undefined
+    receiver.answer = () => ({ status, headers })
+    expect(await send()).toEqual(delivery)
+  },
+)
 
-test('the client does not retry spans that cannot be encoded', async () => {
+test('the client refuses spans that cannot be encoded, so that nothing sends them again', async () => {
   client = undefined
   const [span] = BATCH.spans
   if (span === undefined) throw new Error('no span')

@@ -17,7 +17,7 @@ function thrown(env: Record<string, string>): VariableError {
   throw new Error('it was read')
 }
 
-test('tracing has the defaults of OpenTelemetry if the environment is empty', () => {
+test('tracing uses the defaults of OpenTelemetry if no environment variable is set', () => {
   const { sampler, samplerName, export: exporting, ...rest } = read({})
   const { url, ...more } = exporting
   expect(url.href).toBe('http://localhost:4318/v1/traces')
@@ -43,7 +43,7 @@ test.each([
   expect(read(env).export.url.href).toBe(url)
 })
 
-test('variables for traces override the variables for all signals', () => {
+test('environment variables for traces override the variables for all signals', () => {
   const { export: exporting } = read({
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
@@ -54,7 +54,7 @@ test('variables for traces override the variables for all signals', () => {
   expect(exporting).toMatchObject({ encoding: 'json', timeoutMs: 2000, gzip: true })
 })
 
-test('the variables for headers and attributes contain pairs whose values are percent-encoded', () => {
+test('the variables for headers and for attributes contain pairs with percent-encoded values', () => {
   const { export: exporting, resource } = read({
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abc==, x-scope = one ,',
     OTEL_RESOURCE_ATTRIBUTES: 'service.name=other,team=st%C3%B6rage',
@@ -68,7 +68,7 @@ test('a batch of spans is never larger than the queue of spans', () => {
   expect(read({ OTEL_BSP_MAX_QUEUE_SIZE: '7' }).batch).toMatchObject({ queueSize: 7, batchSize: 7 })
 })
 
-test('the variables for certificates name files', () => {
+test('the environment variables for certificates contain paths of files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'settings-'))
   try {
     const file = (name: string): string => {
@@ -105,14 +105,14 @@ describe('invalid variables', () => {
     ['OTEL_RESOURCE_ATTRIBUTES', '=canary'],
     ['OTEL_BSP_MAX_QUEUE_SIZE', '0'],
     ['OTEL_BSP_SCHEDULE_DELAY', '-1'],
-  ])('the error for %s=%s names the variable and hides the value', (variable, value) => {
+  ])('the error for the variable %s=%s names the variable and hides the value', (variable, value) => {
     const error = thrown({ [variable]: value })
     expect(error).not.toBeInstanceOf(TracingDisabled)
     expect(error.variable).toBe(variable)
     expect(error.message).not.toContain('canary')
   })
 
-  test('the error for an invalid sampler argument names its variable', () => {
+  test('the error for an invalid argument of the sampler names the environment variable of the argument', () => {
     const error = thrown({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: 'half' })
     expect(error.variable).toBe('OTEL_TRACES_SAMPLER_ARG')
   })
@@ -121,7 +121,7 @@ describe('invalid variables', () => {
 test.each([
   ['OTEL_SDK_DISABLED', 'TRUE'],
   ['OTEL_TRACES_EXPORTER', 'none'],
-])('%s=%s disables tracing', (variable, value) => {
+])('the environment variable %s=%s disables tracing', (variable, value) => {
   expect(thrown({ [variable]: value })).toBeInstanceOf(TracingDisabled)
 })
 
@@ -167,6 +167,6 @@ test.each([
   ['traceidratio', '1.1'],
   ['traceidratio', '-0.1'],
   ['parentbased_traceidratio', 'NaN'],
-])('the name %j with the argument %j is not a valid sampler', (name, argument) => {
+])('the sampler %j with the argument %j is refused as invalid', (name, argument) => {
   expect(samplerOf(name, argument)).toBeUndefined()
 })

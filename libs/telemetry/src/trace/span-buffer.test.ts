@@ -74,7 +74,7 @@ const counts = async (): Promise<string[]> =>
   [...(await metrics.text()).matchAll(/^csi_sidecar_spans_(.*)$/gm)].map(([, line]) => line ?? '')
 const lines = (): string[] => log.lines.map(({ message }) => message)
 
-test('spans wait for further spans and are sent together', async () => {
+test('the buffer keeps spans for five seconds and sends them together', async () => {
   add('a')
   await clock.advance(1000)
   add('b')
@@ -85,7 +85,7 @@ test('spans wait for further spans and are sent together', async () => {
   expect(await counts()).toEqual(['exported_total 2'])
 })
 
-test('a full batch of spans is sent at once, and the remaining spans after the delay', async () => {
+test('the buffer sends a full batch of spans at once, and the remaining spans after the delay', async () => {
   add('abcd')
   await clock.settle()
   expect(sent).toEqual(['abc@0'])
@@ -93,7 +93,7 @@ test('a full batch of spans is sent at once, and the remaining spans after the d
   expect(sent).toEqual(['abc@0', 'd@5000'])
 })
 
-test('spans are sent one request at a time, and the next request follows at once if the batch is full', async () => {
+test('the buffer sends one request at a time, and the next one follows at once if a batch is full', async () => {
   const first = Promise.withResolvers<Delivery>()
   answer = () => first.promise
   add('abcdefgh')
@@ -107,7 +107,7 @@ test('spans are sent one request at a time, and the next request follows at once
   expect(sent).toEqual(['abc@0', 'def@0', 'gh@0'])
 })
 
-test('an unreachable collector is retried until the time-out of the batch, and spans that do not fit are dropped', async () => {
+test('the buffer retries a batch until its time-out if the collector is unreachable, and drops spans that do not fit', async () => {
   answer = () => AWAY
   add('abc')
   await clock.settle()
@@ -152,7 +152,7 @@ test('a failing collector is logged once a minute', async () => {
   )
 })
 
-test('a Retry-After of the collector is respected', async () => {
+test('the buffer waits as long as the Retry-After of the collector says', async () => {
   answer = () => ({ kind: 'later', why: 'HTTP 429', afterMs: 8000 })
   add('abc')
   await clock.settle()
@@ -163,7 +163,7 @@ test('a Retry-After of the collector is respected', async () => {
   expect(sent).toEqual(['abc@0', 'abc@8000'])
 })
 
-test('spans that the collector refuses are not sent again', async () => {
+test('the buffer does not send spans again that the collector has refused', async () => {
   answer = () => ({ kind: 'refused', why: 'HTTP 401' })
   add('abc')
   await clock.advance(60_000)
@@ -191,7 +191,7 @@ test('a request with spans times out if the collector does not answer', async ()
 })
 
 describe('closing', () => {
-  test('`close` sends the waiting spans, and the buffer accepts no further spans', async () => {
+  test('`close` sends the waiting spans, and the buffer then accepts no further spans', async () => {
     add('ab')
     await close()
     expect([sent, closed]).toEqual([['ab@0'], true])
@@ -215,7 +215,7 @@ describe('closing', () => {
     ])
   })
 
-  test('`close` tries to send the spans once if the state of the collector is unknown', async () => {
+  test('`close` sends the waiting spans once if no earlier attempt shows whether the collector is reachable', async () => {
     answer = () => AWAY
     add('ab')
     await close()

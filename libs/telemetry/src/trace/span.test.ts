@@ -4,7 +4,7 @@ import { parseTraceparent, traceparentOf } from './span.ts'
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const spanId = '00f067aa0ba902b7'
 
-test.each([true, false])('`parseTraceparent` reads a written traceparent, sampled or not (%p)', (sampled) => {
+test.each([true, false])('`parseTraceparent` reads what `traceparentOf` wrote, sampled or not (%p)', (sampled) => {
   expect(parseTraceparent(traceparentOf({ traceId, spanId, sampled }))).toEqual({ traceId, spanId, sampled })
 })
 
@@ -28,6 +28,6 @@ test.each([
   `00-${traceId.slice(1)}-${spanId}-01`,
   ` 00-${traceId}-${spanId}-01`,
   `00-${traceId}-${spanId}-01\r\nX: y`,
-])('%j is not a valid traceparent', (text) => {
+])('the text %j is not a valid traceparent', (text) => {
   expect(parseTraceparent(text)).toBeUndefined()
 })

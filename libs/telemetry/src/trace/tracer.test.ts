@@ -27,7 +27,7 @@ function tracer(sampler = 'parentbased_always_on'): RunTracer {
   return new RunTracer({ runs, clock, sampler: decide, record: (span) => spans.push(span) })
 }
 
-test('a run is a span that starts with the wait in the queue and contains a span for each request', async () => {
+test('the span of a run begins with its wait in the queue and contains a span for each request', async () => {
   const tracing = tracer()
   const context = tracing.start(RUN)
   await runs.run(context, async () => {
@@ -87,12 +87,12 @@ test('the span of a failed request has its error message, cut to a limit', async
 })
 
 describe('empty runs', () => {
-  test('a run without requests records no span', () => {
+  test('a successful run without requests records no span', () => {
     tracer().start(RUN).trace.end({})
     expect(spans).toEqual([])
   })
 
-  test('a failed run without requests records its spans', () => {
+  test('a failed run without requests records a span for its wait and one for itself', () => {
     tracer().start(RUN).trace.end({}, new Error('no volume'))
     expect(spans.map(({ name, error }) => [name, error])).toEqual([
       ['wait in queue', undefined],
@@ -104,14 +104,14 @@ describe('empty runs', () => {
 describe('traceparent', () => {
   const of = (flags: string) => `00-${PARENT.traceId}-${PARENT.spanId}-${flags}`
 
-  test('the traceparent of an object makes its run a part of the trace that it names', () => {
+  test('a run belongs to the trace that the traceparent of its object names', () => {
     const context = tracer().start({ ...RUN, traceparent: of('01') })
     context.trace.end({}, new Error('any'))
     expect(context.traceId).toBe(PARENT.traceId)
     expect(spans.at(-1)).toMatchObject({ traceId: PARENT.traceId, parentSpanId: PARENT.spanId })
   })
 
-  test('a run respects an unsampled traceparent of its object and passes it on', async () => {
+  test('a run respects an unsampled traceparent of its object, and sends it with its requests', async () => {
     const tracing = tracer()
     const context = tracing.start({ ...RUN, traceparent: of('00') })
     const header = await runs.run(context, async () => {
@@ -134,7 +134,7 @@ describe('no run', () => {
     expect(tracer().begin('GET lease', {})).toBeUndefined()
   })
 
-  test('work that continues after the end of its run belongs to no run', async () => {
+  test('work that continues after the end of a run does not belong to that run', async () => {
     const tracing = tracer()
     const later = Promise.withResolvers<void>()
     const begun = await runs.run(tracing.start(RUN), async () => ({
@@ -144,7 +144,7 @@ describe('no run', () => {
     expect(await begun.seen).toEqual([undefined, undefined])
   })
 
-  test('shared work belongs to no run, even if a run has started it', async () => {
+  test('work that several runs share belongs to no run, even if a run has started it', async () => {
     const seen = await runs.run(tracer().start(RUN), async () => runs.outside(() => runs.current))
     expect(seen).toBeUndefined()
   })
