@@ -62,7 +62,7 @@ it.each<[what: string, wait: ObjectWait, awaited: readonly string[]]>([
   ['a claim whose class waits for a pod awaits the pods without a node', ofClaim('ConsumerNotScheduled'), ['pod web']],
   ['a claim in deletion awaits the pods that use it', ofClaim('ClaimInUse', ['old']), ['pod old']],
   [
-    'a pod whose volume is detached elsewhere awaits that attachment',
+    'a pod whose volume is still detached from another node awaits the attachment to that node',
     ofPod('DetachFails', 'node-2'),
     ['attachment va-2'],
   ],
@@ -74,7 +74,7 @@ it.each<[what: string, wait: ObjectWait, awaited: readonly string[]]>([
 
 const reasons = (...waits: readonly ObjectWait[]) => causesFirst(waits, around).map(({ reason }) => reason)
 
-it('the end of a chain of waits comes first, and independent waits keep their order', () => {
+it('the wait at the end of a chain is listed first, and independent waits keep their order', () => {
   expect(reasons(ofPod('PodWithoutVolume'), ofClaim('NoClass'))).toEqual(['NoClass', 'PodWithoutVolume'])
   expect(reasons(ofClaim('ConsumerNotScheduled'), ofPod('NoNodeFits'))).toEqual(['NoNodeFits', 'ConsumerNotScheduled'])
   expect(reasons(ofClaim('ClaimInUse', ['old']), ofPod('Mounting'), ofPod('PodEnding', 'node-2', 'old'))).toEqual([
@@ -84,7 +84,7 @@ it('the end of a chain of waits comes first, and independent waits keep their or
   ])
 })
 
-it('waits that await each other keep their order', () => {
+it('waits that depend on each other in a circle keep their order', () => {
   expect(reasons(ofClaim('ConsumerNotScheduled'), ofPod('PodWithoutVolume'))).toEqual([
     'ConsumerNotScheduled',
     'PodWithoutVolume',

@@ -22,10 +22,10 @@ const SOURCE = 'snapshot.storage.kubernetes.io/volumesnapshot-as-source-protecti
 
 it.each<[what: string, change: Partial<SnapshotAround>, reason: string | undefined]>([
   ['a snapshot without a content waits for the content', {}, 'ContentNotCreated'],
-  ['a ready snapshot does not wait', { ready: true, content: 'present' }, undefined],
+  ['a ready snapshot waits for nothing', { ready: true, content: 'present' }, undefined],
   ['a snapshot with a content waits for the content', { content: 'present', claim: 'missing' }, 'ContentNotReady'],
   ['a snapshot of a missing claim is blocked', { claim: 'missing', class: 'missing' }, 'SourceClaimMissing'],
-  ['a snapshot of a claim without a volume waits for the claim', { claim: 'waits' }, 'SourceClaimNotBound'],
+  ['a snapshot of a claim without a volume waits until the claim is bound', { claim: 'waits' }, 'SourceClaimNotBound'],
   [
     'a snapshot of a missing pre-provisioned content is blocked',
     { claim: undefined, content: 'missing' },
@@ -34,13 +34,17 @@ it.each<[what: string, change: Partial<SnapshotAround>, reason: string | undefin
   ['a snapshot with a missing class is blocked', { class: 'missing' }, 'SnapshotClassMissing'],
   ['a snapshot without any class is blocked', { class: 'none' }, 'NoSnapshotClass'],
   [
-    'a deleted snapshot waits for restores',
+    'a deleted snapshot waits for claims that are restored from it',
     { deleting: true, finalizers: [SOURCE], restoring: ['c'] },
     'SnapshotInUse',
   ],
   ['a deleted snapshot waits for its content', { deleting: true, content: 'present' }, 'ContentDeleting'],
-  ['a deleted snapshot without a content waits', { deleting: true, finalizers: [SOURCE] }, 'SnapshotDeleting'],
-  ['a deleted snapshot with foreign finalizers has no wait here', { deleting: true, finalizers: ['a/b'] }, undefined],
+  [
+    'a deleted snapshot without a content waits for its end',
+    { deleting: true, finalizers: [SOURCE] },
+    'SnapshotDeleting',
+  ],
+  ['a deleted snapshot waits for no foreign finalizers', { deleting: true, finalizers: ['a/b'] }, undefined],
 ])('%s', (_, change, reason) => {
   expect(snapshotWait({ ...SNAPSHOT, ...change })).toBe(reason)
 })
@@ -59,12 +63,12 @@ const CONTENT: ContentAround = {
 }
 
 it.each<[what: string, change: Partial<ContentAround>, reason: string | undefined]>([
-  ['a new content has not begun', {}, 'SnapshotNotBegun'],
-  ['a ready content does not wait', { ready: true, class: 'missing' }, undefined],
+  ['the reason of a new content is that its snapshot has not begun', {}, 'SnapshotNotBegun'],
+  ['a ready content waits for nothing', { ready: true, class: 'missing' }, undefined],
   ['a content with a missing class is blocked', { class: 'missing', error: 'no' }, 'SnapshotClassMissing'],
-  ['a content with an error fails', { error: 'no', hasHandle: true }, 'SnapshotFails'],
+  ['a content with an error is reported as a failing snapshot', { error: 'no', hasHandle: true }, 'SnapshotFails'],
   ['a content with a handle waits for the driver', { hasHandle: true }, 'SnapshotNotReady'],
-  ['a member of a group waits for its handles', { isMember: true }, 'MemberNotReported'],
+  ['a content of a group snapshot waits for the handles of the group', { isMember: true }, 'MemberNotReported'],
   [
     'a deleted content waits for a creation that may be running',
     { deleting: true, beingCreated: true, beingDeleted: true },
@@ -72,8 +76,12 @@ it.each<[what: string, change: Partial<ContentAround>, reason: string | undefine
   ],
   ['a deleted content waits for its VolumeSnapshot', { deleting: true }, 'SnapshotNotDeleted'],
   ['a deleted content waits for the driver', { deleting: true, beingDeleted: true }, 'SnapshotDeleting'],
-  ['a failed deletion is the reason', { deleting: true, beingDeleted: true, deleteError: 'no' }, 'DeleteSnapshotFails'],
-  ['a deleted content with foreign finalizers has no wait here', { deleting: true, finalizers: ['a/b'] }, undefined],
+  [
+    'a deleted content waits because the deletion of its snapshot has failed',
+    { deleting: true, beingDeleted: true, deleteError: 'no' },
+    'DeleteSnapshotFails',
+  ],
+  ['a deleted content waits for no foreign finalizers', { deleting: true, finalizers: ['a/b'] }, undefined],
 ])('%s', (_, change, reason) => {
   expect(contentWait({ ...CONTENT, ...change })).toBe(reason)
 })
@@ -85,6 +93,6 @@ it.each<[kind: SourceAround['kind'], is: SourceAround['is'], reason: string | un
   ['PersistentVolumeClaim', 'missing', 'CloneSourceMissing'],
   ['PersistentVolumeClaim', 'waits', 'CloneSourceNotBound'],
   ['PersistentVolumeClaim', undefined, undefined],
-])('a source of kind %s in the state %s leads to the reason %s', (kind, is, reason) => {
+])('a claim whose source is a %s in the state %s waits for the reason %s', (kind, is, reason) => {
   expect(sourceWait({ kind, is })).toBe(reason)
 })

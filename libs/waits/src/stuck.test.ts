@@ -9,16 +9,16 @@ it.each([
   ['for an unknown time', 'retried', undefined, true],
   ['and no retry helps', 'blocked', now, true],
   ['for a user who may never come', 'idle', 0, false],
-] as const)('`isStuck` decides about work that waits %s', (_, remedy, since, stuck) => {
+] as const)('`isStuck` decides correctly about work that waits %s', (_, remedy, since, stuck) => {
   expect(isStuck(remedy, { since, now })).toBe(stuck)
 })
 
-it('work is stuck from the given age on', () => {
+it('`isStuck` uses the given age instead of two minutes', () => {
   expect(isStuck('retried', { since: now - 5_000, now, olderThanMs: 5_000 })).toBe(true)
   expect(isStuck('retried', { since: now - 200_000, now, olderThanMs: 300_000 })).toBe(false)
 })
 
-it('no retry helps if an object has to change first', () => {
+it('`remedyOf` returns `blocked` if no retry helps until an object changes', () => {
   expect(remedyOf('Infeasible')).toBe('blocked')
   expect(remedyOf('DeadlineExceeded')).toBe('retried')
   expect(remedyOf('DeadlineExceeded', 'blocked')).toBe('blocked')
