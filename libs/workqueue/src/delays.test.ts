@@ -11,7 +11,7 @@ function make(): { clock: FakeClock; delays: Delays; due: string[] } {
 }
 
 describe('delays', () => {
-  test('each delayed key is reported when its delay is over', async () => {
+  test('`Delays` reports each key when its delay is over', async () => {
     const { clock, delays, due } = make()
     delays.add('late', 300)
     delays.add('early', 100)
@@ -23,7 +23,7 @@ describe('delays', () => {
   test.each([
     ['earlier', 100, ['a@100', 'b@200']],
     ['later', 900, ['b@200', 'a@300']],
-  ])('a key with two times is reported at the earlier time, if the second time is %s', async (_, second, expected) => {
+  ])('a key with two delays is reported after the shorter one, if the second is %s', async (_, second, expected) => {
     const { clock, delays, due } = make()
     delays.add('a', 300)
     delays.add('b', 200)
@@ -33,7 +33,7 @@ describe('delays', () => {
     expect(due).toEqual(expected)
   })
 
-  test('each reported key takes a token, so the last of many due keys are late', async () => {
+  test('each reported key takes a token of the rate limit, so the last of many due keys are reported late', async () => {
     const clock = new FakeClock()
     const due: string[] = []
     const pace = new TokenBucket({ clock, qps: 10, burst: 2 })
@@ -76,14 +76,14 @@ describe('delays', () => {
     expect(due).toEqual(['a@100', 'a@150'])
   })
 
-  test('`dueIn` returns how long a key still waits', async () => {
+  test('`dueIn` returns how long a key still has to wait', async () => {
     const { clock, delays } = make()
     delays.add('a', 300)
     await clock.advance(100)
     expect([delays.dueIn('a'), delays.dueIn('b')]).toEqual([200, undefined])
   })
 
-  test('a delayed key can be added again while it is being reported', async () => {
+  test('a delayed key can be added again while `Delays` reports it', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     const delays = new Delays({
@@ -113,7 +113,7 @@ describe('delays', () => {
     expect(due).toHaveLength(2500)
   })
 
-  test('all due keys are reported at once after a freeze of the process', async () => {
+  test('all due keys are reported at once after the process was frozen', async () => {
     const { clock, delays, due } = make()
     delays.add('b', 200)
     delays.add('a', 100)
@@ -121,7 +121,7 @@ describe('delays', () => {
     expect(due).toEqual(['a@60000', 'b@60000'])
   })
 
-  test('each delayed key is reported at the earliest of its times, in any order of calls', async () => {
+  test('each delayed key is reported at the earliest of its due times, in any order of calls', async () => {
     const step = fc.record({
       key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
       ms: fc.integer({ min: 1, max: 100 }),

@@ -9,14 +9,14 @@ test('keys start in the order in which they were pushed', () => {
   expect([order.length, order.take(), order.take(), order.take(), order.length]).toEqual([2, 'b', 'a', undefined, 0])
 })
 
-test('normal keys start before retries, except for every fourth started key', () => {
+test('normal keys start before retries, but every fourth started key is a retry', () => {
   const order = new FifoOrder()
   for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
   for (const key of ['a', 'b', 'c', 'd']) order.push(key)
   expect(Array.from({ length: 8 }, () => order.take()).join(' ')).toBe('a b c l0 d l1 l2 l3')
 })
 
-test('a retry becomes a normal key when it is touched', () => {
+test('a retry that is touched becomes a normal key', () => {
   const order = new FifoOrder()
   for (const key of ['l0', 'l1']) order.push(key, 'retry')
   order.push('a')
@@ -50,7 +50,7 @@ test('preferred keys start first, in the order of their preference', () => {
   expect([order.length, takeAll(order)]).toEqual([4, ['d', 'b', 'a', 'c']])
 })
 
-test('a preferred retry keeps its position when it is touched', () => {
+test('a preferred retry that is touched keeps its position', () => {
   const order = filled('a')
   order.push('l0', 'retry')
   order.prefer('l0')
@@ -65,7 +65,7 @@ test('preferring a key that does not wait has no effect', () => {
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a preferred key that was taken loses its preference when it is pushed again', () => {
+test('a preferred key that was taken is not preferred when it is pushed again', () => {
   const order = filled('a', 'b')
   order.prefer('b')
   expect(order.take()).toBe('b')
@@ -74,7 +74,7 @@ test('a preferred key that was taken loses its preference when it is pushed agai
   expect([order.length, takeAll(order)]).toEqual([3, ['a', 'c', 'b']])
 })
 
-test('while retries occupy all workers, only normal keys start in addition', () => {
+test('while retries occupy all workers, more normal keys start, up to the reserve, but no more retries', () => {
   const order = new FifoOrder({ workers: 3, reserved: 2 })
   expect(order.capacity).toBe(5)
   for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
@@ -91,13 +91,13 @@ test('while retries occupy all workers, only normal keys start in addition', () 
   expect(takeAll(order)).toEqual(['l3'])
 })
 
-test('no key starts in addition while normal keys occupy all workers', () => {
+test('no more keys than workers start while normal keys occupy all workers', () => {
   const order = new FifoOrder({ workers: 2, reserved: 1 })
   for (const key of ['a', 'b', 'c']) order.push(key)
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a preferred retry does not start while retries occupy all workers', () => {
+test('a preferred retry does not use the reserve while retries occupy all workers', () => {
   const order = new FifoOrder({ workers: 1, reserved: 1 })
   for (const key of ['l0', 'l1']) order.push(key, 'retry')
   expect(takeAll(order)).toEqual(['l0'])
@@ -112,7 +112,7 @@ test.each([
   [2, 1],
   [5, 2],
   [10, 4],
-])('`reservedFor` returns for %i workers %i', (workers, reserved) => {
+])('the reserve that `reservedFor` returns for %i workers is %i', (workers, reserved) => {
   expect(reservedFor(workers)).toBe(reserved)
 })
 
@@ -122,7 +122,7 @@ test('no key starts if there are no workers', () => {
   expect([order.capacity, order.take()]).toEqual([0, undefined])
 })
 
-test('every pushed key is taken once, and never more keys than the capacity are in work', () => {
+test('every pushed key is taken once, and never more keys are in work than the capacity allows', () => {
   const [workers, reserved] = [2, 1]
   const step = fc.record({
     do: fc.constantFrom('push', 'retry', 'touch', 'prefer', 'take', 'release'),

@@ -13,7 +13,7 @@ describe('changed placement', () => {
     expect(takeAll()).toEqual(['a1', 'd0', 'a0'])
   })
 
-  test('a waiting key that changes its lane goes before keys that come into the new lane later', () => {
+  test('a waiting key that changes its lane starts before keys that arrive in the new lane later', () => {
     const { place, push, lanes, takeAll } = lanesOf(10, [0, 0])
     push('a0', 'd0')
     place('a0', DETACH)
@@ -22,14 +22,14 @@ describe('changed placement', () => {
     expect(takeAll()).toEqual(['d0', 'a0', 'd1'])
   })
 
-  test('a waiting key that changes its lane starts at once, even if the new lane was already checked', () => {
+  test('a key that changes its lane starts in the same search, even if that search has passed the new lane', () => {
     const { place, push, takeAll } = lanesOf(4, [0, 0])
     push('d0')
     place('d0', ATTACH)
     expect(takeAll()).toEqual(['d0'])
   })
 
-  test('the next key of a group starts if the key before it has changed its lane', () => {
+  test('the next key of a group starts if the key that was before it has changed its lane', () => {
     const { place, push, lanes, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')
@@ -80,7 +80,7 @@ describe('changed placement', () => {
     expect(lanes.placementUnchanged('a0')).toBe(unchanged)
   })
 
-  test('a running key counts in its old lane until it is released', () => {
+  test('a running key that has changed its lane counts in the old lane until it is released', () => {
     const { place, push, lanes, takeAll, release } = lanesOf(1, [1, 0])
     push('d0')
     expect(takeAll()).toEqual(['d0'])

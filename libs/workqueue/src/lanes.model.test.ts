@@ -164,7 +164,7 @@ function build(drawn: typeof sequence extends fc.Arbitrary<infer Drawn> ? Drawn 
 }
 
 describe('lanes', () => {
-  test('lanes start the same keys as a simple search', () => {
+  test('lanes start the same keys in the same order as a simple search over all keys', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { workers, placements, lanes } = build(drawn)
@@ -205,7 +205,7 @@ describe('lanes', () => {
     )
   })
 
-  test('lanes start every key in the end, even if no touch reports a changed placement', () => {
+  test('lanes start every key in the end, even if no call of `touch` reports a changed placement', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { placements, lanes } = build(drawn)

@@ -6,7 +6,7 @@ function pushRetries({ lanes }: Pick<LanesSetup, 'lanes'>, ...keys: readonly str
 }
 
 describe('a lane', () => {
-  test('a lane starts normal keys before retries, however many retries wait', () => {
+  test('a lane starts normal keys before retries, even if many retries wait', () => {
     const { push, lanes, takeAll, release } = lanesOf(1, [0, 0])
     for (const key of numbered('a', 1000)) lanes.push(key, 'retry')
     expect(takeAll()).toEqual(['a0'])
@@ -27,7 +27,7 @@ describe('a lane', () => {
     expect(picks.join(' ')).toBe('a-l0 a0 a1 a2 a-l1 a3 a4 a5 a-l2')
   })
 
-  test('a retry in a lane becomes a normal key when it is touched', () => {
+  test('a retry in a lane becomes a normal key when `touch` is called for it', () => {
     const { push, lanes, takeAll } = lanesOf(4, [0, 0])
     for (const key of ['a-l0', 'a-l1', 'a-l2']) lanes.push(key, 'retry')
     push('a0')
@@ -35,7 +35,7 @@ describe('a lane', () => {
     expect([lanes.length, takeAll()]).toEqual([4, ['a-l0', 'a0', 'a-l2', 'a-l1']])
   })
 
-  test('while retries occupy all workers, a lane starts only normal keys, as many as it has reserved', () => {
+  test('while retries occupy all workers, a lane starts only normal keys, as many as its reserve allows', () => {
     const setup = lanesOf(10, [4, 0])
     pushRetries(setup, ...numbered('a-l', 20))
     expect(setup.takeAll()).toEqual(numbered('a-l', 10))
@@ -67,7 +67,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(['d0'])
   })
 
-  test('normal keys of a full group start before its retries if only they have room', () => {
+  test('when a full group gets room, its normal key starts before its retry if retries occupy the workers', () => {
     const setup = lanesOf(4, [2, 0])
     for (const key of ['a-in', 'a-l-in', 'a-new']) setup.place(key, ATTACH, one('node'))
     setup.push('a-in')

@@ -11,7 +11,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(10)
   })
 
-  test('a lane starts as many keys as it has reserved while other lanes occupy all workers', () => {
+  test('while other lanes occupy all workers, a lane starts as many more keys as it has reserved', () => {
     const { lanes, push, takeAll, release } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     takeAll()
@@ -26,7 +26,7 @@ describe('a lane', () => {
     expect(takeAll()).toHaveLength(1)
   })
 
-  test('a lane does not use its reserve in addition to the workers while no other lane has keys', () => {
+  test('a lane does not start more keys than there are workers while no other lane has keys', () => {
     const { push, takeAll } = lanesOf(10, [4, 0])
     push(...numbered('a', 20))
     expect(takeAll()).toEqual(numbered('a', 10))
@@ -44,7 +44,7 @@ describe('a lane', () => {
     expect(takeAll()).toEqual(['a8', 'd2'])
   })
 
-  test('a hanging lane does not starve the preferred lane: twenty attaches pass a thousand detaches', () => {
+  test('the preferred lane starts its keys while another lane hangs: twenty attaches pass a thousand detaches', () => {
     const { push, lanes, takeAll, release } = lanesOf(10, [3, 0])
     push(...numbered('d', 1000))
     expect(takeAll()).toHaveLength(10)
@@ -58,7 +58,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(990)
   })
 
-  test('every fourth started key is of the lane without preference while both lanes have keys', () => {
+  test('every fourth started key comes from the lane that is not preferred while both lanes have keys', () => {
     const { push, lanes, release } = lanesOf(1, [0, 0])
     push(...numbered('d', 10), ...numbered('a', 10))
     const picks: string[] = []
@@ -87,7 +87,7 @@ describe('a lane', () => {
     expect(takeAll().sort()).toEqual(['a0', 'd0'])
   })
 
-  test('no key of a lane starts if there are no workers', () => {
+  test('no key of any lane starts if there are no workers', () => {
     const { push, lanes, takeAll } = lanesOf(0, [1, 0])
     push('a0', 'd0')
     expect([takeAll(), lanes.length]).toEqual([[], 2])
@@ -95,7 +95,7 @@ describe('a lane', () => {
 })
 
 describe('a group', () => {
-  test('a group never has more keys in work than its limit, and does not block other keys', () => {
+  test('a group never has more running keys than its limit, and does not delay keys outside of the group', () => {
     const { place, push, takeAll, lanes } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, { group: 'node-1', max: 2 })
     push('a0', 'a1', 'a2', 'a3', 'd0')
@@ -116,7 +116,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('a key of several groups waits until all of them have room', () => {
+  test('a key that belongs to several groups waits until all of them have room', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -129,7 +129,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('a group starts its next key if the first key also waits for another group', () => {
+  test('a group starts a later key if its first waiting key also waits for another group', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -141,7 +141,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a3'])
   })
 
-  test('a key of the preferred lane passes an earlier key of its group whose lane has no free worker', () => {
+  test('a key of the preferred lane overtakes a key of its group whose lane has no free worker', () => {
     const { place, push, takeAll, release } = lanesOf(2, [1, 0])
     for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
     push('d0', 'd1')
@@ -156,7 +156,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['d2'])
   })
 
-  test('a group of keys can have another limit after its last key has left', () => {
+  test('the limit of a group can change after the last key has left the group', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1']) place(key, ATTACH, one('node'))
     push('a0', 'a1')
@@ -174,7 +174,7 @@ describe('group limits', () => {
   const alone = (group: string): GroupLimit => ({ group, max: 1 })
   const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
 
-  test('a key that needs a group alone and keys that share the group wait for each other', () => {
+  test('a key that needs a group alone waits for keys that share the group, and they wait for it', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a3']) place(key, ATTACH, shared('volume'))
     place('a2', ATTACH, alone('volume'))
@@ -200,7 +200,7 @@ describe('blocking keys', () => {
     return made
   }
 
-  test('a blocking key goes first, even if keys of the preferred lane came earlier', () => {
+  test('a key that blocks its group starts first, even if keys of the preferred lane arrived earlier', () => {
     const { push, takeAll, release } = setup(1)
     push('a0', 'd0')
     expect(takeAll()).toEqual(['d0'])
@@ -208,7 +208,7 @@ describe('blocking keys', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('a blocking key blocks the keys of the group until its work has ended', () => {
+  test('a key that blocks its group keeps the other keys of the group waiting until its work has ended', () => {
     const { push, takeAll, release } = setup()
     push('d0')
     expect(takeAll()).toEqual(['d0'])
@@ -218,7 +218,7 @@ describe('blocking keys', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('a blocking key does not wait for running or waiting keys of the group', () => {
+  test('a key that blocks a group does not wait for running or waiting keys of the group', () => {
     const { push, takeAll, release } = setup()
     push('a0')
     expect(takeAll()).toEqual(['a0'])
@@ -230,7 +230,7 @@ describe('blocking keys', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('a key stops blocking when its placement has changed', () => {
+  test('a key stops blocking its group when its placement has changed', () => {
     const { push, precede, lanes, takeAll } = setup(1)
     push('a0', 'd0')
     precede('d0', 'other')
@@ -238,7 +238,7 @@ describe('blocking keys', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('a key stops blocking when it moves to a lane in which it does not block', () => {
+  test('a key stops blocking its group when it changes to a lane in which it does not block', () => {
     const { push, place, takeAll, release, lanes } = setup(1)
     place('a2', ATTACH)
     push('a2', 'a0', 'd0')
@@ -250,7 +250,7 @@ describe('blocking keys', () => {
   })
 })
 
-test('`release` of lanes throws for a key that is not in work, and `touch` accepts an unknown key', () => {
+test('`release` of lanes throws for a key that is not in work, and `touch` ignores an unknown key', () => {
   const { lanes, push } = lanesOf(1, [0, 0])
   push('a0')
   lanes.touch('unknown')

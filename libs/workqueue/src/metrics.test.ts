@@ -84,7 +84,7 @@ describe('queue metrics', () => {
     )
   })
 
-  test('queue metrics count additions without repeats, and waiting keys, even if they are still in work', async () => {
+  test('queue metrics count repeated additions once, and count a waiting key even if it is still in work', async () => {
     const { queue, read } = make()
     const va = queue()
     for (const key of ['a', 'b', 'a']) va.add(key)
@@ -101,7 +101,7 @@ describe('queue metrics', () => {
     expect([await read('adds_total'), await read('depth')]).toEqual([4, 0])
   })
 
-  test('queue metrics measure the wait and the work of a key', async () => {
+  test('queue metrics measure how long a key waits and how long its work lasts', async () => {
     const { clock, queue, read } = make()
     const va = queue()
     va.add('a')
@@ -118,7 +118,7 @@ describe('queue metrics', () => {
     expect([await read('queue_duration_seconds_sum'), await read('queue_duration_seconds_count')]).toEqual([3.75, 2])
   })
 
-  test('queue metrics show the total and the longest unfinished work', async () => {
+  test('queue metrics show the total and the longest age of unfinished work', async () => {
     const { clock, queue, read } = make()
     const va = queue()
     va.add('a')
@@ -162,7 +162,7 @@ describe('queue metrics', () => {
     expect(await read('depth', 'other')).toBe(1)
   })
 
-  test('queue metrics forget the keys of a shut queue once its last key is done', async () => {
+  test('queue metrics no longer count the waiting keys of a closed queue once its last running key is done', async () => {
     const { queue, read } = make()
     const [old, young] = [queue(), queue()]
     old.add('a')

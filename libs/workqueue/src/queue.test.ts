@@ -36,7 +36,7 @@ describe('a queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 3])
   })
 
-  test('a queue hands out a key once, however often it was added before', async () => {
+  test('a queue hands out a key only once, however often the key was added before', async () => {
     const queue = new Queue()
     for (const key of ['a', 'b', 'a', 'a']) queue.add(key)
     expect(await takeAll(queue)).toEqual(['a', 'b'])
@@ -57,7 +57,7 @@ describe('a queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 1])
   })
 
-  test('a queue does not hand out a running key again for additions that its run has seen', async () => {
+  test('a queue does not hand out a running key again if its run has already seen the addition', async () => {
     const queue = new Queue()
     queue.add('a')
     queue.markSeen('a')
@@ -87,7 +87,7 @@ describe('a queue', () => {
     expect(() => queue.done('a')).toThrow(InvariantError)
   })
 
-  test('a queue touches its order if a waiting key is added again, but not for a running key', async () => {
+  test('a queue calls `touch` of its order if a waiting key is added again, but not for a running key', async () => {
     const calls: string[] = []
     let keys: string[] = []
     const order: KeyOrder = {
@@ -114,7 +114,7 @@ describe('a queue', () => {
     expect(calls).toEqual(['push a', 'touch a', 'release a', 'push a'])
   })
 
-  test('a queue hands out a waiting key that can start after it was added again', async () => {
+  test('a queue hands out a waiting key that becomes able to start when it is added again', async () => {
     let open = false
     const keys: string[] = []
     const order: KeyOrder = {
@@ -203,7 +203,7 @@ describe('aborted get', () => {
 })
 
 describe('shutdown', () => {
-  test('`shutDown` of a queue hands out waiting keys, accepts no other keys, and then ends the workers', async () => {
+  test('after `shutDown` a queue hands out waiting keys, accepts no other keys, and then ends the workers', async () => {
     const queue = new Queue()
     queue.add('a')
     expect(queue.isShut).toBe(false)
@@ -213,7 +213,7 @@ describe('shutdown', () => {
     expect(await takeAll(queue)).toEqual(['a', undefined])
   })
 
-  test('`shutDown` of a queue ends the waits of all workers', async () => {
+  test('`shutDown` of a queue ends the waiting of all workers', async () => {
     const queue = new Queue()
     const { signal } = new AbortController()
     const gets = [queue.get(signal), queue.get()]
@@ -222,7 +222,7 @@ describe('shutdown', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('`shutDown` of a queue still hands out a running key that was added again before', async () => {
+  test('after `shutDown` a queue still hands out a running key that was added again before', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)
@@ -233,7 +233,7 @@ describe('shutdown', () => {
   })
 })
 
-test('no key is in two workers and a run sees every addition, in any order of calls', async () => {
+test('no two workers get the same key, and a run sees every addition, in any order of calls', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c', 'd') }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('get' as const) }) },

@@ -32,7 +32,7 @@ describe('WorkQueue', () => {
     expect(await queue.get()).toBe('a')
   })
 
-  test('a work queue starts added keys before keys whose delay is over', async () => {
+  test('a work queue hands out added keys before keys whose delay is over', async () => {
     const { clock, queue } = make()
     for (const key of ['a', 'b', 'c']) queue.addAfter(key, 300)
     await clock.advance(300)
@@ -42,13 +42,13 @@ describe('WorkQueue', () => {
     expect(order).toEqual(['d', 'c', 'a', 'b'])
   })
 
-  test.each([0, -1])('a work queue adds a key at once when the wait is %d', (ms) => {
+  test.each([0, -1])('a work queue adds a key at once if its delay is %d ms', (ms) => {
     const { clock, queue } = make()
     queue.addAfter('a', ms)
     expect([queue.length, clock.pending]).toEqual([1, 0])
   })
 
-  test('a key waits longer with each failure, until it succeeds', async () => {
+  test('a work queue delays a key longer after each failure, until the key succeeds', async () => {
     const { clock, queue } = make()
     queue.add('a')
     const waits: (number | undefined)[] = []
@@ -63,7 +63,7 @@ describe('WorkQueue', () => {
     expect(queue.dueIn('a')).toBe(1000)
   })
 
-  test('an added key runs at once, and its planned run is not repeated', async () => {
+  test('a key that is added runs at once, and does not run again at its planned time', async () => {
     const { clock, queue } = make()
     queue.add('a')
     await fail(queue)
@@ -99,7 +99,7 @@ describe('WorkQueue', () => {
     expect(await served).toBe('a')
   })
 
-  test('a paused work queue keeps keys whose delay ends', async () => {
+  test('a paused work queue keeps the keys whose delay ends during the pause', async () => {
     const { clock, queue } = make()
     queue.pause()
     const got = queue.get()
@@ -132,7 +132,7 @@ describe('WorkQueue', () => {
     expect(['queued', 'later'].map((key) => queue.isPending(key))).toEqual([true, false])
   })
 
-  test('a work queue notifies its observer of each step, and of every planned run as a retry', async () => {
+  test('a work queue calls its observer at each step, and reports every planned run as a retry', async () => {
     const notified: string[] = []
     const { clock, queue } = make({
       ...unobserved,
