@@ -302,11 +302,11 @@ const LOST: Fault = { kind: 'loseAnswer' }
 
 /** Requests of the provisioner for a new claim at which it is killed. The number counts the earlier equal requests. */
 const REQUESTS = [
-  ['GET persistentvolumeclaims', 0, 'before the finalizer'],
-  ['PUT persistentvolumeclaims', 0, 'at the finalizer'],
-  ['POST persistentvolumes', 0, 'at the PersistentVolume'],
-  ['GET persistentvolumeclaims', 1, 'after the PersistentVolume'],
-  ['PUT persistentvolumeclaims', 1, 'at the end of the finalizer'],
+  ['GET persistentvolumeclaims', 0, 'at the read before it adds the finalizer'],
+  ['PUT persistentvolumeclaims', 0, 'while it adds the finalizer'],
+  ['POST persistentvolumes', 0, 'while it creates the PersistentVolume'],
+  ['GET persistentvolumeclaims', 1, 'at the read after it creates the PersistentVolume'],
+  ['PUT persistentvolumeclaims', 1, 'while it removes the finalizer'],
 ] as const
 
 for (const [kind, nth, where] of REQUESTS) {
