@@ -69,7 +69,7 @@ withHelm('leader election of one sidecar', () => {
     const values = { process: 'one', leaderElection: SHARED, attacher: { leaderElection: OWN } }
     const objects = objectsOf(values)
 
-    it('one process gets election flags for all sidecars, and those of one sidecar with its prefix', () => {
+    it('the one process gets common election flags without a prefix, and flags of one sidecar with its prefix', () => {
       expect(electionArgs(objects, 'sidecars')).toEqual([
         '--leader-election=true',
         '--leader-election-lease-duration=30s',

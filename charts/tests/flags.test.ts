@@ -133,7 +133,7 @@ function isEmpty(value: unknown): boolean {
   return value === null || value === '' || (typeof value === 'object' && Object.keys(value ?? {}).length === 0)
 }
 
-it('every key is set by one flag only', () => {
+it('every key in the values of a sidecar belongs to one flag only', () => {
   const keys = FLAGS.map(({ app, key }) => `${app} ${pathOf(key, app)}`)
   expect(new Set(keys).size).toBe(keys.length)
 })

@@ -207,7 +207,7 @@ withHelm('rendered monitoring', () => {
     expect(plain).not.toContain('scrapeTimeout')
   })
 
-  it('the alert about missing sidecars checks each container on its own', () => {
+  it('the alert about missing sidecars checks each container separately', () => {
     const missing = (values: object): string | undefined =>
       rulesOf(render({ values: merged(readValues(exampleFile('monitored')), { ...values }) })).find(
         ({ alert }) => alert === 'CSISidecarIsNotThere',

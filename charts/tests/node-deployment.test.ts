@@ -71,7 +71,7 @@ withHelm('the resizer on each node', () => {
     expect(ofKind(objects, 'Role').map(({ metadata }) => metadata.name)).toEqual(['demo-csi-sidecars-capacity'])
   })
 
-  it('a chart without resizer.nodeDeployment renders no flag, variable or permission of it', () => {
+  it('a chart without resizer.nodeDeployment renders no flag, variable or permission for a resizer on each node', () => {
     const objects = render({ values: readValues(exampleFile('driver')) })
     expect(JSON.stringify(objects)).not.toMatch(/node-deployment|NODE_NAME|csinodes.*"get","watch"\]/)
   })

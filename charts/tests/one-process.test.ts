@@ -11,10 +11,7 @@ const ONE = merged(merged(readValues(exampleFile('driver')), WITH_PREVIEWS), { p
 const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
-/**
- * The flags that the one process takes for each of its sidecars. The flags of the process itself are in section
- * `sidecars`.
- */
+/** The flags that the combined process has for each sidecar. The chart's section `sidecars` has its other flags. */
 const OWN = APPS.flatMap((app) =>
   FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
     // The resizer's --timeout replaces two other flags, which would then be missing.

@@ -39,7 +39,7 @@ withHelm('names that look like other YAML types', () => {
   }
 
   it.each(['1234', '1e3', 'true', 'null'])(
-    'the rendered objects contain the name %s as a string in every field',
+    'the name %s is rendered as a string in every field of the objects',
     (odd) => {
       const objectsOf = (name: string) => {
         const driver = { containers: [{ name: 'driver', image: 'd:v1', volumeMounts: [{ name, mountPath: '/csi' }] }] }

@@ -25,7 +25,7 @@ withHelm("a vendor's chart with this one as a dependency", () => {
 
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  it('a chart with ours as a dependency in mode library renders only its own objects', () => {
+  it('a chart that depends on our chart in mode library renders only its own objects', () => {
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
       'ClusterRole vendor-controller',
       'Deployment vendor-controller',
@@ -33,7 +33,7 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     ])
   })
 
-  it.each(APPS)('a chart with ours as a dependency renders the same container of the %s as ours', (app) => {
+  it.each(APPS)('a chart that depends on our chart renders the same %s container as our chart', (app) => {
     const ours = sidecar(render({ files: [exampleFile('driver')], values: WITH_PREVIEWS }), app)
     const { image, args, ...theirs } = sidecar(objects, app)
     expect(theirs).toEqual({ ...ours, image: undefined, args: undefined })
@@ -43,7 +43,7 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     )
   })
 
-  it('a chart with ours as a dependency has the RBAC rules of all sidecars in its roles', () => {
+  it('a chart that depends on our chart has the RBAC rules of all sidecars in its roles', () => {
     const ours = render({ files: [exampleFile('driver')], values: WITH_PREVIEWS })
     const rules = APPS.flatMap(
       (app) => named(ours, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules ?? [],
@@ -54,7 +54,7 @@ withHelm("a vendor's chart with this one as a dependency", () => {
     )
   })
 
-  it('a chart with ours as a dependency has the volume of the socket in its pod', () => {
+  it('a chart that depends on our chart has the volume of the socket in its pod', () => {
     expect(podSpecs(objects)[0]?.volumes).toEqual([{ name: 'socket-dir', emptyDir: {} }])
   })
 })

@@ -23,7 +23,7 @@ describe('packagesOf', () => {
       ({ name, version, folder }) => `${name} ${version} ${folder}`,
     )
 
-  it('the packages of a bundle include each package whose code is in the bundle, once', () => {
+  it('the list of packages of a bundle contains each package with code in the bundle once', () => {
     const inputs = {
       '../../node_modules/a/x.js': 1,
       '../../node_modules/a/y.js': 2,
@@ -33,7 +33,7 @@ describe('packagesOf', () => {
     expect(find(inputs, packages)).toEqual(['a 1.0.0 /repo/node_modules/a'])
   })
 
-  it('the packages of a bundle can have a scope, or be installed in another package', () => {
+  it('the list of packages of a bundle supports scoped packages, and packages installed inside another package', () => {
     const inputs = { '../../node_modules/@s/a/x.js': 1, '../../node_modules/@s/a/node_modules/b/x.js': 1 }
     const packages = { 'node_modules/@s/a': locked('1.0.0'), 'node_modules/@s/a/node_modules/b': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual([

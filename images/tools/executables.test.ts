@@ -62,7 +62,7 @@ onLinux('the executables', () => {
   })
 
   it(
-    'the executables equal each other byte by byte if they are built twice',
+    'two builds of the executables are equal byte by byte',
     () => {
       make('again')
       const sums = (out: string): string => readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')
@@ -72,7 +72,7 @@ onLinux('the executables', () => {
   )
 
   it(
-    'the executables equal each other byte by byte if `npm run build` runs in another folder',
+    'the executables are equal byte by byte if `npm run build` runs in another folder',
     () => {
       const other = join(folder, 'a folder with another name')
       copySources(other)

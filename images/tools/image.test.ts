@@ -115,7 +115,7 @@ withBuildah('the Dockerfile', () => {
   )
 
   it(
-    'an image equals byte by byte the image that another store builds from another folder',
+    'two builds of an image in different stores and folders are equal byte by byte',
     () => {
       using again = new ImageStore()
       const context = join(again.folder, 'another folder')

@@ -58,7 +58,7 @@ describe('makePrograms', () => {
     expect(packed(`kubectl-csi-linux-${BUILT}.tar.gz`)).toEqual(['LICENSE', 'THIRD-PARTY-NOTICES.txt', 'kubectl-csi'])
   })
 
-  it('the archives name the same Node.js version in the krew manifest, the README and package.json', () => {
+  it('the krew manifest, the README and package.json of kubectl-csi name the same Node.js version', () => {
     const [, manifest] = /Node\.js (\d+) or later/.exec(readFileSync(KREW, 'utf8')) ?? []
     const [, readme] =
       /Node\.js (\d+) or later/.exec(readFileSync(join(ROOT, 'apps/kubectl-csi/README.md'), 'utf8')) ?? []
@@ -90,7 +90,7 @@ describe('makePrograms', () => {
     expect(() => krewManifest('a:\n    - selector:\n        x: y\n', folder)).toThrow('has no uri')
   })
 
-  it('the archives equal each other byte by byte if they are built twice', () => {
+  it('two builds of the archives are equal byte by byte', () => {
     // The file time simulates a build at another time.
     utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
     mkdirSync(join(folder, 'again'))

@@ -66,7 +66,7 @@ describe('images/vex.openvex.json', () => {
     }
   })
 
-  it.each(named)('the VEX document names only files that exist in the reason of %s', (_, { impact_statement = '' }) => {
+  it.each(named)('the reason of %s in the VEX document names only existing files', (_, { impact_statement = '' }) => {
     const files = impact_statement.match(/[\w-]+\/[\w/.-]+\.ts/g) ?? []
     expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   })

@@ -19,11 +19,11 @@ describe('links', () => {
     expect(brokenLinks()).toEqual([])
   })
 
-  it('the links of documents do not include links in code', () => {
+  it('the check of links in documents ignores links in code', () => {
     expect(linksIn('[`a`](b.md#c) and [d](e) `[x](y)`\n```\n[x](y)\n```\n')).toEqual(['b.md#c', 'e'])
   })
 
-  it('the links of documents count as broken if the file or the heading is missing', () => {
+  it('the check of links in documents reports a link whose file or heading is missing', () => {
     const text =
       '# A heading, with `code`\n\n[a](#a-heading-with-code) [b](#no) [c](LICENSE) [d](nowhere.md) [e](https://x y)'
     expect(brokenLinks([{ path: 'README.md', text }])).toEqual(['README.md: #no', 'README.md: nowhere.md'])
@@ -36,12 +36,12 @@ describe('named files', () => {
     expect(missingFiles(allDocuments())).toEqual([])
   })
 
-  it('the files that documents name do not include code that is no path', () => {
+  it('the check of named files ignores code in documents that is no path', () => {
     const text = '`libs/base` `decide*.ts` `helm lint` `attached: true` `dist/csi-attacher` `a.b`\n```\n`x.ts`\n```\n'
     expect(filesNamedIn(text)).toEqual(['libs/base', 'decide*.ts'])
   })
 
-  it('the files that documents name can be relative to the root, to the document, or to any folder', () => {
+  it('the paths of files in documents can be relative to the root, to the document, or to any folder', () => {
     const paths = ['libs/a/README.md', 'libs/a/src/b.ts']
     const missing = (text: string): readonly string[] => missingFiles([{ path: 'libs/a/README.md', text }], paths)
     expect(missing('`libs/a/src/b.ts` `src/b.ts` `b.ts` `*.ts` `libs/a/*`')).toEqual([])
@@ -77,11 +77,11 @@ describe('versions', () => {
 describe('commands', () => {
   const commands = allCommands()
 
-  it.each(commands.map(({ path, line }) => [path, line]))('the commands of documents in %s can work: %s', (_, line) => {
+  it.each(commands.map(({ path, line }) => [path, line]))('a command in the document %s can work: %s', (_, line) => {
     expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
   })
 
-  it('the commands of documents include kubectl only in documents whose commands the end-to-end tests run', () => {
+  it('only documents whose commands the end-to-end tests run contain kubectl commands', () => {
     const kubectl = commands.filter(({ line }) => line.startsWith('kubectl'))
     expect(new Set(kubectl.map(({ path }) => path))).toEqual(
       new Set(['README.md', 'docs/migration.md', 'docs/operations.md']),
@@ -89,7 +89,7 @@ describe('commands', () => {
   })
 
   it.each(commands.map((command) => [command.path, command.line, command] as const))(
-    'the commands of documents in %s have a test that runs them, or a reason why none does: %s',
+    'a command in the document %s has a test that runs it, or a reason why no test does: %s',
     (_path, _line, command) => {
       const run = runOf(command)
       if (run === undefined) throw new Error('tools/docs/command-runs.ts has neither what runs it nor why nothing does')
@@ -97,12 +97,12 @@ describe('commands', () => {
     },
   )
 
-  it('the commands of documents use every entry of `COMMAND_RUNS`', () => {
+  it('every entry of `COMMAND_RUNS` belongs to a command in the documents', () => {
     const used = new Set(commands.map(runOf))
     expect(COMMAND_RUNS.filter((run) => !used.has(run)).map(({ lines }) => lines)).toEqual([])
   })
 
-  it('the commands of documents include commands in fenced blocks, in indented blocks and in code spans', () => {
+  it('the commands of a document include commands in fenced blocks, in indented blocks and in code spans', () => {
     const text =
       'a `npm start` b\n\n    npm ci && npm test   # all\n    cd libs/x\n\n```sh\nhelm lint a \\\n  b\n# no\n```\n```yaml\na: b\n```\n'
     expect(commandsIn({ path: 'x', text }).map(({ line }) => line)).toEqual([
@@ -119,7 +119,7 @@ describe('commands', () => {
     ['cd nowhere && npm test', 'there is no folder nowhere'],
     ['frobnicate --all', 'unknown program frobnicate'],
     ['npm frobnicate', 'npm has no frobnicate'],
-  ])('the commands of documents cause an error if they cannot work: %s', (line, why) => {
+  ])('a command in a document causes an error if it cannot work: %s', (line, why) => {
     expect(whyNot(line, false)).toBe(why)
   })
 })

@@ -16,7 +16,7 @@ const RESULTS = `### Idle, on an empty API
 | attacher | RSS (MiB) | 92.4 (87.7 to 103) | 232 (222 to 234) | 0.42 |
 `
 
-it('a row has the medians of this project and of the original, with their unit', () => {
+it('a row of the headline table has the medians of this project and of the Go original, with their unit', () => {
   expect(figuresOf(RESULTS, { scene: 'Idle', sidecar: 'attacher', what: 'RSS (MiB)' })).toEqual([
     '65.3 MiB',
     '52.4 MiB',
@@ -28,13 +28,13 @@ it('a row has the medians of this project and of the original, with their unit',
   expect(figuresOf(RESULTS, { scene: 'With', sidecar: 'attacher', what: 'RSS (MiB)' })).toEqual(['92.4 MiB', '232 MiB'])
 })
 
-it('a missing figure causes an error, not an empty cell', () => {
+it('a figure that is missing in the results causes an error, not an empty cell', () => {
   expect(() => figuresOf(RESULTS, { scene: 'With', sidecar: 'resizer', what: 'RSS (MiB)' })).toThrow(
     'testing/bench/RESULTS.md has no RSS (MiB) in With',
   )
 })
 
-it('a row counts for the side with the smaller figure, and for the originals if the figures are equal', () => {
+it('a headline row counts for the side with the smaller figure, and for the Go originals if both are equal', () => {
   const results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')
   const { forUs, forTheOriginals } = headlines(results)
   const number = (text: string): number => Number.parseFloat(text)

@@ -31,7 +31,7 @@ describe('the generated sections', () => {
     expect(sectionOf(read(path), name)).toBe(await sectionText(name))
   })
 
-  it('the generated sections appear once each in the documents', () => {
+  it('each generated section appears exactly once in the documents', () => {
     expect(marked.map(({ name }) => name).sort()).toEqual(Object.keys(SECTIONS).sort())
   })
 })
@@ -67,14 +67,14 @@ describe('the documentation', () => {
     expect(listed.toSorted()).toEqual([...eventReasons(sources)].toSorted())
   })
 
-  it('the documentation quotes in the alerts only log lines that the sidecars can write', () => {
+  it('the documentation of the alerts quotes only log lines that the sidecars can write', () => {
     const text = read('charts/csi-sidecars/files/alerts.yaml').replace(/^ *(?:expr|summary): .*$/gm, '')
     const quoted = [...text.matchAll(/[ (]"([A-Z][^"{]+)"/g)].map(([, line = '']) => line)
     expect(quoted).not.toEqual([])
     expect(quoted.filter((line) => !sources.includes(`'${line}`))).toEqual([])
   })
 
-  it('the documentation marks correctly which log lines of the originals the sidecars write', () => {
+  it('the documentation marks correctly which log lines of the Go originals our sidecars also write', () => {
     const [, section = ''] = /^### Lines of the log\n(.*?)^## /ms.exec(read('docs/migration.md')) ?? []
     const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]
     const messages = rows.flatMap(([, cell = '', says = '']) =>

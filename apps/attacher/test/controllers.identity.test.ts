@@ -45,7 +45,7 @@ describe('recreated attachment', () => {
     scenario.checkAlways()
   })
 
-  it('the attacher publishes for a recreated attachment only after that has our finalizer too', async () => {
+  it('the attacher publishes for a recreated attachment only after this attachment too has our finalizer', async () => {
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
     await scenario.apply(VA)

@@ -61,7 +61,7 @@ describe('lost lease', () => {
 })
 
 describe('concurrent calls', () => {
-  it('the attacher publishes a single-node volume on one node at a time, and no detach from another node waits', async () => {
+  it('a single-node volume is published on one node at a time, while a detach from another node starts at once', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('own', 'n2')

@@ -36,7 +36,7 @@ describe('attach', () => {
   it.each([
     { name: 'the node', present: false, message: 'csinode.storage.k8s.io "n1" not found' },
     { name: 'the driver on the node', present: true, message: 'CSINode n1 does not contain driver csi.example.com' },
-  ])('a waiting attach runs at once when $name is created', async ({ present, message }) => {
+  ])('a waiting attach runs at once when $name appears', async ({ present, message }) => {
     if (present) scenario.createNode('n1', false)
     else scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()

@@ -204,7 +204,7 @@ describe('failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('a failed attach retries before its back-off ends after a resync, and after a change of another writer', async () => {
+  it('a resync or a change of another writer lets a failed attach retry before its back-off ends', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()
     await scenario.answer('patch volumeattachments/own.n1/status')

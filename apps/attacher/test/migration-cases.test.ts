@@ -86,7 +86,7 @@ function asSource(outcome: MigrationOutcome): MigrationOutcome {
 }
 
 for (const each of migrationCases((direction) => direction.startsWith('attacher'))) {
-  it(`migration case ${each.id}`, async () => {
+  it(`the attacher returns the expected result for migration case ${each.id}`, async () => {
     const operation = OPERATIONS.get(each.direction)
     if (operation === undefined) throw new Error(`no operation for ${each.direction}`)
     const before = structuredClone(each.input)

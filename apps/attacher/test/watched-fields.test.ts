@@ -24,7 +24,7 @@ const UNWATCHED_VOLUME: Unwatched<CachedVolume> = {
 }
 
 /** Explores all states of the exhaustive model of an attachment, and records the fields that its functions read. */
-it('an event starts a run for each field that a decision reads, unless the list of exceptions has a reason', () => {
+it('a change of a field that a decision reads starts a run, unless the field is a listed exception', () => {
   const reads = { va: new Set<string>(), pv: new Set<string>() }
   const watched = { va: new Set<string>(), pv: new Set<string>() }
   const recorded = (view: AttachmentView): AttachmentView => {

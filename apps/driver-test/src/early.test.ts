@@ -5,7 +5,7 @@ import { junitOf } from './report.ts'
 import { verdictLines } from './verdict.ts'
 
 describe('EarlyFindings', () => {
-  it('the findings before the first seed contain the end of the driver, with the ability that was tried', () => {
+  it('a driver that ends before the first seed causes a finding with the ability that was tried', () => {
     const early = new EarlyFindings(systemClock)
     early.trials.onTrial('clones')
     for (const how of ['with code 1', 'with code 1', 'by SIGSEGV']) early.onDeath(how)
@@ -21,7 +21,7 @@ describe('EarlyFindings', () => {
     )
   })
 
-  it('the findings before the first seed contain a driver that is unavailable whenever an ability is tried', () => {
+  it('a driver that is unavailable at each trial of an ability causes a finding before the first seed', () => {
     const early = new EarlyFindings(systemClock)
     early.trials.onLost('a clone')
     expect(early.results()[0]?.findings).toMatchObject([
@@ -29,7 +29,7 @@ describe('EarlyFindings', () => {
     ])
   })
 
-  it('the findings before the first seed do not contain a driver that ends later', () => {
+  it('a driver that ends after the trials of abilities causes no finding before the first seed', () => {
     const early = new EarlyFindings(systemClock)
     expect(early.results()).toEqual([])
     early.onDeath('with code 1')

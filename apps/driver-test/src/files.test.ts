@@ -40,7 +40,7 @@ describe('csiDriverOf', () => {
 })
 
 describe('checkReportFile', () => {
-  it('the file for a report does not change when the test checks that it can be written', async () => {
+  it('the check that a report file can be written does not change the file', async () => {
     const fresh = join(directory, 'fresh')
     await checkReportFile('report', fresh)
     expect(existsSync(fresh)).toBe(false)
@@ -50,7 +50,7 @@ describe('checkReportFile', () => {
     await checkReportFile('report', undefined)
   })
 
-  it.each(['', 'missing/r.xml'])('the report "%s", which cannot be written, causes an error', async (name) => {
+  it.each(['', 'missing/r.xml'])('the report path "%s", which cannot be written, causes an error', async (name) => {
     const path = join(directory, name)
     await expect(checkReportFile('report', path)).rejects.toThrow(`--report ${path} cannot be written: E`)
   })

@@ -25,7 +25,7 @@ describe('node services', () => {
     )
   })
 
-  it.concurrent('the run of a seed finds a node service that does not create target paths, and shortens the paths', async () => {
+  it.concurrent('the run of a seed finds a node service that creates no target paths, and shortens the paths in its finding', async () => {
     const { findings } = await seedResult({
       nodes: 2,
       spoil: (_driver, nodes) => {

@@ -25,7 +25,7 @@ describe('runSeed', () => {
     expect(result.calls).toBeGreaterThan(10)
   })
 
-  it.concurrent('the run of a seed finds a driver that creates a volume for each repeated CreateVolume, and deletes the named ones', async () => {
+  it.concurrent('the run of a seed finds duplicates from repeated CreateVolume calls, and deletes volumes whose IDs appear in answers', async () => {
     let made: CsiDriver | undefined
     const result = await seedResult({
       durationMs: 8_000,
@@ -68,7 +68,7 @@ describe('runSeed', () => {
     expect(clusterFaults).toEqual([])
   })
 
-  it.concurrent('the run of a seed names a sidecar that has ended in the finding about a pod that does not run', async () => {
+  it.concurrent('the finding about a pod that does not run names a sidecar that has ended', async () => {
     const { findings } = await seedResult({
       attacher: endingProgram(),
       durationMs: 8_000,

@@ -34,7 +34,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'NodeWithoutDriver',
     says: 'driver csi.example.com to register on node node-1',
   },
-  'attaching: the limit of the CSINode': {
+  'attaching: the node has as many volumes as its CSINode allows': {
     of: ['va', 'va-1'],
     objects: [
       VOLUME,
@@ -71,7 +71,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'MigrationOff',
     says: 'the kubelet of node node-1 to have migration on, since the volume is an in-tree one',
   },
-  'attaching: two leaders': {
+  'attaching: two attachers lead at once': {
     of: ['va', 'va-1'],
     objects: [
       ...SOUND,
@@ -88,31 +88,31 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'HolderGone',
     says: `a leader: Lease storage/${ATTACHER_LEASE} is held by pod-a, whose pod no longer exists, until it expires`,
   },
-  'attaching: no attacher': {
+  'attaching: no attacher runs': {
     of: ['va', 'va-1'],
     objects: [VOLUME, CSI_NODE, NODE, attachment()],
     reason: 'NoSidecarSeen',
     says: 'an external-attacher for csi.example.com, of which there is no sign',
   },
-  'attaching: a webhook denies': {
+  'attaching: a webhook denies the write of the attacher': {
     of: ['pod', 'web'],
     objects: [...SOUND, CLAIM, web(), failing(`could not add PersistentVolume finalizer: ${WEBHOOK}`)],
     reason: 'WebhookDenies',
     says: 'admission webhook w.io to allow it: not today (VolumeAttachment va-1)',
   },
-  'attaching: RBAC': {
+  'attaching: no role lets the attacher patch the volume': {
     of: ['pvc', 'pvc-1'],
     objects: [...SOUND, CLAIM, failing(`persistentvolumes "pv-1" is forbidden: ${FORBIDDEN}`)],
     reason: 'Forbidden',
     says: 'a role that lets system:sa patch persistentvolumes (VolumeAttachment va-1)',
   },
-  'attaching: it was not requested': {
+  'attaching: nothing has requested the attachment': {
     of: ['pod', 'web'],
     objects: [...SOUND, CLAIM, web()],
     reason: 'NotAskedFor',
     says: 'the attach/detach controller to ask for volume pv-1 on node node-1',
   },
-  'attaching: a pod of another node uses it': {
+  'attaching: a pod on another node uses the volume': {
     of: ['pod', 'web'],
     objects: [...SOUND, CLAIM, web(), there(), attachedThere, [NODES, node('node-2', 'True')]],
     reason: 'MultiAttach',
@@ -130,13 +130,13 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'NodeNotReady',
     says: 'old to end on node node-2, whose kubelet does not answer',
   },
-  'attaching: a pod on another node, which no longer exists': {
+  'attaching: a pod on another node that no longer exists': {
     of: ['pod', 'web'],
     objects: [...SOUND, CLAIM, web(), endingThere, attachedThere],
     reason: 'NodeGone',
     says: 'old to be deleted by force: its node node-2 does not exist',
   },
-  'mounting: the kubelet fails': {
+  'mounting: the kubelet fails to mount the volume': {
     of: ['pod', 'web'],
     objects: [
       ...[VOLUME, CSI_NODE, CLASS, ...LED, CLAIM, web()],

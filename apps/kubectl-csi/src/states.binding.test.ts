@@ -17,19 +17,19 @@ import {
 /** States in which a claim is not bound, its volume is not provisioned, or its pod is not scheduled. */
 
 const STATES: Readonly<Record<string, BlockedState>> = {
-  'pending: no class, and no default one': {
+  'pending: the claim has no class, and no default class exists': {
     of: ['pvc', 'pvc-1'],
     objects: [CLASS, unbound({ storageClassName: null })],
     reason: 'NoClass',
     says: 'a StorageClass: it names none, no class is the default, and no volume without a class fits',
   },
-  'pending: a class that was deleted': {
+  'pending: the class of the claim was deleted': {
     of: ['pvc', 'pvc-1'],
     objects: [CLASS, unbound({ storageClassName: 'gone' })],
     reason: 'StorageClassMissing',
     says: 'StorageClass gone, which does not exist',
   },
-  'pending: a volume that belongs to another claim': {
+  'pending: the claim names a volume that belongs to another claim': {
     of: ['pvc', 'pvc-1'],
     objects: [
       unbound({ volumeName: 'pv-1' }),
@@ -39,13 +39,13 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'VolumeOfAnother',
     says: 'PersistentVolume pv-1, which belongs to another claim',
   },
-  'pending: a volume that does not exist': {
+  'pending: the claim names a volume that does not exist': {
     of: ['pvc', 'pvc-1'],
     objects: [unbound({ volumeName: 'pv-9' })],
     reason: 'VolumeNotThere',
     says: 'PersistentVolume pv-9, which does not exist',
   },
-  'pending: a volume that is too small': {
+  'pending: the claim names a volume that is too small': {
     of: ['pvc', 'pvc-1'],
     objects: [VOLUME, unbound({ volumeName: 'pv-1' }), ofClaim('VolumeMismatch', 'requested PV is too small')],
     reason: 'VolumeMismatch',
@@ -81,7 +81,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'Provisioning',
     says: 'provisioner csi.example.com to create a volume',
   },
-  'provisioning: the driver refuses': {
+  'provisioning: the driver refuses to create the volume': {
     ...provisioning('failed to provision volume with StorageClass "sc-1": rpc error: code = Internal desc = no'),
     reason: 'DriverRefuses',
     says: 'driver csi.example.com to do what it has refused with Internal',
@@ -91,34 +91,34 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'DriverTooSlow',
     says: 'driver csi.example.com to answer, which takes longer than the time-out',
   },
-  'provisioning: a webhook denies': {
+  'provisioning: a webhook denies the request': {
     ...provisioning(WEBHOOK),
     reason: 'WebhookDenies',
     says: 'admission webhook w.io to allow it: not today',
   },
-  'provisioning: quota': {
+  'provisioning: a ResourceQuota is exceeded': {
     ...provisioning('persistentvolumes "pvc-x" is forbidden: exceeded quota: storage, requested: 1, used: 9'),
     reason: 'QuotaExceeded',
     says: 'room in ResourceQuota storage',
   },
-  'provisioning: RBAC': {
+  'provisioning: no role lets the provisioner read a Secret': {
     ...provisioning('secrets "x" is forbidden: User "sa" cannot get resource "secrets" in API group "" in namespace'),
     reason: 'Forbidden',
     says: 'a role that lets sa get secrets',
   },
-  'scheduling: the limits of CSINodes': {
+  'scheduling: the nodes have as many volumes as their CSINodes allow': {
     ...unscheduled('0/1 nodes are available: 1 node(s) exceed max volume count.'),
     says: 'the scheduler to choose a node: the nodes have as many volumes as their CSINodes allow',
   },
-  'scheduling: taints': {
+  'scheduling: the nodes have taints that the pod does not tolerate': {
     ...unscheduled('0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.'),
     says: 'the scheduler to choose a node: the nodes have taints that it does not tolerate',
   },
-  'scheduling: a volume of another zone': {
+  'scheduling: the volume is in another zone than the nodes': {
     ...unscheduled('0/1 nodes are available: 1 node(s) had volume node affinity conflict.'),
     says: 'the scheduler to choose a node: its volume is reachable from none that is left',
   },
-  'scheduling: a claim that does not exist': {
+  'scheduling: the pod uses a claim that does not exist': {
     of: ['pod', 'web'],
     objects: [web({ spec: { nodeName: null } })],
     reason: 'ClaimMissing',

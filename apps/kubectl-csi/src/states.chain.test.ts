@@ -82,7 +82,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'PodEnding',
     says: 'the kubelet of node node-1 to end it and to unmount its volumes (Pod default/web)',
   },
-  'detaching: a volume in deletion whose claim waits for such a pod': {
+  'detaching: a volume in deletion whose claim waits for a pod in Terminating': {
     of: ['pv', 'pv-1'],
     objects: [
       ...SOUND.slice(1),

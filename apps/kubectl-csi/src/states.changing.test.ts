@@ -19,20 +19,20 @@ import {
 /** States in which a volume cannot be expanded or modified. */
 
 const STATES: Readonly<Record<string, BlockedState>> = {
-  'expanding: no resizer': {
+  'expanding: no resizer runs': {
     of: ['pvc', 'pvc-1'],
     objects: [VOLUME, CLASS, growing({ conditions: [] })],
     reason: 'NoSidecarSeen',
     says: 'an external-resizer for csi.example.com, of which there is no sign',
     ageless: true,
   },
-  'expanding: a webhook denies': {
+  'expanding: a webhook denies the request': {
     of: ['pvc', 'pvc-1'],
     objects: [...SOUND, growing({}), ofClaim('VolumeResizeFailed', WEBHOOK)],
     reason: 'WebhookDenies',
     says: 'admission webhook w.io to allow it: not today',
   },
-  'expanding: RBAC': {
+  'expanding: no role lets the resizer patch the volume': {
     of: ['pvc', 'pvc-1'],
     objects: [
       ...SOUND,
@@ -71,13 +71,13 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'ClaimInUse',
     says: 'Pod default/web to end, because the driver expands only volumes that are not in use',
   },
-  'expanding: the kubelet, with a pod': {
+  'expanding: the kubelet must finish, and a pod uses the claim': {
     of: ['pvc', 'pvc-1'],
     objects: [...SOUND, growingOnNode, [PODS, pod('web')], attachment({ status: { attached: true } })],
     reason: 'NodeResizePending',
     says: 'the kubelet to make it grow, where default/web runs',
   },
-  'expanding: the kubelet, without a pod': {
+  'expanding: the kubelet must finish, but no pod uses the claim': {
     of: ['pvc', 'pvc-1'],
     objects: [...SOUND, growingOnNode],
     reason: 'NodeResizePending',
@@ -114,7 +114,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'ModifyNotSupported',
     says: 'a claim without VolumeAttributesClass: driver csi.example.com cannot modify volumes',
   },
-  'modifying: RBAC': {
+  'modifying: no role lets the resizer patch the volume': {
     of: ['pvc', 'pvc-1'],
     objects: [
       ...SOUND,

@@ -24,7 +24,7 @@ import {
 /** States in which a volume cannot be detached or deleted. */
 
 const STATES: Readonly<Record<string, BlockedState>> = {
-  'detaching: the driver refuses': {
+  'detaching: the driver refuses to detach the volume': {
     of: ['va', 'va-1'],
     objects: [
       ...SOUND,
@@ -33,13 +33,13 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'DriverRefuses',
     says: 'driver csi.example.com to do what it has refused with Internal',
   },
-  'detaching: the volume object is gone': {
+  'detaching: the PersistentVolume is gone': {
     of: ['va', 'va-1'],
     objects: [CSI_NODE, NODE, ...LED, detaching({ status: { attached: true } })],
     reason: 'VolumeGone',
     says: 'PersistentVolume pv-1, which does not exist, and without which the volume to detach is unknown',
   },
-  'detaching: a finalizer of others': {
+  'detaching: the attachment has a finalizer of another controller': {
     of: ['va', 'va-1'],
     objects: [...SOUND, detaching({ metadata: { finalizers: ['a.io/b'] } })],
     reason: 'ForeignFinalizer',
@@ -82,7 +82,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'ClaimInUse',
     says: 'default/web to end',
   },
-  'deleting: a finalizer of others on a claim': {
+  'deleting: a claim has a finalizer of another controller': {
     of: ['pvc', 'pvc-1'],
     objects: [
       ...SOUND,
@@ -91,7 +91,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'ForeignFinalizer',
     says: 'the owner of finalizer a.io/b to remove it',
   },
-  'deleting: a finalizer of others on a pod': {
+  'deleting: a pod has a finalizer of another controller': {
     of: ['pod', 'web'],
     objects: [
       ...SOUND,
@@ -128,7 +128,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'VolumeBound',
     says: 'PersistentVolumeClaim default/pvc-1, which is bound to it, to be deleted',
   },
-  'deleting: the driver refuses': {
+  'deleting: the driver refuses to delete the volume': {
     of: ['pv', 'pv-1'],
     objects: [
       ...LED,
@@ -138,13 +138,13 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'DriverRefuses',
     says: 'driver csi.example.com to do what it has refused with FailedPrecondition',
   },
-  'deleting: a webhook denies': {
+  'deleting: a webhook denies the request': {
     of: ['pv', 'pv-1'],
     objects: [...LED, released({ metadata: { uid: 'uid-pv-1' }, status: { phase: 'Failed', message: WEBHOOK } })],
     reason: 'WebhookDenies',
     says: 'admission webhook w.io to allow it: not today',
   },
-  'deleting: no provisioner': {
+  'deleting: the provisioner has not deleted the volume': {
     of: ['pv', 'pv-1'],
     objects: [...LED, released({ metadata: { finalizers: ['external-provisioner.volume.kubernetes.io/finalizer'] } })],
     reason: 'VolumeDeleting',

@@ -15,7 +15,7 @@ function scripted() {
   return { started, ask }
 }
 
-test('the livenessprobe runs up to eight probes at the same time; further requests share the last one', async () => {
+test('the livenessprobe runs up to eight probes at the same time; further HTTP requests share the last probe', async () => {
   const { started, ask } = scripted()
   const asked = Array.from({ length: 50 }, () => ask())
   expect(started).toHaveLength(8)

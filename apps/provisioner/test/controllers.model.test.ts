@@ -134,7 +134,7 @@ describe('random model', () => {
     model.kill()
   })
 
-  it('after random steps, the provisioner has provided each claim, and leaks only if a process was killed', async () => {
+  it('after random steps, the provisioner has provided each claim, and leaks a volume only if a process was killed', async () => {
     await fc.assert(
       fc.asyncProperty(steps, (each) => run(each, false)),
       { numRuns: RUNS },

@@ -32,7 +32,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
 ])
 
 for (const each of migrationCases((direction) => direction.startsWith('resizer'))) {
-  it(`migration case ${each.id}`, () => {
+  it(`the resizer returns the expected result for migration case ${each.id}`, () => {
     const operation = OPERATIONS.get(each.direction)
     if (operation === undefined) throw new Error(`no operation for ${each.direction}`)
     const before = structuredClone(each.input)

@@ -49,7 +49,7 @@ describe('both controllers', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('an edit of size and class leads to both calls within the time of one write', async () => {
+  it('an edit of size and class leads to both CSI calls within the duration of one write', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)

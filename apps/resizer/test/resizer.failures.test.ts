@@ -32,7 +32,7 @@ const failure = (code: string) => `rpc error: code = ${code} desc = it went wron
 const failedEvent = (code: string) =>
   `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${failure(code)}`
 
-it('a process that has lost the lead records no events for late responses', async () => {
+it('a resizer that has lost its Lease records no events for late responses of the driver', async () => {
   fixture.driver.expand = (call) => {
     fixture.takeEvents()
     fixture.loseLease()
@@ -196,7 +196,7 @@ describe('small sizes', () => {
     [2n ** 30n, '1Gi'],
     [2n ** 31n - 1n, '2147483647'],
     [-1n, '-1'],
-  ])('an expansion fails with both sizes in the text if the driver returns %s bytes', async (capacityBytes, text) => {
+  ])('an expansion fails and names both sizes if the driver returns %s bytes', async (capacityBytes, text) => {
     fixture.driver.expand = () => ({ capacityBytes, nodeExpansionRequired: false })
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
@@ -250,7 +250,7 @@ describe('refused patches', () => {
   it.each([
     [false, 'resize finished'],
     [true, 'node expansion required'],
-  ])('an event reports that the claim cannot be saved (node step: %s)', async (nodeExpansionRequired, what) => {
+  ])('an event reports that an expansion cannot be saved (node step: %s)', async (nodeExpansionRequired, what) => {
     fixture.driver.expand = () => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired }

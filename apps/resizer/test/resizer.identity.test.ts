@@ -109,7 +109,7 @@ describe('modification', () => {
 })
 
 describe('recreated claim', () => {
-  it.each([true, false])('a recreated claim inherits no failures (late cache: %s)', async (lagging) => {
+  it.each([true, false])('a recreated claim inherits no old failures (late cache: %s)', async (lagging) => {
     fixture.caches.claims.lagging = lagging
     fixture.driver.expand = () => {
       replaceClaim()

@@ -185,7 +185,7 @@ describe('refusal', () => {
 })
 
 describe('used claims', () => {
-  it('a claim counts as used by a pod with an ephemeral volume', async () => {
+  it('the claim of an ephemeral volume counts as in use while its pod runs', async () => {
     const ephemeral = { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } }
     const owner = { metadata: { namespace: NAMESPACE, name: 'job' }, spec: { containers: [], volumes: [ephemeral] } }
     fixture.cluster.put(PODS, owner)
@@ -200,7 +200,7 @@ describe('used claims', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('a claim counts as used by a pending pod', async () => {
+  it('a claim counts as in use while a pending pod uses it', async () => {
     fixture.driver.expand = refusing
     await changePod({ status: { phase: 'Pending' } })
     await fixture.request('2Gi')
@@ -262,7 +262,7 @@ describe('unreadable pods', () => {
 })
 
 describe('many claims', () => {
-  it('for 100 waiting claims and 2,000 pods, the resizer sends one list in an hour, and continues its watch', async () => {
+  it('for 100 waiting claims and 2,000 pods, the resizer lists the pods once in an hour, and continues its watch', async () => {
     fixture = new ResizerFixture()
     for (let index = 0; index < 100; index += 1) {
       const name = `data-${index}`

@@ -208,7 +208,7 @@ describe('driver refusals', () => {
 })
 
 describe('withdrawn request', () => {
-  it('only removes the condition if the modification has failed for good', async () => {
+  it('a withdrawn request removes only the condition `ModifyingVolume` if the modification has failed for good', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')

@@ -55,7 +55,7 @@ describe('node step', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('an expansion to a later size starts when the kubelet has finished the first, and the annotation disappears', async () => {
+  it('a second expansion starts when the kubelet has finished the first, and removes the annotation with the old size', async () => {
     await begin()
     await fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -87,7 +87,7 @@ describe('node step', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('the resizer calls the driver once more if the kubelet refuses, and then waits for the kubelet', async () => {
+  it('the resizer calls the driver once more if the kubelet refuses the size, and then waits for the kubelet', async () => {
     await begin()
     await fixture.request('2Gi')
     fixture.takeWire()
@@ -99,7 +99,7 @@ describe('node step', () => {
     expect(fixture.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
   })
 
-  it('an expansion that the kubelet must finish removes the annotation that no node step is required', async () => {
+  it('an expansion that the kubelet must finish removes the annotation which says that no node step is required', async () => {
     await begin({}, { annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' } })
     await fixture.request('2Gi')
     expect(fixture.claim.metadata?.annotations).toEqual({ mine: 'stays' })
@@ -152,7 +152,7 @@ describe('late caches', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('the annotation is not written if the claim reaches the size during the call', async () => {
+  it('the annotation with the old size is not written if the claim reaches the requested size during the call', async () => {
     await begin()
     fixture.driver.expand = ({ request }) => {
       const status = { capacity: { storage: '2Gi' } }

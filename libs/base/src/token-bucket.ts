@@ -36,7 +36,7 @@ export class TokenBucket {
     return Math.max(0, this.#claim() - this.#clock.monotonic())
   }
 
-  /** Returns a reserved token that was not used. */
+  /** Puts a reserved token that was not used back into the bucket. */
   refund(): void {
     this.#next -= this.#msPerToken
   }

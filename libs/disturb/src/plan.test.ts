@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { play, scattered } from './plan.ts'
 import { seeded } from './random.ts'
 
-it('`scattered` places every step within the time, in order', () => {
+it('`scattered` spreads all steps over the given time, in order', () => {
   const plan = scattered(seeded(5), 1000, ['a', 'b', 'c', 'd'])
   expect(plan.map(({ step }) => step).toSorted()).toEqual(['a', 'b', 'c', 'd'])
   expect(plan.every(({ afterMs }) => afterMs >= 0)).toBe(true)
@@ -33,7 +33,7 @@ it('`play` waits before each step, and a slow step delays only steps that are du
   ])
 })
 
-it('`play` rejects with the reason of its signal', async () => {
+it('`play` rejects with the reason of its abort signal', async () => {
   const clock = new FakeClock()
   const life = new AbortController()
   const played = play([{ afterMs: 10, step: 'never' }], () => undefined, { clock, signal: life.signal })

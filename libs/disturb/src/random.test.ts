@@ -4,16 +4,16 @@ import { between, Occurrences, pick, seeded, weighted } from './random.ts'
 const first = (length: number, random: () => number): number[] => Array.from({ length }, random)
 
 describe('seeded', () => {
-  it('a seeded generator gives the same numbers for the same seed and text', () => {
+  it('a seeded generator gives the same numbers for the same seed and the same additional text', () => {
     expect(first(5, seeded(7, 'plan'))).toEqual(first(5, seeded(7, 'plan')))
   })
 
-  it('a seeded generator gives other numbers for another seed and for another text', () => {
+  it('a seeded generator gives other numbers if the seed or the additional text differs', () => {
     const starts = [seeded(7), seeded(8), seeded(7, 'plan 1'), seeded(7, 'plan 2')].map((random) => random())
     expect(new Set(starts).size).toBe(4)
   })
 
-  it('a seeded generator spreads the first numbers of similar texts evenly', () => {
+  it('the first numbers of seeded generators with similar additional texts are spread evenly', () => {
     const tenths = new Array<number>(10).fill(0)
     for (let nth = 0; nth < 10_000; nth += 1) {
       const tenth = Math.floor(seeded(1, `call ${nth}`)() * 10)
@@ -24,7 +24,7 @@ describe('seeded', () => {
 })
 
 describe('random choices', () => {
-  it('`between` includes both ends', () => {
+  it('`between` can return both of its limits', () => {
     const random = seeded(1)
     expect(new Set(first(100, () => between(random, 2, 4)))).toEqual(new Set([2, 3, 4]))
   })
@@ -45,7 +45,7 @@ describe('random choices', () => {
     expect(Math.abs(made.filter((each) => each === 'often').length - 3000)).toBeLessThan(150)
   })
 
-  it('`weighted` picks the next choice if the picked choice has nothing to do', () => {
+  it('`weighted` picks the next choice if the picked choice produces nothing', () => {
     const choices = [
       { weight: 1000, make: () => undefined },
       { weight: 1, make: () => 'next' },
@@ -55,7 +55,7 @@ describe('random choices', () => {
   })
 })
 
-it('the randomness of an event depends on its name and its count, not on other events', () => {
+it('the random numbers of an event depend on its name and its count, not on other events', () => {
   const alone = new Occurrences(3)
   const expected = [alone.next('a')(), alone.next('a')()]
   const mixed = new Occurrences(3)

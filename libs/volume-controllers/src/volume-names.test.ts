@@ -10,7 +10,7 @@ describe('volume names', () => {
     expect(csiVolumeOf(name)).toEqual(volume)
   })
 
-  it('a caret in the volume handle is preserved', () => {
+  it('a caret in the volume handle is preserved in the unique volume name', () => {
     expect(csiVolumeOf(uniqueVolumeName({ ...volume, volumeHandle: 'a^b' }))?.volumeHandle).toBe('a^b')
   })
 

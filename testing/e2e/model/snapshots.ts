@@ -31,7 +31,7 @@ import { Rounds } from './rounds.ts'
 const NAME = 'example.com/snapshot'
 const SECRET_ANNOTATION = 'snapshot.storage.kubernetes.io/deletion-secret'
 const FINALIZERS: readonly string[] = [FINALIZER, GROUP_FINALIZER]
-/** The kinds of each four contents: two are made from a volume, one is pre-provisioned, one is a group. */
+/** Two of every four snapshot contents come from a volume, one is pre-provisioned, and one is a group. */
 const CREATE = [createContent, createContent, createGiven, createGroup] as const
 
 interface Content extends Pick<VolumeSnapshotContent, 'metadata'> {

@@ -3,7 +3,7 @@ import { startProcess } from './process.ts'
 
 const node = (script: string): readonly [string, ...string[]] => [process.execPath, '-e', script]
 
-test('`untilLine` finds a line in the output of a child process, which is kept', async () => {
+test('`untilLine` finds a line in the output of a child process, and the whole output is kept', async () => {
   await using child = await startProcess({ command: node('console.error("one\\ntwo"); setInterval(() => {}, 1000)') })
   expect(await child.untilLine(/^t/)).toBe('two')
   expect(child.stderr).toEqual(['one', 'two'])

@@ -40,7 +40,7 @@ it('the progress in a terminal is one line below the other lines, and `stop` cle
   ])
 })
 
-it('the progress in a log is a line each minute', () => {
+it('the progress in a log is printed as one line each minute', () => {
   const { progress, written, later } = watched(false)
   progress.begin('one')
   progress.printLine('ok one')

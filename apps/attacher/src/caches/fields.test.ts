@@ -4,7 +4,7 @@ import { seconds, text, textMap, texts } from './fields.ts'
 const NEITHER = [undefined, null, 0, true, {}, [], 'a'] as const
 
 describe('text', () => {
-  it('`text` returns texts, and undefined for other values', () => {
+  it('`text` returns a text unchanged, and undefined for any other value', () => {
     expect(NEITHER.map(text)).toStrictEqual([...NEITHER.slice(0, -1).map(() => undefined), 'a'])
     expect(text('')).toBe('')
   })
@@ -30,7 +30,7 @@ describe('texts', () => {
 })
 
 describe('textMap', () => {
-  it('`textMap` drops the values of a map that are no texts, and returns nulls as empty texts', () => {
+  it('`textMap` drops values of a map that are no texts, and replaces each null by an empty text', () => {
     expect(NEITHER.map(textMap)).toStrictEqual([undefined, undefined, undefined, undefined, {}, undefined, undefined])
     expect(textMap({ a: 'b', c: 1, d: null, e: {} })).toStrictEqual({ a: 'b', d: '' })
   })

@@ -40,7 +40,7 @@ describe('decideRelease', () => {
     expect(decideRelease(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
   })
 
-  it('`decideRelease` removes only our finalizer, at any position', () => {
+  it('`decideRelease` removes only our finalizer, at any position in the list', () => {
     const patch = decideRelease(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
     expect(patch?.body).toEqual([
       UID,
@@ -53,10 +53,10 @@ describe('decideRelease', () => {
 describe('concernsUs', () => {
   it.each([
     ['deleted with our finalizer', volume({}, DELETED), true],
-    ['deleted without it', volume({}, { ...DELETED, finalizers: ['a/b'] }), false],
-    ['deleted without any', volume({}, { ...DELETED, finalizers: undefined }), false],
+    ['deleted without our finalizer', volume({}, { ...DELETED, finalizers: ['a/b'] }), false],
+    ['deleted without a list of finalizers', volume({}, { ...DELETED, finalizers: undefined }), false],
     ['alive', volume(), false],
-    ['given back', inTree(), true],
+    ['no longer migrated to our driver', inTree(), true],
   ])('`concernsUs` returns for a volume that is %s: %s', (_, pv, concerned) => {
     expect(concernsUs(pv, settings)).toBe(concerned)
   })

@@ -22,7 +22,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1', 'va1'])
   })
 
-  it('`compareForever` enqueues an attachment after the first listing if one confirmation is enough', async () => {
+  it('`compareForever` enqueues an attachment after the first listing that lacks its volume if one confirmation is enough', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()
@@ -40,7 +40,7 @@ describe('compareForever', () => {
     { name: 'without a status and not listed', va: { attached: undefined }, nodes: [], done: [] },
     { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
     { name: 'detached, listed', va: { attached: false, deleting: true }, nodes: ['node1-id'], done: ['va1'] },
-  ])('`compareForever` enqueues for an attachment ($name): $done', async ({ va, nodes, done }) => {
+  ])('`compareForever` enqueues these keys for an attachment ($name): $done', async ({ va, nodes, done }) => {
     fixture.has(withFinalizer(va))
     void fixture.start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
     await fixture.clock.settle()
@@ -59,7 +59,7 @@ describe('compareForever', () => {
       }
     }
 
-    it('the comparison ignores an attachment whose CSI call began before the listing', async () => {
+    it('the comparison with ListVolumes ignores an attachment whose CSI call began before the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       begin('va1')
       void fixture.start({ confirmations: 1 })
@@ -67,7 +67,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('the comparison ignores an attachment whose CSI call ended during the listing', async () => {
+    it('the comparison with ListVolumes ignores an attachment whose CSI call ended during the listing', async () => {
       fixture.has(withFinalizer({ attached: true }))
       const earlier = begin('va1')
       const gate = Promise.withResolvers<ListVolumesResponse>()
@@ -101,7 +101,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('the differences of a deleted attachment do not count for the recreated attachment', async () => {
+  it('differences between listings and a deleted attachment do not count for the recreated attachment', async () => {
     fixture.has(withFinalizer({ attached: true, uid: 'earlier' }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -112,7 +112,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('the comparison ignores an attachment that changed during the listing', async () => {
+  it('the comparison with ListVolumes ignores an attachment that changed during the listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
       confirmations: 1,
@@ -125,7 +125,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('the comparison ignores an attachment that changed while its volume was read', async () => {
+  it('the comparison with ListVolumes ignores an attachment that changed while its volume was read', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
       confirmations: 1,
@@ -167,7 +167,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('the count of equal differences starts at zero when the difference changes', async () => {
+  it('the count of equal differences between listings and an attachment restarts when the difference changes', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id'])]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })

@@ -52,11 +52,11 @@ describe('FailureSeriesTable', () => {
     ],
     ['belongs to a deleted object', { object: undefined }, QUIET_MS],
     ['removes a finalizer from a volume', { operation: 'release' }, QUIET_MS],
-  ])('`FailureSeriesTable` chooses no event if the work %s', (_, change, now) => {
+  ])('`FailureSeriesTable` chooses no event if the pending operation %s', (_, change, now) => {
     expect(report([work('a', change)], now).reported).toEqual([])
   })
 
-  it('`FailureSeriesTable` chooses one event a minute while the work fails', () => {
+  it('`FailureSeriesTable` chooses one event a minute while an operation fails', () => {
     expect(report([work('a')], QUIET_MS).reported).toEqual(['a'])
     expect(report([work('a', { tries: 2 })], QUIET_MS + PERIOD_MS - 1).reported).toEqual([])
     expect(report([work('a', { tries: 3 })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
@@ -79,14 +79,14 @@ describe('FailureSeriesTable', () => {
 describe('full table', () => {
   const three = (tries: number): PendingWork[] => ['a', 'b', 'c'].map((name) => work(name, { tries }))
 
-  it('`FailureSeriesTable` chooses each failing object in turn, the oldest first', () => {
+  it('`FailureSeriesTable` chooses an event for each failing object in turn, the oldest first', () => {
     expect(report([work('young', { since: 1 }), work('old')], 20_000, 1).reported).toEqual(['old'])
     expect(report([work('young', { since: 1, tries: 2 }), work('old', { tries: 2 })], 90_000, 1).reported).toEqual([
       'young',
     ])
   })
 
-  it('`FailureSeriesTable` chooses an object once if it appears twice in the pending work', () => {
+  it('`FailureSeriesTable` chooses one event for an object that appears twice in the list of pending operations', () => {
     expect(look([work('a'), work('b'), work('a')], QUIET_MS, 3).chosen.map((event) => event.work.key)).toEqual([
       'a',
       'b',

@@ -148,7 +148,7 @@ describe('detach', () => {
       { state: 'waiting', nextTry: undefined },
       'VolumeDetachBlocked x3: Volume unclaimed on node n: failed to detach: no. Not tried again until that changes',
     ],
-  ])('`FailureReporter` writes an event with the reason if it %s', async (_, change, text) => {
+  ])('`FailureReporter` writes an event with the reason if a detach %s', async (_, change, text) => {
     pending = [work('a', { operation: 'detach', message: 'failed to detach: no', volume: 'unclaimed', ...change })]
     await clock.advance(5_000)
     expect(requests).toEqual([`create VolumeAttachment a ${text}`, 'get unclaimed'])
@@ -173,7 +173,7 @@ describe('rate', () => {
 describe('refusals', () => {
   const refused = apiError(403, 'Forbidden', 'events is forbidden')
 
-  it('a refused event causes one warning, and no events for ten minutes, even if the lease changes', async () => {
+  it('a refused event causes one warning and then no events for ten minutes, even if the Lease is lost', async () => {
     answer = async (request) => {
       if (request.startsWith('create')) throw refused
     }

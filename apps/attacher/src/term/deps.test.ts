@@ -42,7 +42,7 @@ describe('undoneAgain', () => {
     expect(waits).toEqual([0, 1_000, 2_000, 4_000, 4_000])
   })
 
-  it('the pause is 0 ms again if no write was undone for the longest pause', async () => {
+  it('the pause before an undone write is repeated is 0 ms again if nothing was undone for long', async () => {
     expect([undo(), undo()]).toEqual([0, 1_000])
     await clock.advance(5_000)
     expect(undo()).toBe(2_000)

@@ -54,7 +54,7 @@ function run(
   return reconcileTrivially('va1', deps, recordingRun(signal))
 }
 
-it('an attacher without attach waits if another writer resets the status repeatedly', async () => {
+it('if the driver cannot attach, the attacher waits if another writer resets the status repeatedly', async () => {
   api.put(va() as never)
   waitMs = 1_000
   expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })
@@ -80,14 +80,14 @@ it.each([
   },
   { name: 'attached', object: va({ status: { attached: true } }), requests: [] },
   { name: 'of another attacher', object: va({ attacher: 'other' }), requests: [] },
-])('an attacher without attach sends for an attachment ($name): $requests', async ({ object, requests }) => {
+])('if the driver cannot attach, an attachment ($name) leads to: $requests', async ({ object, requests }) => {
   api.put(object)
   expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
   expect(api.requests).toEqual(requests)
   expect(learned.map(({ attached }) => attached)).toEqual(requests.map(() => true))
 })
 
-it('an attacher without attach sends nothing for a deleted attachment', async () => {
+it('if the driver cannot attach, the attacher sends nothing for a deleted attachment', async () => {
   expect(await run()).toEqual({ kind: 'settled' })
 })
 

@@ -31,7 +31,7 @@ describe('attach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('an attach sends requests with low priority while it fails repeatedly, except its first error and its success', async () => {
+  it('an attach that fails repeatedly sends low-priority requests, but stores its first error and its success with normal priority', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.publish = async () => {

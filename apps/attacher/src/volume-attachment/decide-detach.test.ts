@@ -45,7 +45,7 @@ describe('decideDetach', () => {
       plan: ['unpublish'],
     },
     {
-      name: 'only writes the status if our finalizer is removed and the status is pending',
+      name: 'only writes the status if our finalizer is removed and a status write is pending',
       view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }), statusPending: true },
       plan: ['markDetached'],
     },

@@ -57,7 +57,7 @@ describe('`decide` for an attached attachment', () => {
 })
 
 describe('checked', () => {
-  it('`checked` returns a defined fact, and throws for undefined', () => {
+  it('`checked` returns a defined value, and throws for undefined', () => {
     expect(checked('id')).toBe('id')
     expect(() => checked(undefined)).toThrow('an earlier check ends the plan without this fact')
   })
@@ -72,7 +72,7 @@ describe('hasStaleError', () => {
     ['a detached attachment with metadata', attachment({ deleting: true, metadata: { a: 'b' } }), true],
     ['a detached attachment without error and metadata', attachment({ deleting: true }), false],
     ['a failed detach with its error', withFinalizer({ deleting: true, detachError: attachError }), false],
-  ])('`hasStaleError` returns for %s: case %#', (_, object, stale) => {
+  ])('`hasStaleError` decides whether an error or metadata is outdated for %s: case %#', (_, object, stale) => {
     expect(hasStaleError(object, FINALIZER)).toBe(stale)
   })
 })

@@ -167,7 +167,7 @@ describe('keep', () => {
     expect(fixture.api.requests.filter((each) => each.includes('attachError'))).toEqual([])
   })
 
-  it('the finalizer is patched once if the API server refuses the patch for another reason than a failed test', async () => {
+  it('the attacher sends the patch that restores the finalizer only once if the API server refuses it as invalid', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)
@@ -185,7 +185,7 @@ describe('keep', () => {
     ])
   })
 
-  it('a forced attach that fails is repeated, because the result of the listing is kept', async () => {
+  it('a forced attach that fails is repeated, because the attacher remembers that the listing disagrees with the status', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.note(VA, { listing: 'different' })
     fixture.publish = () => Promise.reject(new Error('no'))

@@ -74,7 +74,7 @@ describe('placementOf', () => {
     expect(place(attachment(), volume(source)).limits[0]).toEqual(limit)
   })
 
-  it("the group of another driver's volume is a hash of its handle, and has the limit of its modes", () => {
+  it("another driver's volume has a hash of its handle as its queue group, limited by its access modes", () => {
     const limitOf = (name: string, spec: PersistentVolume['spec']): GroupLimit | undefined =>
       place(attachment({ pvName: name }), volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name }))
         .limits[0]
@@ -85,7 +85,7 @@ describe('placementOf', () => {
     expect(limitOf('pv1', { accessModes: ['ReadWriteMany'] })).toEqual({ ...single, max: Number.POSITIVE_INFINITY })
   })
 
-  it("the queue gives another driver's volume the same name whether its source was read or not", () => {
+  it("the queue gives another driver's volume the same group name whether or not its source was read", () => {
     const foreign = volume({ csi: csi({ driver: 'other' }) })
     const read: CachedVolume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
     const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
@@ -142,7 +142,7 @@ describe('attachmentLanes', () => {
     return taken
   }
 
-  it.each([1, 2, 10, 100])('detaches alone occupy all %d workers, and so do attaches alone', (workers) => {
+  it.each([1, 2, 10, 100])('if only detaches or only attaches wait, they occupy all %d workers', (workers) => {
     expect(started(workers, attachments(200, true))).toHaveLength(workers)
     expect(started(workers, attachments(200, false))).toHaveLength(workers)
   })
@@ -157,7 +157,7 @@ describe('attachmentLanes', () => {
     expect(taken.slice(workers)).toEqual(attachments(more, false).map(({ key }) => key))
   })
 
-  it('waiting attaches start before detaches occupy more than their share', () => {
+  it('waiting attaches start before detaches occupy more than their share of the workers', () => {
     const taken = started(10, [...attachments(100, true), ...attachments(20, false)])
     expect(taken).toHaveLength(10)
     expect(taken.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])

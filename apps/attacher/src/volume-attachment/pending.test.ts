@@ -93,7 +93,7 @@ describe('obstacles', () => {
     (subject(withFinalizer({ attached: false, ...change })) as { obstacle?: string }).obstacle
   const detaching = { deleting: true, attached: true }
 
-  it('the obstacle names a missing volume', () => {
+  it('the obstacle of a pending attach or detach names a missing volume', () => {
     pv = undefined
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeMissing', 'PersistentVolumeMissing'])
   })
@@ -103,7 +103,7 @@ describe('obstacles', () => {
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeDeleting', undefined])
   })
 
-  it('the obstacle names a missing CSINode, unless a detach finds the node ID in the annotation', () => {
+  it('the obstacle of a pending operation names a missing CSINode, unless a detach finds the annotated node ID', () => {
     node = undefined
     expect([obstacle(), obstacle(detaching), obstacle({ ...detaching, nodeId: undefined })]).toEqual([
       'CSINodeMissing',
@@ -112,7 +112,7 @@ describe('obstacles', () => {
     ])
   })
 
-  it('the obstacle names a node without the driver', () => {
+  it('the obstacle of a pending attach names a node without the driver', () => {
     node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: undefined }
     expect(obstacle()).toBe('DriverNotOnNode')
   })

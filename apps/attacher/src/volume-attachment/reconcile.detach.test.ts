@@ -31,7 +31,7 @@ describe('detach', () => {
     ])
   })
 
-  it('a detach whose status write failed writes it in the next run, without another unpublish', async () => {
+  it('a detach whose status write failed writes the status in the next run, without another unpublish', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({

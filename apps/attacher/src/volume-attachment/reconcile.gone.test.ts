@@ -20,7 +20,7 @@ describe('deleted attachment', () => {
     fixture.api.put(again())
   }
 
-  it('the result of a deleted attachment is not stored in the recreated attachment, which now owns the volume', async () => {
+  it('the publish for a deleted attachment stores no result in the recreated attachment, which now owns the volume', async () => {
     fixture.publish = async () => {
       replaced()
       return { device: '/dev/x' }
@@ -79,7 +79,7 @@ describe('deleted attachment', () => {
       unpublished: false,
     },
     { name: 'that is not being deleted', object: { metadata: { uid: 'other' } }, unpublished: false },
-  ])('a volume is unpublished if an attachment exists $name: $unpublished', async ({ object, unpublished }) => {
+  ])('a volume is unpublished despite another attachment $name: $unpublished', async ({ object, unpublished }) => {
     const {
       nodeName = 'node1',
       attacher = DRIVER,
@@ -142,7 +142,7 @@ describe('deleted attachment', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('a read confirms the deletion while the cache has the attachment, and no second publish follows', async () => {
+  it('an attach does not publish again after a read confirms the deletion that the cache lacks', async () => {
     fixture.publish = async () => {
       fixture.late.set('va1', va({ metadata: FINALIZED }))
       fixture.api.objects.delete('va1')

@@ -46,7 +46,7 @@ describe('missing volume', () => {
   })
 
   it.each<[string, Partial<AttachmentView>]>([
-    ['the flag is off', { settings: view().settings }],
+    ['--recover-lost-volumes is off', { settings: view().settings }],
     ['the annotations are missing', { va: deleting({ remembered: undefined }) }],
     ['the node is unknown', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
   ])('a detach without its PersistentVolume blocks if %s', (_, change) => {
@@ -65,8 +65,8 @@ describe('recreated volume', () => {
   })
 
   it.each<[string, Partial<AttachmentView>]>([
-    ['it has the same handle', { volume: again() }],
-    ['the flag is off', { volume: again(), settings: view().settings }],
+    ['the volume has the same handle', { volume: again() }],
+    ['--recover-lost-volumes is off', { volume: again(), settings: view().settings }],
     ['the annotations are missing', { volume: again(), va: deleting({ remembered: undefined }) }],
   ])('a detach of a recreated PersistentVolume detaches the volume as usual if %s', (_, change) => {
     expect(detach(change)).toEqual([UNPUBLISH, REMOVE_FINALIZER])
@@ -107,9 +107,9 @@ describe('attach', () => {
   })
 
   it.each<[string, Partial<AttachmentView>]>([
-    ['without the flag', { settings: view().settings }],
+    ['without --recover-lost-volumes', { settings: view().settings }],
     ['for an inline volume', { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } }],
-  ])('an attach with --recover-lost-volumes stores neither handle nor UID %s', (_, change) => {
+  ])('an attach stores neither handle nor UID of the volume %s', (_, change) => {
     expect(note(change)).toEqual({ do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
   })
 })

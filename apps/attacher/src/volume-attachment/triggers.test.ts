@@ -289,7 +289,7 @@ describe('onAttachmentEnd', () => {
   })
 })
 
-it('`onVolumeAdded` returns our attachments of the volume that are not attached, or being deleted', () => {
+it('`onVolumeAdded` returns our attachments of the volume that are not attached or are being deleted', () => {
   const of = (...attachments: CachedAttachment[]): Trigger<CachedVolume> => onVolumeAdded(() => attachments)
   const waiting = attachment()
   const leaving = withFinalizer({ key: 'va2', attached: true, deleting: true })
@@ -303,7 +303,7 @@ it.each([
   ['another writer sets `attached` to false', withFinalizer({ attached: true }), withFinalizer(), true],
   ['a detach sets `attached` to false', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
   ['an attach succeeds', withFinalizer(), withFinalizer({ attached: true }), false],
-])('`isStatusReverted` recognizes a reverted status when %s: case %#', (_, before, after, is) => {
+])('`isStatusReverted` decides whether the status was reverted when %s: case %#', (_, before, after, is) => {
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
@@ -317,7 +317,7 @@ describe('causes', () => {
     nodeId,
   })
 
-  it('waiting keys wake when a volume is created, deleted or gets other access modes', () => {
+  it('waiting attachments wake when a volume is created, deleted or gets other access modes', () => {
     expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
     expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])
@@ -335,7 +335,7 @@ describe('causes', () => {
     { name: 'the driver registers again with another ID', before: node('old'), nodeId: 'id', is: true },
     { name: 'a CSINode changes in another field', before: node('id'), nodeId: 'id', is: false },
     { name: 'the driver is removed from a node', before: node('id'), nodeId: undefined, is: false },
-  ])('waiting keys wake when $name: $is', ({ before, nodeId, is }) => {
+  ])('waiting attachments wake when $name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
     const causes =
       before === undefined

@@ -3,7 +3,7 @@ import { request } from 'node:https'
 import { expect, it } from '@jest/globals'
 import { startTestCluster } from '../testing/cluster.ts'
 
-it("the API server treats a request as the administrator's only with the token of its kubeconfig", async () => {
+it("the API server gives admin rights only to requests with the token of the cluster's kubeconfig", async () => {
   await using test = await startTestCluster({ nodes: 1 })
   const { cluster, api } = test
   const text = await readFile(cluster.kubeconfig, 'utf8')

@@ -24,7 +24,7 @@ async function comeAndGo(test: TestCluster): Promise<void> {
 }
 
 describe('the cluster', () => {
-  it('the cluster does not attach volumes of a driver without attach, and its pods start without', async () => {
+  it('if the driver does not support attach, pods start without an attach of their volumes', async () => {
     await using test = await startTestCluster({
       driver: { controller: ['CREATE_DELETE_VOLUME'] },
       substitutes: ['csi-provisioner'],
@@ -44,7 +44,7 @@ describe('the cluster', () => {
     ])
   })
 
-  it('the cluster only publishes the volumes of a driver that does not stage', async () => {
+  it('if the driver does not support staging, the kubelet publishes volumes without a stage call', async () => {
     await using test = await startTestCluster({ driver: { node: [] } })
     await comeAndGo(test)
     expect(volumeCalls(test).filter((method) => method.startsWith('Node'))).toEqual([

@@ -72,7 +72,7 @@ describe('Controllers', () => {
     await controllers.stopAll()
   })
 
-  it('the controllers of the cluster ignore a second start, and a start of an unknown name', async () => {
+  it('a request to start a running or unknown controller of the cluster has no effect', async () => {
     let created = 0
     controllers.start('a', () => {
       created += 1

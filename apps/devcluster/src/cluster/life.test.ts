@@ -14,7 +14,7 @@ jest.setTimeout(20_000)
 const sizeOf = (claim: PersistentVolumeClaim | undefined) => claim?.status?.capacity?.['storage']
 
 describe('the cluster', () => {
-  it('a volume passes from creation through mount, expansion and move to deletion, with the CSI calls in order', async () => {
+  it('a volume is created, mounted, expanded, moved to another node and deleted, with the CSI calls in order', async () => {
     await using test = await startTestCluster()
     const { api, driver, cluster, until, untilAll } = test
     const { client } = cluster

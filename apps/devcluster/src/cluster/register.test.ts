@@ -4,11 +4,11 @@ import { startTestCluster } from '../testing/cluster.ts'
 import { nodeIds } from './register.ts'
 
 describe('nodeIds', () => {
-  it("the node IDs of the driver equal the node names if the driver's ID of the first node is its name", () => {
+  it("all node IDs equal the node names if the driver reports the first node's name as its ID", () => {
     expect(nodeIds(['node-1', 'node-2'], 'node-1')).toEqual(['node-1', 'node-2'])
   })
 
-  it("the node IDs derive from the driver's ID of the first node if it is not the name", () => {
+  it("if the first node's ID is not its name, the other nodes get this ID with a number appended", () => {
     expect(nodeIds(['node-1', 'node-2', 'node-3'], 'i-0abc')).toEqual(['i-0abc', 'i-0abc-2', 'i-0abc-3'])
   })
 })

@@ -110,7 +110,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('the page stops, steps back and forth through the past, and replays it', async () => {
+  it('the page can stop, step through its past states in both directions, and replay them', async () => {
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -247,7 +247,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('the page runs a step of the demo on request, shows its lines, and replays it', async () => {
+  it('the page runs a step of the demo on request, shows the lines of the step, and replays the step', async () => {
     await onPage(async ({ page }) => {
       const step = (number: number): string => `document.querySelectorAll('.step')[${number - 1}]`
       await page.until(`${step(2)} !== undefined && !${step(2)}.querySelector('button').disabled`)

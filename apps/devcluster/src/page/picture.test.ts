@@ -64,7 +64,7 @@ describe('pictureOf', () => {
     ])
   })
 
-  it('the picture keeps the key of a volume that moves, and gives a volume on two nodes two keys', () => {
+  it('a volume in the picture keeps its key when it changes nodes, and has two keys on two nodes', () => {
     const keysOf = (...places: readonly Place[]) =>
       pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
         chips.map(({ key }) => key).join(),
@@ -76,7 +76,7 @@ describe('pictureOf', () => {
     expect(keysOf(place('node-1', 'mounted'), place('node-2', 'mounted'))).toEqual([key, `${key} node-2`, ''])
   })
 
-  it('the picture shows no volume for a claim without one', () => {
+  it('the picture shows no volume for a claim without a volume', () => {
     const { volume: _, ...without } = row('data')
     expect(drawn(without)).toEqual(['Volumes on no node: '])
   })

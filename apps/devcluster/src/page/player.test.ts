@@ -18,7 +18,7 @@ function withThree(): Player {
 }
 
 describe('Player', () => {
-  it('the player of frames shows the current items, and the IDs of the items that have changed since the last drawing', () => {
+  it('the replay player holds the current items, and the IDs of the items that changed since the last drawing', () => {
     const player = withThree()
     expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
     expect([...player.changed].join()).toBe('a,b,c,d')
@@ -27,7 +27,7 @@ describe('Player', () => {
     expect([shown(player), [...player.changed].join()]).toEqual(['b,c,d', 'a'])
   })
 
-  it('the player of frames stays at a moment while new frames arrive', () => {
+  it('a stopped replay player keeps showing the same moment while new changes arrive', () => {
     const player = withThree()
     player.stop()
     player.add([frame(4, 'four', 'e')])
@@ -36,7 +36,7 @@ describe('Player', () => {
     expect(shown(player)).toBe('a,b,c,d,e')
   })
 
-  it('the player of frames steps back and forth between frames that have a line', () => {
+  it('the replay player steps back and forth between changes that have a line of text', () => {
     const player = withThree()
     player.stepBack()
     expect([shown(player), texts(player)]).toEqual(['a,b', ['one']])
@@ -49,7 +49,7 @@ describe('Player', () => {
     expect([shown(player), texts(player)]).toEqual(['a,b,c,d', ['three', 'one']])
   })
 
-  it('the player of frames restores the items that a frame has replaced or removed', () => {
+  it('the replay player restores replaced and removed items when it steps back', () => {
     const player = new Player()
     player.begin({
       items: [item('a')],
@@ -63,7 +63,7 @@ describe('Player', () => {
     expect(player.items.get('a')).toMatchObject({ ready: true })
   })
 
-  it('the player of frames replays at the original pace within limits, and then shows the present', () => {
+  it('the replay player replays changes at their original pace within limits, and then shows the present', () => {
     const player = withThree()
     player.add([frame(900_000, 'much later', 'e')])
     player.replay(0)
@@ -81,13 +81,13 @@ describe('Player', () => {
     expect([player.mode, shown(player)]).toEqual(['live', 'a,b,c,d,e'])
   })
 
-  it('the player of frames finds the position before the frame that has set an item', () => {
+  it('the replay player finds the position before the change that has set an item', () => {
     const player = withThree()
     expect(player.before('d', () => true)).toBe(2)
     expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()
   })
 
-  it('the player of frames drops the oldest frames above a limit, and keeps the numbers of the others', () => {
+  it('the replay player drops the oldest changes above a limit, and does not renumber the remaining changes', () => {
     const player = new Player(4)
     player.begin({ items: [], frames: [] })
     for (let at = 1; at <= 10; at += 1) player.add([frame(at, `${at}`, `n${at}`)])
@@ -102,7 +102,7 @@ describe('Player', () => {
     expect(player.items.has('n10')).toBe(true)
   })
 
-  it('the player of frames starts again with new items after a lost connection', () => {
+  it('the replay player starts again with new items after a lost connection', () => {
     const player = withThree()
     player.stop()
     player.changed.clear()

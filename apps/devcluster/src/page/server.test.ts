@@ -97,7 +97,7 @@ describe('startPageServer', () => {
     expect((await ask(server.url, { method: 'PUT' })).code).toBe(403)
   })
 
-  it('the server of the page sends a new page the whole state first, and then several frames at once', async () => {
+  it('the server of the page sends a new page the whole state first, and then several changes in one message', async () => {
     const response = await fetch(at('/frames'))
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     const first = (await reader?.read())?.value
@@ -111,7 +111,7 @@ describe('startPageServer', () => {
     ])
   })
 
-  it('the server of the page does not collect frames while no page is open', () => {
+  it('the server of the page does not collect changes while no page is open', () => {
     server.send({ at: 2, gone: ['a'] })
     expect(clock.pending).toBe(0)
   })
@@ -126,13 +126,13 @@ describe('POST /actions', () => {
       ...change,
     })
 
-  it('an action runs if the page of this server has sent it', async () => {
+  it('an action runs if a page of the same server has sent it', async () => {
     const { code, text } = await post({ headers: { ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'same-origin' } })
     expect([code, JSON.parse(text)]).toEqual([200, { done: true, text: 'It is done.' }])
     expect(bodies).toEqual([{ action: 'x' }])
   })
 
-  it('an action gets the reason as its answer if it is impossible', async () => {
+  it('the answer to an impossible action contains the reason', async () => {
     action = async () => ({ done: false, text: 'No.' })
     expect(await post()).toMatchObject({ code: 200, text: '{"done":false,"text":"No."}' })
   })
@@ -145,16 +145,16 @@ describe('POST /actions', () => {
     ['with a cross-site header', () => ({ ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'cross-site' })],
     ['of an HTML form', () => ({ 'content-type': 'text/plain', origin: origin() })],
     [
-      'of a foreign host name that resolves to this server',
+      'for a foreign host name that resolves to this server',
       () => ({ ...JSON_TYPE, host: 'evil.example.com', origin: 'http://evil.example.com' }),
     ],
   ]
-  it.each(foreign)('an action %s is refused', async (_, headers) => {
+  it.each(foreign)('the server of the page refuses an action %s', async (_, headers) => {
     expect((await post({ headers: headers() })).code).toBe(403)
     expect(bodies).toEqual([])
   })
 
-  it('an action reaches the cluster without its body if that is too long or no JSON', async () => {
+  it('the cluster gets an action without its body if the body is too long or not JSON', async () => {
     await post({ body: JSON.stringify({ action: 'x'.repeat(20_000) }) })
     await post({ body: 'x' })
     expect(bodies).toEqual([undefined, undefined])

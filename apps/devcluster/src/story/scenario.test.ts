@@ -31,7 +31,7 @@ describe('Scenario', () => {
     })
   })
 
-  it('the demo cleans up and starts again if it is to run up to an earlier step', async () => {
+  it('the demo cleans up and starts again if the requested step is earlier than the last step that ran', async () => {
     await onScenario(async (scenario, reported, test) => {
       const { api } = test
       await scenario.runTo(2, live)
@@ -45,7 +45,7 @@ describe('Scenario', () => {
     })
   })
 
-  it('the demo leaves a claim and its pod on request, and deletes both before it starts again', async () => {
+  it('on request, the demo keeps a claim and its pod at its end, and deletes both at its next start', async () => {
     // The driver has no MODIFY_VOLUME, because the substitute for the resizer does not modify volumes.
     const driver = { controller: ['CREATE_DELETE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] } as const
     await using test = await startTestCluster({ driver })

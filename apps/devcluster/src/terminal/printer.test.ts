@@ -33,7 +33,7 @@ describe('styleFor', () => {
   const rows: [string, { isTTY?: boolean }, NodeJS.ProcessEnv, boolean][] = [
     ['a terminal', { isTTY: true }, {}, true],
     ['a pipe', {}, {}, false],
-    ['a user who wants none', { isTTY: true }, { NO_COLOR: '1' }, false],
+    ['a user who has set NO_COLOR', { isTTY: true }, { NO_COLOR: '1' }, false],
     ['an empty NO_COLOR', { isTTY: true }, { NO_COLOR: '' }, true],
     ['a dumb terminal', { isTTY: true }, { TERM: 'dumb' }, false],
   ]

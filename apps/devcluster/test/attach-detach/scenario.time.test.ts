@@ -125,7 +125,7 @@ function lateNodes(real: Caches['nodes']) {
 }
 
 describe('late cache', () => {
-  it('the attach/detach controller detaches two volumes in turn if the cache reports the release of the second one late', async () => {
+  it('the attach/detach controller detaches two volumes even if its cache learns late that the second is no longer in use', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })

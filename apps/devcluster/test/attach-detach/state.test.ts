@@ -25,7 +25,7 @@ const newState = ({ cluster }: TestCluster): AttachDetachState =>
   new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
 
 describe('restart', () => {
-  it('the state contains volumes that a node reports as attached and in use, even if no attachment exists', async () => {
+  it('the attach/detach state contains volumes that a node reports as attached and in use, even if no attachment exists', async () => {
     await using test = await quietCluster()
     setAttached(test, 'node-1', [VOLUME_NAME])
     setInUse(test, 'node-1', [VOLUME_NAME])
@@ -53,7 +53,7 @@ describe('restart', () => {
 })
 
 describe('AttachDetachState', () => {
-  it('an attachment that the cache lacks counts as unknown, not as absent, from the request until its result is known', async () => {
+  it('an attachment that the cache lacks counts as unknown, not as absent, while a request for it is pending', async () => {
     await using test = await quietCluster()
     const { name } = attachmentOn('node-1')
     const state = newState(test)
@@ -68,7 +68,7 @@ describe('AttachDetachState', () => {
 })
 
 describe('AttachDetachState.populate', () => {
-  it('the comparison with all cached pods finds pods that were created or have ended without an event', async () => {
+  it('the comparison with all cached pods finds created and ended pods whose watch event was lost', async () => {
     await using test = await quietCluster()
     const { pods } = test.cluster.caches
     const state = newState(test)

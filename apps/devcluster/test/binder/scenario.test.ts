@@ -25,7 +25,7 @@ describe('the binder', () => {
     expect(claim?.metadata?.annotations).toMatchObject({ 'volume.kubernetes.io/selected-node': 'node-2' })
   })
 
-  it('the binder places a pod only when its claim is bound, if the claim binds without a pod', async () => {
+  it('the binder places a pod with an immediately binding claim only after the claim is bound', async () => {
     await using test = await startTestCluster({ substitutes: [], controllers: ['persistent-volume', 'binder'] })
     const { client, caches } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: '' } }))

@@ -150,7 +150,7 @@ describe('persistentVolumeControllers', () => {
     held.release()
   })
 
-  it('the persistent volume controller reports on a claim that its class is missing, and binds the claim when the class is created', async () => {
+  it('the persistent volume controller reports a missing class on its claim, and binds the claim when the class is created', async () => {
     await using test = await startTestCluster({ controllers: ['persistent-volume'], substitutes: ['csi-provisioner'] })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: 'late' } }))

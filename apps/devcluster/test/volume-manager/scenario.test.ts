@@ -48,7 +48,7 @@ describe('a kubelet', () => {
     })
   })
 
-  it('a kubelet ignores a node status from before its own report that it uses the volume', async () => {
+  it('a kubelet ignores a node status that is older than its report that the volume is in use', async () => {
     await using test = await kubeletsOnly()
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))

@@ -117,7 +117,7 @@ describe('planOf', () => {
       expect(planned().some((each) => each.do === 'createInlinePod')).toBe(false)
     })
 
-    it('a chaos plan injects each fault into each method once before it repeats one', () => {
+    it('a chaos plan injects each fault into each method once before it repeats any fault', () => {
       const faults = planned().flatMap((each) => (each.do === 'breakCall' ? [`${each.method} ${each.fault.do}`] : []))
       const kinds = ['cut', 'delay', 'loseAnswer', 'repeat']
       const all = [...kinds.map((kind) => `CreateVolume ${kind}`), ...kinds.map((kind) => `${LATE_METHOD} ${kind}`)]

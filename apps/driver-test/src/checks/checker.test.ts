@@ -79,26 +79,26 @@ describe('Checker.findUnfulfilled', () => {
     ],
     ['names no call that succeeded later', [made, refused(9), done], 'converges', /^pod p waits; x ended$/],
     [
-      'becomes a failed repetition if the call had succeeded before',
+      'counts as a failed repetition if the call had succeeded before',
       [made, done, refused(6)],
       'idempotence',
       /of vol on a had succeeded, and failed when it was repeated$/,
     ],
     [
-      'becomes a failed repetition if the first answer was lost',
+      'counts as a failed repetition if the first answer was lost',
       [made, lost, refused(6)],
       'idempotence',
       /of vol on a had got no answer, and failed when it was repeated; /,
     ],
     ['names the call if the driver asks for a retry', [made, lost, refused(10)], 'converges', /Aborted/],
-    ['names a call after an undo', [made, done, detached, refused(9)], 'converges', /FailedPrecondition/],
+    ['names a call that failed after an undo', [made, done, detached, refused(9)], 'converges', /FailedPrecondition/],
     [
-      'becomes a lost volume if the driver does not find it',
+      'counts as a lost volume if the driver does not find the volume',
       [made, refused(5)],
       'kept',
       /^volume vol was created; ControllerPublishVolume: NotFound "no"; pod p waits$/,
     ],
-  ])('the finding %s', (_, calls, check, text) => {
+  ])('the finding about an unfulfilled request %s', (_, calls, check, text) => {
     const checker = checkerOf(calls)
     checker.findUnfulfilled({ check: 'converges', about: 'vol', text: 'pod p waits' }, 'x ended')
     expect(checker.findings.at(-1)).toMatchObject({ check, text: expect.stringMatching(text) })

@@ -48,7 +48,7 @@ describe('Listing', () => {
     expect([look(), look(), look(), look()].map(({ length }) => length)).toEqual([0, 1, 0, 0])
   })
 
-  it('the answer to ListVolumes passes if it is late, because a difference in a single list does not count', () => {
+  it('the answer to ListVolumes passes if it is outdated once, because only differences in two successive lists count', () => {
     const { look } = scene()
     expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
   })

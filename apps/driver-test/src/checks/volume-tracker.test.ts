@@ -27,7 +27,7 @@ describe('VolumeTracker', () => {
     { code: 14, unsure: ['pvc'] },
     { code: 3, unsure: [] },
     { code: 0, unsure: [] },
-  ])('$unsure may exist after code $code of a repeated CreateVolume', ({ code, unsure }) => {
+  ])('after code $code of a repeated CreateVolume, these volumes are unconfirmed: $unsure', ({ code, unsure }) => {
     const lost = answered('CreateVolume', { name: 'pvc' }, { code: undefined })
     const named = code === 0 ? { response: { volume: { volumeId: 'vol', capacityBytes: 0n } } } : {}
     const again = answered('CreateVolume', { name: 'pvc' }, { code, ...named })
@@ -47,7 +47,7 @@ describe('VolumeTracker', () => {
     }
   })
 
-  it('the volume tracker treats a volume as attached after a success, and as maybe attached during the call and after a failure', () => {
+  it('a volume counts as attached after a successful attach, and as maybe attached during the call and after a failure', () => {
     const begun = callOf('ControllerPublishVolume', publish)
     expect([...(trackerOf([...made, begun]).get('vol')?.nodes ?? [])]).toEqual([['a', 'maybe']])
     const done = trackerOf([...made, ...answered('ControllerPublishVolume', publish)])

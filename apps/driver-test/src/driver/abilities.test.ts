@@ -48,7 +48,7 @@ function refuse(driver: CsiDriver, method: string, text: string): void {
 }
 
 describe('learnAbilities', () => {
-  it('the abilities of a driver come from trials that leave no volume at the driver', async () => {
+  it('the driver test finds the abilities of a driver by trials that leave no volume', async () => {
     const driver = await start()
     const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
@@ -147,7 +147,7 @@ describe('learnAbilities', () => {
     expect(without.leftOut).toContain('inline volumes: no --csidriver has Ephemeral among its volumeLifecycleModes')
   })
 
-  it('the abilities of a driver cause an error if the driver creates no volumes', async () => {
+  it('a driver that cannot create volumes causes an error when its abilities are tested', async () => {
     const driver = await start()
     refuse(driver, 'CreateVolume', 'parameter pool is required')
     await expect(learn(driver)).rejects.toThrow(
@@ -160,7 +160,7 @@ describe('learnAbilities', () => {
     await expect(learn(other)).rejects.toThrow('lacks CREATE_DELETE_VOLUME')
   })
 
-  it('the abilities of a driver need NodeGetInfo or the flag `--node-ids` for the nodes', async () => {
+  it('the node IDs come from NodeGetInfo or the flag `--node-ids`, and an error occurs without both', async () => {
     const driver = await start()
     expect((await learn(driver, { nodeIds: [] })).nodes.map(({ nodeId }) => nodeId)).toEqual(['node-1'])
     refuse(driver, 'NodeGetInfo', 'there is none')
@@ -171,7 +171,7 @@ describe('learnAbilities', () => {
 })
 
 describe('listVolumes', () => {
-  it("the driver's list of volumes consists of all its pages", async () => {
+  it('`listVolumes` returns the volumes of all pages of ListVolumes', async () => {
     const driver = await start()
     driver.volumes.add({ name: 'one', capacityBytes: 1n })
     driver.volumes.add({ name: 'two', capacityBytes: 2n })
@@ -191,7 +191,7 @@ describe('listVolumes', () => {
     direct.close()
   })
 
-  it("the driver's list becomes a failure with a reason after an error or 1000 pages", async () => {
+  it('`listVolumes` returns a failure with a reason after an error or 1000 pages', async () => {
     const driver = await start()
     const direct = await open(driver)
     refuse(driver, 'ListVolumes', 'never')

@@ -57,15 +57,15 @@ async function left({ looks = [], deletedAfterMs }: Seen): Promise<readonly stri
   return found
 }
 
-it('a mount may disappear after the deletion of its volume, which does not wait for the unstage', async () => {
+it('a mount that disappears only after the deletion of its volume is not reported', async () => {
   expect(await left({ looks: [['/n/globalmount'], []] })).toEqual([])
 })
 
-it('a mount that stays is reported', async () => {
+it('a mount that never disappears is reported as left over', async () => {
   expect(await left({ looks: [['/n/globalmount']] })).toEqual(['/n/globalmount is still mounted'])
 })
 
-it('a volume may be deleted by a repeated call of the provisioner', async () => {
+it('a volume that only a repeated call of the provisioner deletes is not reported', async () => {
   expect(await left({ deletedAfterMs: 12_000 })).toEqual([])
 })
 

@@ -86,14 +86,14 @@ describe('zonesOf', () => {
       })),
     )
 
-  it('the zones group the nodes with the same topology', () => {
+  it('nodes with the same topology form one zone', () => {
     expect(at('east', 'west', 'east')).toEqual([
       { nodes: ['node-1', 'node-3'], segments: { zone: 'east' } },
       { nodes: ['node-2'], segments: { zone: 'west' } },
     ])
   })
 
-  it('the zones do not exist if a node reports no topology', () => {
+  it('nodes form no zones if one of them reports no topology', () => {
     expect([at('east', undefined), at()]).toEqual([[], []])
   })
 })

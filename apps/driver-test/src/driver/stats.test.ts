@@ -25,7 +25,7 @@ const fail = (code: number) => () => {
 const usage = (total: bigint, used: bigint) => () => ({ usage: [{ unit: 1, total, used, available: 0n }] })
 
 describe('UsageLooks', () => {
-  it('the answer to NodeGetVolumeStats passes with a usage, and without', async () => {
+  it('the answer to NodeGetVolumeStats passes with a usage and without a usage', async () => {
     expect((await looks(usage(10n, 4n))).found).toEqual([])
     expect((await looks(() => ({ usage: [] }))).found).toEqual([])
   })
@@ -36,11 +36,11 @@ describe('UsageLooks', () => {
     ])
   })
 
-  it.each([1, 4, 8, 10, 14])('an answer with code %i, which asks for a retry, passes', async (code) => {
+  it.each([1, 4, 8, 10, 14])('NodeGetVolumeStats passes with code %i, which asks for a retry', async (code) => {
     expect((await looks(fail(code))).found).toEqual([])
   })
 
-  it('the answer to NodeGetVolumeStats causes a finding if more than the size or less than nothing is used', async () => {
+  it('the answer to NodeGetVolumeStats causes a finding if the usage is negative or larger than the volume', async () => {
     expect((await looks(usage(4n, 10n))).found).toEqual([
       'NodeGetVolumeStats of vol at node-1/target answered with 10 used of 4',
     ])

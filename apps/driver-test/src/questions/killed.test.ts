@@ -25,7 +25,7 @@ const forgetStages: Forget = ({ driver, nodes }) => {
 }
 
 describe('checkKills', () => {
-  it('a killed driver that still has the volume, the attachment and the stage passes', async () => {
+  it('a driver passes if it still has the volume, the attachment and the stage after it was killed', async () => {
     expect(await foundDirectly(() => undefined, checkKills)).toEqual({ findings: [], left: [] })
   })
 
@@ -33,7 +33,7 @@ describe('checkKills', () => {
     ['attachments', forgetAttachments, /was published to worker-1 and is not listed there after the driver was killed/],
     ['volumes', forgetVolumes, /was created and is not listed after the driver was killed/],
     ['stages', forgetStages, /was staged, and NodePublishVolume was answered with FailedPrecondition/],
-  ])('a killed driver that has lost its %s causes a finding', async (_, forget, text) => {
+  ])('a driver causes a finding if it has lost its %s after it was killed', async (_, forget, text) => {
     const { findings } = await foundDirectly(forget, checkKills)
     expect(findings).toContainEqual(expect.objectContaining({ check: 'kept', text: expect.stringMatching(text) }))
   })

@@ -39,7 +39,7 @@ const ROWS: readonly (readonly [string, Spoil, string, RegExp])[] = [
     'inUse',
     /^DeleteVolume of vol-\d+ while it is published to worker-1 was answered with OK/,
   ],
-  ['ends its list after a page', onePage, 'listed', /^ListVolumes with one entry a page: volume vol-\d+ is on 0 pages/],
+  ['lists only the first page', onePage, 'listed', /^ListVolumes with one entry a page: volume vol-\d+ is on 0 pages/],
   [
     'creates a volume without a name',
     nameless,
@@ -70,15 +70,15 @@ const ROWS: readonly (readonly [string, Spoil, string, RegExp])[] = [
     'strict',
     /^DeleteVolume of an unknown volume was answered with NotFound "gone", not with OK/,
   ],
-  ['lists a page twice', twice, 'listed', /^ListVolumes with one entry a page: a page has 2 entries/],
+  ['lists a page of volumes twice', twice, 'listed', /^ListVolumes with one entry a page: a page has 2 entries/],
   [
     'fails a repeated CreateVolume of a clone',
     forgetsClones,
     'idempotence',
     /^CreateVolume of csi-devcluster-clone-1 had succeeded, and failed when it was repeated/,
   ],
-  ['does not detach', leaves, 'ended', /^volume vol-\d+ is listed on worker-1 after a detach from there/],
-  ['detaches another node too', detachesAll, 'kept', /is not listed there, after a detach from worker-2 alone/],
+  ['does not detach a volume', leaves, 'ended', /^volume vol-\d+ is listed on worker-1 after a detach from there/],
+  ['also detaches from another node', detachesAll, 'kept', /is not listed there, after a detach from worker-2 alone/],
   ['stages without a path', stages, 'strict', /^NodeStageVolume without a path was answered with OK/],
 ]
 

@@ -284,13 +284,13 @@ describe('unready containers', () => {
   const sidecarPods = new Map([[`storage/${ATTACHER_LEASE}`, [crashing]]])
   const what = 'container csi-driver of Pod storage/pod-a (waiting: CrashLoopBackOff)'
 
-  it('an unready container in the pod of the leader is the likely cause of work without an error', () => {
+  it('an unready container in the pod of the leader is the likely cause if a waiting attachment shows no error', () => {
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, sidecarPods }))).toMatchObject([
       { reason: 'ContainerNotReady', waitsFor: `${what} to be ready`, sure: 'likely', stuck: true },
     ])
   })
 
-  it('an unready container in the pod of the sidecar is named if there is no leader', () => {
+  it('the finding names an unready container in the pod of the sidecar if there is no leader', () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' })]
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, leases, sidecarPods }))
     expect(finding?.waitsFor).toBe(`a leader, and no replica leads, with ${what} not ready`)

@@ -53,7 +53,7 @@ it.each(ROWS)('a claim without a volume waits for $name', ({ claim: object, fact
   expect(finding).toMatchObject({ reason, stuck: !('stuck' in row) })
 })
 
-it('a wait for a pod is less certain if pods could not be read', () => {
+it('the finding that a claim waits for a pod is less certain if pods could not be read', () => {
   const unseen = [{ what: 'pods', why: 'forbidden', essential: true }]
   const [finding] = claimFindings(unbound(), factsWith({ storageClasses: allOf(DELAYED), unseen }))
   expect(finding).toMatchObject({ reason: 'NoConsumer', sure: 'likely' })

@@ -104,7 +104,7 @@ const ROWS: readonly Row[] = [
     says: `${WHO} driver csi.example.com to do what it has refused with ResourceExhausted.`,
   },
   {
-    name: 'a driver, without a failure',
+    name: 'a driver that has reported no failure',
     claim: growing(IN_PROGRESS),
     reason: 'DriverSilent',
     says: `${WHO} driver csi.example.com to expand the volume.`,
@@ -211,7 +211,7 @@ describe('claimFindings', () => {
     expect(claimFindings(done, factsWith(SOUND))).toEqual([])
   })
 
-  it('a new request waits for its turn', () => {
+  it('a claim with a new request for a larger size has the finding NotBegun', () => {
     const asked = claim({ spec: MORE })
     expect(claimFindings(asked, factsWith(SOUND))).toMatchObject([{ reason: 'NotBegun', sure: 'likely' }])
   })

@@ -17,13 +17,13 @@ const item = {
 }
 const pending = byObject(pendingPage({ items: [item] })?.items ?? [])
 
-it('stuck work that only the sidecar knows is listed', () => {
+it('the findings include stuck work that only the pending work of the sidecar shows', () => {
   expect(findingsOf(factsWith({ pending })).findings).toMatchObject([
     { reason: 'StillAttached', waitsFor: 'VolumeAttachment va-9', since: Date.parse(ago(600)), stuck: true },
   ])
 })
 
-it('work that the sidecar calls stuck is stuck, although its object is young', () => {
+it('a finding counts as stuck if the sidecar calls its work stuck, even if its object is young', () => {
   const young = pv('pv-7', {
     metadata: { deletionTimestamp: ago(2), finalizers: ['external-attacher/csi-example-com'] },
   })

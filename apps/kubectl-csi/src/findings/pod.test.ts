@@ -145,7 +145,7 @@ it('the findings are ordered by age, stuck ones before those under way', () => {
   ])
 })
 
-it('an object with unusable fields is listed as not seen', () => {
+it('an object with unusable fields is listed as unseen, with the reason', () => {
   const strange = bound({ claim: { status: { capacity: { storage: 'much' } } } }).claim
   const attachments = [va('old', { metadata: { creationTimestamp: ago(900) } })]
   const { findings, unseen } = findingsOf(factsWith({ ...SOUND, claims: allOf(strange), attachments }))

@@ -41,7 +41,7 @@ it('waiting claims wake within a second when a missing object appears, and once 
   stop()
 })
 
-it('each missing object is read once for all claims, and less often the longer they wait', async () => {
+it('a missing object is read once for all claims that wait for it, and less often over time', async () => {
   const { clock, reads, awaited, stop } = open()
   for (let claim = 0; claim < 1_000; claim += 1) awaited.await(`${claim}`, [secret('a')])
   await clock.advance(7_000)
@@ -53,7 +53,7 @@ it('each missing object is read once for all claims, and less often the longer t
   stop()
 })
 
-it('each of many missing objects is read, with few requests', async () => {
+it('each of 100 missing objects is read only once in seven seconds', async () => {
   const { clock, reads, awaited, stop } = open()
   for (let claim = 0; claim < 100; claim += 1) awaited.await(`${claim}`, [secret(`${claim}`)])
   await clock.advance(7_000)

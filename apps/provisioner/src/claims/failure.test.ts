@@ -25,7 +25,11 @@ describe('failureOf', () => {
     ['a volume that is gone', new AnswerError('x', { mayExist: false }), { state: 'final', answered: true }],
     ['a volume that may exist', new AnswerError('x', { mayExist: true }), { state: 'background', answered: true }],
     ['an error before the call', new ProvisionError('x'), { state: 'unchanged', answered: false }],
-    ['another node', new ProvisionError('x', { reschedule: true }), { state: 'reschedule', answered: false }],
+    [
+      'an error that asks for another node',
+      new ProvisionError('x', { reschedule: true }),
+      { state: 'reschedule', answered: false },
+    ],
     ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
   ])('`failureOf` decides about retries after %s', (_, error, expected) => {
     expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })

@@ -38,14 +38,14 @@ describe('ClaimMemory.pause', () => {
 })
 
 describe('ClaimMemory.isNews', () => {
-  it('publishes an event again if its message has changed, or after 15 minutes', async () => {
+  it('`ClaimMemory` counts an event as new if its message has changed, or after 15 minutes', async () => {
     expect([memory.isNews('a', 'x'), memory.isNews('a', 'x'), memory.isNews('b', 'x')]).toEqual([true, false, true])
     expect([memory.isNews('a', 'y'), memory.isNews('a', 'x')]).toEqual([true, true])
     await clock.advance(15 * 60_000)
     expect(memory.isNews('a', 'x')).toBe(true)
   })
 
-  it('reports the beginning of work again after the claim was forgotten', () => {
+  it('`ClaimMemory` reports the beginning of work again after the claim was forgotten', () => {
     expect([memory.begins('a'), memory.begins('a')]).toEqual([true, false])
     memory.forget('a')
     expect(memory.begins('a')).toBe(true)

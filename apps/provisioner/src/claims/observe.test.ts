@@ -49,7 +49,7 @@ it.each<[string, () => void, object]>([
   ['a volume that is stored later', () => memory.unsaved.set('pvc-uid', {} as Unsaved), { unsaved: true }],
   ['an infeasible claim', () => memory.pause('uid', 'class-uid'), { pausedForMs: 60_000 }],
   ['an infeasible claim with a new class', () => memory.pause('uid', 'former-uid'), { pausedForMs: 0 }],
-  ['a name that is impossible', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existing: undefined }],
+  ['no impossible name', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existing: undefined }],
   ['a shortened volume name', () => rename({ volumeNameUuidLength: 2 }), { volumeName: 'pvc-ui' }],
 ])('`observeClaim` returns %s', (_, change, view) => {
   change()

@@ -38,7 +38,7 @@ describe('decideConflict', () => {
       'kept',
       { spec: { csi: undefined, awsElasticBlockStore: { volumeID: 'aws://' } } },
     ],
-  ])('if the PersistentVolume of this name refers to %s, the new volume is %s', (_, fate, parts, created = {}) => {
+  ])('if a PersistentVolume of the same name refers to %s, the new volume is %s', (_, fate, parts, created = {}) => {
     expect(decideConflict(existing(parts), { claimUid: 'uid', created: { ...CREATED, ...created } })).toBe(fate)
   })
 })

@@ -12,7 +12,7 @@ describe('volumeNameOf', () => {
     [UID, 'pvc', 32, 'pvc-123456789abcdef0123456789abcdef0'],
     [UID, 'pvc', 0, 'pvc-'],
   ])(
-    'the UID %s with the prefix %s and the length %d gives %s',
+    'the UID %s with the prefix %s and the length %d gives the volume name %s',
     (uid, volumeNamePrefix, volumeNameUuidLength, name) => {
       expect(volumeNameOf(uid, { volumeNamePrefix, volumeNameUuidLength })).toBe(name)
     },
@@ -21,7 +21,7 @@ describe('volumeNameOf', () => {
   it.each([
     [UID, '', 'volume name prefix cannot be of length 0'],
     ['', 'pvc', 'corrupted PVC object, it is missing UID'],
-  ])('the UID %j with the prefix %j is refused', (uid, volumeNamePrefix, error) => {
+  ])('`volumeNameOf` refuses the UID %j with the prefix %j', (uid, volumeNamePrefix, error) => {
     expect(() => volumeNameOf(uid, { volumeNamePrefix, volumeNameUuidLength: -1 })).toThrow(error)
   })
 })
@@ -32,7 +32,7 @@ describe('the parameters', () => {
     [{ 'csi.storage.k8s.io/fstype': 'xfs' }, 'xfs', false],
     [{ 'csi.storage.k8s.io/fstype': '' }, 'ext4', false],
     [{ FSType: 'xfs' }, 'xfs', true],
-  ])('the parameters %j name the file system', (parameters, fsType, deprecated) => {
+  ])('`fsTypeOf` finds the file system type in the parameters %j', (parameters, fsType, deprecated) => {
     expect(fsTypeOf(parameters as Record<string, string>, 'ext4')).toEqual({ fsType, deprecated })
   })
 

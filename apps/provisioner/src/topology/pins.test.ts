@@ -6,17 +6,17 @@ const TRY = { node: 'a', classUid: 'c', inProgress: false }
 
 describe('Pins', () => {
   it.each([
-    ['keeps the requirement of the same node and class', TRY, 'old'],
-    ['replaces the requirement for another node', { ...TRY, node: 'b' }, 'new'],
-    ['replaces the requirement for another class', { ...TRY, classUid: 'd' }, 'new'],
-    ['keeps the requirement while a creation may be running', { ...TRY, node: 'b', inProgress: true }, 'old'],
+    ['keeps the topology requirement of the same node and class', TRY, 'old'],
+    ['replaces the topology requirement for another node', { ...TRY, node: 'b' }, 'new'],
+    ['replaces the topology requirement for another class', { ...TRY, classUid: 'd' }, 'new'],
+    ['keeps the topology requirement while a creation may be running', { ...TRY, node: 'b', inProgress: true }, 'old'],
   ])('`Pins` %s', (_, tried, expected) => {
     const pins = new Pins()
     pins.requirement('uid', TRY, () => of('old'))
     expect(pins.requirement('uid', tried, () => of('new'))).toEqual(of(expected))
   })
 
-  it('`Pins` forgets the requirement of a creation that is over', () => {
+  it('`Pins` forgets the topology requirement of a creation that is over', () => {
     const pins = new Pins()
     pins.requirement('uid', TRY, () => of('old'))
     pins.release('uid')

@@ -91,7 +91,7 @@ it('`SlowSet` does not extend the time of a present key, and adds an expired key
   expect(slow.leftMs('a')).toBe(1000)
 })
 
-it('`SlowSet` can remove a key before its time', () => {
+it('`SlowSet` can remove a key before its time has passed', () => {
   const slow = new SlowSet(new FakeClock(), 1000)
   slow.add('a')
   slow.remove('a')

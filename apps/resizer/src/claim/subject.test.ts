@@ -13,7 +13,7 @@ test.each([
     { ...NAMES, 'k8s.persistentvolume.name': 'pv-1' },
     '00-1-2-01',
   ],
-  ['one that is gone', undefined, NAMES, undefined],
+  ['a claim that is gone', undefined, NAMES, undefined],
 ])('the trace of a run over %s names the operation and its objects', (_, claim, names, traceparent) => {
   const subject = claimTraceSubject({ get: () => claim as ResizerClaim | undefined }, 'expand')
   expect(subject('ns/data')).toEqual({ operation: 'expand', names, traceparent })

@@ -168,7 +168,7 @@ const rows: Record<string, Row> = {
 }
 
 describe('decideModify', () => {
-  it.each(Object.entries(rows))('`decideModify` %s', (_name, row) => {
+  it.each(Object.entries(rows))('`decideModify` decides: %s', (_name, row) => {
     expect(decideModify(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
   })
 

@@ -11,7 +11,7 @@ const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
  * faults are late caches, refused writes, lost responses and crashes between any two steps.
  */
 describe('ClassModel', () => {
-  it('every reachable state leads to the requested class, and never two classes may be running', () => {
+  it('every reachable state leads to the requested class, and modifications to two classes never run at once', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(10_000)

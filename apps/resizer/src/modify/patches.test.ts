@@ -27,7 +27,7 @@ function known(status: PersistentVolumeClaim['status'] = {}) {
 const begun = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 
 describe('startPatch', () => {
-  it('`startPatch` sets status, target and condition, for the cached version of the claim only', () => {
+  it('`startPatch` sets status, target and condition, and applies only to the cached version of the claim', () => {
     expect(startPatch(known(), 'gold', now)).toEqual({
       kind: 'strategic',
       body: {
@@ -61,7 +61,7 @@ describe('startPatch', () => {
   it.each([
     ['False', NOW],
     ['True', undefined],
-  ])('`startPatch` changes a condition with status %s to transition time %s', (status, lastTransitionTime) => {
+  ])('`startPatch` gives a condition that had status %s the transition time %s', (status, lastTransitionTime) => {
     const body = startPatch(known({ ...begun, conditions: [{ ...modifyingThen, status }] }), 'gold', now).body
     const [changed] = (body as { status: { conditions: Record<string, unknown>[] } }).status.conditions
     expect(changed?.['lastTransitionTime']).toBe(lastTransitionTime)
@@ -114,7 +114,7 @@ describe('failedPatch', () => {
   it.each([
     ['Internal', { type: 'ModifyVolumeError', lastProbeTime: NOW }],
     ['Aborted', { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'Aborted' }],
-  ])('the transition time changes only if the reason changes, here from Internal to %s', (reason, changed) => {
+  ])('the transition time of an error changes only with its reason, here from Internal to %s', (reason, changed) => {
     const claimed = known({ ...begun, conditions: [modifyingThen, errorThen] })
     const { body } = failedPatch(claimed, { target: 'gold', error: { kind: 'final', reason, message: 'broken' } }, now)
     expect((body as { status: { conditions: unknown[] } }).status.conditions[1]).toEqual(changed)
@@ -137,7 +137,7 @@ describe('empty message', () => {
 })
 
 describe('success patches', () => {
-  it('a successful modification sets the current class and removes our other fields, for any version of the claim', () => {
+  it('a successful modification sets the current class and removes our other fields, whatever version the claim has', () => {
     const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },

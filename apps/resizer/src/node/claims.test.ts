@@ -65,7 +65,7 @@ it('the resizer of a node lists the claims if no watch event brings the claim of
   expect(state.lists).toBe(1)
 })
 
-it('no list is sent if the claim arrives, or if the volume is deleted or older than the first list', async () => {
+it('no list of claims is sent if the claim arrives, or the volume is deleted or predates the first list', async () => {
   const { known, state, add, remove } = scene()
   add('x')
   known.add('ns/x')

@@ -241,7 +241,7 @@ const rows: Record<string, Row> = {
 }
 
 describe('decideResize', () => {
-  it.each(Object.entries(rows))('`decideResize` %s', (_name, row) => {
+  it.each(Object.entries(rows))('`decideResize` decides: %s', (_name, row) => {
     expect(decideResize(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
     const last: { do?: string; target?: string } = row.steps.at(-1) ?? {}
     expect(dueSize(viewOf(row))?.toString()).toBe(last.do === 'mark' ? last.target : undefined)

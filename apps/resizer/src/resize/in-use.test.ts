@@ -123,7 +123,7 @@ describe('unused claims', () => {
     expect(await waits(5)).toEqual([500, 1_000, 2_000, 3_000, 3_000])
   })
 
-  it('`InUse` counts the six minutes from the end of the last pod, not from the next refusal', async () => {
+  it('`InUse` counts the six minutes of short pauses from the end of the last pod, not from the next refusal', async () => {
     run()
     await inUse.isUsed(data, never)
     await end()

@@ -33,7 +33,7 @@ function known(parts: ClaimParts & { conditions?: object[] } = {}) {
 describe('markPatch', () => {
   const size = Quantity.parse('2Gi')
 
-  it('`markPatch` sets size, status and condition, for the cached version of the claim only', () => {
+  it('`markPatch` sets size, status and condition, and applies only to the cached version of the claim', () => {
     expect(markPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
@@ -99,7 +99,7 @@ describe('failedPatch', () => {
   const error = { message: 'rpc error: code = Internal desc = broken', infeasible: false }
   const message = 'failed to expand pvc with rpc error: code = Internal desc = broken'
 
-  it('`failedPatch` adds the condition for the error, for any version of the claim', () => {
+  it('`failedPatch` adds the condition for the error, and applies to any version of the claim', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
     expect(failedPatch(claimed, error, now).body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -196,7 +196,7 @@ describe('volume patches', () => {
     ['whole mebibytes', 1536n * 2n ** 20n, '1536Mi'],
     ['whole kibibytes', 2_000_000_000n, '1953125Ki'],
     ['plain bytes', 2_000_000_001n, '2000000001'],
-  ])('`capacityPatch` writes a size in %s as %s', (_what, bytes, text) => {
+  ])('`capacityPatch` can write a size in %s', (_what, bytes, text) => {
     expect(capacityPatch(pv('1Gi'), Quantity.ofBytes(bytes), undefined)).toEqual({
       kind: 'strategic',
       body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: text } } },

@@ -114,18 +114,21 @@ const B: readonly Row[] = [
 ]
 
 describe('targetOf', () => {
-  it.each([...A, ...B])('row $row is for request $request, volume $volume, allocated $allocated, $status', (row) => {
-    const { request, volume, allocated, status, progress } = row
-    const sizes = {
-      request: Quantity.parse(request),
-      capacity: Quantity.parse('1Gi'),
-      volume: Quantity.parse(volume),
-      allocated: allocated === undefined ? undefined : Quantity.parse(allocated),
-    }
-    const base: Progress = { status, finallyFailed: false, driverExpands: true, nodeStepPending: false }
-    const target = targetOf(sizes, { ...base, ...progress })
-    expect({ row: target.row, size: target.size?.toString() }).toEqual({ row: row.row, size: row.size })
-  })
+  it.each([...A, ...B])(
+    '`targetOf` chooses row $row for request $request, volume $volume, allocated $allocated, status $status',
+    (row) => {
+      const { request, volume, allocated, status, progress } = row
+      const sizes = {
+        request: Quantity.parse(request),
+        capacity: Quantity.parse('1Gi'),
+        volume: Quantity.parse(volume),
+        allocated: allocated === undefined ? undefined : Quantity.parse(allocated),
+      }
+      const base: Progress = { status, finallyFailed: false, driverExpands: true, nodeStepPending: false }
+      const target = targetOf(sizes, { ...base, ...progress })
+      expect({ row: target.row, size: target.size?.toString() }).toEqual({ row: row.row, size: row.size })
+    },
+  )
 
   it('`targetOf` compares sizes as amounts, not as texts', () => {
     const sizes = {

@@ -37,8 +37,8 @@ describe('onClaim', () => {
     ['when the kubelet fails', updated({ sizeStatus: 'NodeResizePending' }, { sizeStatus: 'NodeResizeInfeasible' })],
     ['when another writer removes the status', updated({ sizeStatus: 'NodeResizeInfeasible' }, {})],
     ['when the answer to our patch shows a larger request', updated({}, { request: '2Gi' }, 'own')],
-    ['when another writer sets the status in progress', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
-    ['when another writer sets the status node pending', updated({}, { sizeStatus: 'NodeResizePending' })],
+    ['when another writer sets ControllerResizeInProgress', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
+    ['when another writer sets NodeResizePending', updated({}, { sizeStatus: 'NodeResizePending' })],
   ])('a run of an expansion starts %s', (_what, event) =>
     expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']),
   )
@@ -56,13 +56,13 @@ describe('onClaim', () => {
       updated({}, { annotations: { mine: 'x' }, status: { conditions: [{ type: 'Resizing', status: 'True' }] } }),
     ],
     ['when the claim requests another class', updated({}, { wantedClass: 'gold' })],
-    ['when we set the status in progress', updated({}, { sizeStatus: 'ControllerResizeInProgress' }, 'own')],
+    ['when we set ControllerResizeInProgress', updated({}, { sizeStatus: 'ControllerResizeInProgress' }, 'own')],
     [
       'when the watch delivers our status before the answer to our patch',
       updated({}, { sizeStatus: 'ControllerResizeInProgress' }),
     ],
-    ['when we set the status infeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' }, 'own')],
-    ['when we set the status node pending', updated({}, { sizeStatus: 'NodeResizePending' }, 'own')],
+    ['when we set ControllerResizeInfeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' }, 'own')],
+    ['when we set NodeResizePending', updated({}, { sizeStatus: 'NodeResizePending' }, 'own')],
   ])('no run of an expansion starts %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
 })
 
@@ -90,21 +90,21 @@ describe('onVolume', () => {
   })
 
   it.each<[what: string, event: InformerEvent<ResizerVolume>, inWork: boolean, keys: readonly string[]]>([
-    ['returns the claim of a new volume with the annotation', { type: 'added', object: old }, false, ['ns/data']],
-    ['returns the claim when the volume gets the annotation', changed(pv(), old), false, ['ns/data']],
+    ['returns the claim of a new volume with an old size', { type: 'added', object: old }, false, ['ns/data']],
+    ['returns the claim when the volume gets the old-size annotation', changed(pv(), old), false, ['ns/data']],
     [
-      'returns the claim when the annotation changes',
+      'returns the claim when the old-size annotation changes',
       changed(pv({ annotations: { [PRE_RESIZE]: '2Gi' } }), old),
       false,
       ['ns/data'],
     ],
-    ['returns no claim while the run that wrote the annotation works', changed(pv(), old), true, []],
+    ['returns no claim while the run that wrote the old-size annotation works', changed(pv(), old), true, []],
     ['returns the claim when another writer shrinks the volume', changed(larger, old), false, ['ns/data']],
     ['returns the claim when another writer shrinks the volume during a run', changed(larger, old), true, ['ns/data']],
     ['returns no claim when the volume grows', changed(old, larger), false, []],
-    ['returns no claim when the annotation stays', changed(old, old), false, []],
-    ['returns no claim when the annotation is removed', changed(old, pv()), false, []],
-    ['returns no claim of a volume without the annotation', { type: 'added', object: pv() }, false, []],
+    ['returns no claim when the old-size annotation stays', changed(old, old), false, []],
+    ['returns no claim when the old-size annotation is removed', changed(old, pv()), false, []],
+    ['returns no claim of a volume without the old-size annotation', { type: 'added', object: pv() }, false, []],
     ['returns no claim of a deleted volume', { type: 'deleted', object: old }, false, []],
     [
       "returns no claim of another driver's volume",

@@ -71,7 +71,7 @@ describe('creation', () => {
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
 
-  it('a failure of CreateSnapshot that lasts causes one event for each of its two reasons', async () => {
+  it('a repeated failure of CreateSnapshot causes one event for each of two event reasons', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()

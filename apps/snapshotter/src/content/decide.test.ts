@@ -41,7 +41,7 @@ describe('single content', () => {
     ['does nothing if the snapshot is ready', { status: READY }, []],
     ['removes the annotation of a ready snapshot', { status: READY, metadata: marked }, ['unmark']],
     ['repeats the call despite the annotation', { status: UNREADY, metadata: marked }, ['create as check']],
-    ['does not cache a content of another driver', { spec: { driver: 'other.example.com' } }, ['not cached']],
+    ['never sees a content of another driver', { spec: { driver: 'other.example.com' } }, ['not cached']],
     ['does nothing without a source', { spec: { source: { volumeHandle: null } } }, []],
     ['waits for the handles of a group member', { metadata: member }, ['await']],
     ['waits for the group of a group member', { metadata: member, status: UNREADY }, ['await']],
@@ -85,7 +85,7 @@ describe('single content', () => {
       { metadata: deleted(SNAPSHOT_NAMES, 'beingDeleted', 'beingCreated'), status: READY },
       ['unmark'],
     ],
-  ])('%s', (_, change, steps) => {
+  ])('`decide` %s', (_, change, steps) => {
     expect(stepsOf(SNAPSHOT, vsc('c', change))).toEqual(steps)
   })
 

@@ -200,7 +200,7 @@ describe('interrupted creation', () => {
     },
   )
 
-  it('no snapshot is left if its deletion waits for the annotation while the finalizers of its content are removed', async () => {
+  it('no snapshot is left if the finalizers of its content are removed while the annotation being-created cannot be removed', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     const refusals = Array.from({ length: 9 }, () => apiError(500, 'InternalError', 'no'))
     fixture.refusals.set('unmark', refusals)

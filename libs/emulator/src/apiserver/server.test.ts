@@ -151,7 +151,7 @@ test('`dropWatches` ends open watches without an error', async () => {
   expect(await ended).toEqual([])
 })
 
-test('only the status subresource changes the status of a VolumeAttachment, and nothing else', async () => {
+test('only the status subresource can change the status of a VolumeAttachment, and it changes nothing else', async () => {
   const path = '/apis/storage.k8s.io/v1/volumeattachments'
   const spec = { attacher: 'csi.example.com', nodeName: 'n', source: { persistentVolumeName: 'pv-1' } }
   const created = await ask('POST', path, { metadata: { name: 'va-1' }, spec, status: { attached: true } })

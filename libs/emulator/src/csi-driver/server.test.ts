@@ -110,7 +110,7 @@ test('a crash of the driver after ControllerPublishVolume breaks the call, but t
   expect(entries[0]?.status?.publishedNodeIds).toEqual(['n1'])
 })
 
-test('`script` replaces the answer of a method, and the settings disable a capability', async () => {
+test('`script` replaces the answer of a method, and the settings can disable a capability of the emulated driver', async () => {
   const request = {
     volumeId: 'v1',
     capacityRange: { requiredBytes: 20n, limitBytes: 0n },

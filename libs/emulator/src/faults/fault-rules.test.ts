@@ -35,7 +35,7 @@ test.each<[string, FaultRuleFor<Partial<Subject>, string>, (string | undefined)[
   expect(meetings(faults, 3)).toEqual(expected)
 })
 
-test('`share` is a probability that is drawn for each request', () => {
+test('the field `share` of a fault rule is the probability of the fault for each request', () => {
   const draws = [0.1, 0.9, 0.4]
   const faults = book(new FakeClock({ random: () => draws.shift() ?? 0 }))
   const rule = faults.add({ share: 0.5, action: 'x' })
@@ -43,7 +43,7 @@ test('`share` is a probability that is drawn for each request', () => {
   expect(rule.hits).toBe(2)
 })
 
-test('the first fault rule that applies decides, and a removed rule has no effect', () => {
+test('the first matching fault rule decides the fault, and a removed rule has no effect', () => {
   const faults = book()
   const first = faults.add({ action: 'first' })
   faults.add({ action: 'second' })
@@ -54,7 +54,7 @@ test('the first fault rule that applies decides, and a removed rule has no effec
   expect(faults.match(get)).toBeUndefined()
 })
 
-test('a hold delays matching requests until its release', async () => {
+test('a hold delays the requests that match it until the hold is released', async () => {
   const faults = book()
   const hold = faults.hold({ name: 'a' })
   const passed: string[] = []

@@ -135,27 +135,27 @@ describe('detach', () => {
     { name: 'detaches a volume that no pod wants', nodes: [has()], steps: ['detach node-1'] },
     { name: 'waits while the node uses the volume', nodes: [has({ inUse: true })], steps: ['requestDetach node-1'] },
     {
-      name: 'waits for a healthy node without limit',
+      name: 'waits without a time limit for a healthy node to unmount',
       nodes: [has({ inUse: true, actual: asked(10 * SIX_MINUTES) })],
       steps: ['requestDetach node-1'],
     },
     {
-      name: 'waits for an unhealthy node up to the limit',
+      name: 'waits up to the time limit for an unhealthy node to unmount',
       nodes: [has({ inUse: true, health: 'unhealthy', actual: asked(60_000) })],
       steps: ['requestDetach node-1', 'wait 300000'],
     },
     {
-      name: 'forces the detach from an unhealthy node after the limit',
+      name: 'forces the detach from an unhealthy node after the time limit',
       nodes: [has({ inUse: true, health: 'unhealthy', actual: asked(SIX_MINUTES) })],
       steps: ['detach node-1 by force: timeout'],
     },
     {
-      name: 'forces the detach from a deleted node after the limit',
+      name: 'forces the detach from a deleted node after the time limit',
       nodes: [has({ inUse: true, health: 'gone', actual: asked(SIX_MINUTES) })],
       steps: ['detach node-1 by force: timeout'],
     },
     {
-      name: 'never forces a detach if there is no limit',
+      name: 'never forces a detach if there is no time limit',
       nodes: [has({ inUse: true, health: 'gone', actual: asked(SIX_MINUTES) })],
       change: { maxWaitForUnmountMs: undefined },
       steps: ['requestDetach node-1'],

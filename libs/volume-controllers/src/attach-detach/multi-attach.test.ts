@@ -9,7 +9,7 @@ describe('multiAttachText', () => {
     [['a/one', 'a/two'], 'Volume is already used by pod(s) one, two'],
     [['b/one'], 'Volume is already used by 1 pod(s) in different namespaces'],
     [['a/one', 'b/two', 'c/three'], 'Volume is already used by pod(s) one and 2 pod(s) in different namespaces'],
-  ])('the event names the other pods %j', (users, why) => {
+  ])('the multi-attach event describes the other pods %j that use the volume', (users, why) => {
     const text = multiAttachText(ref('a/app'), users.map(ref), { waitingMessage: false })
     expect(text).toEqual({ what: 'Multi-Attach error', why })
   })
@@ -20,7 +20,7 @@ describe('multiAttachText', () => {
       'Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node',
     ],
     [['a/one'], 'Volume is already used by pod(s) one'],
-  ])('the event of Kubernetes 1.37 waits for the detach from the other pods %j', (users, why) => {
+  ])('the multi-attach event of Kubernetes 1.37 mentions the awaited detach, and the other pods %j', (users, why) => {
     const text = multiAttachText(ref('a/app'), users.map(ref), { waitingMessage: true })
     expect(text).toEqual({ what: 'Waiting for detach', why })
   })

@@ -82,7 +82,7 @@ describe('actual state', () => {
     expect([state.on('v', 'node-1')?.state, state.isReported('v', 'node-1')]).toEqual(['attached', false])
   })
 
-  it('the actual state counts the wait for an unmount from the first detach request', () => {
+  it('the actual state measures the wait for an unmount from the first detach request', () => {
     state.markAttached('v', 'node-1')
     state.requestDetach('v', 'node-1', 5)
     state.requestDetach('v', 'node-1', 9)
@@ -92,7 +92,7 @@ describe('actual state', () => {
     expect(state.on('v', 'node-1')?.detachRequestedAt).toBeUndefined()
   })
 
-  it('`setInUse` returns the volumes that were added or removed', () => {
+  it('`setInUse` returns the volumes that were added to or removed from the in-use list', () => {
     state.setInUse('node-1', ['a', 'b'])
     expect([...state.setInUse('node-1', ['b', 'c'])].sort()).toEqual(['a', 'c'])
     expect(state.setInUse('node-1', ['c', 'b'])).toEqual([])

@@ -41,7 +41,7 @@ describe('claimProjection', () => {
 })
 
 describe('volumeProjection', () => {
-  it('a reference without a UID reserves the volume, and a reference with a UID binds it', () => {
+  it('a claim reference without a UID reserves the volume, and a claim reference with a UID binds it', () => {
     const reserved = volumeProjection({ metadata, spec: { claimRef: { namespace: 'default', name: 'data', uid: '' } } })
     expect(reserved.claimRef).toEqual({ namespace: 'default', name: 'data', uid: undefined })
     expect(isForClaim(reserved, { key: 'default/data', uid: 'any' })).toBe(true)

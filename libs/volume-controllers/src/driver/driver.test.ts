@@ -50,7 +50,7 @@ describe('openDriver', () => {
     },
   )
 
-  it.each(['Probe', 'GetPluginCapabilities'])('a driver is connected again if it dies in %s', async (method) => {
+  it.each(['Probe', 'GetPluginCapabilities'])('a driver is connected again if it dies during %s', async (method) => {
     let deaths = 0
     emulated.script(method, async () => {
       deaths += 1

@@ -140,12 +140,12 @@ describe('unbound claims', () => {
     ])
   })
 
-  it('a binding does not mark a volume that the user reserved as bound by the controller', () => {
+  it('a binding adds no bound-by-controller annotation to a volume that the user reserved', () => {
     const reserved = volume({ claimRef: reservedFor(claim()) })
     expect(summary(decideClaim(view({ volumes: [reserved] })))[0]).not.toContain('bound-by-controller')
   })
 
-  it('a binding does not mark a claim with a volume name of the user as bound by the controller', () => {
+  it('a binding adds no bound-by-controller annotation to a claim whose volume name the user has set', () => {
     const named = { claim: claim({ volumeName: 'pv-1' }), named: volume() }
     expect(summary(decideClaim(view(named)))[2]).toBe(
       'patchClaim {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bind-completed":"yes"}}}',

@@ -26,7 +26,7 @@ describe('findBestMatch', () => {
       found: 'b',
     },
     {
-      name: 'compares sizes by their amount',
+      name: 'compares sizes by their value, not by their spelling',
       volumes: [
         { key: 'a', capacity: '2G' },
         { key: 'b', capacity: '2000M' },

@@ -21,7 +21,7 @@ describe('claims', () => {
     expect(decideClaimProtection(claim(), [])).toEqual({ do: 'nothing' })
   })
 
-  it('the protection finalizer of a deleted claim is removed if no scheduled pod uses it', () => {
+  it('the protection finalizer of a deleted claim is removed if no scheduled pod uses the claim', () => {
     expect(decideClaimProtection(claim({ deleting: true }), []).do).toBe('release')
   })
 
@@ -30,7 +30,7 @@ describe('claims', () => {
     expect(decideClaimProtection(deleted, [pod({ phase: 'Succeeded' })]).do).toBe('nothing')
   })
 
-  it('the protection finalizer of a deleted claim is removed if only an unscheduled pod uses it', () => {
+  it('the protection finalizer of a deleted claim is removed if only an unscheduled pod uses the claim', () => {
     expect(decideClaimProtection(claim({ deleting: true }), [pod({ nodeName: '' })]).do).toBe('release')
   })
 

@@ -97,7 +97,7 @@ describe('decideVolume', () => {
       ],
     },
     {
-      name: 'removes only the UID if the user reserved the volume',
+      name: 'removes only the UID of the claim reference if the user reserved the volume',
       volume: { phase: 'Bound', claimRef: refTo(own) },
       claim: claim({ volumeName: 'pv-2' }),
       done: ['patchVolume {"metadata":{"resourceVersion":"1"},"spec":{"claimRef":{"uid":null}}}', phase('Available')],

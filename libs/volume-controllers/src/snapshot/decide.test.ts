@@ -19,7 +19,7 @@ describe('a VolumeSnapshot', () => {
     expect(decide({ snapshot: snapshot({ finalizers: undefined }) })).toMatchObject({ do: 'patch', status: false })
   })
 
-  it('a VolumeSnapshot gets a content with the volume handle and the policy of the class', () => {
+  it('a VolumeSnapshot gets a VolumeSnapshotContent with the volume handle and the deletion policy of the class', () => {
     expect(decide({})).toEqual({
       do: 'createContent',
       content: {
@@ -53,7 +53,7 @@ describe('a VolumeSnapshot', () => {
     expect(decide(change)).toEqual({ do: 'fail', message })
   })
 
-  it('a VolumeSnapshot gets the state of its content once', () => {
+  it('a VolumeSnapshot gets the state of its VolumeSnapshotContent once', () => {
     const body = {
       status: { boundVolumeSnapshotContentName: 'snapcontent-uid-backup', ...READY, error: null },
     }
@@ -63,7 +63,7 @@ describe('a VolumeSnapshot', () => {
     expect(decide({ content: ready, snapshot: same })).toBeUndefined()
   })
 
-  it('a VolumeSnapshot gets the error of its content', () => {
+  it('a VolumeSnapshot gets the error of its VolumeSnapshotContent', () => {
     expect(decide({ content: content({ error: 'no room' }) })).toMatchObject({
       patch: { body: { status: { readyToUse: false, error: { message: 'no room' } } } },
     })
@@ -72,10 +72,10 @@ describe('a VolumeSnapshot', () => {
   const deleted = snapshot({ deleting: true })
   const release = { do: 'patch', status: false }
   it.each<[string, CachedContent | undefined, object | undefined]>([
-    ['deletes the content first', content(), { do: 'deleteContent', name: 'snapcontent-uid-backup' }],
-    ['waits for the deleted content', content({ deleting: true }), undefined],
-    ['leaves a retained content', content({ policy: 'Retain' }), release],
-    ['loses its finalizer if it has no content', undefined, release],
+    ['first deletes its content object', content(), { do: 'deleteContent', name: 'snapcontent-uid-backup' }],
+    ['waits until its VolumeSnapshotContent is gone', content({ deleting: true }), undefined],
+    ['loses its finalizer, and a retained VolumeSnapshotContent stays', content({ policy: 'Retain' }), release],
+    ['loses its finalizer if it has no VolumeSnapshotContent', undefined, release],
   ])('a deleted VolumeSnapshot %s', (_, given, step) => {
     const decided = decide({ snapshot: deleted, content: given })
     if (step === undefined) expect(decided).toBeUndefined()

@@ -44,7 +44,7 @@ describe('folderDisk', () => {
 })
 
 describe('memoryDisk', () => {
-  it('a disk in memory keeps one record for each path', () => {
+  it('the in-memory disk of an emulated kubelet keeps one record for each path', () => {
     const disk = memoryDisk()
     const record = { source, path: '/s' }
     disk.begin(record)

@@ -171,7 +171,7 @@ describe('claim patches', () => {
     )
   })
 
-  it('`wantsOtherSize` compares sizes by their amount', () => {
+  it('`wantsOtherSize` compares sizes by their value, not by their spelling', () => {
     expect([
       wantsOtherSize(wire({}), '2Gi'),
       wantsOtherSize(wire({}), '2048Mi'),

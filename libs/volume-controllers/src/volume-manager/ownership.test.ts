@@ -25,7 +25,7 @@ describe('giveToGroup', () => {
     expect([modeOf('.'), modeOf('folder'), modeOf('folder/file')]).toEqual(['2770', '2770', '660'])
   })
 
-  it('`giveToGroup` skips a folder with `onRootMismatch` if its root belongs to the group', () => {
+  it('with the policy `onRootMismatch`, `giveToGroup` skips a folder whose root belongs to the group', () => {
     chmodSync(root, 0o2770)
     giveToGroup(root, { gid, onRootMismatch: true })
     expect(modeOf('folder/file')).toBe('600')

@@ -292,7 +292,7 @@ function load(t: TestContext, node: string): Load {
   return current
 }
 
-/** Returns the attachment to delete in this round, if any. Every second attachment is deleted after six rounds. */
+/** Returns the attachment to delete in this round, if any: every second attachment, six rounds after its creation. */
 async function leavingOf(t: TestContext, begun: number): Promise<readonly string[]> {
   if (begun < 6 || begun % 2 === 1) return []
   const name = t.name(`va-${begun - 6}-a`)

@@ -4,7 +4,7 @@ import { parseAction } from './parse.ts'
 const claim = { name: 'a', size: '1Gi', class: '' }
 
 describe('parseAction', () => {
-  it('an action keeps the fields of its form, without blanks around their values', () => {
+  it('a parsed action contains the fields of its form, without the blanks around the values', () => {
     expect(parseAction({ action: 'createClaim', values: { ...claim, name: ' a ' } })).toEqual({
       name: 'createClaim',
       values: claim,
@@ -45,7 +45,7 @@ describe('parseAction', () => {
       'Call must be one of: ControllerPublishVolume',
     ],
   ]
-  it.each(wrong)('an action fails with a sentence if it contains %s', (_, body, message) => {
+  it.each(wrong)('the page refuses an action with an explanation if the action contains %s', (_, body, message) => {
     expect(() => parseAction(body)).toThrow(message)
   })
 })

@@ -18,7 +18,7 @@ function shown({ items, frames }: FrameHistory['beginning']): readonly Item[] {
 }
 
 describe('Board', () => {
-  it('the board of items sends only changed items, with the line that explains the change', () => {
+  it('the board of the page sends only changed items, with the line of text that explains the change', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame({ who: 'you', text: 'a made' })
@@ -31,7 +31,7 @@ describe('Board', () => {
     expect(frames).toHaveLength(2)
   })
 
-  it('the board of items reports the removal of an item once, and only if the item was sent', () => {
+  it('the board of the page reports the removal of an item once, and only if the item was sent', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame()
@@ -43,7 +43,7 @@ describe('Board', () => {
     expect(frames.slice(1)).toMatchObject([{ gone: ['a'] }])
   })
 
-  it('the board of items gives a page that opens later all items and the frames so far', () => {
+  it('a page that opens late gets all items and all earlier changes from the board', () => {
     const { board } = boardOf()
     for (const id of ['a', 'b']) {
       board.put(item(id))
@@ -55,7 +55,7 @@ describe('Board', () => {
 })
 
 describe('History', () => {
-  it('the history keeps the newest frames up to a size, and merges older frames into the initial items', () => {
+  it('the change history keeps its newest changes up to a size limit, and merges older changes into its initial items', () => {
     const history = new FrameHistory(30)
     for (let at = 1; at <= 10; at += 1) history.add({ at, items: [item(`n${at % 4}`, at % 2 === 0)], gone: [] }, 10)
     const { items, frames } = history.beginning
@@ -64,7 +64,7 @@ describe('History', () => {
     expect(shown(history.beginning)).toContainEqual(item('n2', true))
   })
 
-  it('the history merges a frame that is larger than its limit into the initial items', () => {
+  it('the change history merges a change that exceeds the size limit into its initial items', () => {
     const history = new FrameHistory(30)
     history.add({ at: 1, items: [item('a')] }, 100)
     expect(history.beginning).toEqual({ items: [item('a')], frames: [] })

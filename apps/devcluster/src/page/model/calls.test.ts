@@ -27,9 +27,9 @@ describe('call texts', () => {
       'kubelet/node-1',
     ],
     ['of an unknown kubelet', { method: 'NodePublishVolume', request: { targetPath: '/x/node-10/y' } }, undefined],
-    ['that every client sends, such as Probe,', { method: 'Probe' }, undefined],
+    ['that every client sends, such as Probe', { method: 'Probe' }, undefined],
   ]
-  it.each(callers)('a CSI call %s is assigned to its caller', (_, change, expected) => {
+  it.each(callers)('the page shows the caller, if known, of a CSI call %s', (_, change, expected) => {
     expect(callerOf(call(change), isNode)).toBe(expected)
   })
 
@@ -48,7 +48,7 @@ describe('call texts', () => {
     expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
   })
 
-  it('a CSI call becomes an item with its request, answer and time, without empty fields and secrets', () => {
+  it('the page item of a CSI call contains the request, the answer and the time, without empty fields and secrets', () => {
     const request = {
       volumeId: 'v',
       secrets: { password: 'hidden' },
@@ -67,11 +67,11 @@ describe('call texts', () => {
     expect(lastCall('x', call(), START)).not.toHaveProperty('code')
   })
 
-  it('a CSI call becomes a shortened text if it is too long', () => {
+  it('the text of a CSI call on the page is shortened if it is too long', () => {
     expect(jsonOf({ long: 'x'.repeat(10_000) }).length).toBeLessThan(4_100)
   })
 
-  it('a CSI call becomes a line of the time line when it has ended', () => {
+  it('a CSI call appears in the time line of the page when the call has ended', () => {
     expect(callLine(call(), who)).toBeUndefined()
     expect(callLine(call({ end: ended(0) }), who)).toEqual({
       who,

@@ -88,7 +88,7 @@ describe('waitsOf', () => {
       ['trouble: pod app: kubelet/node-1: node-1 is not ready'],
     ],
     [
-      'its mount without an attach if the driver has none',
+      'its mount, without an attach, if the driver does not support attach',
       { pods: [app], attaches: false },
       ['works: pod app: kubelet/node-1: mounts the volume on node-1'],
     ],

@@ -101,7 +101,7 @@ export class Process {
     this.#client.deliver()
   }
 
-  /** Makes the watches deliver all later changes at once. */
+  /** Makes the watches deliver each later change without a delay. */
   deliverAtOnce(): void {
     this.#client.watchesLag = false
   }

@@ -17,7 +17,7 @@ test.each([
   [`application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1, ${TABLE}, application/json`, 'table'],
   [`application/json;q=0.1, ${TABLE};q=0.2`, 'table'],
   ['*/*', 'object'],
-])('a client that accepts %s gets the form %s', (accept, as) => {
+])('a client that accepts %s gets the answer in the form "%s"', (accept, as) => {
   expect(shapeOf(accept, new URLSearchParams(), BUILT_IN).as).toBe(as)
 })
 

@@ -30,7 +30,7 @@ test.each<[Json]>([
   [[{ op: 'move', from: '/nothing', path: '/b/d' }]],
   [[{ op: 'fly', path: '/a' }]],
   [[{ op: 'remove', path: '' }]],
-])('the emulator refuses the JSON patch %j without a reason', (patch) => {
+])('the emulator refuses the JSON patch %j, and gives no reason', (patch) => {
   expect(() => applyJsonPatch(document, patch)).toThrow(
     'the server rejected our request due to an error in our request',
   )
@@ -41,7 +41,7 @@ test('the emulator refuses a JSON patch with too many operations before it appli
   expect(() => applyJsonPatch(document, patch)).toThrow('maximum operations in a JSON patch is 10000, got 10001')
 })
 
-test('a patch never changes the given document', () => {
+test('a JSON patch never changes the document that is passed in', () => {
   const before = JSON.stringify(document)
   applyJsonPatch(document, [{ op: 'add', path: '/a/0', value: 0 }])
   applyMergePatch(document, { a: null, b: { c: 1 } })

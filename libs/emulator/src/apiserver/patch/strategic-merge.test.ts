@@ -12,10 +12,10 @@ const B = { k: 'b', v: 2 }
 const keyed = [A, B]
 
 test.each<[string, Json, Json, Json]>([
-  ['a new item goes in front', { keyed }, { keyed: [{ k: 'c' }] }, { keyed: [{ k: 'c' }, ...keyed] }],
-  ['an item merges in its place', { keyed }, { keyed: [{ k: 'b', w: 3 }] }, { keyed: [A, { k: 'b', v: 2, w: 3 }] }],
-  ['`$patch: delete` deletes an item', { keyed }, { keyed: [{ $patch: 'delete', k: 'a' }] }, { keyed: [B] }],
-  ['a list is replaced', { keyed }, { keyed: [{ $patch: 'replace' }, { k: 'z' }] }, { keyed: [{ k: 'z' }] }],
+  ['a new list item is inserted in front', { keyed }, { keyed: [{ k: 'c' }] }, { keyed: [{ k: 'c' }, ...keyed] }],
+  ['a list item merges in place', { keyed }, { keyed: [{ k: 'b', w: 3 }] }, { keyed: [A, { k: 'b', v: 2, w: 3 }] }],
+  ['`$patch: delete` deletes a list item', { keyed }, { keyed: [{ $patch: 'delete', k: 'a' }] }, { keyed: [B] }],
+  ['a directive replaces a list', { keyed }, { keyed: [{ $patch: 'replace' }, { k: 'z' }] }, { keyed: [{ k: 'z' }] }],
   [
     '`$setElementOrder` sets the order, and unnamed items stay in front of their successor',
     { keyed },
@@ -28,7 +28,7 @@ test.each<[string, Json, Json, Json]>([
   ['null removes a field, even a missing one', { a: 1 }, { a: null, b: { c: null } }, { b: {} }],
   ['`$patch: replace` replaces a map', { m: { a: 1 } }, { m: { $patch: 'replace', b: 2 } }, { m: { b: 2 } }],
   ['`$patch: delete` empties a map', { m: { a: 1 } }, { m: { $patch: 'delete' } }, { m: {} }],
-  ['only given keys stay', { m: { a: 1, b: 2 } }, { m: { $retainKeys: ['b', 'c'], c: 3 } }, { m: { b: 2, c: 3 } }],
+  ['only retained keys stay', { m: { a: 1, b: 2 } }, { m: { $retainKeys: ['b', 'c'], c: 3 } }, { m: { b: 2, c: 3 } }],
   ['a directive in a new map has no effect', {}, { m: { $patch: 'delete', a: 1 } }, { m: { a: 1 } }],
 ])('strategic merge patch: %s', (_name, target, patch, expected) => {
   expect(applyStrategicMerge(target, patch, rules)).toEqual(expected)

@@ -82,7 +82,7 @@ interface PageRequest {
   readonly revision: number
   readonly after: string | undefined
   readonly limit: number
-  /** True if the list shows the current objects, so that the history is not needed. */
+  /** True if the page shows the current objects. Then no earlier state of the objects is computed. */
   readonly inexact?: boolean
 }
 

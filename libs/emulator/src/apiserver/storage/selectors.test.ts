@@ -37,7 +37,7 @@ test('a field selector compares texts; an absent field is empty, and an absent f
   expect(fieldSelector(EVENT, 'source=c').matches({ metadata: {}, source: { component: 'c' } })).toBe(true)
 })
 
-test('a field selector for one name reports this name', () => {
+test('a field selector that selects one object by name reports this name', () => {
   expect(fieldSelector(PERSISTENT_VOLUME, 'metadata.name=a').name).toBe('a')
   expect(fieldSelector(PERSISTENT_VOLUME, 'metadata.name!=a').name).toBeUndefined()
 })

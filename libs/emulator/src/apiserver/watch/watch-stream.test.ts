@@ -99,7 +99,7 @@ test('a watch ends by itself after timeoutSeconds, and leaves no timer', async (
   expect({ open: watches.size, timers: clock.pending }).toEqual({ open: 0, timers: 0 })
 })
 
-test('a client that pauses gets all events later, and needs no memory in addition to its socket', async () => {
+test('a watch client that pauses gets all events later, and the server buffers little data for the client', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   for (let index = 0; index < 2_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
@@ -112,7 +112,7 @@ test('a client that pauses gets all events later, and needs no memory in additio
   expect(reader.names.at(-1)).toBe('ADDED c-1999')
 })
 
-test('a client that does not read for `stallMs` is disconnected', async () => {
+test('a watch client that does not read for `stallMs` is disconnected', async () => {
   await open()
   for (let index = 0; index < 3_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
   await clock.settle()
@@ -121,7 +121,7 @@ test('a client that does not read for `stallMs` is disconnected', async () => {
   expect({ open: watches.size, timers: clock.pending }).toEqual({ open: 0, timers: 0 })
 })
 
-test('a client that is further behind than the history gets 410', async () => {
+test('a watch client that lags behind the stored history gets 410', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   for (let index = 0; index < 6_000; index += 1) put(`c-${index}`, 'x'.repeat(2_000))

@@ -154,7 +154,7 @@ export class Reloaded<T> {
     try {
       const texts = await this.#source.read()
       const same = texts.length === this.#texts.length && texts.every((text, index) => text === this.#texts[index])
-      // An earlier failure is over even if the value is unchanged, so that the next failure is logged again.
+      // This read succeeded, so the next failure is logged again, even if the value is unchanged.
       if (!same) this.value = this.#source.make(texts)
       this.#texts = texts
       this.#complaint = undefined

@@ -10,7 +10,7 @@ import { openTls } from './tls.ts'
 export interface Security {
   /** Creates the HTTPS server. Undefined: the server uses plain HTTP. */
   readonly secure: SecureFactory | undefined
-  /** Returns the guard of requests. Undefined: all clients are answered. `client` returns the client for reviews. */
+  /** Returns the check of HTTP clients. Undefined if all HTTP clients are answered. `client` creates TokenReviews. */
   guard(client: () => KubeClient): EndpointGuard | undefined
 }
 
