@@ -4,14 +4,14 @@ import { compare, DIFFERENCES, readRecorded } from './compare.ts'
 import { CONFORMANCE_CASES } from './index.ts'
 import { runConformance } from './run.ts'
 
-test('the emulator answers every request as kube-apiserver did', async () => {
+test('the emulator answers every recorded request as kube-apiserver did', async () => {
   const tokens = [{ token: 'alice', user: 'alice', uid: 'alice-uid' }]
   await using api = await startApiServer({ tls: true, adminToken: 'admin', tokens })
   const answers = await runConformance({ url: api.url, tokens: { admin: 'admin', alice: 'alice' } }, CONFORMANCE_CASES)
   expect(compare(readRecorded(), answers).join('\n')).toBe('')
 }, 60_000)
 
-test('the cases contain at least 150 requests and every patch type', () => {
+test('the conformance cases contain at least 150 requests and every patch type', () => {
   const steps = Object.values(CONFORMANCE_CASES).flat()
   expect(steps.length).toBeGreaterThanOrEqual(150)
   for (const kind of ['merge', 'strategic', 'json'] as const) {
@@ -24,7 +24,7 @@ test('at most ten differences from kube-apiserver are allowed, each with a reaso
   expect(DIFFERENCES.filter(({ why }) => why === '')).toEqual([])
 })
 
-test('a different answer is reported with the path of the difference', () => {
+test('the comparison reports a different answer with the path of the field that differs', () => {
   const recorded = { title: 's', asked: 'GET /x', answer: { code: 200, body: { a: [1, 2] } } }
   const other = { ...recorded, answer: { code: 200, body: { a: [1, 3] } } }
   expect(compare([recorded], [recorded])).toEqual([])

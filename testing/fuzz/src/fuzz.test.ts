@@ -41,8 +41,8 @@ function problemWith(reader: BytesReader, input: Buffer): string | undefined {
   return ms < HANG_MS ? undefined : `the reader took ${ms} ms`
 }
 
-describe.each(READERS.map((reader) => [reader.name, reader] as const))('the reader of %s', (_, reader) => {
-  it('keeps its promises for all known inputs', () => {
+describe.each(READERS.map((reader) => [reader.name, reader] as const))('%s', (_, reader) => {
+  it('the reader handles each known input in time and without an unexpected error', () => {
     const problems = knownInputs(reader).flatMap((input) => {
       const why = problemWith(reader, input)
       return why === undefined ? [] : [`${why}: ${lineOf(input)}`]
@@ -51,7 +51,7 @@ describe.each(READERS.map((reader) => [reader.name, reader] as const))('the read
   })
 
   it(
-    'keeps its promises for edited inputs',
+    'the reader handles edited copies of known inputs in time and without an unexpected error',
     () => {
       const holds = fc.property(editedInputs(reader), (input) => {
         const why = problemWith(reader, input)

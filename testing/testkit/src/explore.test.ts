@@ -19,32 +19,32 @@ function counter(parts: Partial<Model<Counter>> = {}, fault?: number): Model<Cou
   }
 }
 
-it('walks all states and counts states, goals and moves', () => {
+it('`explore` visits all states of a model, and counts states, goal states and moves between states', () => {
   const explored = explore(counter())
   expect(explored).toEqual({ states: 4, goals: 1, moves: new Map([['count', 4]]), problem: undefined })
 })
 
-it('reports the shortest path to a state from which no path leads to the goal', () => {
+it('`explore` reports the shortest path to a state from which no path leads to the goal', () => {
   expect(explore(counter({}, 1)).problem).toBe(
     'No path leads to the goal\n  begin: {"at":0}\n  count: {"at":1}\n  fail: {"at":10}',
   )
 })
 
-it('ignores unfair moves when it looks for a path to the goal', () => {
+it('`explore` ignores moves that the model marks as unfair when it looks for a path to the goal', () => {
   const movesFrom = ({ at }: Counter): ModelMove<Counter>[] => [
     { name: 'user', to: { at: Math.min(at + 1, 3) }, fair: at > 0 },
   ]
   expect(explore(counter({ movesFrom })).problem).toBe('No path leads to the goal\n  begin: {"at":0}')
 })
 
-it('reports the shortest path to a violation', () => {
+it('`explore` reports the shortest path to a state that violates a rule of the model', () => {
   const violationOf = ({ at }: Counter): string | undefined => (at === 2 ? 'two is wrong' : undefined)
   expect(explore(counter({ violationOf }, 1)).problem).toBe(
     'two is wrong\n  begin: {"at":0}\n  count: {"at":1}\n  count: {"at":2}',
   )
 })
 
-it('throws for a model that grows without end', () => {
+it('`explore` throws for a model whose number of states grows without end', () => {
   const movesFrom = ({ at }: Counter): ModelMove<Counter>[] => [{ name: 'grow', to: { at: at + 1 }, fair: true }]
   expect(() => explore(counter({ movesFrom, mostStates: 100 }))).toThrow(
     'more than 100 states, the last one: {"at":100}',

@@ -37,7 +37,7 @@ function scenario(ids: readonly string[], steps: readonly ScenarioStep[]): Promi
   return runScenario({ run: (cluster) => publishAll(cluster, ids), steps, timeoutMs: 30_000 })
 }
 
-test('the script answers calls, or the driver answers them itself', async () => {
+test('a driver call gets the answer in the scenario script, or else the answer of the emulated driver', async () => {
   await scenario(
     ['a', 'b', 'c'],
     [call('a', { reply: { publishContext: { own: 'reply' } } }), call('b', { fail: ['ABORTED', 'busy'] }), call('c')],
@@ -45,17 +45,17 @@ test('the script answers calls, or the driver answers them itself', async () => 
   expect(seen).toEqual(['{"own":"reply"}', 'busy', '{"device":"/dev/disk/by-id/c"}'])
 })
 
-test('an unexpected call is refused and fails the scenario', async () => {
+test('an unexpected driver call is refused and fails the scenario', async () => {
   await expect(scenario(['a', 'x'], [call('a')])).rejects.toThrow(
     /step 2: an unexpected call\n {2}expected: nothing more/,
   )
 })
 
-test('calls in another order fail the scenario', async () => {
+test('driver calls in another order than in the script fail the scenario', async () => {
   await expect(scenario(['b', 'a'], [call('a'), call('b')])).rejects.toThrow(/step 1: an unexpected call/)
 })
 
-test('an error of the program fails the scenario', async () => {
+test('an error of the program under test fails the scenario', async () => {
   const run = (): Promise<void> => Promise.reject(new Error('the program broke'))
   await expect(runScenario({ run, steps: [call('a')] })).rejects.toThrow('the program broke')
 })

@@ -29,7 +29,7 @@ const scenario: ScenarioScript = {
   steps: [{ write: 'PATCH volumeattachments/va-1/status', body: { status: { attached: ANY } } }],
 }
 
-test('a program that follows the script passes', async () => {
+test('a program that follows the scenario script passes', async () => {
   await runScenario({
     ...scenario,
     check: ({ api }) => {
@@ -39,7 +39,7 @@ test('a program that follows the script passes', async () => {
   })
 })
 
-test('a write with another body fails the scenario, and the message shows both bodies', async () => {
+test('a write with another body than in the script fails the scenario, and the message shows both bodies', async () => {
   const run = (cluster: EmulatedCluster, signal: AbortSignal): Promise<void> =>
     markAttached(cluster, signal, { status: {} })
   await expect(runScenario({ ...scenario, run })).rejects.toThrow(
@@ -47,14 +47,14 @@ test('a write with another body fails the scenario, and the message shows both b
   )
 })
 
-test('an additional write fails the scenario', async () => {
+test('a write that is not in the script fails the scenario', async () => {
   const when = (cluster: EmulatedCluster): void => cluster.add(va(), va('va-2'))
   await expect(runScenario({ ...scenario, when })).rejects.toThrow(
     /step 2: an unexpected write\n {2}expected: nothing more/,
   )
 })
 
-test('a step that never happens fails the scenario', async () => {
+test('a step of the script that never happens fails the scenario', async () => {
   const when = (): void => undefined
   await expect(runScenario({ ...scenario, when, timeoutMs: 50 })).rejects.toThrow('step 1: nothing more came in 50 ms')
 })

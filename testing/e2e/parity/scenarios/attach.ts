@@ -43,7 +43,7 @@ function long(one: Scenario): Scenario {
 export const attachScenarios: readonly Scenario[] = [
   attach('a pod is created and deleted', [app()], [deleted(PODS, 'app')]),
   attach(
-    'detached only when the kubelet is through',
+    'the volume is detached only after the kubelet has released it',
     [app()],
     [inUse('n1', 'pv')],
     [deleted(PODS, 'app')],
@@ -51,10 +51,15 @@ export const attachScenarios: readonly Scenario[] = [
   ),
   scenario('attach: the pod comes before its volume is bound', [node('n1'), volume('pv')], [app()], [claim('data')]),
   attach('two pods on a node share it', [app()], [app('second')], [deleted(PODS, 'app')], [deleted(PODS, 'second')]),
-  attach('another node has it', [app(), inUse('n1', 'pv')], [app('second', 'n2')], [deleted(PODS, 'app'), inUse('n1')]),
-  attach('the pod has moved', [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
   attach(
-    'the pod has moved, the old node still uses it',
+    'the volume is in use on another node',
+    [app(), inUse('n1', 'pv')],
+    [app('second', 'n2')],
+    [deleted(PODS, 'app'), inUse('n1')],
+  ),
+  attach('the pod moves to another node', [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
+  attach(
+    'the pod moves to another node while the old node uses the volume',
     [app(), inUse('n1', 'pv')],
     [deleted(PODS, 'app'), app('second', 'n2')],
     [inUse('n1')],
@@ -123,13 +128,13 @@ export const attachScenarios: readonly Scenario[] = [
   ),
   attach('the node is recreated', [app(), inUse('n1', 'pv')], [deleted(NODES, 'n1')], [node('n1')]),
   scenario(
-    'attach: a node that does it by itself',
+    'attach: the kubelet of the node attaches its volumes itself',
     [node('n1', { annotations: {} }), volume('pv'), claim('data')],
     [app()],
   ),
   long(
     scenario(
-      'attach: a node that attaches by itself, then no longer',
+      'attach: the kubelet attaches volumes itself, and later the controller does',
       [node('n1', { annotations: {} }), volume('pv'), claim('data')],
       [app()],
       {
@@ -152,18 +157,18 @@ export const attachScenarios: readonly Scenario[] = [
   ),
   attach('another client empties the status of the node', [app()], [reported(NODES, 'n1', { volumesAttached: null })]),
   scenario(
-    'attach: a driver that needs none',
+    'attach: the CSIDriver needs no attachments',
     [node('n1'), csiDriver('driver', { attachRequired: false }), volume('pv', { driver: 'driver' }), claim('data')],
     [app()],
   ),
   scenario(
-    'attach: a driver of which nothing is known',
+    'attach: the driver has no CSIDriver object',
     [node('n1'), volume('pv', { driver: 'driver' }), claim('data')],
     [app()],
   ),
   long(
     scenario(
-      'attach: a driver that no longer needs attachments',
+      'attach: the CSIDriver no longer needs attachments',
       [node('n1'), csiDriver('driver', { attachRequired: true }), volume('pv', { driver: 'driver' }), claim('data')],
       [app()],
       {
@@ -175,7 +180,7 @@ export const attachScenarios: readonly Scenario[] = [
     ),
   ),
   attachOf({ csi: null, nfs: { server: 'nfs.example.com', path: '/' } }, 'a volume without CSI', [app()]),
-  scenario('attach: a CSI volume of the pod alone', [
+  scenario('attach: the pod has an inline CSI volume', [
     node('n1'),
     (scene) => pod('app', { node: 'n1', volumes: [{ name: 'own', csi: { driver: scene.driver } }] })(scene),
   ]),

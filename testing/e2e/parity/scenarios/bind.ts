@@ -25,7 +25,7 @@ const MANY = { modes: ['ReadWriteMany'] }
 /** Scenarios that bind existing claims and volumes. */
 export const bindScenarios: readonly Scenario[] = [
   scenario(
-    'bind: the smallest volume that is large enough',
+    'bind: a claim gets the smallest volume that is large enough',
     [volume('small'), volume('large', { size: '8Gi' }), volume('middle', { size: '4Gi' })],
     [claim('data', { size: '2Gi' })],
   ),
@@ -34,12 +34,8 @@ export const bindScenarios: readonly Scenario[] = [
     [volume('one', { size: '8Gi' }), volume('two', { modes: ['ReadWriteOnce', 'ReadWriteMany'] })],
     [claim('data')],
   ),
-  scenario(
-    'bind: a claim that waits takes the volume that comes',
-    [claim('data', { class: '' })],
-    [volume('pv', { class: '' })],
-  ),
-  scenario('bind: two claims and one volume', [volume('pv')], [claim('a')], [claim('b')]),
+  scenario('bind: a pending claim gets a new volume', [claim('data', { class: '' })], [volume('pv', { class: '' })]),
+  scenario('bind: two claims want one volume', [volume('pv')], [claim('a')], [claim('b')]),
   scenario(
     'bind: a selector chooses by labels',
     [volume('pv-a', { metadata: { labels: { tier: 'a' } } }), volume('pv-b', { metadata: { labels: { tier: 'b' } } })],
@@ -47,21 +43,21 @@ export const bindScenarios: readonly Scenario[] = [
     [claim('other', { selector: { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['a'] }] } })],
   ),
   scenario(
-    'bind: no class at all fits a volume without class only',
+    'bind: a claim without a class fits only a volume without a class',
     [volume('classed'), claim('data', { class: '' })],
     [volume('plain', { class: '' })],
   ),
-  scenario('bind: block and file system do not meet', [volume('pv', BLOCK), claim('files'), claim('device', BLOCK)]),
-  scenario('bind: a mode that no volume has', [volume('pv'), claim('data', { class: '', ...MANY })]),
+  scenario('bind: the volume modes differ', [volume('pv', BLOCK), claim('files'), claim('device', BLOCK)]),
+  scenario('bind: no volume has the access mode', [volume('pv'), claim('data', { class: '', ...MANY })]),
   scenario(
-    'bind: a volume that is being deleted is not given away',
+    'bind: a volume in deletion is not bound',
     [volume('pv', { class: '', metadata: { finalizers: ['example.com/held'] } })],
     [deleted(VOLUMES, 'pv')],
     [claim('data', { class: '' })],
   ),
-  scenario('name: the volume is there', [volume('pv')], [claim('data', { volume: 'pv' })]),
+  scenario('name: the volume exists', [volume('pv')], [claim('data', { volume: 'pv' })]),
   scenario('name: the volume comes later', [claim('data', { volume: 'pv' })], [volume('pv')]),
-  scenario('name: too small', [volume('pv'), claim('data', { volume: 'pv', size: '2Gi' })]),
+  scenario('name: the volume is too small', [volume('pv'), claim('data', { volume: 'pv', size: '2Gi' })]),
   scenario('name: the wrong class', [volume('pv'), claim('data', { volume: 'pv', class: 'other' })]),
   scenario('name: the wrong volume mode', [volume('pv'), claim('data', { volume: 'pv', ...BLOCK })]),
   scenario('name: the wrong access mode', [volume('pv'), claim('data', { volume: 'pv', ...MANY })]),
@@ -70,26 +66,29 @@ export const bindScenarios: readonly Scenario[] = [
     claim('data', { volume: 'pv' }),
   ]),
   scenario(
-    'name: too small, until it grows',
+    'name: the volume is too small until it grows',
     [volume('pv'), claim('data', { volume: 'pv', size: '2Gi' })],
     [changed(VOLUMES, 'pv', { spec: { capacity: { storage: '2Gi' } } })],
   ),
-  scenario('name: another claim has it', [volume('pv')], [claim('a')], [claim('b', { volume: 'pv' })]),
-  scenario('name: it is reserved for another claim', [volume('pv', { claim: 'a' }), claim('b', { volume: 'pv' })]),
+  scenario('name: the volume has another claim', [volume('pv')], [claim('a')], [claim('b', { volume: 'pv' })]),
+  scenario('name: the volume has another claimRef', [volume('pv', { claim: 'a' }), claim('b', { volume: 'pv' })]),
   scenario(
-    'name: it is being deleted',
+    'name: the named volume is being deleted',
     [volume('pv', { metadata: { finalizers: ['example.com/held'] } })],
     [deleted(VOLUMES, 'pv')],
     [claim('data', { volume: 'pv' })],
   ),
   scenario('reserve: the claim comes later', [volume('pv', { claim: 'data' })], [claim('data')]),
-  scenario('reserve: it is taken although a smaller one is free', [
+  scenario('reserve: the claim gets it, not a smaller volume', [
     volume('free'),
     volume('pv', { claim: 'data', size: '8Gi' }),
     claim('data'),
   ]),
-  scenario('reserve: by both sides', [volume('pv', { claim: 'data' }), claim('data', { volume: 'pv' })]),
-  scenario('reserve: too small for the claim', [
+  scenario('reserve: volume and claim name each other', [
+    volume('pv', { claim: 'data' }),
+    claim('data', { volume: 'pv' }),
+  ]),
+  scenario('reserve: the volume is too small', [
     volume('pv', { class: '', claim: 'data' }),
     claim('data', { class: '', size: '2Gi' }),
   ]),
@@ -114,7 +113,7 @@ export const bindScenarios: readonly Scenario[] = [
     }),
   ]),
   scenario(
-    'lost: the claim was never given a volume',
+    'lost: the claim is marked as bound but has no volume',
     [claim('data', { class: '', metadata: { annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } } })],
     [volume('pv', { class: '' })],
   ),
@@ -142,10 +141,10 @@ export const bindScenarios: readonly Scenario[] = [
     [deleted(CLAIMS, 'data')],
   ),
   bound('delete: a volume stays until its claim is deleted', [deleted(VOLUMES, 'pv')], [deleted(CLAIMS, 'data')]),
-  scenario('delete: a claim that waits', [claim('data', { class: '' })], [deleted(CLAIMS, 'data')]),
+  scenario('delete: a pending claim is deleted', [claim('data', { class: '' })], [deleted(CLAIMS, 'data')]),
   scenario('wait for a consumer: no pod uses the claim', [lateClass('class'), volume('pv'), claim('data')]),
   scenario(
-    'wait for a consumer: a pod comes',
+    'wait for a consumer: a pod uses the claim',
     [lateClass('class'), claim('data')],
     [pod('app', { claims: ['data'] })],
     [pod('second', { claims: ['data'] })],
@@ -161,7 +160,7 @@ export const bindScenarios: readonly Scenario[] = [
     ],
   ),
   scenario(
-    'default class: given to a claim that has asked for none',
+    'default class: a claim that names no class gets it',
     [claim('data', { class: null })],
     [storageClass('class', { metadata: { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } } })],
     [deleted(STORAGE_CLASSES, 'class')],

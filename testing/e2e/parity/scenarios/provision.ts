@@ -32,14 +32,14 @@ const node = (name: string) => ({ 'volume.kubernetes.io/selected-node': name })
 
 /** Scenarios in which the controllers create volumes for claims, and claims for pods. */
 export const provisionScenarios: readonly Scenario[] = [
-  scenario('provision: by the driver', [storageClass('class')], [claim('data')]),
+  scenario('provision: the driver creates it', [storageClass('class')], [claim('data')]),
   scenario('provision: a block volume', [storageClass('class')], [claim('data', { volumeMode: 'Block' })]),
-  scenario('provision: there is no such class, then there is', [claim('data')], [storageClass('class')]),
+  scenario('provision: the class is created after the claim', [claim('data')], [storageClass('class')]),
   scenario('provision: no provisioner for this class', [
     storageClass('class', { provisioner: 'kubernetes.io/no-provisioner' }),
     claim('data'),
   ]),
-  scenario('provision: a plugin that Kubernetes does not have', [
+  scenario('provision: Kubernetes lacks the plugin of the class', [
     storageClass('class', { provisioner: 'kubernetes.io/flocker' }),
     claim('data'),
   ]),
@@ -58,13 +58,13 @@ export const provisionScenarios: readonly Scenario[] = [
     [storageClass('class', { provisioner: 'missing.example.com' }), claim('data')],
     [deleted(CLAIMS, 'data')],
   ),
-  scenario('provision: late, for a node that was chosen', [lateClass('class'), claim('data')], [selected('n')]),
+  scenario('provision: late binding to a selected node', [lateClass('class'), claim('data')], [selected('n')]),
   scenario(
     'provision: late binding, and no provisioner',
     [lateClass('class', { provisioner: 'kubernetes.io/no-provisioner' }), claim('data')],
     [selected('n')],
   ),
-  scenario('provision: the claim asks by the old annotation', [
+  scenario('provision: the beta annotation names the class', [
     storageClass('class'),
     (scene) =>
       claim('data', {
@@ -72,32 +72,28 @@ export const provisionScenarios: readonly Scenario[] = [
         metadata: { annotations: { 'volume.beta.kubernetes.io/storage-class': scene.name('class') } },
       })(scene),
   ]),
-  scenario('provision: deleted with its claim', [storageClass('class')], [claim('data')], [deleted(CLAIMS, 'data')]),
+  scenario('provision: its claim is deleted', [storageClass('class')], [claim('data')], [deleted(CLAIMS, 'data')]),
   scenario(
-    'provision: kept after its claim',
+    'provision: the policy Retain keeps the volume of a deleted claim',
     [storageClass('class', { reclaimPolicy: 'Retain' })],
     [claim('data')],
     [deleted(CLAIMS, 'data')],
   ),
-  scenario('provision: the claim has found a volume by hand meanwhile', [
-    storageClass('class'),
-    volume('pv'),
-    claim('data'),
-  ]),
+  scenario('provision: the claim fits an existing volume', [storageClass('class'), volume('pv'), claim('data')]),
   scenario(
-    'expand: the driver is waited for',
+    'expand: the claim waits for the driver',
     [storageClass('class')],
     [claim('data')],
     [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } })],
   ),
   scenario(
-    'expand: the class does not allow it',
+    'expand: the class does not allow expansion',
     [storageClass('class', { allowVolumeExpansion: false })],
     [claim('data')],
     [refused(changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '2Gi' } } } }))],
   ),
   scenario(
-    'expand: the volume has grown already',
+    'expand: the volume is already large enough',
     [storageClass('class'), volume('pv', { size: '4Gi' }), claim('data')],
     [changed(CLAIMS, 'data', { spec: { resources: { requests: { storage: '3Gi' } } } })],
   ),
@@ -115,7 +111,7 @@ export const provisionScenarios: readonly Scenario[] = [
     [pod('app', { volumes: [ephemeral('data', NONE)] })],
     [deleted(CLAIMS, 'app-data')],
   ),
-  scenario('ephemeral: a pod with two', [pod('app', { volumes: [ephemeral('a', NONE), ephemeral('b', NONE)] })]),
+  scenario('ephemeral: a pod with two claims', [pod('app', { volumes: [ephemeral('a', NONE), ephemeral('b', NONE)] })]),
 ]
 
 const released = changed(VOLUMES, 'pv', { spec: { claimRef: null } })
@@ -123,16 +119,16 @@ const gone = deleted(CLAIMS, 'data')
 
 /** Scenarios for a volume whose claim is deleted. */
 export const reclaimScenarios: readonly Scenario[] = [
-  bound('retain: released', [gone]),
+  bound('retain: the claim is deleted', [gone]),
   bound('retain: the claim is recreated', [gone], [claim('data')]),
-  bound('retain: an administrator frees it', [gone], [released], [claim('other')]),
+  bound('retain: an administrator clears claimRef', [gone], [released], [claim('other')]),
   bound(
     'retain: an administrator clears the uid only',
     [gone],
     [changed(VOLUMES, 'pv', { spec: { claimRef: { uid: null } } })],
   ),
   bound(
-    'retain: then to be deleted',
+    'retain: the policy changes to Delete after the release',
     [gone],
     [changed(VOLUMES, 'pv', { spec: { persistentVolumeReclaimPolicy: 'Delete' } })],
   ),
@@ -143,12 +139,12 @@ export const reclaimScenarios: readonly Scenario[] = [
       policy: 'Delete',
       metadata: { annotations: { 'pv.kubernetes.io/provisioned-by': 'missing.example.com' } },
     },
-    'delete: by an unknown provisioner',
+    'delete: the provisioner is missing',
     [gone],
   ),
   boundTo({ policy: 'Recycle' }, 'recycle: a CSI volume', [gone]),
   scenario(
-    'elsewhere: a volume of the controller’s choice becomes free',
+    'elsewhere: a volume that the controller chose becomes free',
     [volume('pv'), volume('other'), claim('data', { volume: 'other' })],
     [
       changed(VOLUMES, 'pv', (scene) => ({

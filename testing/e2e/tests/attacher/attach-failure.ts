@@ -85,7 +85,7 @@ const BEFORE_THE_CALL: readonly Row[] = [
 ]
 
 for (const { what, arrange, text } of BEFORE_THE_CALL) {
-  test(`attachError shows the reason without a call and without our finalizer on the VA if ${what}`, async (t) => {
+  test(`attachError shows the reason, without a driver call and without our finalizer on the VolumeAttachment, if ${what}`, async (t) => {
     const at = await scene(t)
     await arrange(t, at)
     const { status, metadata } = await attachFailed(t)
@@ -108,7 +108,7 @@ for (const [what, plural, message] of [
   ['PV', 'persistentvolumes', 'could not add PersistentVolume finalizer'],
   ['VA', 'volumeattachments', 'could not save VolumeAttachment'],
 ] as const) {
-  test(`attachError shows the reason without a call if the API server refuses the ${what} finalizer`, async (t) => {
+  test(`attachError shows the reason, without a driver call, if the API server refuses the ${what} finalizer`, async (t) => {
     const at = await scene(t)
     at.attacher.gate.inject(`PATCH ${plural}`, refusal(403, 'Forbidden', `${plural} "x" is forbidden: no`))
     await attach(t, at)
@@ -119,7 +119,7 @@ for (const [what, plural, message] of [
   })
 }
 
-test('the publish is repeated after the backoff, without an attachError, if the status write is refused', async (t) => {
+test('ControllerPublishVolume is repeated after the backoff, without an attachError, if the API server refuses the status write', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=700ms'] })
   const where = ({ bytes }: WireRequest): boolean => bytes.includes('"attached":true')
   at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1, where })
@@ -162,7 +162,7 @@ test('attachError stores message and errorCode of each gRPC error, the finalizer
   }
 })
 
-test('ControllerPublishVolume of a hanging driver ends at its deadline, and attachError has the message of gRPC for Go', async (t) => {
+test('a hanging ControllerPublishVolume call ends at its deadline, and attachError has the same message as with grpc-go', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
@@ -183,7 +183,7 @@ test('attachError has no errorCode with MutableCSINodeAllocatableCount=false', a
   equal(status?.attachError?.errorCode, undefined)
 })
 
-test('an errorCode in attachError is removed if the next failure has none', async (t) => {
+test('an errorCode in attachError is removed if the next failure has no errorCode', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
@@ -233,7 +233,7 @@ test('a successful attach clears attachError in the patch that sets `attached`',
   }
 })
 
-test('the attach fails without a call if the secret is not UTF-8', async (t) => {
+test('the attach fails without a driver call if the Secret is not UTF-8', async (t) => {
   const at = await scene(t)
   const secretRef = await t.createSecret({ key: Buffer.from([0xff, 0xfe]) })
   await attach(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })

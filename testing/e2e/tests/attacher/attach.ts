@@ -20,7 +20,7 @@ import {
 
 const test = testsOf('attacher', 'attach')
 
-test('an attach patches the PV, patches the VA, publishes, and patches the status of the VA', async (t) => {
+test('an attach patches the PV, patches the VolumeAttachment, publishes, and patches the status of the VolumeAttachment', async (t) => {
   const { driver, attacher, node, finalizer } = await scene(t)
   driver.on('ControllerPublishVolume', { reply: { publishContext: { device: '/dev/x' } } })
   const { object: va, ...names } = await attachAndWait(t, { node })
@@ -63,12 +63,12 @@ test('an attach patches the PV, patches the VA, publishes, and patches the statu
   ok((statusPatch?.time ?? 0) >= (publish?.end ?? Infinity), 'the status follows the driver')
 })
 
-test('an empty publish context leaves no attachmentMetadata', async (t) => {
+test('an empty publish context leaves no attachmentMetadata in the VolumeAttachment', async (t) => {
   const { node } = await scene(t)
   equal((await attachAndWait(t, { node })).object.status, { attached: true })
 })
 
-test('foreign finalizers keep their order, and our finalizer comes last', async (t) => {
+test('an attach keeps the order of foreign finalizers and appends our finalizer', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   const others = ['example.com/b', 'example.com/a']
   const foreign = { metadata: { finalizers: others } }
@@ -86,7 +86,7 @@ test('foreign finalizers keep their order, and our finalizer comes last', async 
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })).metadata?.finalizers, [...others, finalizer])
 })
 
-test('an attach writes neither a PV that has the finalizer nor a VA that has finalizer and annotation', async (t) => {
+test('an attach writes neither a PV with our finalizer nor a VolumeAttachment with our finalizer and annotation', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   const finalizers = [finalizer]
   const va = { metadata: { finalizers, annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } } }
@@ -94,7 +94,7 @@ test('an attach writes neither a PV that has the finalizer nor a VA that has fin
   equal(outline(t, await attacher.gate.settledWrites()), ['PATCH volumeattachments/status 200'])
 })
 
-test('an attach overwrites a wrong node ID in the annotation of the VA, and nothing else', async (t) => {
+test('an attach overwrites a wrong node ID in the annotation of the VolumeAttachment, and nothing else', async (t) => {
   const { driver, attacher, node, finalizer } = await scene(t)
   const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: 'wrong', other: 'kept' } }
   const { object: va } = await attachAndWait(t, { node }, { va: { metadata } })
@@ -106,7 +106,7 @@ test('an attach overwrites a wrong node ID in the annotation of the VA, and noth
   equal(volumeCalls(driver)[0]?.request['node_id'], `${node}-id`)
 })
 
-test('a PV of another driver is published if the attachment names our driver', async (t) => {
+test('a PV of another driver is published if the VolumeAttachment names our driver as its attacher', async (t) => {
   const { driver, node } = await scene(t)
   await attachAndWait(t, { node }, { pv: { csi: { driver: 'other.example.com' } } })
   equal(volumeCalls(driver).length, 1)
@@ -138,7 +138,7 @@ test('an inline volume is published and unpublished without a read or a write of
   equal(volumeCalls(driver).at(-1)?.request, { volume_id: 'inline-1', node_id: `${node}-id` })
 })
 
-test('an attachment of another attacher is ignored', async (t) => {
+test('the attacher ignores a VolumeAttachment of another attacher', async (t) => {
   const { driver, attacher, node } = await scene(t)
   const pv = await t.createVolume('pv')
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('other'), `not-${t.driverName}`, { pv, node }))
@@ -149,7 +149,7 @@ test('an attachment of another attacher is ignored', async (t) => {
   if (t.ours) equal(volumeCalls(driver).length, 1)
 })
 
-test('an attachment that is already attached at the start causes no call and no write', async (t) => {
+test('a VolumeAttachment that is attached when the attacher starts causes no driver call and no write', async (t) => {
   const first = await scene(t)
   const { status } = (await attachAndWait(t, first)).object
   await first.attacher.endBy('SIGKILL')
@@ -299,14 +299,14 @@ for (const [what, controllerService, reason] of [
   })
 }
 
-trivial('a VA of another attacher is ignored', async (t) => {
+trivial('the attacher of a driver without attach calls ignores a VolumeAttachment of another attacher', async (t) => {
   const driver = await t.driver()
   const attacher = await t.running({ driver }, 'volumeattachments')
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('va'), `not-${t.driverName}`, { pv: 'x', node: 'n' }))
   await never('a write', () => attacher.gate.writes().length > 0, 700)
 })
 
-trivial('a VA is marked as attached even while it is being deleted, and keeps an earlier finalizer', async (t) => {
+trivial('even a VolumeAttachment in deletion is marked as attached if the driver has no attach calls', async (t) => {
   const driver = await t.driver()
   const finalizers = [finalizerOf(t.driverName)]
   await t.createAttachment('va', { pv: 'x', node: 'n', metadata: { finalizers } })
@@ -317,7 +317,7 @@ trivial('a VA is marked as attached even while it is being deleted, and keeps an
   await never('a second write', () => attacher.gate.writes().length > 1, 700)
 })
 
-trivial('a refused patch of the status is logged and retried with backoff', async (t) => {
+trivial('a refused patch of the status of a VolumeAttachment is logged and retried with backoff', async (t) => {
   const driver = await t.driver()
   const attacher = await t.sidecar({ driver, args: ['--retry-interval-start=300ms'] })
   attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 2 })

@@ -83,7 +83,7 @@ test('a detach starts before a queued publish of the same volume on another node
   ok(Date.now() - began < 2000, `attached after ${Date.now() - began} ms`)
 })
 
-test('publishes of two PVs with one handle never overlap if one PV is single-node', {
+test('publishes of two PVs with the same volume handle never overlap if one PV is single-node', {
   only: 'ours',
 }, async (t) => {
   const at = await scene(t)

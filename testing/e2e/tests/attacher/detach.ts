@@ -36,7 +36,7 @@ const test = testsOf('attacher', 'detach')
 const HELD = { va: { metadata: { finalizers: ['example.com/a'] } } }
 const untilDetached = (t: TestContext) => untilAttachment(t, ({ status }) => status?.attached === false)
 
-test('a detach unpublishes, then removes the finalizer, and the VA is deleted', async (t) => {
+test('a detach unpublishes, then removes the finalizer, and the VolumeAttachment is deleted', async (t) => {
   const at = await attachedScene(t)
   await detachAndWait(t, at.va)
   await pause(300)
@@ -53,7 +53,7 @@ test('a detach unpublishes, then removes the finalizer, and the VA is deleted', 
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: at.pv })).metadata?.finalizers, [at.finalizer])
 })
 
-test('a VA with a foreign finalizer loses our finalizer and its metadata, and shows the detach', async (t) => {
+test('a detached VolumeAttachment with a foreign finalizer loses our finalizer and attachmentMetadata, and its status shows the detach', async (t) => {
   const at = await attachedScene(t, {
     ...HELD,
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } } }),
@@ -69,7 +69,7 @@ test('a VA with a foreign finalizer loses our finalizer and its metadata, and sh
   await never('a second unpublish', () => unpublishes(at).length > 1, 700)
 })
 
-test('a foreign finalizer that leaves the VA during the unpublish is not restored', { only: 'ours' }, async (t) => {
+test('a foreign finalizer that is removed during the unpublish is not restored', { only: 'ours' }, async (t) => {
   const at = await attachedScene(t, HELD)
   at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1000 })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -81,7 +81,7 @@ test('a foreign finalizer that leaves the VA during the unpublish is not restore
   equal(unpublishes(at).length, 1)
 })
 
-test('the unpublish request contains the secret', async (t) => {
+test('the ControllerUnpublishVolume request contains the data of the secret', async (t) => {
   const secretRef = await t.createSecret({ key: 'value' })
   const at = await attachedScene(t, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
   await detachAndWait(t, at.va)
@@ -100,7 +100,7 @@ test('a detach uses the node ID in the annotation if the CSINode is missing', as
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
-test('the node ID in the CSINode takes precedence over the annotation', async (t) => {
+test('a detach uses the node ID in the CSINode rather than the node ID in the annotation', async (t) => {
   const at = await attachedScene(t)
   await editAttachment(t, { metadata: { annotations: { [NODE_ID_ANNOTATION]: 'wrong' } } })
   await pause(300)
@@ -108,7 +108,7 @@ test('the node ID in the CSINode takes precedence over the annotation', async (t
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
-test('a deleted VA is unpublished if its attach failed after our finalizer was added', async (t) => {
+test('a deleted VolumeAttachment is unpublished if its attach failed after our finalizer was added', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   const { va } = await attach(t, at)
@@ -117,7 +117,7 @@ test('a deleted VA is unpublished if its attach failed after our finalizer was a
   equal(unpublishes(at).length, 1)
 })
 
-test('a deleted VA is not unpublished if its attach failed before our finalizer was added', async (t) => {
+test('a deleted VolumeAttachment is not unpublished if its attach failed before our finalizer was added', async (t) => {
   const at = await scene(t)
   await attach(t, { node: t.name('nowhere') })
   await attachFailed(t)
@@ -126,7 +126,7 @@ test('a deleted VA is not unpublished if its attach failed before our finalizer 
   equal(volumeCalls(at.driver), [])
 })
 
-test('a VA without our finalizer counts as detached, whatever its status shows', async (t) => {
+test('a deleted VolumeAttachment without our finalizer counts as detached, even if its status shows that it is attached', async (t) => {
   const at = await attachedScene(t, HELD)
   // The running attacher would restore the finalizer, so it is killed first.
   await at.attacher.endBy('SIGKILL')
@@ -137,7 +137,7 @@ test('a VA without our finalizer counts as detached, whatever its status shows',
   equal(attacher.gate.writes(), [])
 })
 
-test('a VA that is deleted during its publish is unpublished after the publish has ended', async (t) => {
+test('a VolumeAttachment that is deleted during its publish is unpublished after the publish has ended', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 1500 })
   const { va } = await attach(t, at)
@@ -152,7 +152,7 @@ test('a VA that is deleted during its publish is unpublished after the publish h
   if (t.ours) equal(calls.length, 2)
 })
 
-test('a VA that was deleted while no attacher ran is unpublished at the start', async (t) => {
+test('a VolumeAttachment that was deleted while no attacher ran is unpublished at the start', async (t) => {
   const at = await attachedScene(t)
   await at.attacher.endBy('SIGKILL')
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -161,7 +161,7 @@ test('a VA that was deleted while no attacher ran is unpublished at the start', 
   equal(unpublishes(at).length, 1)
 })
 
-test('a new VA of the same volume and node is published after the detach of the old VA', async (t) => {
+test('a new VolumeAttachment of the same volume and node is published after the detach of the old VolumeAttachment', async (t) => {
   const at = await attachedScene(t)
   await detachAndWait(t, at.va)
   const before = at.driver.callsOf('ControllerPublishVolume').length
@@ -170,7 +170,7 @@ test('a new VA of the same volume and node is published after the detach of the 
   ok(at.driver.callsOf('ControllerPublishVolume').length > before)
 })
 
-test('a VA without CSINode and annotation gets a detachError and stays', async (t) => {
+test('a deleted VolumeAttachment without a CSINode and without a node ID annotation gets a detachError and stays', async (t) => {
   const at = await attachedScene(t)
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { annotations: null } })
   await t.api.delete(CSI_NODES, { name: at.node })
@@ -258,7 +258,7 @@ testsOf('attacher', 'writes that fail')(
 
 const pvFinalizer = testsOf('attacher', 'PV finalizer')
 
-pvFinalizer('the patch that removes our finalizer from a deleted PV tests its index', async (t) => {
+pvFinalizer('the patch that removes our finalizer from a deleted PV tests the index of the finalizer', async (t) => {
   const at = await scene(t)
   const others = ['example.com/a', 'example.com/b']
   const finalizers = ['example.com/a', at.finalizer, 'example.com/b']
@@ -316,7 +316,7 @@ pvFinalizer('the attacher does not write a deleted PV without our finalizer', as
   await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
 })
 
-pvFinalizer('the finalizer on a PV has the driver name with its case, and a dash for other characters', async (t) => {
+pvFinalizer('our finalizer on a PV contains the driver name, with its capitals and with dashes for dots', async (t) => {
   const name = `${t.id}.Some.CSI.example.com`
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'], name })
   const at = await scene(t, { driver })

@@ -40,7 +40,7 @@ function changedBefore(t: TestContext, { attacher }: Pick<AttacherScene, 'attach
 const errors = ({ attacher }: Pick<AttacherScene, 'attacher'>): number =>
   attacher.gate.writes('volumeattachments/status').filter(({ bytes }) => bytes.includes('Error')).length
 
-test('a finalizer and annotations of other writers are kept with ours', async (t) => {
+test('an attach keeps finalizers and annotations that other writers add to the VolumeAttachment at the same time', async (t) => {
   const at = await scene(t)
   const others = { finalizers: ['example.com/b'], annotations: { other: 'kept' } }
   changedBefore(t, at, { metadata: others })
@@ -50,14 +50,14 @@ test('a finalizer and annotations of other writers are kept with ours', async (t
   equal([errors(at), volumeCalls(at.driver).length], [0, 1])
 })
 
-test('a finalizer that its owner removes is not restored when ours is removed', async (t) => {
+test('a foreign finalizer that its owner removes is not restored when our finalizer is removed', async (t) => {
   const at = await attachedScene(t, { va: { metadata: { finalizers: ['example.com/a'] } } })
   changedBefore(t, at, { metadata: { finalizers: [at.finalizer] } })
   await detachAndWait(t, at.va)
   equal([errors(at), unpublishes(at).length], [0, 1])
 })
 
-test('our finalizer is restored on an attached VolumeAttachment, without a publish', async (t) => {
+test('the attacher restores our finalizer on an attached VolumeAttachment, without a ControllerPublishVolume call', async (t) => {
   const at = await attachedScene(t)
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: ['example.com/a'] } })
   await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ metadata }) => metadata?.finalizers?.length === 2)
@@ -125,7 +125,7 @@ async function checkAttached(t: TestContext, at: AttacherScene, made: VolumeAtta
   equal(outlineOf(t, at).at(-1), 'unpublish pv-handle node-id')
 }
 
-identity('a VA that is recreated during its publish does not get the result for the deleted VA', async (t) => {
+identity('a VolumeAttachment that is recreated during its publish does not get the former result', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? CALL_MS : 0 }))
   const names = await attach(t, at)
@@ -156,7 +156,7 @@ for (const [what, answer] of [
   })
 }
 
-identity('a deleted VA is not unpublished while another VA has the same volume and node', async (t) => {
+identity('a deleted VolumeAttachment is not unpublished if another has the same volume and node', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
   const other = t.name('va-other')
@@ -183,7 +183,7 @@ identity('a recreated volume is attached at once, even if a call for its former 
   equal(outlineOf(t, at), ['publish pv-handle node-id', 'publish later node-other-id'])
 })
 
-identity('a volume recreated while its publish runs: the former handle is unpublished', async (t) => {
+identity('if a PV is recreated with another handle during its publish, the former handle is unpublished', async (t) => {
   const at = await scene(t, { args: ['--timeout=3s'] })
   // The first publish succeeds in the driver, but after the deadline.
   at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 4 * CALL_MS : 0 }))
@@ -195,7 +195,7 @@ identity('a volume recreated while its publish runs: the former handle is unpubl
   equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
 })
 
-sharedIdentity('a PV that is recreated while it is attached causes no call, because pods may use it', async (t) => {
+sharedIdentity('a PV that is recreated while attached causes no driver call, because pods may use it', async (t) => {
   const at = await scene(t)
   const { pv } = await attachAndWait(t, at)
   await pause(1100)

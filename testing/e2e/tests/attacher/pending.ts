@@ -75,7 +75,7 @@ async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claim
 }
 
 test(
-  'a failing attach appears in the metrics, in /debug/stuck and in one series of events, with its recovery',
+  'a failing attach and its recovery appear in the metrics, in /debug/stuck and in one series of events',
   ours,
   async (t) => {
     const at = await claimed(t, {
@@ -168,7 +168,7 @@ test('a detach without its PersistentVolume appears as blocked in metrics and ev
   equal(unpublishes(at), [])
 })
 
-test('--recover-lost-volumes detaches a volume without PersistentVolume by the recorded handle', ours, async (t) => {
+test('--recover-lost-volumes detaches a volume without a PV by the recorded volume handle', ours, async (t) => {
   const at = await lost(t, ['--recover-lost-volumes'])
   await detachAndWait(t, at.va)
   const requests = unpublishes(at).map(({ request }) => request)

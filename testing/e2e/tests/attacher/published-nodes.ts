@@ -58,7 +58,7 @@ async function comparing(
 const errorsAbout = ({ attacher }: AttacherScene, name: string): string[] =>
   attacher.linesWith(name).filter((line) => line.startsWith('E'))
 
-test('the attacher does not call ListVolumes if the driver lacks one of the two capabilities for it', async (t) => {
+test('the attacher does not call ListVolumes if the driver lacks LIST_VOLUMES or LIST_VOLUMES_PUBLISHED_NODES', async (t) => {
   for (const missing of ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']) {
     const driver = await t.driver({ controller: LISTS.filter((name) => name !== missing) })
     const sidecar = await t.running({ driver, args: ['--reconcile-sync=200ms'] }, 'volumeattachments', 'csinodes')
@@ -206,7 +206,7 @@ test('a publish that ListVolumes causes replaces the whole attachmentMetadata', 
   equal((await getAttachment(t)).status?.attachmentMetadata, { b: '2' })
 })
 
-test('a deleted VA whose volume ListVolumes still shows is unpublished, even after its finalizer was removed', async (t) => {
+test('a deleted VolumeAttachment whose volume ListVolumes still shows is unpublished, even after its finalizer was removed', async (t) => {
   const listed: Record<string, string[]> = { [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }
   const at = await comparing(t, { list: () => page(listed) })
   const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })

@@ -141,7 +141,7 @@ async function provisionAndDelete(t: TestContext): Promise<void> {
   await volumeDeleted(t, pv)
 }
 
-snapshotterTest('the rendered permissions are sufficient for snapshots and group snapshots', DRIVERLESS, async (t) => {
+snapshotterTest('the permissions of the chart suffice for snapshots and group snapshots', DRIVERLESS, async (t) => {
   await installCrds(t)
   const driver = await snapshotDriver(t)
   const { running, sufficed } = await ofDriver(t, 'snapshotter', { driver })
@@ -201,7 +201,7 @@ async function createOwners(t: TestContext, namespace: string): Promise<void> {
 }
 
 bothTest(
-  'the rendered arguments and permissions are sufficient for all sidecars in one process',
+  'the arguments and permissions of the chart are sufficient for all sidecars in one process',
   DRIVERLESS,
   async (t) => {
     await installCrds(t)

@@ -23,7 +23,7 @@ const VALUES = { flowSchema: { enabled: true } }
 
 const test = helmPath() === undefined ? () => undefined : testsOf('attacher', 'chart')
 
-test('the FlowSchema of the chart gives only Lease requests of the sidecar the election priority', REAL, async (t) => {
+test('the FlowSchema of the chart gives election priority only to Lease requests of the sidecar', REAL, async (t) => {
   const values = { ...VALUES, fullnameOverride: t.name('chart') }
   const objects = await renderInto(t, { files: [exampleFile('driver')], values })
   const account = podSpecs(objects)[0]?.serviceAccountName ?? ''

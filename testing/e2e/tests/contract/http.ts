@@ -26,7 +26,7 @@ const NOT_FOUND = '404 page not found\n'
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'HTTP', WITHOUT_API)
 
-  test('/metrics returns the text format, compressed on request, and any other path returns 404', async (t) => {
+  test('/metrics returns the Prometheus text format, compressed on request, and any other path returns 404', async (t) => {
     const sidecar = await serving(t)
     const { code, headers, text } = await sidecar.http('/metrics', { 'accept-encoding': 'identity' })
     equal(code, 200)

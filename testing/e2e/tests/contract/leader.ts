@@ -43,7 +43,7 @@ function heldBy(holderIdentity: string, extra: Partial<Lease['spec']> = {}): Lea
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'leader election')
 
-  test('a new Lease has a holder, labels and times in microseconds, and each renewal takes one PUT', async (t) => {
+  test('a new Lease has a holder, labels and times in microseconds, and each renewal of the Lease takes one PUT', async (t) => {
     const sidecar = await replica(t, { args: ['--leader-election-labels=a:b,c:d'] })
     await leads(t, sidecar)
     const { metadata, spec: made } = await leaseOf(t)
@@ -122,7 +122,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.leaseTransitions, 0)
   })
 
-  test('invalid times of leader election end the sidecar with 2 and the reason', async (t) => {
+  test('invalid times of leader election end the sidecar with exit code 2 and the reason', async (t) => {
     const driver = await t.fullDriver()
     for (const [args, text] of [
       [['--leader-election-lease-duration=10s'], 'leaseDuration must be greater than renewDeadline'],

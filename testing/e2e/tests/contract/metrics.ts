@@ -45,7 +45,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const queues = (t: TestContext): readonly string[] =>
     app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
 
-  test('the histogram of CSI calls equals the original, with driver_name unknown-driver for the first calls', async (t) => {
+  test('the histogram of CSI calls is the same as in the Go original, with driver_name `unknown-driver` for the first calls', async (t) => {
     const metrics = await (await worked(t)).metrics()
     equal(metrics.families.get(CSI), {
       type: 'histogram',
@@ -68,7 +68,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   // A newer original may have a metric that we lack.
-  test('the original has no metric that this project does not document', { only: 'originals' }, async (t) => {
+  test('the Go original has no metric that this project does not document', { only: 'originals' }, async (t) => {
     const metrics = await (await worked(t)).metrics()
     const documented = readFileSync(join(ROOT, 'docs/reference.md'), 'utf8')
     const names = [...metrics.families.keys()].filter((name) => !OF_GO_LIBRARIES.test(name))
@@ -88,7 +88,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('a count', async () => (await counted()) >= 1)
   })
 
-  test('the metrics of work queues have the types, help and buckets of the original', async (t) => {
+  test('the metrics of work queues have the types, help and buckets of the Go original', async (t) => {
     const sidecar = await worked(t)
     const idle = async (): Promise<Metrics | false> => {
       const seen = await sidecar.metrics()
@@ -162,7 +162,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const resizer = testsOf('resizer', 'metrics')
 
-resizer('the rest_client metrics have the labels and buckets of the original', async (t) => {
+resizer('the rest_client metrics have the labels and buckets of the Go original', async (t) => {
   const sidecar = await worked(t)
   const host = sidecar.gate.url.replace('https://', '')
   const requests = (metrics: Metrics, method: string): number =>

@@ -188,14 +188,14 @@ attacher('--worker-threads=0 ends the process with 1 after the cluster configura
   ok(lastLogLine(earlier).includes('Failed to build a Kubernetes config'))
 })
 
-attacher('feature gates are validated before --version', async (t) => {
+attacher('the attacher validates the feature gates before it prints the version', async (t) => {
   const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
   equal([outcome.code, outcome.stdout], [1, ''])
 })
 
 const resizer = testsOf('resizer', 'start-up')
 
-resizer('feature gates are validated after --version', async (t) => {
+resizer('the resizer prints the version without a validation of the feature gates', async (t) => {
   const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
   equal(outcome.code, 0)
 })
@@ -205,7 +205,7 @@ const WARNING = 'The memory limit is too low'
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start', { only: 'ours' })
 
-  test('environment variables that Node.js reads before any script have no effect', async (t) => {
+  test('environment variables that Node.js reads before any script have no effect on the sidecar', async (t) => {
     const config = join(t.folder, 'bad.cnf')
     writeFileSync(config, 'no equal sign\n')
     const coverage = join(t.folder, 'coverage')

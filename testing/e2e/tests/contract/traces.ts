@@ -173,7 +173,7 @@ test('a failed attach records the reason in its trace, and its retry is another 
   equal([first?.attributes['rpc.grpc.status_code'], first?.statusCode], [13, 2])
 })
 
-test('the traces of all attempts for an attachment have the parent of its annotation traceparent', OURS, async (t) => {
+test('the traces of all attempts of an attach have the parent in its annotation `traceparent`', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
@@ -233,7 +233,7 @@ test('buffered spans are exported when the sidecar ends', OURS, async (t) => {
   ok(namesOf(collector.spans).includes('attach'), 'the trace has arrived')
 })
 
-test('without tracing, the log lines of one attempt share an ID that no request contains', OURS, async (t) => {
+test('without tracing, the log lines of one attach attempt share an ID that no request contains', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 13, message: 'no' } : { reply: { publishContext: {} } },
@@ -255,7 +255,7 @@ test('without tracing, the log lines of one attempt share an ID that no request 
   ok(at.driver.calls.every(({ metadata }) => metadata['traceparent'] === undefined))
 })
 
-test('below log level 4, text lines contain no trace ID, like the lines of the original', OURS, async (t) => {
+test('below log level 4, log lines in text format contain no trace ID, as in the Go original', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const at = await scene(t, { args: [TRACING, '-v=2'], env: exportTo(collector.url) })

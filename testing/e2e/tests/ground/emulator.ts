@@ -344,5 +344,5 @@ const sameObjects: Check['run'] = async ({ cluster, folder }) => {
   }
 }
 
-check('protobuf: objects read as protobuf equal those read as JSON, from a real server', 'real', sameObjects)
-check('protobuf: objects read as protobuf equal those read as JSON, from the emulated server', 'emulator', sameObjects)
+check('protobuf: a real API server returns the same objects as protobuf and as JSON', 'real', sameObjects)
+check('protobuf: the emulated API server returns the same objects as protobuf and as JSON', 'emulator', sameObjects)

@@ -249,7 +249,7 @@ attacher('an in-tree ID with 80,000 slashes fails quickly and blocks no other vo
   ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
 })
 
-attacher('the attacher of a migrated driver connects twice at start, as the original does', async (t) => {
+attacher('the attacher of a migrated driver connects twice at start, as the Go original does', async (t) => {
   const { driver } = await besideDriver(t, 'cinder.csi.openstack.org')
   const seen = driver.calls.map(({ method }) => method)
   equal(seen, ['Probe', 'GetPluginInfo', 'Probe', 'GetPluginCapabilities', 'ControllerGetCapabilities'])

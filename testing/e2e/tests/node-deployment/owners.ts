@@ -257,7 +257,7 @@ for (const [plural, group] of [
   ['nodes', ''],
   ['csinodes', 'storage.k8s.io'],
 ] as const) {
-  starts(`without permission to watch ${plural}, the resizer on a node logs it until it is granted`, async (t) => {
+  starts(`without permission to watch ${plural}, the resizer logs this until the permission is granted`, async (t) => {
     const node = await createSite(t)
     const user = await userWith(
       t,
@@ -315,7 +315,7 @@ starts('--node-name overrides NODE_NAME', async (t) => {
   await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
 })
 
-starts('flags that contradict --node-deployment end the resizer with 2 and a reason in the last line', async (t) => {
+starts('flags that contradict --node-deployment end the resizer with code 2 and a reason as last line', async (t) => {
   const cases: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, error: string])[] = [
     [['--node-deployment'], {}, 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'],
     [

@@ -30,7 +30,7 @@ import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'claims')
 
-test('a claim gets a volume, two events and a PersistentVolume', async (t) => {
+test('a claim gets a volume of the driver, a PersistentVolume and two events', async (t) => {
   const { driver } = await scene(t)
   const pv = await provision(t)
   const claim = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
@@ -203,7 +203,7 @@ function callsFor(driver: Driver, uid: string): number {
   return driver.callsOf('CreateVolume').filter(({ request }) => String(request['name']).endsWith(uid)).length
 }
 
-states('after a code with which CreateVolume may still run, it is repeated even for a deleted claim', async (t) => {
+states('CreateVolume is repeated, even for a deleted claim, after a gRPC code with which it may run', async (t) => {
   const { driver } = await scene(t)
   for (const [name, code] of Object.entries(BACKGROUND)) {
     const suffix = `-${code}`

@@ -139,7 +139,7 @@ test('the driver volume of a deleted PersistentVolume is kept until the Persiste
   await deleted(t, name)
 })
 
-test('the annotations of a PersistentVolume name the provisioner that deletes it; without them it is the CSI driver', async (t) => {
+test('the annotations of a PersistentVolume, or else its CSI driver, decide which provisioner deletes it', async (t) => {
   const { driver } = await scene(t)
   const foreign = { csi: { driver: OTHER, volumeHandle: 'h' } }
   const cases: readonly (readonly [what: string, annotations: object, spec: object, ours: boolean])[] = [
@@ -174,7 +174,7 @@ test('a released PersistentVolume without a CSI source causes an event', async (
   equal([type, reason], ['Warning', 'VolumeFailedDelete'])
 })
 
-test('the class names the Secret for DeleteVolume by templates if the PersistentVolume has no annotations for it', async (t) => {
+test('the StorageClass names the Secret for DeleteVolume by templates if the PersistentVolume has no annotations for this Secret', async (t) => {
   const parameters = secretParameters('', { name: t.name(`for-\${pvc.name}`), namespace: `\${pvc.namespace}` })
   const { driver } = await scene(t, { class: { parameters } })
   await t.createSecret({ user: 'u' }, 'for-a')
@@ -302,11 +302,11 @@ const LOST: Fault = { kind: 'loseAnswer' }
 
 /** Requests of the provisioner for a new claim at which it is killed. The number counts the earlier equal requests. */
 const REQUESTS = [
-  ['GET persistentvolumeclaims', 0, 'before the finalizer'],
-  ['PUT persistentvolumeclaims', 0, 'at the finalizer'],
-  ['POST persistentvolumes', 0, 'at the PersistentVolume'],
-  ['GET persistentvolumeclaims', 1, 'after the PersistentVolume'],
-  ['PUT persistentvolumeclaims', 1, 'at the end of the finalizer'],
+  ['GET persistentvolumeclaims', 0, 'at the read before it adds the finalizer'],
+  ['PUT persistentvolumeclaims', 0, 'while it adds the finalizer'],
+  ['POST persistentvolumes', 0, 'while it creates the PersistentVolume'],
+  ['GET persistentvolumeclaims', 1, 'at the read after it creates the PersistentVolume'],
+  ['PUT persistentvolumeclaims', 1, 'while it removes the finalizer'],
 ] as const
 
 for (const [kind, nth, where] of REQUESTS) {
@@ -314,7 +314,7 @@ for (const [kind, nth, where] of REQUESTS) {
     [NEVER, 'before the request takes effect'],
     [LOST, 'after the request took effect'],
   ] as const) {
-    leaks(`a process killed ${where}, ${how}, leaks no volume`, async (t) => {
+    leaks(`a provisioner that is killed ${where}, ${how}, leaks no volume`, async (t) => {
       const { driver, sidecar } = await scene(t, { args: FLAGS })
       const volumes = keepVolumes(driver)
       let seen = 0

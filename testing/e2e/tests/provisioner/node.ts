@@ -92,7 +92,7 @@ test('--strict-topology and --immediate-topology=false do not change the topolog
   equal(here.driver.fieldsOf('CreateVolume', 'accessibility_requirements'), [OF_A])
 })
 
-test('one instance selects its node for a claim with immediate binding after a GetCapacity call', async (t) => {
+test('one provisioner instance selects its node for a claim with immediate binding after a GetCapacity call', async (t) => {
   const parameters = { type: 'ssd', 'csi.storage.k8s.io/fstype': 'xfs' }
   await createClass(t, { parameters })
   const sites = [await site(t), await site(t, { what: 'b' })]
@@ -120,7 +120,7 @@ const LEFT: readonly (readonly [what: string, parts: object, args?: readonly str
 ]
 
 for (const [what, parts, args = []] of LEFT) {
-  test(`an instance does not select its node for a claim ${what}`, async (t) => {
+  test(`a provisioner instance does not select its node for a claim ${what}`, async (t) => {
     await createClass(t, parts)
     const here = await site(t, { args })
     await createClaim(t)
@@ -129,7 +129,7 @@ for (const [what, parts, args = []] of LEFT) {
   })
 }
 
-test('an instance selects its node for a claim whose class allows the topology of the node', async (t) => {
+test('a provisioner instance selects its node for a claim whose class allows the topology of the node', async (t) => {
   const expression = { key: 'host', values: ['x', 'a'] }
   await createClass(t, { allowedTopologies: [{ matchLabelExpressions: [expression] }] })
   const here = await site(t)
@@ -137,7 +137,7 @@ test('an instance selects its node for a claim whose class allows the topology o
   equal(await selected(t), here.node)
 })
 
-test('an instance on a node without enough capacity does not select it for a claim, and sends no event', async (t) => {
+test('a provisioner instance on a node without enough capacity does not select this node, and sends no event', async (t) => {
   await createClass(t)
   const here = await site(t, { prepare: (each) => each.on('GetCapacity', { reply: { availableCapacity: 5n } }) })
   await createClaim(t)
@@ -147,14 +147,14 @@ test('an instance on a node without enough capacity does not select it for a cla
   equal(await eventsOf(t, claimRef(t).name), [])
 })
 
-test('an instance selects its node for a claim although GetCapacity fails', async (t) => {
+test('a provisioner instance selects its node for a claim although GetCapacity fails', async (t) => {
   await createClass(t)
   const here = await site(t, { prepare: (each) => each.on('GetCapacity', { code: 13, message: 'broken' }) })
   await provision(t)
   equal(await selected(t), here.node)
 })
 
-test('an instance selects its node for a claim with an invalid class, so that an event reports the error', async (t) => {
+test('a provisioner instance selects its node for a claim with an invalid class, so that an event reports the error', async (t) => {
   await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
   const here = await site(t)
   await createClaim(t)
@@ -162,7 +162,7 @@ test('an instance selects its node for a claim with an invalid class, so that an
   await claimEvent(t, 'found unknown parameter key')
 })
 
-test('after ResourceExhausted, a claim loses its selected node, and an instance selects its node again', async (t) => {
+test('after ResourceExhausted, a claim loses its selected node, and a provisioner instance selects a node again', async (t) => {
   await createClass(t)
   const here = await site(t)
   here.driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 8, message: 'full' } : { reply: {} }))
@@ -171,7 +171,7 @@ test('after ResourceExhausted, a claim loses its selected node, and an instance 
   await claimEvent(t, 'rpc error: code = ResourceExhausted desc = full')
 })
 
-test('an instance drops a claim for which another node is selected, and waits again if that selection is removed', async (t) => {
+test('a provisioner instance ignores a claim while another node is selected, and waits again after this selection is removed', async (t) => {
   await createClass(t)
   const here = await site(t, { args: ['--node-deployment-base-delay=2s', '--node-deployment-max-delay=2s'] })
   await createClaim(t)
@@ -195,7 +195,7 @@ test('a claim that waits for the delay before a node selection occupies no worke
   await provisioned(t, uid, 3_000)
 })
 
-test('an instance selects its node for a claim with its class in the beta annotation', { only: 'ours' }, async (t) => {
+test('the provisioner selects its node for a claim whose annotation names the class', { only: 'ours' }, async (t) => {
   await createClass(t)
   const here = await site(t)
   const annotations = { 'volume.beta.kubernetes.io/storage-class': t.name('class') }
@@ -203,7 +203,7 @@ test('an instance selects its node for a claim with its class in the beta annota
   equal(await selected(t), here.node)
 })
 
-test('an instance does not delete volumes whose node affinity excludes its node', async (t) => {
+test('a provisioner instance does not delete volumes whose node affinity excludes its node', async (t) => {
   await createClass(t)
   const here = await site(t)
   const other = await released(t, { what: 'other', spec: { nodeAffinity: affinityTo('host', 'b') } })
@@ -221,7 +221,7 @@ for (const [length, label] of [
   [45, (node: string) => `external-53f40b57-${node}`],
   [60, () => undefined],
 ] as const) {
-  test(`an instance on a node with a name of ${length} letters creates the CSIStorageCapacity of its topology`, async (t) => {
+  test(`a provisioner instance on a node with a name of ${length} letters creates the CSIStorageCapacity of its topology`, async (t) => {
     await createClass(t, LATE)
     const what = 'n'.repeat(length - t.name('').length)
     const here = await site(t, {

@@ -176,7 +176,7 @@ test('a missing VolumeSnapshot and a wrong API group in a data source cause even
   await refused(t, text, '-group')
 })
 
-test('a claim can have another volume mode than its snapshot if the snapshot content allows it', async (t) => {
+test('a claim can have another volume mode than its snapshot if the VolumeSnapshotContent allows it', async (t) => {
   await ready(t)
   await createSnapshot(t, { content: { spec: BLOCK, annotations: { [ALLOW]: 'T' } } })
   await provision(t, { spec: restoring(t) })
@@ -262,7 +262,7 @@ test('a claim is restored at once when its VolumeSnapshot becomes ready', { only
   await provisioned(t, uid, 3_000)
 })
 
-test('a claim with an unknown kind of data source causes no call, and an event leaves it to a populator', async (t) => {
+test('a claim with an unknown kind of data source causes no CreateVolume call, and its event expects a volume populator', async (t) => {
   const { driver } = await ready(t)
   const dataSourceRef = { apiGroup: 'populator.example.com', kind: 'Data', name: 'x' }
   await createClaim(t, { spec: { dataSourceRef } })
@@ -396,7 +396,7 @@ test('a volume that the driver returns without the requested content source is d
   equal(driver.callsOf('DeleteVolume').length, 1)
 })
 
-test('a data source in another namespace is refused without the feature gate', async (t) => {
+test('a data source in another namespace is refused without the feature gate CrossNamespaceVolumeDataSource', async (t) => {
   await ready(t)
   const dataSourceRef = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: 'x', namespace: 'other' }
   await createClaim(t, { spec: { dataSourceRef } })

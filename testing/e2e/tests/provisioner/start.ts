@@ -165,7 +165,7 @@ const DRIVERS: readonly (readonly [method: string, answer: Parameters<Driver['on
     ],
   ]
 
-test('an error of a first driver call ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('an error of one of the first driver calls ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
   for (const [method, answer, code, text] of DRIVERS) {
     const outcome = await ended(t, { args: ['--timeout=1s'], prepare: (driver) => driver.on(method, answer) })
     equal({ method, code: outcome.code }, { method, code })
@@ -262,7 +262,7 @@ test('the metrics of the provisioner have the names and labels of the Go origina
   ok(value('process_start_time_seconds') !== undefined)
 })
 
-test('the provisioner serves /metrics, and the pages of profiles only with --enable-pprof', async (t) => {
+test('the provisioner always serves /metrics, and serves profile pages only with --enable-pprof', async (t) => {
   const { sidecar, driver } = await scene(t, { args: ['--metrics-path=/m'] })
   const codes = await Promise.all(['/m', '/metrics', '/', '/healthz/leader-election', '/debug/pprof/'].map(codeOf))
   equal(codes, [200, 404, 404, 404, 404])

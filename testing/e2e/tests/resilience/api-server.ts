@@ -124,7 +124,7 @@ test('the attacher misses no event if etcd is compacted between watches', {
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va-a') })
 })
 
-test('the attacher misses no event if its watch version is compacted', {
+test('the attacher misses no event if etcd compacts the resourceVersion of its watch', {
   target: 'emulator',
   alone: true,
 }, async (t) => {
@@ -240,7 +240,7 @@ for (const { count, workers } of [
   { count: 10, workers: 100 },
 ]) {
   limits(
-    `${COUNT} attaches with ${workers} workers and a limit of ${count} requests cause fewer refusals than answers`,
+    `${COUNT} attaches, with ${workers} workers and ${count} requests allowed at a time, cause fewer refused than answered requests`,
     {
       target: 'emulator',
       within: 120_000,
@@ -294,7 +294,7 @@ limits('a watch that the API server refused with 429 is opened as soon as possib
 })
 
 limits(
-  '200 attaches under a priority level with one share cause fewer refusals than answers',
+  '200 attaches under a priority level with one share cause fewer refused than answered requests',
   {
     target: 'real',
     within: 120_000,

@@ -113,7 +113,7 @@ attacher('without permission for secrets, the attach error names the missing per
   await reportsRule(t, at.attacher, 'secrets: get')
 })
 
-attacher('without permission for leases, the attacher logs it, and leads when it is granted', async (t) => {
+attacher('without permission for leases, the attacher logs this, and leads when it has the permission', async (t) => {
   const user = await userWith(t, without(t, 'leases'))
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
@@ -131,7 +131,7 @@ resizer('without permission for events, the resizer logs it and still expands th
   await logs(at.resizer, `User "${user.name}" cannot create resource "events"`)
 })
 
-resizer('without permission for secrets, the event names the missing permission', async (t) => {
+resizer('without permission for secrets, the event of a failed expansion names the missing permission', async (t) => {
   const secretRef = await t.createSecret({ a: 'b' })
   const user = await userWith(t, without(t, 'secrets'))
   const at = await resizerScene(t, { user })

@@ -52,7 +52,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     })
   }
 
-  test('the sidecar notices within 1.5 s that an idle driver is gone, and makes its next call when it returns', async (t) => {
+  test('the sidecar notices within 1.5 s that an idle driver is gone, and makes calls when the driver returns', async (t) => {
     const { driver, sidecar } = await quick(t)
     await eventually('ready', () => ready(sidecar))
     driver.kill()
@@ -173,7 +173,7 @@ async function rawScene(t: TestContext, args: readonly string[] = []): Promise<R
   return { driver, attacher, node }
 }
 
-answers('attachmentMetadata has the key __proto__ if the driver returns it', async (t) => {
+answers('attachmentMetadata has the key `__proto__` if the driver returns this key', async (t) => {
   const { driver, node } = await rawScene(t)
   const publishContext = JSON.parse('{"__proto__":"a","constructor":"b"}')
   driver.answers['ControllerPublishVolume'] = (stream) =>

@@ -169,7 +169,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const original = (t: TestContext, hostname: string, gate: boolean): Promise<Replica> =>
     replica(t, hostname, { binary: t.original(), args: [`--feature-gates=ReleaseLeaderElectionOnExit=${gate}`] })
 
-  test('on SIGTERM, an original leader hands over to ours, and ours to an original', { within: 180_000 }, async (t) => {
+  test('on SIGTERM, a Go original hands its Lease to our sidecar, and vice versa', { within: 180_000 }, async (t) => {
     await surroundings(t)
     const first = await original(t, 'go-one', true)
     await leads(first)
@@ -198,7 +198,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((spec?.leaseTransitions ?? 0) >= 2)
   })
 
-  test('after SIGKILL of the leader, our sidecar takes the expired Lease of an original, and an original takes ours', {
+  test('after SIGKILL, the expired Lease of a Go original passes to our sidecar, and then to a Go original', {
     within: 180_000,
   }, async (t) => {
     await surroundings(t)

@@ -115,7 +115,7 @@ test('a lost Lease stops only the controller that held it', {
   equal(at.sidecar.exit, undefined)
 })
 
-test('with --single-lease, the process waits until the separate Leases are free, and reports later holders', {
+test('with --single-lease, the process waits until the separate Leases are free, and logs a later holder of them', {
   ...OURS,
   within: 200_000,
   long: 'emulator',
@@ -322,7 +322,7 @@ function overlaps(drivers: readonly Driver[]): readonly string[] {
 }
 
 rollouts(
-  'rollouts from the originals to ours, to the combined process and back lose no work and overlap no calls',
+  'rollouts from the Go originals to our sidecars, the combined process and back lose no work and overlap no calls',
   {
     only: 'ours',
     alone: true,

@@ -128,7 +128,7 @@ function listening(pid: number): string[] {
 }
 
 for (const testBoth of [test, resizer]) {
-  testBoth('SIGUSR1 opens no debugger, and the work continues', { only: 'ours' }, async (t) => {
+  testBoth('SIGUSR1 opens no debugger in the sidecar, which continues to work', { only: 'ours' }, async (t) => {
     const sidecar = await t.running()
     const before = listening(sidecar.pid)
     equal(before.length, 1)

@@ -78,7 +78,7 @@ for (const [app, call, begin] of [
   })
 }
 
-test('the end of the last attachment triggers the deletion of its volume', async (t) => {
+test('the detach of the last VolumeAttachment triggers the deletion of its released volume', async (t) => {
   const at = await pod(t)
   const name = await released(t)
   await t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase: 'Bound' } })

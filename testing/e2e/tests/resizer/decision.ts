@@ -150,7 +150,7 @@ test('the patch of the claim before an expansion removes old conditions only if 
   equal(statusWord(same), 'ControllerResizeInfeasible')
 })
 
-test('ControllerResizeError stays if a retry with the same size succeeds and the kubelet must finish', async (t) => {
+test('the condition ControllerResizeError stays if a retry succeeds and the kubelet must finish the expansion', async (t) => {
   const at = await startedOver(t)
   const status = {
     capacity: { storage: '1Gi' },
@@ -165,7 +165,7 @@ test('ControllerResizeError stays if a retry with the same size succeeds and the
   equal(conditionsOf(claim), ['ControllerResizeError=True', 'Resizing=True', 'FileSystemResizePending=True'])
 })
 
-test('pre-resize-capacity is removed once claim and volume have the same size, also from foreign volumes', {
+test('the annotation pre-resize-capacity is removed once claim and volume have the same size, also from volumes of other drivers', {
   alone: true,
 }, async (t) => {
   const first = await startedOver(t)
@@ -181,13 +181,13 @@ test('pre-resize-capacity is removed once claim and volume have the same size, a
   await never('a second write', () => resizer.gate.writes().length > 1, 700)
 })
 
-test('pre-resize-capacity stays with AnnotateFsResize=false', { alone: true }, async (t) => {
+test('the annotation pre-resize-capacity stays on a volume with AnnotateFsResize=false', { alone: true }, async (t) => {
   const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
   await bound(t, { pv: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } } } })
   await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
 })
 
-test('a larger request is expanded after the kubelet has finished the earlier size', async (t) => {
+test('a larger requested size is expanded after the kubelet has finished the expansion to the earlier size', async (t) => {
   const at = await waitingForKubelet(t)
   await ask(t, '3Gi')
   await never('a second call while the node works', () => expands(at).length > 1, 700)

@@ -91,7 +91,7 @@ test('conditions and annotations that other writers add during a modification st
 })
 
 // The test runs alone, because the resizer of any other test would remove the annotation too.
-test('annotations of other writers stay when pre-resize-capacity is removed', { alone: true }, async (t) => {
+test('annotations of other writers stay when our pre-resize-capacity is removed', { alone: true }, async (t) => {
   const blocked = hold()
   const at = await waitingForKubelet(t)
   at.resizer.gate.inject('PATCH persistentvolumes', blocked.fault)
@@ -124,7 +124,7 @@ const concurrent = testsOf('resizer', 'concurrent requests', { only: 'ours' })
 /** Back-offs that are longer than a test waits, so that no retry occurs. */
 const SLOW = ['--retry-interval-start=2m', '--retry-interval-max=5m']
 
-concurrent('a restarted driver gets all expansions at once that it has refused before', async (t) => {
+concurrent('immediately after its restart, a driver gets all expansions that it refused before', async (t) => {
   const codes = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
   const at = await scene(t, { args: SLOW })
   const pvcs: string[] = []

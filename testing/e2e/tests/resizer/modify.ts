@@ -93,7 +93,7 @@ for (const [args, seconds] of [
 
 const SECRET_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-'
 
-test('a modification sends the secret in the annotations, or else the secret for expansions', async (t) => {
+test('a modification sends the Secret in the annotations of the PersistentVolume, or else the Secret for expansions', async (t) => {
   const { name, namespace } = await t.createSecret({ which: 'modify' }, 'modify-secret')
   const csi = { controllerExpandSecretRef: await t.createSecret({ which: 'expand' }, 'expand-secret') }
   const at = await modifying(t, { bound: { pv: { csi } } })
@@ -128,7 +128,7 @@ test('a volume of another driver is not modified', async (t) => {
   await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
 })
 
-test('no volume is modified with VolumeAttributesClass=false', async (t) => {
+test('no volume is modified if the feature gate VolumeAttributesClass is off', async (t) => {
   const driver = await t.driver({ controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
   const at = await scene(t, { driver, args: ['--feature-gates=VolumeAttributesClass=false'] })
   await createTier(t, 'gold')
@@ -138,7 +138,7 @@ test('no volume is modified with VolumeAttributesClass=false', async (t) => {
   equal(at.resizer.gate.requestsOf('volumeattributesclasses'), [])
 })
 
-test('the API of VolumeAttributesClasses is discovered at the start', async (t) => {
+test('the resizer discovers the API of VolumeAttributesClasses when it starts', async (t) => {
   const at = await modifying(t)
   const [discovery] = at.resizer.gate.requests.filter(({ path }) => path === '/apis/storage.k8s.io/v1')
   equal(discovery?.method, 'GET')
@@ -262,7 +262,7 @@ test('an error of the driver without a message leads to a condition with a reaso
   ok(sent.every((body) => !body.includes('"message":""')))
 })
 
-test('a newly requested class waits while the modification to an earlier class may be running', async (t) => {
+test('a newly requested VolumeAttributesClass is not applied while the modification to an earlier class may be running', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })
   await want(t, t.name('gold'))
@@ -312,7 +312,7 @@ test('a modification in progress at the start of the resizer continues with the 
   equal(tiersOf(at).slice(1), ['gold', 'silver'])
 })
 
-test('a modification is retried with another call if the volume cannot be patched', async (t) => {
+test('a modification is retried with another driver call if the PersistentVolume cannot be patched', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=300ms'] })
   at.resizer.gate.inject(
     'PATCH persistentvolumes',
@@ -338,7 +338,7 @@ test('a request for the current class after an infeasible class causes a call wi
   equal(conditionsOf(claim), [])
 })
 
-test('a claim that is pending for a missing class is modified to another requested class', async (t) => {
+test('a claim that waits for a missing VolumeAttributesClass is modified if the user requests another class', async (t) => {
   await modifying(t)
   await want(t, t.name('platinum'))
   await untilState(t, 'Pending')

@@ -41,7 +41,7 @@ const NOT_OURS: readonly (readonly [what: string, parts: (t: TestContext) => Bou
 ]
 
 for (const [what, parts] of NOT_OURS) {
-  test(`${what} causes no call and no write`, async (t) => {
+  test(`${what} causes no driver call and no API write`, async (t) => {
     const at = await scene(t)
     await raised(t, parts(t))
     await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
@@ -49,7 +49,7 @@ for (const [what, parts] of NOT_OURS) {
   })
 }
 
-test('an unbound claim causes no call', async (t) => {
+test('an unbound claim causes no driver call', async (t) => {
   const at = await scene(t)
   await grown(t)
   const before = expands(at).length
@@ -189,7 +189,7 @@ inUse('with --handle-volume-inuse-error=false, each retry calls the driver, and 
   equal(at.resizer.gate.requestsOf('pods'), [])
 })
 
-inUse('many waiting claims of a namespace cause one list and one watch of pods', { only: 'ours' }, async (t) => {
+inUse('many claims in use of one namespace cause one list and one watch of pods', { only: 'ours' }, async (t) => {
   const at = await refusedOnce(t)
   const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
   for (const suffix of suffixes) {

@@ -71,9 +71,9 @@ async function refusedBy(t: TestContext, codes: readonly number[]): Promise<Resi
 }
 
 for (const [what, codes, word] of [
-  ['a final error sets ControllerResizeError, and the status stays in progress', FINAL, 'ControllerResizeInProgress'],
-  ['an infeasible error sets ControllerResizeError and its status', INFEASIBLE, 'ControllerResizeInfeasible'],
-  ['an error that is not final sets no condition, and the status stays', NOT_FINAL, 'ControllerResizeInProgress'],
+  ['a final error sets ControllerResizeError, and the resize stays in progress', FINAL, 'ControllerResizeInProgress'],
+  ['an infeasible size sets ControllerResizeError and an infeasible status', INFEASIBLE, 'ControllerResizeInfeasible'],
+  ['a non-final error sets no condition, and the resize stays in progress', NOT_FINAL, 'ControllerResizeInProgress'],
 ] as const) {
   test(what, async (t) => {
     const at = await refusedBy(t, codes)
@@ -113,7 +113,7 @@ const TEXTS: readonly (readonly [what: string, pv: (t: TestContext) => object, w
 ]
 
 for (const [what, pv, why] of TEXTS) {
-  test(`an event reports the reason and no call is made if ${what}`, async (t) => {
+  test(`an event reports the reason, without a driver call, if ${what}`, async (t) => {
     const at = await scene(t)
     await raised(t, { pv: pv(t) })
     equal(await untilEvent(t, 'VolumeResizeFailed'), `Warning VolumeResizeFailed ${failedText(t, why(t))}`)
@@ -123,7 +123,7 @@ for (const [what, pv, why] of TEXTS) {
   })
 }
 
-test('an expansion makes no call and records no event if its first patch of the claim is refused', async (t) => {
+test('an expansion makes no driver call and records no event if its first patch of the claim is refused', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', ETCD_TIRED, { times: 2 })
   await grown(t)
@@ -152,15 +152,15 @@ test('an event reports a refused patch of the volume, and the driver is called a
 const FORBIDDEN = refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
 
 for (const [what, answer, step, ends] of [
-  ['the last patch', { reply: {} }, 'resize finished', ({ status }) => status?.capacity?.['storage'] === '2Gi'],
+  ['the last claim patch', { reply: {} }, 'resize finished', ({ status }) => status?.capacity?.['storage'] === '2Gi'],
   [
-    'the last patch before the work of the kubelet',
+    'the last claim patch before the work of the kubelet',
     NODE_STEP,
     'node expansion required',
     (claim) => statusWord(claim) === 'NodeResizePending',
   ],
 ] satisfies readonly [string, Answer, string, (claim: PersistentVolumeClaim) => boolean][]) {
-  test(`an event reports that ${what} is refused`, async (t) => {
+  test(`an event reports that the API server refuses ${what}`, async (t) => {
     const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
     at.driver.on('ControllerExpandVolume', answer)
     const marks = (): readonly WireRequest[] => at.resizer.gate.writes('persistentvolumeclaims/status')
@@ -197,7 +197,7 @@ test('a driver that returns capacity 0 leads to an event, and the volume keeps i
   equal((await getVolume(t)).spec?.capacity, { storage: '1Gi' })
 })
 
-test('the expansion fails without a call if the secret is not UTF-8', async (t) => {
+test('the expansion fails without a driver call if the Secret is not UTF-8', async (t) => {
   const secretRef = await t.createSecret({ key: Buffer.from([0xff, 0xfe]) })
   const at = await scene(t)
   await raised(t, { pv: { csi: { controllerExpandSecretRef: secretRef } } })
@@ -253,7 +253,7 @@ for (const [what, code, word] of [
   ['an infeasible size', 11, 'ControllerResizeInfeasible'],
   ['a final error', 13, 'ControllerResizeInProgress'],
 ] as const) {
-  again(`a smaller request is tried at once after ${what}`, async (t) => {
+  again(`a smaller requested size is tried at once after ${what}`, async (t) => {
     const at = await scene(t, { args: ['--retry-interval-max=5m'] })
     at.driver.on('ControllerExpandVolume', ({ request }) =>
       requiredBytes(request) > 2 * GI ? { code, message: 'too big' } : { reply: {} },
@@ -269,7 +269,7 @@ for (const [what, code, word] of [
   })
 }
 
-again('a smaller request waits while the earlier expansion may be running', async (t) => {
+again('a smaller requested size waits while the expansion to the earlier size may be running', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] })
   let busy = true
   at.driver.on('ControllerExpandVolume', () => (busy ? { code: 10, message: 'busy' } : { reply: {} }))
@@ -309,7 +309,7 @@ again('a change of labels does not cause a call for an infeasible claim', async 
   await never('a call', () => expands(at).length > before, 1500)
 })
 
-again('two changes that arrive together cause one call, and its failure waits', { only: 'ours' }, async (t) => {
+again('two simultaneous changes of a claim cause one call, which is retried later', { only: 'ours' }, async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=2s'] })
   at.driver.on('ControllerExpandVolume', { code: 14, message: 'busy' })
   await bound(t)

@@ -128,7 +128,7 @@ test('an expansion with a node step leaves the status NodeResizePending for the 
   await never('another call', () => expands(at).length > 1, 700)
 })
 
-test('pre-resize-capacity is removed from the PV after the kubelet has finished', { alone: true }, async (t) => {
+test('pre-resize-capacity is removed from the PV after the kubelet has resized it', { alone: true }, async (t) => {
   const at = await waitingForKubelet(t)
   await kubeletFinishes(t, '2Gi')
   await untilVolume(t, ({ metadata }) => metadata?.annotations === undefined)
@@ -139,7 +139,7 @@ test('pre-resize-capacity is removed from the PV after the kubelet has finished'
   equal(expands(at).length, 1)
 })
 
-test('pre-resize-capacity is not written to the PV with AnnotateFsResize=false', async (t) => {
+test('the annotation pre-resize-capacity is not written to the PV with AnnotateFsResize=false', async (t) => {
   await waitingForKubelet(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
   equal((await getVolume(t)).metadata?.annotations, undefined)
 })
@@ -178,7 +178,7 @@ test('an expansion keeps conditions and status keys of other controllers', async
   })
 })
 
-test('the objects show the returned size if the driver returns more than the requested size', async (t) => {
+test('claim and volume show the size that the driver returns, if it exceeds the requested size', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerExpandVolume', { reply: { capacityBytes: BigInt(3 * GI + 1024) } })
   await raised(t)

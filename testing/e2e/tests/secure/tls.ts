@@ -287,7 +287,7 @@ const CALLS = {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'no secret in logs')
   for (const [method, operation] of Object.entries(CALLS[app])) {
-    test(`the secret of ${method} is in no line, event, metric, span or stuck list`, { only: 'ours' }, async (t) => {
+    test(`the secret of ${method} is in no log line, event, metric, span or report`, { only: 'ours' }, async (t) => {
       await using traces = await collecting()
       const { collector } = traces
       const secret = await t.createSecret({ password: PASSWORD })

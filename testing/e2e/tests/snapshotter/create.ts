@@ -39,7 +39,7 @@ import {
 const test = testsOf('snapshotter', 'create')
 const INTERNAL = { code: 13, message: 'no' }
 
-test('a new snapshot takes one CreateSnapshot call and three writes to its content', { only: 'ours' }, async (t) => {
+test('a new snapshot takes a CreateSnapshot call and 3 writes to its content object', { only: 'ours' }, async (t) => {
   const at = await scene(t)
   await createClass(t, { a: 'b' })
   await createContent(t)
@@ -83,7 +83,7 @@ test('a CreateSnapshot call that keeps failing causes two status writes and two 
   equal(status?.error, undefined)
 })
 
-test('a content gets its snapshot at once when its missing class is created', { only: 'ours' }, async (t) => {
+test('a snapshot content gets its snapshot at once when its missing class is created', { only: 'ours' }, async (t) => {
   await scene(t, { args: ['--retry-interval-start=20s'] })
   await createContent(t)
   await failed(t, /volumesnapshotclass.snapshot.storage.k8s.io \\"[^"]+\\" not found"$/)
@@ -93,7 +93,7 @@ test('a content gets its snapshot at once when its missing class is created', { 
   ok(performance.now() - since < 4_000)
 })
 
-test('a content gets its snapshot within seconds when its missing Secret is created', { only: 'ours' }, async (t) => {
+test('a snapshot is created within seconds when its missing Secret is created', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=20s'] })
   await createClass(t)
   await createContent(t, { metadata: { annotations: secretAnnotations(SNAPSHOT, t.name('creds'), 'default') } })
@@ -105,7 +105,7 @@ test('a content gets its snapshot within seconds when its missing Secret is crea
   equal(snapshotCalls(driver).length, 1)
 })
 
-test('a conflict when the new group snapshot is stored causes no second driver call', { only: 'ours' }, async (t) => {
+test('a write conflict after the creation of a group snapshot causes no second call', { only: 'ours' }, async (t) => {
   const { driver, snapshotter } = await scene(t)
   const conflict = refusal(409, 'Conflict', 'changed')
   const injected = snapshotter.gate.inject('PATCH volumegroupsnapshotcontents/status', conflict, { times: 1 })
@@ -193,7 +193,7 @@ test('a CreateVolumeGroupSnapshot answer without a group snapshot causes an even
   await groupReady(t)
 })
 
-test('a status that has an error without a message does not end the snapshotter', { only: 'ours' }, async (t) => {
+test('a snapshot status with an error without a message does not end the snapshotter', { only: 'ours' }, async (t) => {
   await createClass(t)
   const name = await createContent(t)
   await setStatus(t, name, { readyToUse: false, error: {} })
@@ -213,7 +213,7 @@ test('a failed CreateSnapshot call is retried while watch events are delayed', {
   release()
 })
 
-test('a group content does not stop the retries of a content with the same name', { only: 'ours' }, async (t) => {
+test('a group content does not stop the retries of a snapshot content of its name', { only: 'ours' }, async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=1s'] })
   driver.on('CreateSnapshot', INTERNAL)
@@ -255,7 +255,7 @@ speed('one hundred snapshots are ready within 20 seconds with the default flags'
 
 const deletion = testsOf('snapshotter', 'delete')
 
-deletion('the snapshotter calls DeleteSnapshot for a deleted content before it removes the finalizer', async (t) => {
+deletion('a deleted snapshot content keeps its finalizer until DeleteSnapshot has succeeded', async (t) => {
   const at = await scene(t)
   await taken(t)
   await removed(t)
@@ -263,14 +263,14 @@ deletion('the snapshotter calls DeleteSnapshot for a deleted content before it r
   equal(wire(at).slice(-3), ['DeleteSnapshot', 'status', 'release'])
 })
 
-deletion('the snapshotter does not call DeleteSnapshot for a deleted content with the policy Retain', async (t) => {
+deletion('the snapshotter does not call DeleteSnapshot for a snapshot content with the policy Retain', async (t) => {
   const { driver } = await scene(t)
   await taken(t, { spec: { deletionPolicy: 'Retain' } })
   await removed(t)
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
-deletion('an unbound pre-provisioned content is deleted without the being-deleted annotation', async (t) => {
+deletion('an unbound pre-provisioned snapshot content is deleted without the being-deleted annotation', async (t) => {
   const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
   await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
   await ready(t)
@@ -279,7 +279,7 @@ deletion('an unbound pre-provisioned content is deleted without the being-delete
   equal(driver.callsOf('DeleteSnapshot').length, 1)
 })
 
-deletion('16 contents that are deleted during CreateSnapshot lose their snapshots', { only: 'ours' }, async (t) => {
+deletion('16 contents that are deleted during CreateSnapshot leave no snapshot behind', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=16'] })
   driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
   await createClass(t)
@@ -294,7 +294,7 @@ deletion('16 contents that are deleted during CreateSnapshot lose their snapshot
   equal(driver.callsOf('DeleteSnapshot').length, 16)
 })
 
-deletion('a snapshot whose content disappears during CreateSnapshot is deleted', { only: 'ours' }, async (t) => {
+deletion('a snapshot whose content object disappears during CreateSnapshot is deleted', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t)
   driver.on('CreateSnapshot', snapshot({}, { after: 1_500 }))
   await createClass(t)
@@ -306,7 +306,7 @@ deletion('a snapshot whose content disappears during CreateSnapshot is deleted',
   equal(methods, ['CreateSnapshot', 'DeleteSnapshot'])
 })
 
-deletion('a deleted content stays until CreateSnapshot returns a final code', async (t) => {
+deletion('a deleted VolumeSnapshotContent stays until CreateSnapshot returns a final code', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
   driver.on('CreateSnapshot', { code: 10, message: 'pending' })
   await createClass(t)

@@ -347,7 +347,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
 const failing = testsOf('snapshotter', 'failure')
 
 for (const [what, { of = 'content', parameters, args = [], says, marked, ...failure }] of Object.entries(FAILURES)) {
-  failing(`the status and an event report ${what}`, async (t) => {
+  failing(`the status of the snapshot content and an event report ${what}`, async (t) => {
     if (failure.noClass === undefined)
       await (isGroup(of) ? createGroupClass(t, parameters) : createClass(t, parameters))
     const at = await scene(t, { args: [...ONCE, ...args] })
@@ -487,7 +487,7 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
 
 const EMPTY_GROUP = { groupSnapshotId: 'group-1', snapshots: [], creationTime: undefined, readyToUse: true }
 
-deleting('an event reports a deleted group content without snapshot handles, and a retry follows', async (t) => {
+deleting('an event reports a deleted group content without snapshot IDs, and the deletion is retried', async (t) => {
   const at = await scene(t, { ...QUICK })
   at.driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
   await groupTaken(t)

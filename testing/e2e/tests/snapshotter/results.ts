@@ -95,7 +95,7 @@ for (const [args, single, group] of NAMES) {
   })
 }
 
-test('with --extra-create-metadata the snapshotter sends the names of the VolumeSnapshot and its content', async (t) => {
+test('with --extra-create-metadata the snapshotter sends the names of the VolumeSnapshot and its VolumeSnapshotContent', async (t) => {
   const driver = await begin(t, {}, { args: ['--extra-create-metadata'] })
   await both(t)
   for (const [method, kind, name] of [
@@ -123,7 +123,7 @@ const annotated = (...secret: Parameters<typeof secretAnnotations>): ContentPart
   metadata: { annotations: secretAnnotations(...secret) },
 })
 
-test('the snapshotter sends the Secret in the annotations of a content with CreateSnapshot and DeleteSnapshot', async (t) => {
+test('the snapshotter sends the Secret in the annotations of a VolumeSnapshotContent with CreateSnapshot and DeleteSnapshot', async (t) => {
   const driver = await begin(t)
   const secrets = { user: 'me', password: 'pw' }
   const { name, namespace } = await t.createSecret(secrets)
@@ -208,7 +208,7 @@ const STORED: Readonly<Record<string, Stored>> = {
 }
 
 for (const [what, { answers, status }] of Object.entries(STORED)) {
-  test(`the status of a content has ${what}`, async (t) => {
+  test(`the status of a VolumeSnapshotContent has ${what}`, async (t) => {
     const driver = await begin(t, {}, { args: QUICK })
     driver.on('CreateSnapshot', (_, nth) => answers[Math.min(nth, answers.length - 1)] ?? 'hang')
     await createContent(t)
@@ -233,7 +233,7 @@ test('a pre-provisioned snapshot becomes ready without a check if the driver lac
   ok(Math.abs(Number(status?.creationTime) / 1e6 - Date.now()) < 30_000)
 })
 
-test('the status has group and size of the first ListSnapshots entry, but the handle of the spec', async (t) => {
+test('a pre-provisioned snapshot has the status fields of the first ListSnapshots entry, but the handle in its spec', async (t) => {
   const driver = await begin(t)
   const entries = [described({ snapshotId: 'x', groupSnapshotId: 'g-1', sizeBytes: 5n }), described({ sizeBytes: 6n })]
   driver.on('ListSnapshots', { reply: { entries: entries.map((each) => ({ snapshot: each })), nextToken: 'more' } })
@@ -252,7 +252,7 @@ test('the snapshotter polls a pre-provisioned snapshot with ListSnapshots until 
   equal(snapshotter.gate.writes().length, 2)
 })
 
-test('the status of a group content lists its snapshots in the order of the driver, and is polled until ready', async (t) => {
+test('the status of a VolumeGroupSnapshotContent lists its snapshots in the order of the driver, and is polled until ready', async (t) => {
   const snapshots = [
     described({ snapshotId: 's-2', sourceVolumeId: 'vol-2', sizeBytes: 0n, readyToUse: false }),
     described({ snapshotId: 's-1', sourceVolumeId: 'vol-1' }),
@@ -272,7 +272,7 @@ test('the status of a group content lists its snapshots in the order of the driv
   equal(driver.requestsOf('CreateVolumeGroupSnapshot'), Array(3).fill(request))
 })
 
-test('creationTime of a group content is 1970 if the driver returns no time', async (t) => {
+test('creationTime of a VolumeGroupSnapshotContent is 1970 if the driver returns no time', async (t) => {
   const driver = await begin(t)
   driver.on('CreateVolumeGroupSnapshot', groupSnapshot({ creationTime: undefined }))
   await createGroup(t)
@@ -291,7 +291,7 @@ test('the snapshotter checks and deletes a pre-provisioned group snapshot with t
   ])
 })
 
-test('a member of a group is checked with its annotated Secret once its status has the handles', async (t) => {
+test('a snapshot of a group is checked with the Secret in its annotations once its status has the handles', async (t) => {
   const driver = await begin(t)
   driver.on('ListSnapshots', listed({ snapshotId: 'snap-m' }))
   const { name, namespace } = await t.createSecret({ user: 'me' })

@@ -41,43 +41,43 @@ const NO_NODE = 'The NODE_NAME environment variable must be set when using --ena
 const refusals: readonly (readonly [what: string, args: readonly string[], code: number, line: string])[] = [
   ['an unknown flag', ['--extra-create-metadat'], 2, 'flag provided but not defined: -extra-create-metadat'],
   [
-    'an unknown gate',
+    'an unknown feature gate',
     ['--feature-gates=X=true'],
     255,
     'Error while parsing feature gates: unrecognized feature gate: X',
   ],
-  ['both addresses', ['--metrics-address=:0'], 1, 'only one of `--metrics-address` and `--http-endpoint` can be set.'],
+  ['two addresses', ['--metrics-address=:0'], 1, 'only one of `--metrics-address` and `--http-endpoint` can be set.'],
   [
-    'a kubeconfig that does not exist before both addresses',
+    'a missing kubeconfig, before the check for two HTTP addresses',
     ['--metrics-address=:0', '--kubeconfig=/none'],
     1,
     'stat /none: no such file or directory',
   ],
   ['an empty prefix', ['--snapshot-name-prefix='], 1, 'Snapshot name prefix cannot be of length 0'],
   ['an unknown log format', ['--logging-format=x'], 1, 'LoggingConfiguration is invalid'],
-  ['an unknown gate before --version', ['--feature-gates=X=true', '--version'], 255, 'unrecognized feature gate: X'],
+  ['an unknown gate with --version', ['--feature-gates=X=true', '--version'], 255, 'unrecognized feature gate: X'],
   ['a kubeconfig that does not exist', ['--kubeconfig=/none'], 1, 'stat /none: no such file or directory'],
   [
-    'an election on each node before a kubeconfig that does not exist',
+    'leader election with --node-deployment, before the check of the kubeconfig',
     ['--node-deployment', '--leader-election', '--kubeconfig=/none'],
     1,
     'Leader election cannot happen when node-deployment is set to true',
   ],
   [
-    'an address that cannot be opened',
+    'an HTTP address that cannot be opened',
     ['--http-endpoint=192.0.2.1:1', '--metrics-path=/m'],
     255,
     'Failed to start HTTP server at specified address ("192.0.2.1:1") and metrics path ("/m"): listen tcp 192.0.2.1:1: bind: cannot assign requested address',
   ],
   [
-    'a prefix of groups that is empty',
+    'an empty name prefix for group snapshots',
     ['--groupsnapshot-name-prefix='],
     1,
     'group snapshot name prefix cannot be of length 0',
   ],
   ['a missing NODE_NAME', ['--node-deployment'], 255, NO_NODE],
   [
-    'an election on each node',
+    'leader election with --node-deployment',
     ['--node-deployment', '--leader-election'],
     1,
     'Leader election cannot happen when node-deployment is set to true',
@@ -85,14 +85,14 @@ const refusals: readonly (readonly [what: string, args: readonly string[], code:
 ]
 
 for (const [what, args, code, line] of refusals) {
-  test(`the start ends because of ${what}`, { target: 'emulator' }, async (t) => {
+  test(`the snapshotter ends at its start because of ${what}`, { target: 'emulator' }, async (t) => {
     const { code: given, text } = await ended(t, args)
     equal(given, code)
     ok(text.includes(line), text)
   })
 }
 
-test('the start ends if --snapshot-name-uuid-length is impossible', { target: 'emulator', only: 'ours' }, async (t) => {
+test('an invalid --snapshot-name-uuid-length ends the process', { target: 'emulator', only: 'ours' }, async (t) => {
   const { code, text } = await ended(t, ['--snapshot-name-uuid-length=33'])
   equal(code, 1)
   ok(text.includes('Snapshot name uuid length must be between -1 and 32'), text)
@@ -122,7 +122,7 @@ const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: Driver) => vo
 }
 
 for (const [what, [prepare, line]] of Object.entries(DRIVERS)) {
-  test(`the start ends if the driver ${what}`, WITHOUT_API, async (t) => {
+  test(`the snapshotter ends at its start if the driver ${what}`, WITHOUT_API, async (t) => {
     const { code, text, driver } = await ended(t, [], prepare)
     equal(code, 1)
     ok(text.includes(line), text)
@@ -159,7 +159,7 @@ const groups: readonly (readonly [what: string, answer: Answer, line: (driver: s
 ]
 
 for (const [what, answer, line] of groups) {
-  test(`the snapshotter processes group contents of a driver that ${what} capability for group snapshots`, async (t) => {
+  test(`the snapshotter processes VolumeGroupSnapshotContents of a driver that ${what} capability for group snapshots`, async (t) => {
     const { snapshotter } = await scene(t, {
       prepare: (driver) => driver.on('GroupControllerGetCapabilities', answer),
     })
@@ -178,7 +178,7 @@ test('without its feature gate, the snapshotter sends no requests about groups a
   equal(aboutGroups, [])
 })
 
-test('the snapshotter lists contents and classes, and first checks with one request each that group kinds exist', async (t) => {
+test('the snapshotter checks with one request each that the group kinds exist, and lists all contents and classes', async (t) => {
   const { snapshotter } = await scene(t)
   await taken(t)
   const { requests } = snapshotter.gate
@@ -204,7 +204,7 @@ test('the snapshotter makes no call with --worker-threads=0', async (t) => {
   equal(snapshotCalls(driver), [])
 })
 
-test('a standby snapshotter passes its leader election check and reports metric 0 while another replica leads', async (t) => {
+test('a standby snapshotter passes its leader election check and reports leader_election_master_status 0 while another replica leads', async (t) => {
   const { driver } = await scene(t, { args: ELECTION, hostname: t.name('a') })
   const standby = await t.sidecar({ app, driver, args: ELECTION, hostname: t.name('b') })
   await standby.line('ttempting to acquire leader lease')
@@ -241,7 +241,7 @@ test('the snapshotter serves /metrics before the driver is ready', WITHOUT_API, 
   equal((await sidecar.http('/metrics')).code, 200)
 })
 
-test('the metrics of the snapshotter have a work queue for contents and one for group contents', async (t) => {
+test('the metrics of the snapshotter have a work queue for VolumeSnapshotContents and one for VolumeGroupSnapshotContents', async (t) => {
   const { snapshotter } = await scene(t)
   const { text } = await snapshotter.metrics()
   match(text, /workqueue_depth\{name="csi-snapshotter-content"\} \d/)
@@ -273,7 +273,7 @@ test('the snapshotter waits for missing CRDs with one log line, and works when t
   equal(snapshotter.linesWith(waiting).length, 1)
 })
 
-test('the snapshotter creates snapshots if the API server forbids group contents', async (t) => {
+test('the snapshotter creates snapshots if the API server forbids VolumeGroupSnapshotContents', async (t) => {
   const snapshotter = await t.sidecar({ app, driver: await snapshotDriver(t) })
   snapshotter.gate.inject('GET volumegroupsnapshotcontents', refusal(403, 'Forbidden', 'no'))
   await t.watching(snapshotter, 'volumesnapshotcontents')

@@ -67,14 +67,14 @@ test('the snapshotter retries a failed creation at each resync, before the back-
   await eventually('a third call', () => driver.callsOf('CreateSnapshot').length >= 3)
 })
 
-test('the snapshotter retries CreateSnapshot for a deleted content without the being-deleted annotation', async (t) => {
+test('the snapshotter retries CreateSnapshot for a deleted VolumeSnapshotContent without the being-deleted annotation', async (t) => {
   const { driver, name } = await failing(t)
   await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
   equal((await t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name }))?.metadata?.finalizers, [FINALIZER])
 })
 
-test('the snapshotter removes a left-over being-created annotation from a content that is ready', async (t) => {
+test('the snapshotter removes a left-over being-created annotation from a VolumeSnapshotContent that is ready', async (t) => {
   const name = await createGiven(t, { metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes', a: 'b' } } })
   await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-given' })
   const { driver } = await scene(t)
@@ -83,7 +83,7 @@ test('the snapshotter removes a left-over being-created annotation from a conten
   equal(snapshotCalls(driver), [])
 })
 
-test('the snapshotter ignores contents with a class of another driver, even if they are deleted', async (t) => {
+test('the snapshotter ignores VolumeSnapshotContents with a class of another driver, even if they are deleted', async (t) => {
   const { driver, snapshotter } = await scene(t)
   await createClass(t, {}, { driver: 'other.example.com' })
   await createGroupClass(t, {}, { driver: 'other.example.com' })
@@ -99,7 +99,7 @@ test('the snapshotter ignores contents with a class of another driver, even if t
   equal([...(await eventsOf(t, name)), ...(await eventsOf(t, group))], [])
 })
 
-test('the snapshotter calls DeleteSnapshot for a deleted content although its class is missing', async (t) => {
+test('the snapshotter calls DeleteSnapshot for a deleted VolumeSnapshotContent although its class is missing', async (t) => {
   const name = await createContent(t)
   await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-1' })
   const { driver } = await scene(t)
@@ -114,7 +114,7 @@ const RELEASED: Readonly<Record<string, readonly [spec: object, status: object |
 }
 
 for (const [what, [spec, status]] of Object.entries(RELEASED)) {
-  test(`a deleted content of ${what} loses its finalizer without a driver call`, async (t) => {
+  test(`a deleted VolumeSnapshotContent of ${what} loses its finalizer without a driver call`, async (t) => {
     const name = await createContent(t, { spec })
     if (status !== undefined) await setStatus(t, name, status)
     await remove(t, name)
@@ -125,7 +125,7 @@ for (const [what, [spec, status]] of Object.entries(RELEASED)) {
   })
 }
 
-test('with --node-deployment the snapshotter lists and processes only contents with the label of its node', async (t) => {
+test('with --node-deployment the snapshotter lists and processes only VolumeSnapshotContents with the label of its node', async (t) => {
   const node = t.name('node')
   const label = (value: string): object => ({ labels: { 'snapshot.storage.kubernetes.io/managed-by': value } })
   await createClass(t)

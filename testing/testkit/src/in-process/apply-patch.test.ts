@@ -28,7 +28,7 @@ test.each<[kind: Patch['kind'], body: unknown, conditions: unknown]>([
   expect(patched.status?.conditions).toEqual(conditions)
 })
 
-test('a failed test operation throws a 422 and does not change the object', () => {
+test('a failed `test` operation of a JSON patch throws a 422 and does not change the object', () => {
   const volume = pv()
   const body = [{ op: 'test', path: '/metadata/finalizers', value: ['a/b'] }]
   const resource = PERSISTENT_VOLUMES

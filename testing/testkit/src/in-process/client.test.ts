@@ -32,7 +32,7 @@ async function settled<T>(promise: Promise<T>): Promise<PromiseSettledResult<T>>
   return result
 }
 
-test('the client creates, reads, changes and deletes objects as over HTTP', async () => {
+test('the in-process client creates, reads, changes and deletes objects', async () => {
   const made = await client.create(PERSISTENT_VOLUMES, pv())
   const patched = await client.patch(PERSISTENT_VOLUMES, { name: 'pv-1' }, label)
   expect(patched.metadata).toMatchObject({ uid: made.metadata?.uid, labels: { a: 'b' } })
@@ -45,13 +45,13 @@ test('the client creates, reads, changes and deletes objects as over HTTP', asyn
   expect(server.requests.matching({ method: 'PATCH' })).toHaveLength(1)
 })
 
-test('discover returns documents, and refuses an unknown path in plain text', async () => {
+test('`discover` returns the bodies of /healthz and /version, and throws a 404 for an unknown path', async () => {
   expect(await client.discover('/healthz')).toBe('ok')
   expect(await client.discover('/version')).toMatchObject({ major: '1' })
   await expect(client.discover('/nothing')).rejects.toMatchObject({ code: 404, message: '404 page not found' })
 })
 
-test('list returns projected objects page by page', async () => {
+test('`list` returns projected objects page by page', async () => {
   for (const name of ['pv-1', 'pv-2', 'pv-3']) server.create(PERSISTENT_VOLUMES, pv(name))
   const pages: unknown[] = []
   const project = ({ metadata }: PersistentVolume) => (metadata?.name === 'pv-2' ? undefined : metadata?.name)
@@ -59,7 +59,7 @@ test('list returns projected objects page by page', async () => {
   expect(pages).toEqual([['pv-1'], ['pv-3']])
 })
 
-test('a lagging watch delivers initial objects and its end, and changes only on demand', async () => {
+test('with `watchesLag`, a watch delivers the initial objects at once, and changes only on demand or before its end', async () => {
   client = new InProcessClient(server, { errorOf, watchesLag: true })
   server.create(PERSISTENT_VOLUMES, pv('pv-1'))
   const seen: string[] = []
@@ -89,7 +89,7 @@ test('a lagging watch delivers initial objects and its end, and changes only on 
   expect(client.watches.size).toBe(0)
 })
 
-test('a watch reports a compacted version, a cut connection and a refused selector', async () => {
+test('a watch reports a compacted resourceVersion, a cut connection and a refused selector', async () => {
   server.compact()
   const reading = client.watch(PERSISTENT_VOLUMES, { resourceVersion: '1' })
   expect(await reading.next()).toMatchObject({ value: { type: 'END', why: 'error', error: { code: 410 } } })
@@ -101,7 +101,7 @@ test('a watch reports a compacted version, a cut connection and a refused select
   await expect(refused.next()).rejects.toMatchObject({ code: 400 })
 })
 
-test('fault rules refuse, cut and hold requests', async () => {
+test('fault rules of the emulated API server can refuse, cut and delay requests', async () => {
   server.create(PERSISTENT_VOLUMES, pv())
   const patch = (): Promise<unknown> => client.patch(PERSISTENT_VOLUMES, { name: 'pv-1' }, label)
   server.faults.add({ match: { verb: 'patch' }, times: 1, action: { do: 'answer', code: 409 } })
@@ -116,7 +116,7 @@ test('fault rules refuse, cut and hold requests', async () => {
   expect(await settled(held)).toMatchObject({ status: 'fulfilled' })
 })
 
-test('a signal ends an unanswered request, and an error of `beforeSend` prevents a request', async () => {
+test('an aborted signal ends an unanswered request, and an error of `beforeSend` prevents a request', async () => {
   server.faults.add({ action: { do: 'hang' } })
   const stop = new AbortController()
   const waiting = client.get(PERSISTENT_VOLUMES, { name: 'pv-1' }, { signal: stop.signal })
@@ -130,7 +130,7 @@ test('a signal ends an unanswered request, and an error of `beforeSend` prevents
   expect(server.requests.total).toBe(before)
 })
 
-test('requests wait at a gate, which can lose the answer before or after the effect', async () => {
+test('a test can hold a request, and let it fail before or after the server applies it', async () => {
   const gate = new StepGate()
   client = new InProcessClient(server, { errorOf, gate })
   server.create(PERSISTENT_VOLUMES, pv())
