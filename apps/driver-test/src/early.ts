@@ -31,7 +31,7 @@ export class EarlyFindings {
   /** The listener for ends of a driver that the test has started. */
   readonly onDeath = (how: string): void => this.#find(`the driver ended ${how} while ${this.#trying}`)
 
-  /** Returns one result with all findings, or an empty list if there are none. Later findings are ignored. */
+  /** Returns all findings until now as one result, or an empty list if there are none. Ignores all later findings. */
   results(): SeedResult[] {
     this.#over = true
     if (!this.any) return []

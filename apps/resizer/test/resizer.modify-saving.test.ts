@@ -92,7 +92,7 @@ describe('lost answer', () => {
 })
 
 describe('changed claim', () => {
-  it('a modification whose claim another writer changes reads the claim once more and records no event', async () => {
+  it('if another writer changes the claim, a modification reads it once more and records no event', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.caches.claims.lagging = true

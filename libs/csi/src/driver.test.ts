@@ -288,7 +288,7 @@ test('the guard of a driver runs before each call and can refuse it', async () =
   expect([guarded.name, guarded.state, guarded.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
 })
 
-test('a guarded call of the driver reports the phase `calling` under its signal, until it ends', async () => {
+test('the client of the driver reports the phase `calling` until a call ends', async () => {
   const { driver } = watched()
   const { signal } = new AbortController()
   const phases: RunPhase[] = []

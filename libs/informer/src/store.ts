@@ -23,7 +23,7 @@ export class StoreWriter<T extends Cached> {
   #current: StoreSnapshot<T>
   /** The store contains every change up to this version. */
   #completeTo = ''
-  /** The keys that own writes or single reads have updated while a list runs: the list may be older than they are. */
+  /** The keys that were updated by a write of this process or by a single read while a list runs. The list may be older. */
   #learned: Set<string> | undefined
   /** The objects that were deleted while a list runs: the list may still contain them. */
   #ended: ObjectIdentity[] = []

@@ -226,7 +226,7 @@ export class Snapshots {
     return { namespace: this.#t.namespace, name: this.#t.name('secret') }
   }
 
-  /** Returns the names of a snapshot content and of its wanted snapshot. */
+  /** Returns the kind and the names of a snapshot content, and the name of its snapshot in the driver. */
   #of(index: number) {
     const isGroup = index % 4 === 3
     const resource: Resource<Content> = isGroup ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS

@@ -62,7 +62,7 @@ describe('Listing', () => {
     expect([look(listed({ nodes: ['b'] })), look(listed({ nodes: ['b'] }))].flat()).toEqual([])
   })
 
-  it('the answer to ListVolumes fails if it names a deleted volume twice in a row', () => {
+  it('ListVolumes fails if two successive answers contain a deleted volume', () => {
     const { tracker, look } = scene()
     for (const call of [
       ...answered('ControllerUnpublishVolume', va),

@@ -33,7 +33,7 @@ export interface TransportOptions {
 const MAX_RETRIES = 10
 /** The minimum time in which a 429 is retried, because other clients may use the capacity of the server. */
 const LEAST_RETRY_MS = 60_000
-/** The longest time that a request of low priority waits until no other request is waiting. */
+/** The longest time for which requests of higher priority may delay a request of low priority. */
 const LOW_PRIORITY_MS = 10_000
 
 /**

@@ -93,7 +93,7 @@ export class AnsweringServer {
     return (response, request) => (this.seen.length <= count ? how(response, request) : ok(response, request))
   }
 
-  /** Waits until the condition is true. Only real sockets work: the fake clock does not advance. */
+  /** Waits until the condition is true. The wait takes real time, and the fake clock does not advance. */
   async until(condition: () => boolean): Promise<void> {
     for (let turn = 0; turn < 5000 && !condition(); turn += 1) await this.#clock.settle()
     if (!condition()) throw new Error(`never came true: ${condition}`)

@@ -130,7 +130,7 @@ describe('trials', () => {
     expect(resumed).toHaveLength(everyMs === 600_000 ? opened.length - 1 : 0)
   })
 
-  test('a resumed watch can be resumed again after the same silence', async () => {
+  test('a watch that was resumed after silence is resumed again after another silence', async () => {
     await open()
     await clock.advance(45_000)
     brings(opened[1])

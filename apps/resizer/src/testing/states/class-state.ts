@@ -38,7 +38,7 @@ export interface ClassState {
 }
 
 export interface ClassOptions {
-  /** The classes that users request; empty means none. Bronze does not exist at first, and is created and deleted. */
+  /** The classes that users request. The empty string means no class. Bronze is created and deleted by the model. */
   readonly classes: readonly string[]
   /** True if writes are refused, answers are lost and the process is killed. */
   readonly faults: boolean

@@ -28,7 +28,7 @@ interface Write {
  */
 export class SizeRun {
   readonly #objects: SizeObjects
-  /** The decisions and the due sizes so far, by their inputs. */
+  /** Caches the results of the decisions by their inputs, because many states of the model have equal inputs. */
   readonly #steps = new Map<string, readonly ResizeStep[]>()
   readonly #due = new Map<string, Quantity | undefined>()
 
