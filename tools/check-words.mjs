@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 
 // The refused words, the replacement, and an example. A pattern is compared with the text in lower case and with split
-// names: `tellEvery`, `TELL_EVERY` and `tell-every` all become "tell every". A space in a pattern also matches the end
+// names: `fooBar`, `FOO_BAR` and `foo-bar` all become "foo bar". A space in a pattern also matches the end
 // of a line.
 const WORDS = [
   ['told|tells?|telling|tellers?', 'report, record, log, list, print', 'tellEvery'],

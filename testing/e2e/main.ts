@@ -57,7 +57,7 @@ async function main(): Promise<number> {
   }
   const reports = reportFolder()
   const executables = copied(root, binaries)
-  const total = { passed: 0, failed: 0, absent: 0, failures: [] as string[] }
+  const tally: Tally = { passed: 0, failed: [], absent: 0 }
   const rounds = Number(values.repeat)
   const each = targets().map((target) =>
     selectedFor({ tests, checks, target, binaries, differences: values.differences }),
@@ -66,8 +66,7 @@ async function main(): Promise<number> {
   const progress = new Progress(rounds * pieces, process.stdout, systemClock)
   // A socket of a test may fail after the test has ended. This fails the run, but the other tests continue.
   process.on('uncaughtException', (error) => {
-    total.failed += 1
-    total.failures.push(`outside a test: ${error.message}`)
+    tally.failed.push(`outside a test: ${error.message}`)
     progress.printLine(`FAIL outside a test: ${error.stack}`)
   })
   for (const target of targets()) {
@@ -83,16 +82,18 @@ async function main(): Promise<number> {
         cluster: lane.cluster,
         concurrency: Number(values.concurrency),
         progress,
+        tally,
       } as const
-      add(total, await run({ ...common, tests, checks, reports: logs }))
+      await run({ ...common, tests, checks, reports: logs })
     }
   }
   progress.stop()
-  writeFileSync(join(root, '.cache', 'e2e', 'results.json'), JSON.stringify(total))
-  for (const title of total.failures) printLine(`failed: ${title}`)
-  const absent = total.absent === 0 ? '' : `, ${total.absent} need a newer Kubernetes`
-  printLine(`${total.passed} passed, ${total.failed} failed${absent}`)
-  return total.failed === 0 && total.passed > 0 ? 0 : 1
+  const { passed, absent } = tally
+  const failed = tally.failed.length
+  writeFileSync(join(root, '.cache', 'e2e', 'results.json'), JSON.stringify({ passed, failed, absent }))
+  for (const title of tally.failed) printLine(`failed: ${title}`)
+  printLine(`${passed} passed, ${failed} failed${absent === 0 ? '' : `, ${absent} need a newer Kubernetes`}`)
+  return failed === 0 && passed > 0 ? 0 : 1
 }
 
 function whose(): Binaries {
@@ -122,15 +123,6 @@ function prepare(binaries: Binaries): string | undefined {
   const missing = Object.values(executables).find((path) => !existsSync(path))
   if (missing !== undefined) return `${missing} is missing: npm run build`
   return undefined
-}
-
-type Total = { -readonly [K in keyof Omit<Tally, 'failures'>]: number } & { readonly failures: string[] }
-
-function add(total: Total, tally: Tally): void {
-  total.failures.push(...tally.failures)
-  total.absent += tally.absent
-  total.passed += tally.passed
-  total.failed += tally.failed
 }
 
 /** Creates the folder of this run, and deletes the oldest folders of earlier runs. */

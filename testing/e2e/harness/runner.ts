@@ -23,15 +23,16 @@ export interface RunOptions {
   /** The folder for the reports of failed tests. */
   readonly reports: string
   readonly progress: Progress
+  /** Gets the results of the tests. */
+  readonly tally: Tally
 }
 
 export interface Tally {
-  readonly passed: number
-  readonly failed: number
+  passed: number
   /** The titles of the tests that failed. */
-  readonly failures: readonly string[]
+  readonly failed: string[]
   /** The number of tests that need a feature which this version of Kubernetes does not have. */
-  readonly absent: number
+  absent: number
 }
 
 /** The description of a failure. Undefined if the test has passed. */
@@ -48,21 +49,19 @@ const CHECKS_TOGETHER = 2
 let numbered = 0
 
 /** Runs the tests in parallel, because most tests mostly wait. Tests with `alone` run afterwards, one by one. */
-export async function run(options: RunOptions): Promise<Tally> {
+export async function run(options: RunOptions): Promise<void> {
   const folder = temporaryFolder('tests')
   const { tests: fitting, checks } = selectedFor(options)
-  const { progress } = options
-  const tally = { passed: 0, failed: 0, absent: 0 }
-  const failures: string[] = []
+  const { progress, tally } = options
   const count = async (title: string, result: Promise<Failure>): Promise<void> => {
     const began = performance.now()
     progress.begin(title)
     const failure = await result
     const outcome = failure === undefined ? 'passed' : failure instanceof NotInThisRelease ? 'absent' : 'failed'
-    tally[outcome] += 1
+    if (outcome === 'failed') tally.failed.push(`${options.target}: ${title}`)
+    else tally[outcome] += 1
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
     progress.printLine(`${MARKS[outcome]} ${options.target.padEnd(8)} ${seconds.padStart(6)} s  ${title}`)
-    if (outcome === 'failed') failures.push(`${options.target}: ${title}`)
     if (failure !== undefined) progress.printLine(failure instanceof Error ? indent(failure.message) : failure)
     progress.end(title)
   }
@@ -79,7 +78,6 @@ export async function run(options: RunOptions): Promise<Tally> {
   for (const check of checks.filter(({ together }) => together !== true)) await runNextCheck(check)
   const checksTogether = checks.filter((each) => each.together === true)
   await inParallel(Math.min(options.concurrency, CHECKS_TOGETHER), checksTogether, runNextCheck)
-  return { ...tally, failures }
 }
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>

@@ -15,8 +15,6 @@ export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle'
   return { handle, members: members.map(({ snapshotId }) => snapshotId) }
 }
 
-const NO_ANSWER = { handle: undefined, members: [] }
-
 /** Facts about snapshots that only this process remembers. They are lost when it ends or stops leading. */
 export class ContentMemory {
   /** The snapshots that may be left over, by the names of their deleted VolumeSnapshotContents. */
@@ -50,15 +48,14 @@ export class ContentMemory {
     this.answers.delete(uid)
     if (this.#handled.delete(uid)) return this.orphans.has(key)
     if (due !== undefined) {
-      this.orphans.set(key, { content, handle: due.handle, members: due.members })
+      this.orphans.set(key, { content, ...due })
       return true
     }
     // A snapshot whose handle is stored is kept, unless the user has asked to delete it.
     const isKept = status?.handle !== undefined && !(content.beingDeleted && content.deletedSeconds !== undefined)
     if (!beingCreated || policy !== 'Delete' || isKept) return this.orphans.has(key)
-    const { handle, members = [] } = status ?? {}
-    const known = handle === undefined ? NO_ANSWER : { handle, members }
-    this.orphans.set(key, { content, ...(answer === undefined ? known : answerOf(answer)) })
+    const stored = { handle: status?.handle, members: status?.members ?? [] }
+    this.orphans.set(key, { content, ...(answer === undefined ? stored : answerOf(answer)) })
     return true
   }
 }

@@ -38,7 +38,7 @@ export interface KubeconfigOptions extends ConfigSources {
   readonly master: string
 }
 
-/** Returns the configuration of a context in a kubeconfig. Throws a one-line error that says what is wrong. */
+/** Returns the configuration of a context in a kubeconfig. Throws a one-line error about an invalid kubeconfig. */
 export async function kubeconfigConfig(options: KubeconfigOptions): Promise<ClusterConfig> {
   const document = loadDocument(options)
   validateKubeconfig(document)

@@ -40,7 +40,7 @@ export class Body {
     if (length > this.#limits.body) this.#tooLong()
   }
 
-  /** Adds bytes. Returns false if enough of a refusal was read and no more bytes are needed. */
+  /** Adds bytes. Returns false if the read part of a refusal suffices. */
   push(bytes: Buffer): boolean {
     const room = this.#limits.refusal - this.#length
     this.#length += bytes.length

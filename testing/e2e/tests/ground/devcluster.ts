@@ -16,8 +16,8 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
-import type { Beginning, ClaimRow } from '../../../../apps/devcluster/src/page/view/wire.ts'
-import { refused } from '../../harness/api/api.ts'
+import type { ClaimRow } from '../../../../apps/devcluster/src/page/view/wire.ts'
+import { shownAt } from '../../../../apps/devcluster/src/testing/shown-page.ts'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/control-plane.ts'
 import { installSnapshotCrds, kubectl } from '../../harness/api/kubectl.ts'
@@ -25,7 +25,7 @@ import { kubeconfigOf } from '../../harness/context.ts'
 import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder, textOf } from '../../harness/process/processes.ts'
 import type { App } from '../../harness/subject.ts'
 import { check, type Ground } from '../../harness/test.ts'
-import { requireInRelease } from '../../harness/test-objects.ts'
+import { requireInRelease, TestObjects } from '../../harness/test-objects.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { originals } from '../../tools/binaries.ts'
 import { BUNDLE } from '../explain/ask.ts'
@@ -108,12 +108,11 @@ const OF_THE_DEMO: readonly Resource<KubeObject>[] = [
 ]
 
 /** Removes the objects of a failed demo with their finalizers, which the ended sidecars no longer remove. */
-async function removeRest({ api }: Cluster): Promise<void> {
+async function removeRest(cluster: Cluster): Promise<void> {
+  const objects = new TestObjects({ id: 'demo', cluster })
   for (const resource of OF_THE_DEMO) {
-    for (const { metadata } of await api.list(resource)) {
-      const ref = { name: metadata?.name ?? '', namespace: metadata?.namespace }
-      await refused(api.delete(resource, ref))
-      await refused(api.merge(resource, ref, { metadata: { finalizers: null } }))
+    for (const { metadata } of await cluster.api.list(resource)) {
+      await objects.strip(resource, { name: metadata?.name ?? '', namespace: metadata?.namespace })
     }
   }
 }
@@ -233,17 +232,13 @@ check(
   'embedded cluster: the status page and kubectl csi list the same cause of a pending pod first',
   'emulator',
   async ({ folder, executables }) => {
-    const { child, text } = startInTerminal(folder, sidecarArgs(executables))
-    await eventually('how to look', () => text().includes('Ctrl-C ends it') && text().includes('logs'), {
-      within: 60_000,
-    })
-    const [, kubeconfig = ''] = /export KUBECONFIG=(\S+)/.exec(text()) ?? []
+    const { child, text, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const [, page = ''] = /Watch it at (http\S+\d\/)/.exec(text()) ?? []
     const file = join(folder, 'waiting.yaml')
     writeFileSync(file, WAITING)
     await kubectl(kubeconfig, 'create', '--filename', file)
 
-    const first = await eventually('the wait on the page', () => firstWaitOf(`${page}frames`, 'classless'))
+    const first = await eventually('the wait on the page', () => firstWaitOf(page, 'classless'))
     equal([first.who, first.about], ['you', 'claim classless'])
     match(first.why, /names no class/)
     for (const age of ['1s', '3m']) {
@@ -256,20 +251,10 @@ check(
   },
 )
 
-/** Returns the first cause in a claim's row of the status page. The first event of the page's stream has all rows. */
-async function firstWaitOf(url: string, claim: string): Promise<ClaimRow['waits'][number] | undefined> {
-  const stop = new AbortController()
-  const { body } = await fetch(url, { signal: stop.signal })
-  let text = ''
-  for await (const chunk of body ?? []) {
-    text += Buffer.from(chunk).toString()
-    if (text.includes('\n\n')) break
-  }
-  stop.abort()
-  const beginning: Beginning = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '{"items":[],"frames":[]}')
-  const items = [...beginning.items, ...beginning.frames.flatMap((frame) => frame.items ?? [])]
-  const rows = items.filter((item): item is ClaimRow => item.is === 'row' && item.claim?.key === `default/${claim}`)
-  return rows.at(-1)?.waits[0]
+/** Returns the first cause in a claim's row of the status page. */
+async function firstWaitOf(page: string, claim: string): Promise<ClaimRow['waits'][number] | undefined> {
+  const items = [...(await shownAt(page)).values()]
+  return items.find((item): item is ClaimRow => item.is === 'row' && item.claim?.key === `default/${claim}`)?.waits[0]
 }
 
 check(

@@ -36,7 +36,7 @@ const GATHER_MS = 100
 
 /**
  * The page's view of the cluster, kept up to date from caches, events and CSI calls. Each change is sent as one frame.
- * With many rows the changed items are collected and sent later, which costs the cluster less.
+ * The page of a cluster with many rows gets the changed items together and later, which costs the cluster less.
  */
 export class PageModel {
   readonly #options: ModelOptions

@@ -106,7 +106,7 @@ export class Process {
     this.#client.watchesLag = false
   }
 
-  /** Simulates the loss of the lease: no run continues, and the process sends no more requests. */
+  /** Ends the leadership as a lost Lease does: no run continues, and the process sends no further request. */
   depose(): void {
     this.#leads = false
     this.#stop.abort(new CancelledError('asked to stop'))

@@ -11,7 +11,7 @@ import type { FieldValidation } from './query-options.ts'
 /** Returns the object in the body of a POST or PUT. Throws 400 if its kind differs from the kind in the path. */
 export function objectIn(kind: ServedKind, contentType: string | undefined, body: Buffer): ApiObject {
   const object = bodyOf(contentType, body, { name: kind.kind, schema: schemaOf(kind) })
-  if (kind.custom) requireKind(kind, object, body.toString())
+  if (kind.custom) requireKind(kind, object, body)
   const mismatch = kindMismatch(kind, object)
   if (mismatch !== undefined) {
     const said = textAt(object, 'kind') || kind.kind
@@ -23,8 +23,9 @@ export function objectIn(kind: ServedKind, contentType: string | undefined, body
 }
 
 /** A custom resource must name its version and kind, because no registered type supplies them. */
-function requireKind(kind: ServedKind, object: Json, text: string): void {
+function requireKind(kind: ServedKind, object: Json, body: Buffer): void {
   if (!textAt(object, 'kind')) {
+    const text = body.toString()
     const start = `${text.slice(0, 30)} ...`
     throw badRequest(
       `the object provided is unrecognized (must be of type ${kind.kind}): Object 'Kind' is missing in '${text}' (${start})`,
