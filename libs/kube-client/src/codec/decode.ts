@@ -5,7 +5,7 @@ import type { ApiRequest } from '../api/client.ts'
 const KEY = ',"managedFields":[{'
 /** Matches the end of the list `managedFields` in a JSON text, and the beginning of the text after it. */
 const END = /\}\](?:,"[A-Za-z]|\},"[A-Za-z]|\}\})/g
-/** The length of the part of a match of `END` that belongs to the list in `managedFields`. */
+/** The length of `}]`, which begins each match of `END` and closes the list `managedFields`. */
 const CLOSING = 2
 
 /**

@@ -115,7 +115,7 @@ export class BucketPolicy implements FlowPolicy {
     return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admit(now)
   }
 
-  /** Always false, because a bucket counts only starts: a refused request waits as long as the server asks. */
+  /** Returns false, because the rate is fixed. A refused request always waits as long as the server asks. */
   ended(): boolean {
     return false
   }
