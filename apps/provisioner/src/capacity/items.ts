@@ -69,7 +69,7 @@ export type SegmentSource = Pick<TopologyCaches, 'nodes' | 'registrations'> | { 
 export interface ItemsOptions {
   readonly classes: ProvisionerCaches['classes']
   readonly segments: SegmentSource
-  /** The existing CSIStorageCapacity objects. `item` is the key of the class and segments of an object. */
+  /** The existing CSIStorageCapacity objects, each with the key of its class and topology segment in `item`. */
   readonly objects: { readonly store: Pick<Reader<Cached & { readonly item: string }>, 'byIndex' | 'values'> }
   readonly names: Names
   readonly immediate: boolean

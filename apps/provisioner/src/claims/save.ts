@@ -180,7 +180,7 @@ export function storeController(deps: ClaimDeps, source: Source): Controller {
     name: 'unsavedpvs',
     workers: deps.settings.workers <= 0 ? 0 : WORKERS,
     backoff: BACKOFF,
-    // The claim controller adds the keys, and it has already waited for the caches.
+    // Needs no caches: the claim controller adds the keys, and has already waited for the caches.
     caches: [],
     sources: [source],
     reconcile: async (name, { signal }) => {
