@@ -2,7 +2,7 @@
 export function recordingReads<T extends object>(object: T, reads: Set<string>): T {
   let copied: PropertyKey | undefined
   return new Proxy(object, {
-    // A copy, such as an object spread, reads the property descriptor before the value.
+    // A copy, such as an object spread, reads the property descriptor first. `get` then ignores the read of the value.
     getOwnPropertyDescriptor(target, field) {
       copied = field
       return Reflect.getOwnPropertyDescriptor(target, field)

@@ -77,7 +77,7 @@ export class StepGate implements RequestGate {
     let outcome: Promise<T> | undefined
     const apply = (): Promise<T> => {
       outcome ??= effect()
-      // The error must not be unhandled if the sender never gets an answer.
+      // If the sender never gets an answer, an error must not end the process as an unhandled rejection.
       outcome.catch(() => undefined)
       return outcome
     }
