@@ -11,8 +11,8 @@ const CLOSING = 2
 /**
  * Returns a JSON text without `managedFields`, which no controller reads and which are up to half of the text.
  *
- * The search is safe because the text after the list contains a quote that is not escaped, and a letter. No JSON string
- * contains this. If the list is followed by `}}`, which a string may contain, the list is kept.
+ * The list ends at a `}]` with the key of the next field after it, such as `}],"n`. A JSON string cannot contain this
+ * text, because it escapes quotes. A list before `}}` is kept, because a string may contain `}]}}`.
  */
 export function withoutManagedFields(text: string): string {
   let kept = ''

@@ -141,7 +141,7 @@ describe('TLS', () => {
   })
 })
 
-/** Connects a client to the port of its destination. */
+/** Forwards the connection of a client to a port, as a proxy does. */
 function join(client: Socket, port: number): void {
   const onward = connectTcp(port, '127.0.0.1')
   sockets.add(onward.on('error', () => client.destroy()))
