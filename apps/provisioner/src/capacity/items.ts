@@ -20,7 +20,7 @@ export function itemKey(className: string, segments: Segments): string {
   return JSON.stringify([className, pairs])
 }
 
-/** Returns a key of segments without a class, to compare them with the topology of a volume. */
+/** Returns the key of a topology segment without a StorageClass, to find the segment of a volume. */
 export function segmentsKey(segments: Segments): string {
   return itemKey('', segments)
 }
