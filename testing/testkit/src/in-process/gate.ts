@@ -41,7 +41,7 @@ export interface InFlight extends Outgoing {
   readonly applied: boolean
   /** Lets the request take effect, without an answer. */
   apply(): void
-  /** Answers with the result, or with the failure. After a failure, a request that has not taken effect never does. */
+  /** Answers with the result or the failure. A request that fails before it takes effect never takes effect. */
   answer(failure?: Error): void
 }
 
