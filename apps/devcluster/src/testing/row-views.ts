@@ -37,7 +37,7 @@ export const fails =
   (_who, ...methods): CallFailure | undefined =>
     methods.includes(method) ? { method, code: 'Internal', message: 'no', times: 2 } : undefined
 
-/** Changes of a row view: every node reports that the volume is attached, or that it uses the volume. */
+/** Fields for `rowView`: every node reports the volume as attached, or as in use. */
 export const REPORTED = { node: () => node({ volumesAttached: [{ name: NAME, devicePath: '' }] }) }
 export const REPORTED_ILL = { node: () => node({ ready: false, volumesAttached: [{ name: NAME, devicePath: '' }] }) }
 export const IN_USE = { node: () => node({ volumesInUse: [NAME] }) }
