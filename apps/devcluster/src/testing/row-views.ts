@@ -31,7 +31,7 @@ export function waits(change: Partial<RowView>): readonly string[] {
   )
 }
 
-/** Returns a failure of the method that has happened twice. */
+/** Returns the `failure` function of a row view in which the method has failed twice. */
 export const fails =
   (method: string): RowView['failure'] =>
   (_who, ...methods): CallFailure | undefined =>

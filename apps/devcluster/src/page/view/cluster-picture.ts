@@ -62,7 +62,7 @@ function move(element: HTMLElement, from: Point | undefined): void {
     element.animate([{ opacity: 0 }, { opacity: 1 }], APPEAR_MS)
     return
   }
-  // A running animation would distort the measured position.
+  // The running animations end first, because they would distort the measured position.
   const moving = element.getAnimations()
   for (const animation of moving) animation.cancel()
   const to = placeOf(element)
