@@ -73,8 +73,9 @@ long(
   async ({ folder }) => {
     const assets = controlPlaneBinaries(resolve(import.meta.dirname, '../../../..'))
     if ('remedy' in assets) throw new Error(assets.remedy)
-    const apiServerArgs = ['--max-requests-inflight=8', '--max-mutating-requests-inflight=8']
-    const server = await startControlPlane({ ...apiServer(), binaries: assets.folder, logs: folder, apiServerArgs })
+    const { minor, apiServerArgs: common } = apiServer()
+    const apiServerArgs = [...common, '--max-requests-inflight=8', '--max-mutating-requests-inflight=8']
+    const server = await startControlPlane({ minor, binaries: assets.folder, logs: folder, apiServerArgs })
     try {
       await saturated(server)
     } finally {
