@@ -230,7 +230,7 @@ test('a volume whose affinity allows several nodes is not expanded, and the resi
   }
   for (const { pvc } of [everywhere, zone, two]) equal(await eventsOf(t, pvc), [])
 
-  // Kubernetes allows adding a node affinity to a volume, but not changing it.
+  // The first node affinity of a volume is added here, because Kubernetes does not allow changes of an affinity.
   await t.api.merge(PERSISTENT_VOLUMES, { name: everywhere.pv }, { spec: { nodeAffinity: onNodes(t, b.node) } })
   await resized(t, '2Gi', everywhere.pvc)
   equal([expanded(a), expanded(b)], [[], [`${everywhere.pv}-handle`]])
