@@ -124,7 +124,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       [],
     )
     equal(first.sidecar.exit, undefined)
-    // The old leader can lead again.
+    // The old leader leads again after the new leader is killed.
     second.sidecar.signal('SIGKILL')
     const count = calls(t, first).length
     await eventually('calls of the old leader', () => calls(t, first).length > count, { within: 15_000 })
