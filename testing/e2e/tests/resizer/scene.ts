@@ -94,7 +94,7 @@ export function patchStatus(t: TestContext, pvc: string | Ref, body: object): Pr
   return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace, name, subresource: 'status' }, body)
 }
 
-/** Requests a size; `pvc` may include another namespace: `ns/name`. */
+/** Requests a size for the claim `pvc`. Its name may include a namespace: `ns/name`. */
 export async function ask(t: TestContext, size: string, pvc = t.name('pvc')): Promise<void> {
   const [name = '', namespace = t.namespace] = pvc.split('/').reverse()
   const body = { spec: { resources: { requests: { storage: size } } } }
@@ -153,7 +153,7 @@ export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Prom
   return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
 }
 
-/** Starts a resizer and raises a claim whose expansion the kubelet must finish. Waits until the driver call is done. */
+/** Starts a resizer, and requests an expansion that the kubelet must finish. Waits until the driver call is done. */
 export async function waitingForKubelet(
   t: TestContext,
   { args = [], ...parts }: RaisedParts & { readonly args?: readonly string[] } = {},
@@ -242,7 +242,7 @@ export function outline(t: TestContext, requests: readonly WireRequest[]): strin
 
 const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses']
 
-/** Starts a driver that modifies volumes and a resizer, and creates the classes gold and silver and a claim. */
+/** Starts a resizer whose driver modifies volumes. Creates a bound claim, and the classes gold and silver. */
 export async function modifying(
   t: TestContext,
   setup: SceneSetup & { readonly bound?: BoundParts } = {},
