@@ -311,7 +311,7 @@ for (const app of ['attacher', 'resizer'] as const) {
         const { text } = await sidecar.http('/debug/stuck')
         return text.includes('no array for') ? text : undefined
       })
-      // The attacher reports an attach that has failed for ten seconds.
+      // The wait is long, because the attacher records an event only after an attach has failed for ten seconds.
       const events = await eventually('an event', () => eventsOf(t), { within: 30_000 })
       driver.on(method, { reply: {} })
       await (operation === 'detach' ? t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') }) : done(t))
