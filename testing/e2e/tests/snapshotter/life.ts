@@ -241,7 +241,7 @@ test('nothing is left after a VolumeSnapshot is deleted while it is created or w
   await snapshotReady(t, 'late')
   await createClaim(t, 'restored', 'late')
   await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
-  // The claim keeps the deleted snapshot, which is no longer restored. So the test deletes the claim.
+  // A deleted snapshot is not restored, but the claim of the restore keeps the object. So the test deletes the claim.
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('restored') })
   await t.api.untilGone(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
   await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, 'claim')
