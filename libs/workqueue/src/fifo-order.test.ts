@@ -65,7 +65,7 @@ test('preferring a key that does not wait has no effect', () => {
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a preferred key that was taken is not preferred when it is pushed again', () => {
+test('a preferred key that has started is not preferred when it is pushed again', () => {
   const order = filled('a', 'b')
   order.prefer('b')
   expect(order.take()).toBe('b')
