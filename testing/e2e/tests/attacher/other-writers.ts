@@ -23,7 +23,7 @@ import {
 /** Tests in which other writers change an object, once or repeatedly, before the attacher's watch reports it. */
 
 const test = testsOf('attacher', 'other writers', { only: 'ours' })
-/** Declares tests of other writers that also run with the Go originals. */
+/** Declares tests that run with our attacher and with the Go original. */
 const shared = testsOf('attacher', 'other writers')
 
 /**
@@ -83,7 +83,7 @@ shared('an attached VolumeAttachment that lacks our finalizer at the start is no
 /** Tests of objects that are recreated under the same name while work for the deleted object runs. */
 
 const identity = testsOf('attacher', 'identity', { only: 'ours' })
-/** Declares tests of recreated objects that also run with the Go originals. */
+/** Declares tests of recreated objects, which run with our attacher and with the Go original. */
 const sharedIdentity = testsOf('attacher', 'identity')
 
 const CALL_MS = 1000

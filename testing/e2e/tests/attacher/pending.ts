@@ -142,7 +142,7 @@ test(
   },
 )
 
-/** Attaches, then deletes the PersistentVolume and removes its finalizer by hand. */
+/** Attaches a volume, then deletes its PersistentVolume and removes the finalizer by hand. */
 async function lost(t: TestContext, args: readonly string[] = []): Promise<Claimed> {
   const at = await claimed(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms', ...args] })
   await attached(t)

@@ -206,7 +206,7 @@ test('a VolumeAttributesClass is applied by the driver on the node of the volume
   equal(calls, [0, 1])
 })
 
-test('a volume whose affinity allows several nodes is not expanded, and the resizer on each node logs it once', async (t) => {
+test('a volume whose affinity allows several nodes is not expanded, which the resizer on each node logs once', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   const left = 'Volume is left alone'
   const everywhere = await boundOn(t, undefined, { suffix: '-everywhere' })
@@ -257,7 +257,7 @@ for (const [plural, group] of [
   ['nodes', ''],
   ['csinodes', 'storage.k8s.io'],
 ] as const) {
-  starts(`without permission to watch ${plural}, the resizer logs this until the permission is granted`, async (t) => {
+  starts(`without permission to watch ${plural}, the resizer logs the refusal until it is permitted`, async (t) => {
     const node = await createSite(t)
     const user = await userWith(
       t,

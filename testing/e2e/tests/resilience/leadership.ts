@@ -43,7 +43,7 @@ function noOverlap(first: readonly Call[], second: readonly Call[]): void {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'leadership', { only: 'ours' })
-  /** Tests that also run with the originals. */
+  /** Declares tests that run with our sidecar and with the Go original. */
   const shared = testsOf(app, 'leadership')
   const { call } = FACTS[app]
 

@@ -103,14 +103,14 @@ export async function ask(t: TestContext, size: string, pvc = t.name('pvc')): Pr
 
 type RaisedParts = Omit<BoundParts, 'namespace'> & { readonly to?: string }
 
-/** Creates a bound claim, and then raises its request. */
+/** Creates a bound claim, and then requests a larger size. */
 export async function raised(t: TestContext, { to = '2Gi', ...parts }: RaisedParts = {}): Promise<Bound> {
   const made = await bound(t, parts)
   await ask(t, to, made.pvc)
   return made
 }
 
-/** Creates a bound claim, raises its request, and waits until it has the new size. */
+/** Creates a bound claim, requests a larger size, and waits until the claim has the new size. */
 export async function grown(
   t: TestContext,
   parts: RaisedParts = {},

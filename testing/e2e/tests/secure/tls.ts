@@ -68,7 +68,7 @@ async function refusedIn(t: TestContext, args: readonly string[]): Promise<strin
   return errors[0] ?? ''
 }
 
-/** Creates a user for a sidecar that may also create TokenReviews and SubjectAccessReviews. */
+/** Creates a user for a sidecar. The user may also create TokenReviews and SubjectAccessReviews. */
 export function reviewer(t: TestContext): Promise<User> {
   return userWith(t, [...FACTS[t.app].rules, ...REVIEWS], 'reviewer')
 }

@@ -54,7 +54,7 @@ interface Storage {
 
 const ABILITIES = ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] as const
 
-/** Starts a driver with idempotent calls. Returns it with its volumes and snapshots. */
+/** Starts a driver with idempotent calls. Returns the driver, and its volumes and snapshots. */
 async function storingDriver(t: TestContext): Promise<{ readonly driver: Driver; readonly storage: Storage }> {
   const driver = await t.driver({ controller: [...SNAPSHOTS, ...ABILITIES] })
   const storage: Storage = { volumes: new Set(), snapshots: new Set(), groups: new Set() }
@@ -305,7 +305,7 @@ function overlaps(driver: Driver): readonly string[] {
   return found
 }
 
-test('under load, one process takes over from the four Go originals, and they take over again', async (t) => {
+test('under load, one process replaces the four Go originals, and the originals replace it again', async (t) => {
   await using life = await living(t, [])
   const { driver, storage } = life
   const node = await t.createNode('node')
