@@ -116,7 +116,7 @@ async function saturated(server: ControlPlane): Promise<void> {
   ok(after < RENEW_DEADLINE_MS / 2, `${after} ms`)
 }
 
-/** Renews a Lease each second as the account. Returns the longest time between two successes, in milliseconds. */
+/** Renews a Lease each second with this token. Returns the longest time between two renewals, in milliseconds. */
 async function slowestRenewal(server: ControlPlane, token: string): Promise<number> {
   const api = new Api({ ...server, token })
   const leases = '/apis/coordination.k8s.io/v1/namespaces/storage/leases'
