@@ -47,7 +47,7 @@ test('/debug/stuck passes its query to its handler, and does not exist without a
   expect((await get('/debug/stuck')).status).toBe(404)
 })
 
-test('/debug/pprof/ is served on request only, and says that there are no profiles', async () => {
+test('the HTTP server has /debug/pprof/ only if an app needs it, and the page says that there are no profiles', async () => {
   await start({ profilesPage: true })
   expect(text(await get('/debug/pprof/'))).toMatch(/^200 .*no profiles/)
   await server?.close()

@@ -69,7 +69,7 @@ describe('before leading', () => {
     expect(free).toBe(true)
   })
 
-  it('the promise `waits` resolves once the process has found a lease that another sidecar holds', async () => {
+  it('`waits` resolves once `whenFree` has found a lease that another sidecar holds', async () => {
     let waits = false
     others.waits.then(
       () => {
