@@ -36,7 +36,7 @@ export function familyOf(pv: PersistentVolume): TopologyFamily {
 export function affinityToCsi(pv: PersistentVolume, driverKey: string): Affinity | undefined {
   const family = familyOf(pv)
   const zoned = keyToCsi(pv, { from: family.zone, to: driverKey, partsOf: (label) => label.split(ZONE_DELIMITER) })
-  // Nodes of current clusters have only the GA region label.
+  // The GA key replaces the beta region key, because nodes of current clusters have only the GA region label.
   return family === BETA && valuesOf(zoned, BETA.region).length > 0 ? renamed(zoned, BETA.region, GA.region) : zoned
 }
 
