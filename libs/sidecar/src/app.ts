@@ -41,7 +41,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   readonly start?: Partial<StartTable>
   /** Derives settings from the command line. Pure; called before the log is open. Default: no settings. */
   configure?(flags: AppFlags<T>, env: NodeJS.ProcessEnv): AppSettings
-  /** Asks the API server for its features and permissions. Returns the gates that apply, or undefined if none changes. */
+  /** Asks the API server for its features and permissions. Returns the gates that apply, or undefined to keep them. */
   askServer?(
     server: Pick<AppParts<T, N>, 'client' | 'log' | 'env' | 'signal' | 'flags' | 'gates'>,
   ): Promise<FeatureGates<N> | undefined>

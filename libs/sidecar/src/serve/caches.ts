@@ -54,7 +54,7 @@ interface Common {
 
 interface OpenCaches {
   readonly caches: Cache[]
-  /** The watches by the plural of the kind. */
+  /** The shared watches, by the plural name of the kind. */
   readonly watches: Map<string, SharedWatch<never>>
 }
 

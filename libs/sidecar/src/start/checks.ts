@@ -119,7 +119,7 @@ export async function askServer(
 
 type SelectedApp = AppControllers & Omit<LeadingApp, 'lead'>
 
-/** Lets each app choose its controllers, in turn. */
+/** Lets one app after the other choose its controllers. */
 export async function selectControllers(
   sidecars: readonly GatedApp[],
   shared: Omit<AppParts, 'flags' | 'gates'>,
