@@ -23,7 +23,7 @@ export const BETA: TopologyFamily = {
 /** The separator of several zones in the zone label of a volume. */
 export const ZONE_DELIMITER = '__'
 
-/** Returns the generation of keys that a volume uses. Its zone keys decide: in the affinity, else in the labels. */
+/** Returns the generation of the keys of a volume. A zone key in its affinity decides, else one in its labels. */
 export function familyOf(pv: PersistentVolume): TopologyFamily {
   const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
   if (keys.has(GA.zone)) return GA
