@@ -45,7 +45,7 @@ describe('recreated attachment', () => {
     scenario.checkAlways()
   })
 
-  it('the attacher publishes for a recreated attachment only after this attachment too has our finalizer', async () => {
+  it('the attacher publishes for a recreated attachment only after it has stored our finalizer again', async () => {
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
     await scenario.apply(VA)
@@ -99,7 +99,7 @@ describe('recreated attachment', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('the attacher unpublishes when the recreated attachment ends without a publish', async () => {
+  it('the attacher unpublishes for a deleted attachment when the recreated attachment is deleted without a publish', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -181,7 +181,7 @@ describe('deleted volume', () => {
     expect(await callsInTheEnd()).toEqual(['publish vol-new n1-id'])
   })
 
-  it('known limit: an attach publishes the deleted volume, not the recreated volume, if the cache lags longer', async () => {
+  it('known limit: an attach publishes a deleted volume if the cache shows the deletion only after the publish has begun', async () => {
     await scenario.answer(VA)
     await seeVolumes()
     for (const label of [PUBLISH, STATUS]) await scenario.answer(label)

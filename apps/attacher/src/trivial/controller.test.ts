@@ -32,7 +32,7 @@ const va = (
 
 let waitMs: number
 
-/** Reconciles `va1`. `since` turns the API server's answer into the object that the cache then holds. */
+/** Reconciles `va1`. `since` can replace the API server's answer to the patch before it enters the cache. */
 function run(
   signal = new AbortController().signal,
   since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,
@@ -80,7 +80,7 @@ it.each([
   },
   { name: 'attached', object: va({ status: { attached: true } }), requests: [] },
   { name: 'of another attacher', object: va({ attacher: 'other' }), requests: [] },
-])('if the driver cannot attach, an attachment ($name) leads to: $requests', async ({ object, requests }) => {
+])('if the driver cannot attach, an attachment ($name) causes the requests $requests', async ({ object, requests }) => {
   api.put(object)
   expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
   expect(api.requests).toEqual(requests)

@@ -87,7 +87,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
-    // A refused UID is not logged: the attachment was recreated, and the cache will show the new one.
+    // A refused UID is not logged: the attachment was recreated, and the cache will show the recreated one.
     if (!isUidMismatch(error)) log.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
