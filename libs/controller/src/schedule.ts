@@ -169,7 +169,7 @@ export class Schedule {
   #retry(key: string, afterMs: number | undefined, driverReturns: number): void {
     const { baseMs, maxMs } = this.#backoff
     if (driverReturns !== this.#driverReturns) {
-      // The run failed because of the lost driver, and the driver is back.
+      // The run failed because of the lost driver. The driver is back, so the key runs again at once.
       this.#queue.forget(key)
       this.#queue.addAfter(key, 0)
     } else if (afterMs === undefined) this.#queue.addRateLimited(key)
