@@ -76,7 +76,7 @@ describe('recreated attachment', () => {
     expect(scenario.inFlight).toEqual([])
   })
 
-  it('the attacher unpublishes an attachment that is deleted after its publish', async () => {
+  it('the attacher unpublishes the volume of an attachment that is deleted after its publish', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -89,7 +89,7 @@ describe('recreated attachment', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('the attacher does not unpublish a deleted attachment after the lease is lost', async () => {
+  it('the attacher does not unpublish the volume of a deleted attachment after the lease is lost', async () => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     await scenario.deliver()
@@ -99,7 +99,7 @@ describe('recreated attachment', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('the attacher unpublishes for a deleted attachment when the recreated attachment is deleted without a publish', async () => {
+  it("the attacher unpublishes a deleted attachment's volume when the recreated attachment is deleted without a publish", async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)

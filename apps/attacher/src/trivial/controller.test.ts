@@ -54,7 +54,7 @@ function run(
   return reconcileTrivially('va1', deps, recordingRun(signal))
 }
 
-it('if the driver cannot attach, the attacher waits if another writer resets the status repeatedly', async () => {
+it('if the driver cannot attach, the attacher delays its status write if another writer undoes it repeatedly', async () => {
   api.put(va() as never)
   waitMs = 1_000
   expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })

@@ -93,6 +93,6 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
   if (known === undefined || known.attached === true) return DONE
-  // Another writer reverted the status during this run. Its watch event starts no run, so this outcome does.
+  // Another writer reverted the status during this run. The watch event starts no run, so this run is repeated.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

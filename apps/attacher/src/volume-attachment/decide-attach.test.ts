@@ -147,7 +147,7 @@ describe('decideAttach', () => {
       plan: PUBLISH,
     },
   ]
-  it.each(rows)('an attach $name', (row) => {
+  it.each(rows)('`decideAttach` plans that an attach $name', (row) => {
     expect(summary(decideAttach(view(row.view)))).toStrictEqual(row.plan)
   })
 
