@@ -55,7 +55,7 @@ export interface AttacherDeps {
 
 /** The dependencies of the controllers while this process leads. Afterwards they refuse all writes and calls. */
 export interface AttacherTerm extends AttacherDeps, AttachingCaches {
-  /** Adds our finalizer to volumes. Both controllers share it, so that they do not send the same patch twice. */
+  /** Adds our finalizer to volumes. All controllers share it, so that they do not send the same patch twice. */
   readonly finalizers: VolumeFinalizers
   /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient
