@@ -48,7 +48,7 @@ export class Schedule {
     this.#queue.forget(key)
   }
 
-  /** Runs the keys that wait for the cause. They continue to wait for it until a run changes that. */
+  /** Runs the keys that wait for the cause. The keys keep their causes until a run replaces them. */
   wake(cause: Cause): void {
     for (const key of this.#waiting.keysOf(cause)) this.#retryNow(key)
   }

@@ -117,7 +117,7 @@ export interface ObjectWait {
 /** A reason to wait, without the object that waits. */
 export type WaitOf = Omit<ObjectWait, 'about'>
 
-/** Returns `otherwise` with the reason `fails` and the error message, or unchanged without an error message. */
+/** Returns `otherwise`. If there is an error message, the result has that message and the reason `fails`. */
 export function failingOr(message: string | undefined, fails: Reason, otherwise: WaitOf): WaitOf {
   return message === undefined ? otherwise : { ...otherwise, reason: fails, message }
 }

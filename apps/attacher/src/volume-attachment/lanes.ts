@@ -80,7 +80,7 @@ export function volumeName(va: CachedAttachment, volume: AttachVolumeView): stri
  */
 function identityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; manyNodes: boolean } {
   const pv = volume.from === 'pv' ? volume.pv : undefined
-  // For another driver's volume, only a hash of the handle is cached. The hash is used even if the handle was read.
+  // Another driver's volume is cached with only a hash of its handle. The hash is used even if the handle was read.
   if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }
   const source = callSource(volume)
   // The access modes of the source count, because translation can narrow the modes of an in-tree volume.
