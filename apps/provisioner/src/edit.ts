@@ -1,7 +1,7 @@
 import type { Informer } from '@csi-sidecars/informer'
 import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { claimRef, type ProvisionerClaim } from './caches/claim.ts'
+import { namespacedRef, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import type { ProvisionerClaim } from './caches/claim.ts'
 import { SELECTED_NODE } from './caches/names.ts'
 
 export interface EditOptions {
@@ -25,7 +25,7 @@ export async function editClaim(options: EditOptions, claim: ProvisionerClaim, e
   const { api, claims, signal, tries = CONFLICT_TRIES } = options
   for (let left = tries; ; left -= 1) {
     try {
-      const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(claim), { signal })
+      const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(claim.key), { signal })
       if (stored.metadata?.uid !== claim.uid) return false
       const edited = edit(stored)
       if (edited !== stored) claims.learn(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal }))

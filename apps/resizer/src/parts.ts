@@ -3,9 +3,9 @@ import { type Backlog, type Controller, causesOf, type Source } from '@csi-sidec
 import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
+import { namespacedRef } from '@csi-sidecars/kube-types'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import type { FifoOrder } from '@csi-sidecars/workqueue'
-import { claimRef } from './caches/claim.ts'
 import type { Informers } from './caches/open.ts'
 import type { ResizerClaimDeps } from './claim/run.ts'
 
@@ -65,7 +65,7 @@ export function claimController(
     workers: order.capacity,
     order,
     backoff: { baseMs: retryStartMs, maxMs: retryMaxMs },
-    onFailure: (key, cause) => log.error(cause, 'Error syncing PVC', { PVC: objectRef(claimRef({ key })) }),
+    onFailure: (key, cause) => log.error(cause, 'Error syncing PVC', { PVC: objectRef(namespacedRef(key)) }),
     onEnd: () => log.info('Shutting down external resizer', { controller: driverName }),
   }
 }

@@ -18,6 +18,12 @@ export interface ObjectRef {
   readonly namespace?: string | undefined
 }
 
+/** Returns the reference of an object whose key is `namespace/name`. */
+export function namespacedRef(key: string): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf('/')
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
+}
+
 /** Returns a time as RFC 3339 in whole seconds, as in all objects except Leases. */
 export function rfc3339(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')

@@ -10,7 +10,7 @@ import {
 } from '@csi-sidecars/controller'
 import type { EventTarget, Recorder } from '@csi-sidecars/events'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { apiVersionOf, type Resource } from '@csi-sidecars/kube-types'
+import { apiVersionOf, namespacedRef, type Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Caches, PODS_BY_CLAIM } from './caches/caches.ts'
 import type { CachedPod } from './caches/pod.ts'
@@ -94,19 +94,10 @@ export function targetOf(
   resource: Resource<unknown>,
   { key, uid, resourceVersion }: { readonly key: string; readonly uid: string; readonly resourceVersion: string },
 ): EventTarget {
-  const slash = key.indexOf('/')
-  return {
-    apiVersion: apiVersionOf(resource),
-    kind: resource.kind,
-    name: key.slice(slash + 1),
-    ...(slash < 0 ? {} : { namespace: key.slice(0, slash) }),
-    uid,
-    resourceVersion,
-  }
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...refOf(key), uid, resourceVersion }
 }
 
 /** Returns the reference of an object, from its key in the cache. */
 export function refOf(key: string): { readonly name: string; readonly namespace?: string } {
-  const slash = key.indexOf('/')
-  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
+  return key.includes('/') ? namespacedRef(key) : { name: key }
 }

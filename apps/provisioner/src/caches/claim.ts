@@ -1,6 +1,6 @@
 import type { EventTarget } from '@csi-sidecars/events'
 import { type Cached, Interner } from '@csi-sidecars/informer'
-import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '@csi-sidecars/kube-types'
+import { namespacedRef, type PersistentVolumeClaim, type PersistentVolumeClaimSpec } from '@csi-sidecars/kube-types'
 import {
   ALPHA_SELECTED_NODE,
   BETA_STORAGE_CLASS,
@@ -79,14 +79,6 @@ function wantedVolume(annotations: Readonly<Record<string, string>>, spec: Persi
   }
 }
 
-export function claimRef({ key }: Pick<ProvisionerClaim, 'key'>): {
-  readonly namespace: string
-  readonly name: string
-} {
-  const slash = key.indexOf('/')
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
-}
-
 /** Returns the provisioner that the PV controller has written into the claim's annotations. */
 export function ownerOf({ wanted }: ProvisionerClaim): string | undefined {
   return wanted?.annotations[STORAGE_PROVISIONER] ?? wanted?.annotations[BETA_STORAGE_PROVISIONER]
@@ -113,7 +105,7 @@ export function nodeOfRequest({ wanted }: ProvisionerClaim): string {
 /** Returns the claim as the object that an Event is about. */
 export function claimTarget(claim: ProvisionerClaim): EventTarget {
   const { uid, resourceVersion } = claim
-  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
+  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...namespacedRef(claim.key), uid, resourceVersion }
 }
 
 export const SNAPSHOT_KIND = 'VolumeSnapshot'
@@ -123,7 +115,7 @@ export const SNAPSHOT_GROUP = 'snapshot.storage.k8s.io'
 /** Returns the keys under which the cache indexes a claim: the snapshot or the claim that its volume is copied from. */
 export function sourceKeys(claim: ProvisionerClaim): readonly string[] {
   const { dataSource, dataSourceRef } = claim.wanted ?? {}
-  const { namespace } = claimRef(claim)
+  const { namespace } = namespacedRef(claim.key)
   if (dataSource?.kind === CLAIM_KIND) return [cloneKey(`${namespace}/${dataSource.name}`)]
   const source = [dataSource, dataSourceRef].find(
     (each) => each?.kind === SNAPSHOT_KIND && isSnapshotGroup(each.apiGroup),

@@ -11,7 +11,12 @@ import {
 import type { GetCapacityResponse } from '@csi-sidecars/csi-proto'
 import type { Informer } from '@csi-sidecars/informer'
 import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { CSI_STORAGE_CAPACITIES, type CSIStorageCapacity, type PersistentVolume } from '@csi-sidecars/kube-types'
+import {
+  CSI_STORAGE_CAPACITIES,
+  type CSIStorageCapacity,
+  namespacedRef,
+  type PersistentVolume,
+} from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { changesKeys, changesLabels } from '../caches/cluster.ts'
 import type { ProvisionerCaches } from '../caches/open.ts'
@@ -171,15 +176,10 @@ interface Writing extends KeeperDeps {
   readonly signal: AbortSignal
 }
 
-function refOf({ key }: CapacityObject): { readonly namespace: string; readonly name: string } {
-  const slash = key.indexOf('/')
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
-}
-
 /** Reads the stored object before the update, because a PUT replaces all of its fields. */
 async function update(object: CapacityObject, capacity: Capacity, deps: Writing): Promise<void> {
   const { api, objects, settings, signal } = deps
-  const stored = await api.get(CSI_STORAGE_CAPACITIES, refOf(object), { signal })
+  const stored = await api.get(CSI_STORAGE_CAPACITIES, namespacedRef(object.key), { signal })
   const updated = updatedObject(stored, capacity, settings)
   objects.learn(await api.replace(CSI_STORAGE_CAPACITIES, updated, { signal }))
 }
@@ -187,7 +187,7 @@ async function update(object: CapacityObject, capacity: Capacity, deps: Writing)
 async function remove(object: CapacityObject, { api, bucket, signal }: Writing): Promise<void> {
   await bucket?.take(signal)
   try {
-    await api.delete(CSI_STORAGE_CAPACITIES, refOf(object), { signal, uid: object.uid })
+    await api.delete(CSI_STORAGE_CAPACITIES, namespacedRef(object.key), { signal, uid: object.uid })
   } catch (error) {
     if (!isNotFound(error) && !isConflict(error)) throw error
   }

@@ -3,6 +3,7 @@ import type { Cause, Enqueuer, Source } from '@csi-sidecars/controller'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import {
   type KubeObject,
+  namespacedRef,
   type Resource,
   SECRETS,
   VOLUME_ATTRIBUTES_CLASSES,
@@ -124,8 +125,7 @@ export class AwaitedObjects {
   async #versionOf({ on, name: key = '' }: Cause, signal: AbortSignal): Promise<string | undefined> {
     const resource = RESOURCES.get(on)
     if (resource === undefined) return undefined
-    const slash = key.indexOf('/')
-    const ref = slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
+    const ref = key.includes('/') ? namespacedRef(key) : { name: key }
     try {
       const { metadata } = await this.#api.get(resource, ref, { signal, priority: 'low' })
       return `${metadata?.uid ?? ''}/${metadata?.resourceVersion ?? ''}`

@@ -1,6 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
-import { claimRef, type ProvisionerClaim, snapshotKey } from '../caches/claim.ts'
+import { namespacedRef } from '@csi-sidecars/kube-types'
+import { type ProvisionerClaim, snapshotKey } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
@@ -68,7 +69,7 @@ export function isRestoring(deps: ClaimDeps, key: string, except?: string): bool
   if (waiting) return true
   for (const [uid, { claim }] of memory.inProgress) {
     const source = uid === except ? undefined : claim.wanted?.dataSource
-    if (source?.kind === 'VolumeSnapshot' && `${claimRef(claim).namespace}/${source.name}` === key) return true
+    if (source?.kind === 'VolumeSnapshot' && `${namespacedRef(claim.key).namespace}/${source.name}` === key) return true
   }
   return false
 }

@@ -1,5 +1,6 @@
 import type { PendingTable } from '@csi-sidecars/controller'
-import { claimRef, classNameOf, selectedNode } from '../caches/claim.ts'
+import { namespacedRef } from '@csi-sidecars/kube-types'
+import { classNameOf, selectedNode } from '../caches/claim.ts'
 import { isMarked, isOurs } from './decide.ts'
 import { type ObserveDeps, observeClaim } from './observe.ts'
 
@@ -32,7 +33,7 @@ export function claimTable(deps: ObserveDeps): PendingTable {
         if (claim.volumeName !== '' || !isOurs(claim, settings)) return undefined
         if (storageClass?.waitsForConsumer === true && !selectedNode(claim)) return undefined
       }
-      const object = { kind: 'PersistentVolumeClaim', ...claimRef(claim), uid }
+      const object = { kind: 'PersistentVolumeClaim', ...namespacedRef(claim.key), uid }
       const about = { operation: 'provision', object, volume: view.volumeName } as const
       if (view.unsaved) return { ...about, obstacle: 'PersistentVolumeNotStored' }
       if (storageClass === undefined && classNameOf(claim) !== '') return { ...about, obstacle: 'StorageClassMissing' }

@@ -5,9 +5,9 @@ import type {
   VolumeCapability,
   VolumeContentSource,
 } from '@csi-sidecars/csi-proto'
-import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
+import { namespacedRef, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
-import { claimRef, type ProvisionerClaim, type WantedVolume } from '../caches/claim.ts'
+import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver, isMigrated } from '../request/migration.ts'
@@ -53,7 +53,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   const content = source && (await contentOf(run, { claim, class: storageClass, source }))
   const topology = topologyOf(run, claim, storageClass)
   const { annotations } = wanted
-  const { namespace, name: claimName } = claimRef(claim)
+  const { namespace, name: claimName } = namespacedRef(claim.key)
   const tokens = { volume: name, namespace, claim: claimName, annotations }
   const provisioner = secretRefOf('provisioner', storageClass.parameters, tokens)
   const secrets = await secretValues(deps.api, provisioner, signal)

@@ -1,8 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { Volume } from '@csi-sidecars/csi-proto'
 import { translateCSIPVToInTree } from '@csi-sidecars/csi-translation'
-import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { claimRef } from '../caches/claim.ts'
+import { namespacedRef, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { withFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
@@ -35,7 +34,7 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
   const created = { volumeId: volume.volumeId, secretRef: prepared.refs.provisioner, migrated }
   await refuseWrongVolume(run, prepared, { volume, created })
   const pv = await toPersistentVolume(run, prepared, { volume, created })
-  const pvc = claimRef(claim).name
+  const pvc = namespacedRef(claim.key).name
   log.v(2)?.info(`successfully created PV ${request.name} for PVC ${pvc} and csi volume name ${volume.volumeId}`)
   return { claim, pv, created, doomed: false }
 }

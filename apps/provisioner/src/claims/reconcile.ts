@@ -1,7 +1,8 @@
 import { unreachable } from '@csi-sidecars/base'
 import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { namespacedRef } from '@csi-sidecars/kube-types'
 import { objectRef } from '@csi-sidecars/telemetry'
-import { claimRef, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
+import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { releaseSource } from './content.ts'
@@ -20,7 +21,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED
   const { claim } = view
-  const log = deps.log.with({ PVC: objectRef(claimRef(claim)), StorageClass: classNameOf(claim) })
+  const log = deps.log.with({ PVC: objectRef(namespacedRef(claim.key)), StorageClass: classNameOf(claim) })
   const run: ClaimRun = { deps, log, signal: own.signal }
   const decision = decideClaim(view)
   switch (decision.do) {

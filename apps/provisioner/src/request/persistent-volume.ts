@@ -12,7 +12,7 @@ import {
   Quantity,
 } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
-import { claimRef, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
+import { claimTarget, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import {
   DELETION_SECRET_NAME,
@@ -65,7 +65,7 @@ export function persistentVolumeOf(
     ...(reclaimPolicy !== undefined && { persistentVolumeReclaimPolicy: reclaimPolicy }),
     ...(volumeMode !== undefined && { volumeMode }),
     storageClassName: classNameOf(claim),
-    claimRef: claimReference(claim),
+    claimRef: claimTarget(claim),
     csi: csiSource(parts, created, settings),
     ...(settings.topology && affinityOf(created.accessibleTopology)),
     ...(settings.attributesClasses && attributesClass !== '' && { volumeAttributesClassName: attributesClass }),
@@ -73,11 +73,6 @@ export function persistentVolumeOf(
   const annotations = { [PROVISIONED_BY]: provisioner, ...secretAnnotations(refs) }
   const metadata = { name: parts.request.name, annotations, finalizers: [VOLUME_FINALIZER] }
   return { apiVersion: 'v1', kind: 'PersistentVolume', metadata, spec }
-}
-
-function claimReference(claim: ProvisionerClaim): NonNullable<PersistentVolumeSpec['claimRef']> {
-  const { uid, resourceVersion } = claim
-  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
 }
 
 function csiSource(

@@ -6,8 +6,8 @@ import type {
   VolumeCapability,
   VolumeContentSource,
 } from '@csi-sidecars/csi-proto'
-import { Quantity } from '@csi-sidecars/kube-types'
-import { claimRef, type ProvisionerClaim, type WantedVolume } from '../caches/claim.ts'
+import { namespacedRef, Quantity } from '@csi-sidecars/kube-types'
+import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
 import { SECRET_KEYS } from './secrets.ts'
@@ -62,7 +62,7 @@ export function createVolumeRequest(parts: RequestParts): CreateVolumeRequest {
 }
 
 function metadataOf(claim: ProvisionerClaim, volume: string): Record<string, string> {
-  const { name, namespace } = claimRef(claim)
+  const { name, namespace } = namespacedRef(claim.key)
   return {
     'csi.storage.k8s.io/pvc/name': name,
     'csi.storage.k8s.io/pvc/namespace': namespace,

@@ -1,7 +1,7 @@
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { claimRef, type ProvisionerClaim } from '../caches/claim.ts'
+import { namespacedRef, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { bytesOf } from '../request/request.ts'
 import { type ClaimSource, sourceError } from './data-source.ts'
@@ -30,7 +30,8 @@ export function checkOriginal({ claim, source, original }: CloneParts): Provisio
   }
   if (original.deleting) fail(`the PVC DataSource ${name} is currently being deleted`)
   if (original.classField === undefined) fail(`the source PVC (${name}) storageclass cannot be empty`)
-  if (claim.classField === undefined) fail(`the requested PVC (${claimRef(claim).name}) storageclass cannot be empty`)
+  if (claim.classField === undefined)
+    fail(`the requested PVC (${namespacedRef(claim.key).name}) storageclass cannot be empty`)
   const [requested, size] = [bytesOf(claim.size), bytesOf(original.size)]
   if (requested < size) {
     const sizes = `requested ${requested} but source is ${size}`
@@ -66,7 +67,7 @@ export async function cloneSource(
 const UNUSABLE = 'claim in dataSource not bound or invalid'
 
 function isVolumeOf({ spec, status }: PersistentVolume, original: ProvisionerClaim, { provisioner }: Class): boolean {
-  const { namespace, name } = claimRef(original)
+  const { namespace, name } = namespacedRef(original.key)
   const claim = spec?.claimRef
   const isOriginal = claim?.uid === original.uid && claim.namespace === namespace && claim.name === name
   return spec?.csi?.driver === provisioner && isOriginal && status?.phase === 'Bound'

@@ -1,5 +1,6 @@
 import type { Cause } from '@csi-sidecars/controller'
-import { CLAIM_KIND, claimRef, type ProvisionerClaim, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
+import { namespacedRef } from '@csi-sidecars/kube-types'
+import { CLAIM_KIND, type ProvisionerClaim, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
 import { ProvisionError } from '../request/failure.ts'
 
 /** The data source of a volume: a snapshot or a claim. */
@@ -28,7 +29,7 @@ export function sourceOf(claim: ProvisionerClaim): ClaimSource | undefined {
   }
   const source = dataSource ?? dataSourceRef
   if (source === undefined) return undefined
-  const { namespace, name: claimName } = claimRef(claim)
+  const { namespace, name: claimName } = namespacedRef(claim.key)
   const { kind, name, apiGroup } = source
   if (name === '') throw new ProvisionError(`the PVC source not found for PVC ${claimName}`)
   if (kind === SNAPSHOT_KIND) {

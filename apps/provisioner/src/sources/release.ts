@@ -9,9 +9,9 @@ import {
 } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import { namespacedRef, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { claimRef, cloneKey, type ProvisionerClaim, sourceKeys } from '../caches/claim.ts'
+import { cloneKey, type ProvisionerClaim, sourceKeys } from '../caches/claim.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { editClaim, withoutFinalizer } from '../edit.ts'
@@ -61,7 +61,7 @@ async function release(key: string, { api, claims, log }: ReleaseOptions, run: R
   const clone = claims.store.byIndex(CLAIMS_BY_SOURCE, cloneKey(key)).find(({ phase }) => phase === 'Pending')
   if (clone !== undefined) {
     run.waitFor({ on: 'clone', name: cloneKey(key) })
-    const message = `PVC '${claimRef(clone).name}' is in 'Pending' state, cloning in progress`
+    const message = `PVC '${namespacedRef(clone.key).name}' is in 'Pending' state, cloning in progress`
     log.v(4)?.info(message, { PVC: key })
     return { kind: 'retry', cause: new Error(message) }
   }

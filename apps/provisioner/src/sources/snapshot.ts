@@ -2,13 +2,14 @@ import { messageOf } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import {
+  namespacedRef,
   VOLUME_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOTS,
   type VolumeSnapshot,
   type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { claimRef, type ProvisionerClaim } from '../caches/claim.ts'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ALLOW_MODE_CHANGE, SNAPSHOT_FINALIZER } from '../caches/names.ts'
 import { bytesOf } from '../request/request.ts'
@@ -96,7 +97,7 @@ function whyOtherMode(
 ): string | undefined {
   const [from, to] = [spec.sourceVolumeMode, claim.wanted?.volumeMode]
   if (!preventModeConversion || from == null || to === undefined || from === to) return undefined
-  const { namespace, name } = claimRef(claim)
+  const { namespace, name } = namespacedRef(claim.key)
   const why = `requested volume ${namespace}/${name} modifies the mode of the source volume but does not have permission to do so.`
   const allowed = metadata?.annotations?.[ALLOW_MODE_CHANGE]
   const contentName = metadata?.name ?? ''

@@ -1,8 +1,8 @@
 import type { Topology, TopologyRequirement } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
-import type { TopologySelectorTerm } from '@csi-sidecars/kube-types'
+import { namespacedRef, type TopologySelectorTerm } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { claimRef, nodeOfRequest, type ProvisionerClaim } from '../caches/claim.ts'
+import { nodeOfRequest, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class, ProvisionerNode, Registration } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 
@@ -30,7 +30,7 @@ export function topologyRules(
   settings: { readonly strictTopology: boolean; readonly immediateTopology: boolean },
 ): TopologyRules {
   const { strictTopology: strict, immediateTopology: immediate } = settings
-  return { claimName: claimRef(claim).name, node: nodeOfRequest(claim), allowed, strict, immediate }
+  return { claimName: namespacedRef(claim.key).name, node: nodeOfRequest(claim), allowed, strict, immediate }
 }
 
 /** Reports whether the allowed topologies of the StorageClass include the node. */

@@ -1,7 +1,8 @@
 import { Interner } from '@csi-sidecars/informer'
+import { namespacedRef } from '@csi-sidecars/kube-types'
 import { describe, expect, it, jest } from '@jest/globals'
 import { attributesClass, claim, volume } from '../testing/builders.ts'
-import { claimRef, eventTarget, projectClaim } from './claim.ts'
+import { eventTarget, projectClaim } from './claim.ts'
 import { projectClass } from './open.ts'
 import { volumeProjection, wholeVolume } from './volume.ts'
 
@@ -76,7 +77,7 @@ describe('projectClaim', () => {
   })
 
   it('`projectClaim` keeps the identity of the claim for requests and events', () => {
-    expect(claimRef({ key: 'ns/data' })).toEqual({ namespace: 'ns', name: 'data' })
+    expect(namespacedRef('ns/data')).toEqual({ namespace: 'ns', name: 'data' })
     expect(eventTarget(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7' } }))).toEqual({
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',

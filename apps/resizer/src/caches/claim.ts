@@ -1,6 +1,10 @@
 import type { EventTarget } from '@csi-sidecars/events'
 import { type Cached, Interner } from '@csi-sidecars/informer'
-import type { PersistentVolumeClaim, PersistentVolumeClaimCondition } from '@csi-sidecars/kube-types'
+import {
+  namespacedRef,
+  type PersistentVolumeClaim,
+  type PersistentVolumeClaimCondition,
+} from '@csi-sidecars/kube-types'
 import { CONDITION, NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './names.ts'
 
 /**
@@ -98,13 +102,8 @@ function modifyingOf(status: ModifyVolumeStatus | null): Modifying | undefined {
   return { status: status.status, target: status.targetVolumeAttributesClassName ?? '' }
 }
 
-export function claimRef({ key }: Pick<ResizerClaim, 'key'>): { readonly namespace: string; readonly name: string } {
-  const slash = key.indexOf('/')
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
-}
-
 /** Returns the reference to a claim in an Event. */
 export function eventTarget(claim: ResizerClaim): EventTarget {
   const { uid, resourceVersion } = claim
-  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimRef(claim), uid, resourceVersion }
+  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...namespacedRef(claim.key), uid, resourceVersion }
 }

@@ -5,13 +5,14 @@ import type { EventText, Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
 import { isNotFound, isOutcomeUnknown, type KubeClient, type RequestPriority } from '@csi-sidecars/kube-client'
 import {
+  namespacedRef,
   type Patch,
   PERSISTENT_VOLUME_CLAIMS,
   type PersistentVolume,
   type PersistentVolumeClaim,
 } from '@csi-sidecars/kube-types'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
-import { claimRef, eventTarget, projectClaim, type ResizerClaim } from '../caches/claim.ts'
+import { eventTarget, projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { KeyedMutex } from './keyed-mutex.ts'
 
@@ -46,7 +47,7 @@ export interface ResizerClaimRun<D extends ResizerClaimDeps> extends Run {
 }
 
 export function newRun<D extends ResizerClaimDeps>(key: string, deps: D, controllerRun: Run): ResizerClaimRun<D> {
-  return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(claimRef({ key })) }) }
+  return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(namespacedRef(key)) }) }
 }
 
 /** Patches the claim's status, and caches and returns the claim in the API server's answer. */
@@ -58,7 +59,7 @@ export async function patchClaim(
   const { key, deps, signal } = run
   const options = { signal, subresource: 'status', priority }
   try {
-    const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), patch, options)
+    const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), patch, options)
     deps.claims.learn(saved)
     return projectClaim(saved)
   } catch (error) {
@@ -79,7 +80,7 @@ export async function confirmLastWrite({
   const { api, claims, unconfirmed } = deps
   if (!unconfirmed.has(key)) return undefined
   try {
-    claims.learn(await api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
+    claims.learn(await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
     if (!isNotFound(error)) return new Error(`cannot read pvc "${key}" again: ${messageOf(error)}`, { cause: error })
@@ -104,7 +105,7 @@ export function isKnown({ key, deps }: ResizerClaimRun<ResizerClaimDeps>, { uid 
 /** Reads the claim into the cache after a conflict, so that the next patch is built from the current claim. */
 export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<ResizerClaimDeps>): Promise<void> {
   try {
-    deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef({ key }), { signal }))
+    deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
     // The next patch fails too if the problem persists.

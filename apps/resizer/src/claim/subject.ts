@@ -1,6 +1,7 @@
 import type { PendingTable, TraceSubject, WorkSubject } from '@csi-sidecars/controller'
 import type { Reader } from '@csi-sidecars/informer'
-import { claimRef, type ResizerClaim } from '../caches/claim.ts'
+import { namespacedRef } from '@csi-sidecars/kube-types'
+import type { ResizerClaim } from '../caches/claim.ts'
 
 /** The name of the Go original, under which pending work is reported. */
 export const SIDECAR = 'external-resizer'
@@ -24,7 +25,7 @@ export function claimTable(
 }
 
 export function objectOf(claim: ResizerClaim): NonNullable<WorkSubject['object']> {
-  return { kind: 'PersistentVolumeClaim', ...claimRef(claim), uid: claim.uid }
+  return { kind: 'PersistentVolumeClaim', ...namespacedRef(claim.key), uid: claim.uid }
 }
 
 export function claimTraceSubject(
@@ -33,7 +34,7 @@ export function claimTraceSubject(
 ): (key: string) => TraceSubject {
   return (key) => {
     const claim = claims.get(key)
-    const { namespace, name } = claimRef({ key })
+    const { namespace, name } = namespacedRef(key)
     return {
       operation,
       names: {

@@ -3,8 +3,8 @@ import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
+import { namespacedRef } from '@csi-sidecars/kube-types'
 import { readSecret } from '@csi-sidecars/sidecar'
-import { claimRef } from '../caches/claim.ts'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
 import { secretRefOf } from '../claim/volume.ts'
@@ -75,7 +75,7 @@ async function begin(
         if (away !== undefined) return away
         deps.notifyCallStarted(key)
         claim = await patchClaim(run, step.patch, priorityOf(run))
-        recordEvent(run, claim, MODIFY_EVENTS.started(claimRef(claim).name, step.className))
+        recordEvent(run, claim, MODIFY_EVENTS.started(namespacedRef(claim.key).name, step.className))
         break
       }
       case 'modify':
@@ -125,7 +125,7 @@ async function modifyRequest(
   const secrets = secretsFrom(await readSecret(api, ref, { signal }))
   const mutableParameters = { ...target.parameters }
   if (extraMetadata) {
-    const { namespace, name } = claimRef(claim)
+    const { namespace, name } = namespacedRef(claim.key)
     Object.assign(mutableParameters, { [CLAIM_NAME]: name, [CLAIM_NAMESPACE]: namespace, [VOLUME_NAME]: volume.key })
   }
   return { volumeId: csi.volumeHandle, secrets, mutableParameters }

@@ -2,7 +2,8 @@ import { messageOf } from '@csi-sidecars/base'
 import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { classify, RpcError } from '@csi-sidecars/csi'
 import { isConflict, isMissing } from '@csi-sidecars/kube-client'
-import { claimRef, type ResizerClaim } from '../caches/claim.ts'
+import { namespacedRef } from '@csi-sidecars/kube-types'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import {
   CONFLICT_TRIES,
@@ -39,7 +40,7 @@ export async function recordSuccess(run: ModifyRun, modification: Modification):
     return isKnown(run, claim) ? { kind: 'retry', cause } : SETTLED
   }
   run.log.v(4)?.info('Update volumeAttributesClass of PV succeeded', { PV: modification.volume.key })
-  const { name } = claimRef(claim)
+  const { name } = namespacedRef(claim.key)
   recordEvent(run, claim, MODIFY_EVENTS.succeeded(name, target.key))
   return DONE
 }
@@ -49,21 +50,21 @@ async function saveClass(run: ModifyRun, { claim, volume, target }: Modification
     await patchVolume(run, volume, (known) => classPatch(known, target.key))
   } catch (cause) {
     const why = `update capacity of PV ${volume.key} failed: ${messageOf(cause)}`
-    const what = `update pv.Spec.VolumeAttributesClassName for PVC "${claimRef(claim).name}" failed`
+    const what = `update pv.Spec.VolumeAttributesClassName for PVC "${namespacedRef(claim.key).name}" failed`
     throw new Error(`${what}, errored with: ${why}`, { cause })
   }
 }
 
 function notCompleted(key: string): (cause: unknown) => never {
   return (cause) => {
-    const what = `mark PVC "${claimRef({ key }).name}" as ModifyVolumeCompleted failed`
+    const what = `mark PVC "${namespacedRef(key).name}" as ModifyVolumeCompleted failed`
     throw new Error(`${what}, errored with: ${cannotPatch(key, cause)}`, { cause })
   }
 }
 
 /** Returns the error if a result cannot be saved. The volume is modified, and the next run repeats the same call. */
 function notSaved(claim: ResizerClaim, cause: unknown): Error {
-  const { name } = claimRef(claim)
+  const { name } = namespacedRef(claim.key)
   const what = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`
   return new Error(`cannot get error status from modify volume err: ${what}`, { cause })
 }
@@ -149,7 +150,7 @@ function isStill({ modifying }: ResizerClaim, target: string): boolean {
 }
 
 export function cannotMark(key: string, cause: unknown): Error {
-  const { name } = claimRef({ key })
+  const { name } = namespacedRef(key)
   return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
 }
 

@@ -1,6 +1,6 @@
 import type { Cause } from '@csi-sidecars/controller'
-import type { Patch, Quantity } from '@csi-sidecars/kube-types'
-import { claimRef, type ResizerClaim } from '../caches/claim.ts'
+import { namespacedRef, type Patch, type Quantity } from '@csi-sidecars/kube-types'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { ResizeView } from './observe.ts'
@@ -99,7 +99,7 @@ function backOff({ sizeStatus }: ResizerClaim): ResizeStep[] {
 
 /** Returns the reason why the volume is not bound to this claim. Undefined if it is. */
 function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undefined {
-  const { namespace } = claimRef(claim)
+  const { namespace } = namespacedRef(claim.key)
   if (claim.phase === undefined) return `the claim has no status`
   if (volume.claimNamespace === namespace && volume.claimUid === claim.uid) return undefined
   if (volume.claimNamespace === undefined) return `PersistentVolume "${volume.key}" is not bound to a claim`

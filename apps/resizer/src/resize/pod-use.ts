@@ -1,5 +1,6 @@
 import { abortable, type Clock } from '@csi-sidecars/base'
 import { isForbidden, type KubeClient } from '@csi-sidecars/kube-client'
+import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { PodWatch } from './pod-watch.ts'
 
@@ -35,7 +36,7 @@ export class ClaimPodUse {
    * Returns the pods of the claim's namespace, which are watched until `release`. Undefined if they cannot be read.
    */
   async podsOf(claim: string, signal: AbortSignal): Promise<Pick<PodWatch, 'uses'> | undefined> {
-    const namespace = namespaceOf(claim)
+    const { namespace } = namespacedRef(claim)
     const asked = this.#asked.get(namespace) ?? new Set()
     this.#asked.set(namespace, asked.add(claim))
     try {
@@ -50,7 +51,7 @@ export class ClaimPodUse {
 
   /** Ends the watch of the claim's namespace if no run asks about another claim of it. */
   release(claim: string): void {
-    const namespace = namespaceOf(claim)
+    const { namespace } = namespacedRef(claim)
     const asked = this.#asked.get(namespace)
     if (asked?.delete(claim) !== true || asked.size > 0) return
     this.#asked.delete(namespace)
@@ -129,8 +130,4 @@ export class ClaimPodUse {
   #report(error: unknown, namespace: string): void {
     this.#options.log.v(2)?.info('Pods could not be read, the driver decides', { namespace, err: error })
   }
-}
-
-function namespaceOf(claim: string): string {
-  return claim.slice(0, claim.indexOf('/'))
 }
