@@ -70,7 +70,7 @@ export function claimController(
   }
 }
 
-/** Returns the source that wakes claims that wait for a new or changed volume. */
+/** Returns the event source that wakes a waiting claim when its volume is created or changed. */
 export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
   return causesOf(volumes, (event) => {
     if (event.type === 'deleted') return []

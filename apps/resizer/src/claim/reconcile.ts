@@ -16,7 +16,7 @@ interface OfClaim {
   readonly claim: ResizerClaim
 }
 
-/** The result of the checks: `work` for the driver, whose start the claim already shows, or the `end` of the run. */
+/** The result of `begin`: the `work` for the driver, recorded in the claim, or the outcome of a run without a call. */
 export type ClaimBeginning<W> = { readonly work: W } | { readonly end: Outcome }
 
 /** The steps of a controller in a run over one claim. */

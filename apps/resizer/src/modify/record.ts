@@ -153,7 +153,7 @@ export function cannotMark(key: string, cause: unknown): Error {
   return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
 }
 
-/** The effect of a failed modification on the claim, its memory and the retry. */
+/** The effect of a failed modification on the status of the claim, on `ModifyMemory` and on the retry. */
 export interface ModifyFailure {
   readonly message: string
   /** The error to write to the claim. Undefined if the error does not concern the volume. */

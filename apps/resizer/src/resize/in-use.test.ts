@@ -48,7 +48,7 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
 }
 
 describe('marks', () => {
-  it('`mark` marks the UID of the claim until `unmark` is called', () => {
+  it('`InUse` marks only the claim with the given UID, until `unmark` is called', () => {
     expect(inUse.isMarked(data)).toBe(false)
     inUse.mark(data)
     expect([inUse.isMarked(data), inUse.isMarked(other)]).toEqual([true, false])
@@ -56,7 +56,7 @@ describe('marks', () => {
     expect(inUse.isMarked(data)).toBe(false)
   })
 
-  it('`InUse` drops the mark of a claim that is gone, or when another driver connects', () => {
+  it('`InUse` drops the mark of a claim when the claim is gone or another driver connects', () => {
     inUse.mark(data)
     inUse.forget(data)
     expect(inUse.isMarked(data)).toBe(false)
@@ -100,7 +100,7 @@ describe('used claims', () => {
     cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
     const used = await looking
     await clock.settle()
-    // The check either sees that the pod has ended, or the claim wakes afterwards.
+    // If `isUsed` still saw the pod, its end wakes the claim. Otherwise no later event needs to wake the claim.
     expect(woken).toEqual(used ? ['ns/data'] : [])
   })
 })

@@ -12,7 +12,7 @@ export interface InUseOptions {
   readonly log: Logger
 }
 
-/** A volume that no pod uses, while the driver has not yet confirmed that it is detached. */
+/** The state of a claim that no pod uses, but whose volume may still be attached. */
 interface Detaching {
   readonly sinceMs: number
   refusals: number
@@ -113,7 +113,7 @@ export class InUse {
   }
 
   async #useOf({ key, uid }: ResizerClaim, signal: AbortSignal): Promise<'used' | 'unused' | 'unknown'> {
-    // This run reads the pods itself, so their events must not start another run.
+    // The current run reads the pods itself, so events of pods must not start another run.
     this.#waiting.delete(key)
     const pods = await this.#pods.podsOf(key, signal)
     if (pods === undefined) return 'unknown'

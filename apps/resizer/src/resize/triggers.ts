@@ -19,9 +19,9 @@ export function wasTried({ sizeStatus }: ResizerClaim): boolean {
 }
 
 /**
- * Returns the claim of a volume that gets the annotation with the old size. During a run over the claim, that run has
- * written it. Otherwise the kubelet may already be done, and only another run removes the annotation.
- * If another writer shrinks the volume's capacity, the annotation may have to be removed too.
+ * Returns the claim of a volume if the annotation with the old size appears while no run over the claim writes it. The
+ * kubelet may already be done, and only another run removes the annotation. Also returns the claim if the capacity of
+ * the annotated volume shrinks, because the annotation may have to be removed then.
  */
 export const onVolume: QueueTrigger<ResizerVolume> = (event, queue) => {
   if (event.type === 'deleted') return []
