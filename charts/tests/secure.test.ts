@@ -127,7 +127,7 @@ withHelm('a monitor of a secure endpoint', () => {
     const secure = { tls: { enabled: true }, authorization: { enabled: true } }
     const own = objectsOf(secure)
     expect(service(own)).toMatchObject({ bearerTokenFile: TOKEN })
-    // A PodMonitor has no field `bearerTokenFile`.
+    // A PodMonitor sends no token by default, because it has no field `bearerTokenFile`.
     expect(pods(own)).not.toHaveProperty('bearerTokenFile')
     const authorization = { credentials: { name: 'scraper', key: 'token' } }
     const monitors = { serviceMonitor: { authorization }, podMonitor: { authorization } }
