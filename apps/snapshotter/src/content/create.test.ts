@@ -71,7 +71,7 @@ describe('creation', () => {
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
 
-  it('a repeated failure of CreateSnapshot causes one event for each of two event reasons', async () => {
+  it('a CreateSnapshot call that fails at each attempt causes only two events, with different reasons', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()
@@ -141,7 +141,7 @@ describe('creation', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
   })
 
-  it('the snapshotter removes the finalizer of a content whose class has an unknown reserved parameter', async () => {
+  it('the snapshotter removes the finalizer of a deleted content even if its class has an unknown reserved parameter', async () => {
     const parameters = { 'csi.storage.k8s.io/x': 'y' }
     const fixture = await Fixture.running({
       objects: [[VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters })], CONTENT],
