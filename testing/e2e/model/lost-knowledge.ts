@@ -7,8 +7,8 @@ import { holds, type Identities } from './foreign.ts'
 
 /**
  * The facts that no attacher can know, because a person has removed the finalizers or objects that record them. The
- * model expects a finalizer only on objects that a running process has seen with it. It unpublishes leftover volumes as
- * this person would.
+ * model expects a finalizer only on objects that a running process has seen with it. In the place of that person, the
+ * model unpublishes leftover volumes.
  */
 export class LostKnowledge {
   readonly #t: TestContext
@@ -57,7 +57,7 @@ export class LostKnowledge {
     this.#formerHandles.add(handle)
   }
 
-  /** Records a recreated PersistentVolume. If an attachment exists already, the attacher adds no finalizer to it. */
+  /** Records a recreated PersistentVolume. If `inUse`, an attachment exists, and the attacher adds no finalizer now. */
   volumeReplaced(index: number, { inUse }: { readonly inUse: boolean }): void {
     this.#strippedVolumes.delete(index)
     if (inUse) this.#forgottenVolumes.add(index)
