@@ -93,8 +93,8 @@ export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger
 }
 
 /**
- * Returns a trigger that ignores unchanged claims without work. At a start and at a resync nearly all claims are like
- * that, and runs over them would take half of the start's CPU time.
+ * Returns a trigger that ignores added and resynced claims without pending work. At a start nearly all claims have none,
+ * and runs over them would take half of the CPU time.
  */
 export function unlessAtRest(
   trigger: QueueTrigger<ResizerClaim>,

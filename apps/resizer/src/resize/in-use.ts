@@ -49,7 +49,7 @@ export class InUse {
     this.#refused.add(uid)
   }
 
-  /** Removes the mark before the driver is called again. */
+  /** Removes the mark of the refusal, before the driver is called again for the claim. */
   unmark({ uid }: ResizerClaim): void {
     this.#refused.delete(uid)
   }
@@ -71,7 +71,7 @@ export class InUse {
     if ((await this.#useOf(claim, signal)) !== 'unused') return undefined
     const { clock, backoff } = this.#options
     const now = clock.monotonic()
-    // If the claim's pods ended during the call, no event has recorded when the claim became unused.
+    // If the claim's pods ended during the call, no event has recorded the time, so the six minutes begin now.
     const detaching = this.#detaching.get(claim.uid) ?? { sinceMs: now, refusals: 0 }
     this.#detaching.set(claim.uid, detaching)
     const recent = now - detaching.sinceMs < DETACHING_MS

@@ -36,7 +36,7 @@ const { controllerInProgress, controllerInfeasible, nodePending, nodeInProgress,
 
 /** The rows of the decision table if the volume is smaller than the request. */
 const VOLUME_TOO_SMALL: readonly Rule[] = [
-  // The driver refused the recorded size for good, so the size is chosen again.
+  // The driver refused the recorded size for good, so the requested size replaces it.
   { row: 'A2', when: hasStatus(controllerInfeasible), size: requested },
   // The driver may still be working on the recorded size.
   { row: 'A3', when: hasStatus(controllerInProgress), size: recordedUnlessFailed },

@@ -46,8 +46,8 @@ function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) 
 }
 
 /**
- * The statuses that the resizer writes. If one appears during a run over the claim, that run has written it, and
- * another run would not wait for the back-off. The watch may deliver it before the answer to our patch arrives.
+ * The statuses that the resizer writes. A status that appears during a run over the claim is from that run, whose patch
+ * may be unanswered yet. It causes no further run, because that run would not wait for the back-off.
  */
 const OURS: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.controllerInProgress,
