@@ -49,7 +49,7 @@ withHelm('rendered arguments', () => {
   const base = merged(readValues(exampleFile('driver')), WITH_PREVIEWS)
   /** The values that make the chart render the flags with file paths. */
   const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
-  /** Two flags exclude others: the resizer's `--timeout` excludes two time-outs, `--tls-self-signed` excludes files. */
+  /** Reports whether a flag is rendered alone, because it excludes two time-outs or the flags with TLS files. */
   const isAlone = (app: AppName, flag: string): boolean =>
     flag === 'tls-self-signed' || (app === 'resizer' && flag === 'timeout')
   const everyFlag = (app: AppName): Values =>

@@ -10,7 +10,7 @@ const EVERY = readValues(exampleFile('every-value'))
 const SCHEMA = schema()
 const validate = validator()
 
-/** Keys that a parent chart sets and that have no value of their own. */
+/** Keys that only a parent chart sets. values.yaml has no value for them. */
 const OF_A_PARENT = ['enabled', 'global']
 
 /** Returns each map of the schema that accepts only given keys: its path, such as `a.b`, and these keys. */
