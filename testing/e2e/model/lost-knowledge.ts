@@ -21,7 +21,7 @@ export class LostKnowledge {
   readonly #lostHandles = new Set<string>()
   readonly #strippedVolumes = new Set<number>()
   readonly #forgottenVolumes = new Set<number>()
-  /** Pairs whose stored publish context may be old: only an ended process knew that a later call had failed. */
+  /** Published pairs whose stored context may be old: only an ended process knew that a later call had failed. */
   readonly #lostContexts = new Set<string>()
 
   constructor(t: TestContext, ids: Identities, finalizer: string) {
