@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-// The scripts of the packages set it. Without it, as in `npx jest FILE`, jest starts once more.
+// The npm scripts of the packages set this Node option. Without it, as in `npx jest FILE`, jest starts again with it.
 const ESM = '--experimental-vm-modules'
 const { NODE_OPTIONS = '' } = process.env
 if (!NODE_OPTIONS.includes(ESM) && !process.execArgv.includes(ESM)) {
@@ -16,9 +16,9 @@ export default {
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node'],
   transform: { '\\.ts$': fileURLToPath(new URL('./tools/strip-types.mjs', import.meta.url)) },
   testMatch: ['<rootDir>/{src,test}/**/*.test.ts'],
-  // A machine that is busy with other work is slow, not broken.
+  // A busy machine is slow, so the time-out of the tests is long.
   testTimeout: 60_000,
   collectCoverageFrom: ['src/**/*.ts', '!src/gen/**'],
-  // A failed test may leave something open; at a desk that shows as a run that does not end, in CI it must end.
+  // A failed test may leave something open, which keeps jest running. CI forces the exit; a developer sees the fault.
   ...(process.env.CI !== undefined && { forceExit: true }),
 }

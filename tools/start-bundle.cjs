@@ -40,8 +40,8 @@ function carried() {
 }
 
 /**
- * Starts this program again with `options` as NODE_OPTIONS, if the environment has another value, which Node has
- * already applied. An executable ignores NODE_OPTIONS, so it gets no `options`.
+ * Starts this program again if NODE_OPTIONS differs from `options`, because Node reads NODE_OPTIONS only at its start.
+ * An executable ignores NODE_OPTIONS, so its `options` are undefined.
  */
 function startAgain(options) {
   const { NODE_OPTIONS, NODE_V8_COVERAGE, ...env } = process.env

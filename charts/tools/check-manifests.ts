@@ -1,5 +1,5 @@
-// Holds what the chart renders from each example, and from the values of each vendor, to the API of three versions of
-// Kubernetes: `cd charts && npm run check-manifests`. Needs Helm and Go, which brings the modules of Kubernetes.
+// Checks the manifests that the chart renders from each example and each vendor's values against three versions of the
+// Kubernetes API: `cd charts && npm run check-manifests`. Needs Helm, and Go to download the modules of Kubernetes.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { VENDOR_VALUES } from '../tests/vendor-values.ts'
 import { checkOf, type Swagger } from './kubernetes-schema.ts'
 
 const VERSIONS = ['v1.30.14', 'v1.36.3', 'v1.37.1']
-/** API versions of operators: no API server has their definitions by itself. */
+/** The API versions of custom resources, which are not checked because Kubernetes does not define them. */
 const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
 
 /** Fields of the examples that an older version of Kubernetes does not have. */

@@ -12,21 +12,21 @@ import { PREVIEWS, type PreviewName, type AppName as Released, SIDECARS } from '
 export type AppName = Released | PreviewName
 
 const IN_CHART = [...SIDECARS, ...PREVIEWS]
-/** The sidecars with a section in the values. Previews are off by default. */
+/** The sidecars with a section in values.yaml. Sidecars that are previews are off by default. */
 export const APPS: readonly AppName[] = IN_CHART.map(({ app }) => app)
 
 function each<T>(of: (app: App) => T): Readonly<Record<AppName, T>> {
   return Object.fromEntries(IN_CHART.map(({ app, value }) => [app, of(value)])) as Record<AppName, T>
 }
 
-/** The flags of each sidecar in addition to the standard ones. */
+/** The flags of each sidecar in addition to the standard flags. */
 export const OWN_FLAGS: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => flags)
 
 export const FLAG_TABLES: Readonly<Record<AppName, FlagTable>> = each(({ flags }) => [...STANDARD_FLAGS, ...flags])
 
 export const GATES: Readonly<Record<AppName, GateTable>> = each(({ gates }) => gates)
 
-/** Flags whose value one sidecar of a process can set for itself. */
+/** The flags whose values may differ between the sidecars of a combined process. */
 const FOR_ONE: ReadonlySet<string> = new Set(
   IN_CHART.flatMap(({ value }) => flagsForOne(value)).map(({ name }) => name),
 )
@@ -34,19 +34,16 @@ const FOR_ONE: ReadonlySet<string> = new Set(
 /** How the chart's values set a flag. */
 export interface FlagKey extends Exclude<ChartKey, { none: string }> {
   readonly flag: Flag
-  /**
-   * The section of the values that has the key: of one sidecar, of each process, of each sidecar, or of a common
-   * subject.
-   */
+  /** The section of values.yaml with the key: a sidecar, `PROCESS`, `EACH`, or a common section such as `logging`. */
   readonly section: string
-  /** Below the section: `labels`. */
+  /** The path of the key in the section, such as `labels`. */
   readonly name: string
 }
 
 export const PROCESS = 'process'
 export const EACH = 'each'
 
-/** Flags with a key, standard ones first. */
+/** The flags that a value of the chart sets, standard flags first. */
 export const FLAG_KEYS: readonly FlagKey[] = [
   ...STANDARD_FLAGS.flatMap((flag: Flag) => keyOf(flag, FOR_ONE.has(flag.name) ? EACH : PROCESS)),
   ...APPS.flatMap((app) => OWN_FLAGS[app].flatMap((flag) => keyOf(flag, app))),
@@ -69,22 +66,22 @@ export function notInValues(app: AppName): Readonly<Record<string, string>> {
   )
 }
 
-/** The flags of a sidecar that a value sets. */
+/** Returns the flags of a sidecar that a value of the chart sets. */
 export function keysOf(app: AppName): readonly FlagKey[] {
   return FLAG_KEYS.filter(({ section }) => section === app || !isOf(APPS, section))
 }
 
-/** The key from the root of the values, for a sidecar in a process of its own. */
+/** Returns the path of the key from the root of values.yaml, for a sidecar in a separate process. */
 export function pathOf({ key, section }: FlagKey, app: AppName): string {
   return isOf([PROCESS, EACH, ...APPS], section) ? `${app}.${key}` : key
 }
 
-/** Returns the sample as the text of an argument. */
+/** Returns the sample value of the flag as text for the command line. */
 export function textOf({ sample, text }: FlagKey): string {
   return text ?? String(sample)
 }
 
-/** The key of the chart's values for a flag. */
+/** Returns the path of the value that sets a flag. Undefined if no value sets it. */
 export function valueKey(app: AppName, flag: string): string | undefined {
   const found = keysOf(app).find((each) => each.flag.name === flag)
   return found === undefined ? undefined : pathOf(found, app)

@@ -5,8 +5,8 @@ type Schema = { [keyword: string]: unknown }
 type Properties = { [key: string]: Schema }
 
 /**
- * values.schema.json with the keys of the flags and the descriptions of values.yaml. Handwritten parts stay: the
- * keys of no flag, and what texts and lists may be.
+ * Returns values.schema.json with the keys of the flags and the descriptions of values.yaml. Keeps the handwritten
+ * parts: the keys that set no flag, and the valid values of texts and lists.
  */
 export function withFlags(schema: unknown): Schema {
   const result = structuredClone(schema) as Schema
@@ -20,7 +20,7 @@ export function withFlags(schema: unknown): Schema {
   return result
 }
 
-/** The sections of the values that have the key. */
+/** Returns the sections of values.yaml that have the key. */
 function sectionsOf({ section }: FlagKey): readonly string[] {
   if (section === EACH) return APPS
   return section === PROCESS ? [...APPS, 'sidecars'] : [section]
@@ -35,9 +35,9 @@ function setProperty(schema: Schema, section: string, key: FlagKey): void {
   properties[name] = propertyOf(key, isOfOne) ?? properties[name] ?? { type: 'string' }
 }
 
-/** undefined for texts and lists, whose valid values are written by hand. */
+/** Returns undefined for texts and lists, whose valid values are written by hand. */
 function propertyOf({ flag, minimum, sample }: FlagKey, isOfOne: boolean): Schema | undefined {
-  // A section about all has no value that is not given.
+  // Null leaves a flag at its default. Only the sections of sidecars allow null; the common sections do not.
   const orNull = (type: string): unknown => (isOfOne ? [type, 'null'] : type)
   const least = minimum === undefined ? {} : { minimum }
   switch (flag.type) {

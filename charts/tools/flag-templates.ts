@@ -9,7 +9,7 @@ Each template takes a dict: \`section\` is the part of the values, \`prefix\` is
 */}}
 `
 
-/** templates/_flags.tpl: the arguments of every flag whose value is passed unchanged. */
+/** Returns templates/_flags.tpl: the arguments of every flag whose value is passed unchanged. */
 export function flagTemplates(keys: readonly FlagKey[] = FLAG_KEYS): string {
   const plain = keys.filter(({ by }) => by === undefined)
   const sections = [...new Set(plain.map(({ section }) => section))].sort((a, b) => rank(a) - rank(b))
@@ -17,7 +17,7 @@ export function flagTemplates(keys: readonly FlagKey[] = FLAG_KEYS): string {
   return [HEAD, ...sections.map((section) => template(section, plain)), ...ofApps].join('\n')
 }
 
-/** The gates that the sidecar takes, by name. */
+/** Returns a template with the names of the feature gates that the sidecar accepts. */
 function gatesTemplate(app: AppName): string {
   const { own, permanent } = GATES[app]
   return jsonTemplate(`gates.${app}`, {

@@ -20,10 +20,10 @@ interface Manifest {
   readonly metadata: { readonly name: string }
 }
 
-/** The errors of an object. */
+/** Returns the errors of an object. */
 export type Check = (object: Manifest) => readonly string[]
 
-/** A check that refuses what the API server's strict field validation refuses: unknown fields and wrong types. */
+/** Returns a check for unknown fields and wrong types, like the strict field validation of the API server. */
 export function checkOf({ definitions }: Swagger): Check {
   const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true })
   ajv.addSchema({ $id: 'kubernetes', definitions: mapped(definitions, strict) })
@@ -45,17 +45,17 @@ function namesByKind(definitions: Swagger['definitions']): ReadonlyMap<string, s
   const names = new Map<string, string>()
   for (const [name, definition] of Object.entries(definitions)) {
     const kinds = definition['x-kubernetes-group-version-kind'] ?? []
-    // Options of requests belong to many groups, objects to one.
+    // Skips request options such as DeleteOptions, which belong to many API groups. Objects belong to one.
     const [{ group = '', version = '', kind = '' } = {}] = kinds
     if (kinds.length === 1) names.set(`${group === '' ? version : `${group}/${version}`} ${kind}`, name)
   }
   return names
 }
 
-/** The same definition, which refuses unknown fields. */
+/** Returns the definition in a form that refuses unknown fields. */
 function strict(definition: Definition, name = ''): Definition {
   if (definition.format === 'int-or-string') return { type: ['integer', 'string'] } as unknown as Definition
-  // A number is read as its text.
+  // The API server also accepts a number as a quantity.
   if (name.endsWith('.resource.Quantity')) return { type: ['string', 'number'] } as unknown as Definition
   const { properties, items, additionalProperties, ...rest } = definition
   return {

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { get, isMap, readValues, VALUES_FILE, type Values } from '../tests/values.ts'
 
-/** A key of values.yaml, or a section of keys, with what its comment says. */
+/** A key of values.yaml, or a section of keys, with its comment. */
 export interface DocumentedValue {
   /** The path from the root: `attacher.image.tag`. */
   readonly key: string
   /** The comment of the key. Empty if there is no comment. */
   readonly description: string
   readonly default: unknown
-  /** True if the keys below have comments of their own. */
+  /** True if keys in the section have comments, too. */
   readonly isSection: boolean
 }
 
-/** The keys of values.yaml in their order. Keys without a comment below a value are part of that value. */
+/** Returns the keys of values.yaml in order. Nested keys without any comment are part of the value above them. */
 export function documentedValues(): readonly DocumentedValue[] {
   const values = readValues(VALUES_FILE)
   const comments = commentsIn(readFileSync(VALUES_FILE, 'utf8'))
@@ -35,7 +35,7 @@ function hasBelow(key: string, keys: readonly string[]): boolean {
   return keys.some((each) => each.startsWith(`${key}.`))
 }
 
-/** The comment right above each key that has one. */
+/** Returns the comments by the keys right below them. */
 function commentsIn(text: string): ReadonlyMap<string, string> {
   const comments = new Map<string, string>()
   const path: string[] = []

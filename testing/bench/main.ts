@@ -45,7 +45,7 @@ const SCENES: readonly BenchScene[] = [
   failing,
 ]
 
-/** The number of rounds from which on the figures are written to RESULTS.md. */
+/** The least number of rounds for which the figures are written to RESULTS.md. */
 const LEAST_ROUNDS = 3
 
 const USAGE = 'npm run bench -- [--only idle] [--rounds 1] [--scale 0.1] [--profiles DIR]'

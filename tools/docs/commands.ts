@@ -71,7 +71,7 @@ function whyNotOne(program: string, args: readonly string[], { folder, withHelm 
   if (ELSEWHERE.includes(program) || ['grep', 'sed', 'jq', 'rm', 'sha256sum'].includes(program)) return undefined
   if (/[<>]/.test(program)) return undefined
   const file = join(folder, program)
-  // A program that `npm run build` creates may not exist yet.
+  // A program that `npm run build` creates may not exist yet, so it counts as known.
   if (/^(?:\.\/)?apps\/\w+\/dist\/csi-\w+$/.test(program) || existsSync(file)) return undefined
   return `unknown program ${program}`
 }

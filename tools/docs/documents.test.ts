@@ -182,7 +182,7 @@ describe('docs/drivers.md', () => {
   })
 })
 
-/** Removes the number of an `nindent`, which depends on the place of the line. */
+/** Removes the number of an `nindent`, because it depends on the indentation of the line. */
 function unindented(line: string): string {
   return line.replace(/nindent \d+/, 'nindent')
 }

@@ -34,7 +34,7 @@ it('a figure that is missing in the results causes an error, not an empty cell',
   )
 })
 
-it('a headline row counts for the side with the smaller figure, and for the Go originals if both are equal', () => {
+it('a row of the headline table belongs to the implementation with the smaller figure, or to the Go original if both are equal', () => {
   const results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')
   const { forUs, forTheOriginals } = headlines(results)
   const number = (text: string): number => Number.parseFloat(text)

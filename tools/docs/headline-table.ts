@@ -22,7 +22,7 @@ const IDLE = 'Idle, on an empty API'
 const OPENED = '1,000 attachments at once, with raised limits'
 const ONE_PROCESS = 'Both in one process'
 
-/** The rows in the order of the table. `headlines` splits them by the better side: this project or the originals. */
+/** The rows in their order. In the table, the rows in which this project is better come first. */
 const HEADLINES: readonly Headline[] = [
   line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
   line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),
@@ -60,7 +60,7 @@ export interface Headlines {
   readonly forTheOriginals: readonly HeadlineFigures[]
 }
 
-/** Returns the rows with their figures, split by the better side. The side with the smaller figure is better. */
+/** Returns the rows with their figures, split by the better implementation. The smaller figure is better. */
 export function headlines(results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')): Headlines {
   const rows = HEADLINES.map((one): HeadlineFigures => [one.says, ...figuresOf(results, one)])
   return { forUs: rows.filter(isForUs), forTheOriginals: rows.filter((row) => !isForUs(row)) }

@@ -34,7 +34,7 @@ describe('readCommandLine', () => {
     expect(await parse('--driver', 'unix:///csi.sock', '--nodes', '1')).toMatchObject({ nodes: 1 })
   })
 
-  it('the options select controllers with `--controllers`', async () => {
+  it('the flag `--controllers` selects the controllers to run', async () => {
     expect(await parse('--controllers', 'binder,volume-manager')).toMatchObject({
       controllers: ['binder', 'volume-manager'],
     })

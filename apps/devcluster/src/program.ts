@@ -6,7 +6,7 @@ import yargs, { type InferredOptionTypes, type Options as YargsOptions } from 'y
 import type { RunParts } from './run.ts'
 import { styleFor } from './terminal/printer.ts'
 
-/** Returns an AbortSignal that the first SIGINT, SIGTERM or SIGHUP aborts. A second one ends the process at once. */
+/** Returns an AbortSignal that the first SIGINT, SIGTERM or SIGHUP aborts. The second of them ends the process. */
 export function signalOfTerminal(): AbortSignal {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

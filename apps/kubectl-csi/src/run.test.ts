@@ -207,7 +207,7 @@ describe('stuck', () => {
     )
   })
 
-  it('`kubectl csi stuck` shows the oldest objects that wait for one reason, and all of them in JSON', async () => {
+  it('`kubectl csi stuck` lists only the oldest objects for each reason as text, and all objects as JSON', async () => {
     const many = Array.from({ length: 25 }, (_, index): Stored => {
       const name = `va-${index}`
       return [VOLUME_ATTACHMENTS, va(name, { metadata: { creationTimestamp: ago(100 + index) } })]

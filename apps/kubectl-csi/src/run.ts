@@ -70,7 +70,7 @@ async function explain(
   return EXIT_CODES[verdictOf(findings, facts)]
 }
 
-/** Returns the findings and the facts. Lists objects that are not understood as not seen. */
+/** Returns the findings and the facts. Lists objects with an unexpected shape as not seen. */
 function found(facts: ClusterFacts): { readonly facts: ClusterFacts; readonly findings: readonly WaitFinding[] } {
   const { findings, unseen } = findingsOf(facts)
   return { facts: { ...facts, unseen: [...facts.unseen, ...unseen] }, findings }

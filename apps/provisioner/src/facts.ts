@@ -24,7 +24,7 @@ export const facts = {
     { apiGroups: ['snapshot.storage.k8s.io'], resources: ['volumesnapshotcontents'], verbs: ['get', 'list'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
-  /** The CSI call that the work of this sidecar leads to. */
+  /** The CSI call for the main work of this sidecar. */
   call: 'CreateVolume',
   /** The log line that is written when the caches are filled and the work begins. */
   startLine: 'Started provisioner controller',

@@ -9,7 +9,7 @@ export interface ClaimLabels {
   readonly source: string
 }
 
-/** An operation on volumes: the start of its metric names, their labels, and the words for their help texts. */
+/** An operation on volumes, with the start of its metric names, the labels and the terms for the help texts. */
 interface Operation<L> {
   readonly name: string
   readonly labels: readonly L[]

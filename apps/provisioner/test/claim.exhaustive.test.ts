@@ -22,7 +22,7 @@ const DISTURBANCES: Readonly<Record<string, (model: ProvisionerModel) => void | 
     const flight = model.flightAt(0)
     flight?.apply()
     await model.clock.settle()
-    // Fault 0 of an API request is a lost connection. Fault 1 of a CSI call is an error that is not final.
+    // Fault 0 loses the connection of an API request, and fault 1 fails a CSI call with an error that is not final.
     if (flight !== undefined && model.flightAt(0) === flight) fail(model, 0, 1)
   },
   'the request is refused, or the call has failed': (model) => fail(model, 2, 2),

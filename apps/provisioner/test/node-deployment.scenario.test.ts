@@ -30,7 +30,7 @@ const released = (name: string, zone: string) =>
   })
 
 describe('--node-deployment', () => {
-  it('with --node-deployment, the provisioner takes a claim with immediate binding and creates its volume on this node', async () => {
+  it('with --node-deployment, the provisioner selects its node for a claim with immediate binding, and creates the volume there', async () => {
     await using cluster = await startCluster({ driver, objects: [storageClass(), claim()] })
     const { api, driver: calls } = cluster
     await whileProvisioning({ cluster, flags: FLAGS, env: ENV }, async () => {
@@ -57,7 +57,7 @@ describe('--node-deployment', () => {
     expect(api.get(PERSISTENT_VOLUMES, { name: 'pv-2' })).toBeDefined()
   })
 
-  it('with --node-deployment, the provisioner takes no claim that exceeds the capacity of its node', async () => {
+  it('with --node-deployment, the provisioner does not select its node for a claim that exceeds the capacity of the node', async () => {
     await using cluster = await startCluster({ driver, objects: [storageClass(), claim()] })
     const { api, driver: calls } = cluster
     calls.script('GetCapacity', () => ({ availableCapacity: 1n }))

@@ -183,7 +183,7 @@ export class SocketCredentials extends ChannelCredentials {
     return false
   }
 
-  /** grpc-js reuses a socket for equal credentials. These are never equal, so that no attempt gets a stuck socket. */
+  /** grpc-js reuses a socket for equal credentials. Two objects are never equal, so no attempt gets a stuck socket. */
   override _equals(other: ChannelCredentials): boolean {
     return other === this
   }

@@ -205,7 +205,7 @@ test.each([
   expect(clock.pending).toBe(0)
 })
 
-test('a change of a capability that is not decisive is accepted when the driver comes back', async () => {
+test('a driver becomes ready again if only capabilities outside `decisive` have changed', async () => {
   const { driver, first, comeBack, answer } = watched()
   answer(() => Promise.resolve(identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)))
   first.lose()
@@ -257,7 +257,7 @@ test('a connection to the driver that is established after `close` is closed', a
   expect({ state: driver.state, timers: clock.pending }).toEqual({ state: 'closed', timers: 0 })
 })
 
-test('a driver listener that throws does not keep events from other listeners', async () => {
+test('if one driver listener throws, the other listeners still get the event', async () => {
   const { driver, first, events, log } = watched()
   const broken = new Error('listener')
   driver.subscribe(() => {
@@ -274,7 +274,7 @@ test('a driver listener that throws does not keep events from other listeners', 
   ])
 })
 
-test('the guard of a driver runs before each call and can refuse it', async () => {
+test('`guardedDriver` runs its guard before each call, and the call fails if the guard throws', async () => {
   const { driver, first } = watched()
   const refusal = new CancelledError('the lease is not held')
   let held = true
@@ -288,7 +288,7 @@ test('the guard of a driver runs before each call and can refuse it', async () =
   expect([guarded.name, guarded.state, guarded.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
 })
 
-test('the client of the driver reports the phase `calling` until a call ends', async () => {
+test('`guardedDriver` sets the phase of the run to `calling` until a call to the driver ends', async () => {
   const { driver } = watched()
   const { signal } = new AbortController()
   const phases: RunPhase[] = []

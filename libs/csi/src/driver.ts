@@ -226,7 +226,7 @@ class ReconnectingDriver implements Driver {
 
 /**
  * Wraps a driver so that `guard` runs before each call and again right before the request is sent. If `guard` throws,
- * the call fails. While a call runs, its signal reports the phase `calling`. `log` is the default logger of calls.
+ * the call fails. During a call, the run of its signal has the phase `calling`. `log` is the default logger of calls.
  */
 export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): Driver {
   return {

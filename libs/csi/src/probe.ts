@@ -101,7 +101,7 @@ export function whyIncompatible(
 }
 
 interface Sets {
-  /** The kind of the capabilities. Some capabilities of the controller and of the node have the same name. */
+  /** The kind of the capabilities, for messages: some names are capabilities of the controller and of the node. */
   readonly of: 'plugin' | 'controller' | 'node'
   readonly names: Readonly<Record<string, number>>
   readonly had: ReadonlySet<number> | undefined

@@ -149,7 +149,7 @@ function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHea
   }
   const [status] = metadata.get('grpc-status-details-bin')
   const retryAfterMs = status instanceof Buffer ? retryDelayMs(status) : undefined
-  // A status of grpc-js has no metadata. A status of the driver has at least a content type.
+  // Metadata shows that the driver has sent the status. A status that grpc-js invents has no metadata.
   const heard = hasHeaders || Object.keys(metadata.getMap()).length > 0
   const origin = UNREADABLE.test(details) ? 'client' : heard ? 'driver' : 'none'
   return new RpcError(code, details, { retryAfterMs, origin })

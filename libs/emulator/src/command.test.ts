@@ -43,7 +43,7 @@ function options(rest: Partial<CommandOptions> = {}): CommandOptions {
   return { kubeconfigOut, port: 0, csiSocket: undefined, ...rest }
 }
 
-test('the emulator starts both servers and writes the address of the API server into the kubeconfig', async () => {
+test('the emulator starts the API server and the driver, and writes the address of the API server into the kubeconfig', async () => {
   const running = await startCommand(options({ csiSocket: join(directory, 'csi.sock') }), parts)
   const kubeconfig = await readFile(join(directory, 'kubeconfig'), 'utf8')
   expect(kubeconfig).toContain(running.api.url)

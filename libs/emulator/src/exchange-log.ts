@@ -21,7 +21,7 @@ interface LogParts<Entry, Match> {
   /** The plural noun for the entries in messages, such as `requests`. */
   readonly noun: string
   readonly fits: (entry: Entry, match: Match) => boolean
-  /** Reports whether `until` counts an entry. By default it also counts the entries of unanswered requests. */
+  /** Reports whether the method `until` counts an entry. Without `counts`, it also counts unanswered requests. */
   readonly counts?: (entry: Entry) => boolean
   readonly limits?: Partial<LogLimits>
 }

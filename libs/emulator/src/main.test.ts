@@ -44,6 +44,6 @@ test('the command prints its addresses and runs until a signal', async () => {
   expect(lines.slice(1)).toEqual([`kubeconfig: ${kubeconfig}`, `CSI driver: unix://${socket}`, ''])
 }, 60_000)
 
-test('a wrong command line ends the process with one line and code 1', async () => {
+test('the command prints one line about a wrong option and ends with exit code 1', async () => {
   expect(await run(['--colour=red'])).toEqual({ code: 1, stdout: '', stderr: 'emulator: Unknown argument: colour\n' })
 }, 60_000)

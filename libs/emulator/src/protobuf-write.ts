@@ -11,7 +11,7 @@ export function writeText(writer: BinaryWriter, number: number, text: string): v
   writer.tag(number, WireType.LengthDelimited).string(text)
 }
 
-/** Returns the written bytes. The copy that the writer returns has exactly the size of the message. */
+/** Returns the written bytes without a second copy: `finish` returns a copy of exactly the size of the message. */
 export function bytesOf(writer: BinaryWriter): Buffer {
   return Buffer.from(writer.finish().buffer)
 }

@@ -202,7 +202,7 @@ function tlsMaterial(trust: ServerTrust, credentials: Credentials): TlsMaterial 
         made = { context: createSecureContext({ ...(ca !== undefined && { ca }), ...certificate }), from }
       }
     } catch (error) {
-      // Reading fails if a certificate file is being replaced. The previous TLS context may still be valid.
+      // Reading may fail while a certificate file is replaced. The new connection then uses the previous TLS context.
       if (made === undefined) throw new NetworkError(messageOf(error), { cause: error })
     }
     return { ...fixed, secureContext: made.context }

@@ -7,7 +7,7 @@ export interface Amount {
 export function compareAmounts(a: Amount, b: Amount): number {
   const bySign = signOf(a) - signOf(b)
   if (bySign !== 0 || a.mantissa === 0n) return Math.sign(bySign)
-  // The number of digits before the point decides first, so that 1e2000000000 is never written out.
+  // Amounts of different lengths are compared by length only, so that 1e2000000000 is never written out.
   const byLength = lengthOf(a) - lengthOf(b)
   if (byLength !== 0) return Math.sign(byLength) * signOf(a)
   const scale = Math.min(a.scale, b.scale)
@@ -22,7 +22,7 @@ export function signOf(amount: Amount): -1 | 0 | 1 {
   return amount.mantissa < 0n ? -1 : 1
 }
 
-/** Returns the amount at this scale or a coarser one. Digits that do not fit are rounded away from zero. */
+/** Returns the amount at this scale or at a coarser scale. Digits that do not fit are rounded away from zero. */
 export function roundedUp(amount: Amount, scale: number): Amount {
   const dropped = scale - amount.scale
   if (dropped <= 0 || amount.mantissa === 0n) return amount

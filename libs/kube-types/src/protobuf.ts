@@ -29,7 +29,7 @@ export function textIn(bytes: Buffer, from: number, to: number): string {
 export class ProtobufReader {
   readonly #bytes: Buffer
   at: number
-  /** The last result of `tag`. */
+  /** The tag that was read last. */
   #tag = 0
 
   constructor(bytes: Buffer, from = 0) {

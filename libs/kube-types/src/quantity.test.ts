@@ -57,7 +57,7 @@ describe('Quantity', () => {
     ['1E3', '1E3', 1000n],
     ['1e03', '1e03', 1000n],
     ['1.', '1.', 1n],
-    // Upstream accepts missing digits if it computes in an int64.
+    // Upstream accepts a text without digits, or without digits before the point.
     ['.', '0', 0n],
     ['+', '0', 0n],
     ['Gi', '0', 0n],

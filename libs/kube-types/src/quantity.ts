@@ -11,7 +11,7 @@ const SUFFIX_WRONG = "unable to parse quantity's suffix"
 /** The texts that upstream accepts. The expression in upstream's error message is stricter: it requires digits. */
 const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
-/** The scale of the smallest step of a quantity. */
+/** The smallest scale of a quantity: billionths. */
 const NANO = -9
 const MAX_INT64 = 2n ** 63n - 1n
 const INT64_DIGITS = 19

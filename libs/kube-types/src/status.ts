@@ -1,6 +1,6 @@
 import { fieldOf, isJsonObject, type JsonObject, wholeNumberOf } from './meta.ts'
 
-/** The answer of the API server to a request if it is not an object, for example a refusal. */
+/** An answer of the API server that is not the requested object, for example a refusal. */
 export interface Status {
   readonly kind: 'Status'
   /** The HTTP status code. */

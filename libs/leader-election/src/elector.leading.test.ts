@@ -46,7 +46,7 @@ describe('leading', () => {
     expect(server.lease?.spec?.holderIdentity).toBe('b')
   })
 
-  it('a leader renews although another writer changed the lease, if its holder is the same, and counts that renewal', async () => {
+  it('a leader still renews if another writer has changed only the metadata of the lease, and a metric counts this', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -98,7 +98,7 @@ describe('leading', () => {
     expect(a.announced).toEqual(['a became leader'])
   })
 
-  it('the pause between two renewals of the lease counts from when the first renewal is sent', async () => {
+  it('the pause between two renewals of the lease begins when the first renewal is sent', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -163,7 +163,7 @@ describe('leading', () => {
     expect(server.requests).toEqual(['get', 'create', 'replace', 'get on a new connection', 'replace'])
   })
 
-  it('a leader announces on the lease that it starts and stops leading', async () => {
+  it('a leader records an event about the lease when it starts leading and when it stops', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

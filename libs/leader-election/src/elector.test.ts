@@ -83,7 +83,7 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('a standby leaves no listener behind after each look at the lease', async () => {
+  it('a standby does not gather listeners, however often it reads the lease', async () => {
     server.watchForbidden = true
     server.hold('other', 1_000_000)
     const b = new Candidate(server, clock, 'b')
@@ -129,7 +129,7 @@ describe('acquiring', () => {
     },
   )
 
-  it('a process does not compete for the lease before it is allowed to, and ends at once when stopped', async () => {
+  it('a process does not request the lease before `eligible` resolves, and ends at once when stopped', async () => {
     const a = new Candidate(server, clock, 'a')
     const ended = a.run(
       (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

@@ -201,7 +201,7 @@ export class Elector {
       return { sentAt, soleSince }
     } catch (error) {
       stop.throwIfAborted()
-      // If the permission is missing, the client has already logged the error.
+      // If the process may not access the Lease, the client has already logged the error.
       if (!isForbidden(error)) log.error(error, 'Error retrieving or updating lease lock', this.#describe)
       this.#looked.resolve()
       return undefined

@@ -75,7 +75,7 @@ export class LeaseHolder {
     this.observe(lease)
   }
 
-  /** Makes this process the holder, if the Lease is unchanged. Returns when the request was sent. */
+  /** Makes this process the holder, if the Lease is unchanged. Returns the time at which the request was sent. */
   async write(signal: AbortSignal): Promise<number> {
     return this.written(await this.put(signal))
   }
@@ -94,7 +94,7 @@ export class LeaseHolder {
     return { lease: await this.#withTimeLimit(signal, request, timeoutMs), sentAt }
   }
 
-  /** Remembers the result of `put`. Returns when its request was sent. */
+  /** Remembers the result of `put`. Returns the time at which its request was sent. */
   written({ lease, sentAt }: LeasePut): number {
     this.observe(lease)
     return sentAt

@@ -35,7 +35,7 @@ export function newLease(identity: LeaseIdentity, now: number): Lease {
   return heldLease(base, identity, now)
 }
 
-/** Returns the Lease with this process as the holder. If it already was, acquire time and transitions stay. */
+/** Returns the Lease with this process as the holder. If the holder was the same, acquire time and transitions stay. */
 export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): Lease {
   // A Lease that was written by hand may contain `spec: null`.
   const spec = lease.spec ?? {}
@@ -94,7 +94,7 @@ export interface LeaseView {
 
 export type LeaseDecision =
   | { readonly do: 'create' }
-  /** Make this process the holder. A Lease of this process continues, with its acquire time and its transitions. */
+  /** The process writes itself as the holder. With `ours`, the acquire time and the transitions stay. */
   | { readonly do: 'take'; readonly why: 'ours' | 'released' | 'expired' }
   | { readonly do: 'wait'; readonly holder: string; readonly expiresInMs: number }
 

@@ -17,7 +17,7 @@ describe('Term', () => {
     expect(term.signal.aborted).toBe(true)
   })
 
-  it('the renew deadline of a term counts from when the renewal of the lease was sent, not answered', async () => {
+  it('the renew deadline of a term starts when the renewal is sent, not when it is answered', async () => {
     const { clock, term } = start()
     const sentAt = clock.monotonic()
     await clock.advance(4_000)

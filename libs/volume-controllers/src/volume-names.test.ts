@@ -4,7 +4,7 @@ import { attachmentName, csiVolumeOf, ephemeralHandle, uniqueVolumeName } from '
 const volume = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
 
 describe('volume names', () => {
-  it('a unique volume name leads back to its driver and handle', () => {
+  it('`csiVolumeOf` reads the driver and the handle from a unique volume name', () => {
     const name = uniqueVolumeName(volume)
     expect(name).toBe('kubernetes.io/csi/csi.example.com^vol-1')
     expect(csiVolumeOf(name)).toEqual(volume)

@@ -55,7 +55,7 @@ export class Ground implements AsyncDisposable {
       ...apiServer(),
       binaries,
       logs,
-      // These flags override earlier ones. The size limit prevents rotation, because the bench reads one audit log
+      // These flags override the usual flags. The size limit prevents rotation, because the bench reads one audit log
       // file.
       apiServerArgs: [`--audit-policy-file=${policy}`, '--audit-log-maxsize=4000', '--delete-collection-workers=8'],
     })
@@ -149,7 +149,7 @@ export interface BenchScene {
   run(bench: Bench): Promise<void>
 }
 
-/** Measures both implementations in each round. Their order alternates, because the second finds a warm machine. */
+/** Measures both implementations in each round. Their order alternates, because the second runs on a warm machine. */
 export async function interleaved(
   { rounds, printLine }: Pick<Bench, 'rounds' | 'printLine'>,
   measure: (side: Side, round: number) => Promise<void>,

@@ -168,7 +168,7 @@ export class Subject {
     if (exit !== undefined) throw this.#ended(exit)
   }
 
-  /** Waits until `look` succeeds. Fails early if the process ends first. */
+  /** Calls `look` until it returns a result. Fails early if the sidecar ends first. */
   async until<T>(what: string, look: () => Promise<T | false | undefined>, within = 30_000): Promise<T> {
     const gone = this.sidecar.exited.then((exit) => {
       throw this.#ended(exit)

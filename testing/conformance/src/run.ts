@@ -25,7 +25,7 @@ export async function runConformance(server: ComparedServer, cases: Cases): Prom
 }
 
 const AGENT = new Agent({ keepAlive: true })
-/** The API servers under test have self-signed certificates. */
+/** The API servers under test have self-signed certificates, so certificates are not checked. */
 const SECURE_AGENT = new SecureAgent({ keepAlive: true, rejectUnauthorized: false })
 
 const BODY_TYPES = {

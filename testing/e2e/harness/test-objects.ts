@@ -94,7 +94,7 @@ export class TestObjects {
   /** Deletes an object and removes all its finalizers, as a person does by hand. Returns when the object is gone. */
   async strip(resource: Resource<unknown>, ref: Ref): Promise<void> {
     await refused(this.api.delete(resource, ref))
-    // A sidecar may add its finalizer once more before it sees the deletion.
+    // A sidecar that has not seen the deletion may add its finalizer again, so the loop removes it again.
     for (let tries = 0; (await this.api.find(resource, ref)) !== undefined; tries += 1) {
       if (tries === 20) throw new Error(`${resource.kind} ${ref.name} does not go`)
       await refused(this.api.merge(resource, ref, { metadata: { finalizers: null } }))

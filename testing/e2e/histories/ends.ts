@@ -7,8 +7,8 @@ interface Described {
 }
 
 /**
- * Returns the end state of the wanted objects, by object name without the ID of the run. It must be equal for our
- * sidecars and the Go originals. It contains only fields that sidecars write and that no invariant checks.
+ * Returns the end state of claims and undeleted attachments, by object name without the ID of the run. It must be equal
+ * for our sidecars and the Go originals. It contains only fields that sidecars write and that no invariant checks.
  */
 export function endsOf(
   { attachments, slots }: AttachmentState,

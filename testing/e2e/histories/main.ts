@@ -58,13 +58,13 @@ const REPETITIONS = 3
  */
 const SETTLED_WITHIN_MS = { ours: 60_000, originals: 30_000, shrinking: 15_000 }
 const profile: Profile = values.profile === 'storm' ? 'storm' : 'small'
-/** A storm runs alone, because it needs the whole machine. */
+/** A history with the profile `storm` runs alone, because it needs the whole machine. */
 const concurrency = Number(values.concurrency ?? (profile === 'storm' ? 1 : 6))
 const root = resolve(import.meta.dirname, '../../..')
 const target = targetOf(values.target)
 const reports = join(root, '.cache', 'e2e', 'histories')
 const ours = copied(root)
-/** No Go original runs several sidecars in one process. */
+/** The Go originals do not run with `--app all`, because none of them runs several sidecars in one process. */
 const originals =
   values.only === 'ours' || values.app === 'all' ? undefined : originalsAt(values.against ?? builtOriginals())
 const count = { original: 0 }
@@ -167,7 +167,7 @@ async function smallest(cluster: Cluster, history: History, found: readonly Find
   ]
 }
 
-/** Returns the steps of the first volume or claim that fails alone with all faults. Returns all steps if none does. */
+/** Runs the steps of each volume or claim alone, with all faults. Returns the first steps that fail, or else all steps. */
 async function focus(
   steps: readonly Timed<Step>[],
   fails: (steps: readonly Timed<Step>[]) => Promise<boolean>,

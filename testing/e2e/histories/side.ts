@@ -53,7 +53,7 @@ export class Side {
   readonly #claims: Claims
   readonly #provisions: Provisions
   readonly #snapshots: Snapshots
-  /** The models of the tested sidecars. */
+  /** The models that know the expected state, one for each tested sidecar. */
   readonly #models: readonly (Attachments | Claims | Provisions | Snapshots)[]
   readonly #sidecars: Sidecars
   readonly #outcomes = new Map<string, Outcome[]>()
@@ -229,8 +229,8 @@ export class Side {
   }
 
   /**
-   * Looks up to three times for late calls and writes, because running work may end after the state has converged. One
-   * look without findings is enough.
+   * Checks up to three times for late calls and writes, because running work may end after the state has converged. The
+   * first check without findings is the last.
    */
   async #quiet(): Promise<readonly Finding[]> {
     for (let left = 2; ; left -= 1) {

@@ -89,7 +89,7 @@ function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (te
     for (const [name, plain] of names) replaced = replaced.replaceAll(name, plain)
     return replaced
   }
-  // The second pass replaces the UIDs inside the replacements of handles.
+  // The text for a handle, `(handle of pvc-UID)`, contains the UID of a claim, which the second pass replaces.
   return (text) => replace(replace(text)).replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '(uid)')
 }
 

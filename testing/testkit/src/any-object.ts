@@ -93,7 +93,7 @@ function partOf(type: FieldType, next: Next, depth: number): unknown {
   }
 }
 
-/** The name of the driver. A third of the texts are this name, because caches keep few fields of foreign objects. */
+/** The driver. A third of the random texts are its name, because caches keep few fields of other drivers' objects. */
 const DRIVER = 'csi.example.com'
 const TEXTS = ['', 'a', 'storage', DRIVER, 'Größe 😀', '__proto__', 'a/b', '1', 'x'.repeat(200), DRIVER, DRIVER, DRIVER]
 const QUANTITIES = ['0', '1Gi', '1500m', '2Ti', '-1']

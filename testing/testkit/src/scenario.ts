@@ -102,7 +102,7 @@ class Script {
   constructor(scenario: ScenarioScript, cluster: EmulatedCluster) {
     this.#steps = scenario.steps
     this.#ignored = new Set([...DISCOVERY, ...(scenario.ignoreCalls ?? [])])
-    // `throwIfBroken` also reports rejections, so this promise needs no waiting caller.
+    // A rejection that no caller awaits must not end the process, because `throwIfBroken` reports it, too.
     this.#finished.promise.catch(() => undefined)
     const counts = (request: LoggedRequest, ended: boolean): boolean =>
       ended &&

@@ -67,7 +67,7 @@ export interface SidecarTarget {
 /** Returns the flags that connect a sidecar to the driver and to the API server. */
 export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: SidecarTarget): readonly string[] {
   const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
-  // The feature gate Topology would block the provisioner until a node reports its topology.
+  // If no node reports a topology, the feature gate Topology would block the provisioner.
   return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
 }
 

@@ -39,8 +39,8 @@ export interface DevclusterOptions extends SocketOptions {
   /** The kubeconfig of a real API server. Without it the emulated API server is started. */
   readonly kubeconfig?: string | undefined
   /**
-   * The answers to NodeGetInfo of the driver's nodes, one entry each. If the nodes have no sockets, their node service
-   * is emulated and nothing is mounted. Without this option the cluster calls the driver's one node service.
+   * The answer of each node to NodeGetInfo. If `nodeSockets` is empty, the node services are emulated and nothing is
+   * mounted. Without this option the cluster sends NodeGetInfo to the driver.
    */
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
   /** The CSIDriver object to create. Without it the cluster derives the CSIDriver from the driver's capabilities. */
@@ -121,7 +121,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const sidecars = await startSidecars(binaries, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // The stop deletes no pods on a real API server, or in a driver test, which unmounts the volumes itself.
+  // The stop keeps the pods of a real API server, and those of csi-driver-test, which unmounts the volumes itself.
   const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {
@@ -182,7 +182,7 @@ async function openApi(
   return { api, kubeconfig: file }
 }
 
-/** Asks the driver's one node service. Returns a copy of the answer for each node, with different node IDs. */
+/** Sends NodeGetInfo to the driver. Returns a copy of the answer for each node, with different node IDs. */
 async function nodeInfos(
   driver: Driver,
   nodeNames: readonly string[],

@@ -4,7 +4,7 @@ import { startTestCluster } from '../testing/cluster.ts'
 import { nodeIds } from './register.ts'
 
 describe('nodeIds', () => {
-  it("all node IDs equal the node names if the driver reports the first node's name as its ID", () => {
+  it("all node IDs equal the node names if the driver reports the first node's name as the node ID", () => {
     expect(nodeIds(['node-1', 'node-2'], 'node-1')).toEqual(['node-1', 'node-2'])
   })
 

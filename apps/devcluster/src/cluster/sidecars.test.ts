@@ -95,7 +95,7 @@ describe('startSidecar', () => {
   })
 })
 
-/** Reports whether a process runs. A zombie, which waits for its parent only, does not. */
+/** Reports whether a process runs. A zombie does not run, although /proc still lists it. */
 function isRunning(pid: string): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

@@ -24,7 +24,7 @@ export interface SidecarProcess {
   /** The ID of the running process. */
   readonly pid: number | undefined
   readonly logFile: string
-  /** SIGKILL also ends all processes that the sidecar has started, as in a container. */
+  /** Sends a signal. SIGKILL goes to all processes that the sidecar has started, as in a container. */
   kill(signal: NodeJS.Signals): void
   stop(): Promise<void>
 }

@@ -19,7 +19,7 @@ export interface SocketOptions {
   readonly driver?: string | undefined
   /** The addresses of the driver's node services, one for each node. Without them `driver` serves all nodes. */
   readonly nodeSockets?: readonly string[] | undefined
-  /** Chooses faults for the calls of the user's own driver, and listens to these calls. */
+  /** Functions that the proxy of the user's own driver calls, for example to inject faults. */
   readonly proxy?: Pick<ProxyOptions, 'choose' | 'report' | 'mayComeAgain'> | undefined
   /** Changes to the default settings of the emulated driver. */
   readonly driverSettings?: Partial<DriverSettings> | undefined
@@ -45,7 +45,7 @@ export async function openSockets(
 ): Promise<OpenSockets> {
   const { driver, driverSettings, directory, clock, log } = options
   if (driver !== undefined) {
-    // Connects without the proxy first, so that an error names the driver's address. A driver test has already done so.
+    // Connects without the proxy first, so that errors name the driver's address. csi-driver-test connects earlier.
     if (options.proxy === undefined) (await openDriver({ address: driver, clock, log, signal })).close()
     return await openProxies(driver, options, stack)
   }

@@ -13,7 +13,7 @@ jest.setTimeout(60_000)
 const command = findBrowser()
 if (command === undefined) {
   const lack = 'The page is not tested in a browser: there is no chromium here.'
-  // The workflows must not skip this test, and their runners have a browser.
+  // The runners of GitHub have a browser, so a missing browser is an error there.
   if (process.env['GITHUB_ACTIONS'] !== undefined) throw new Error(lack)
   process.stderr.write(`${lack}\n`)
 }

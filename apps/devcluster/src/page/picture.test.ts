@@ -39,7 +39,7 @@ function drawn(...items: readonly Item[]): readonly string[] {
 }
 
 describe('pictureOf', () => {
-  it('the picture shows the nodes in the order of their numbers, with unusual states', () => {
+  it('the picture of the cluster shows the nodes in the order of their numbers, with their unusual states', () => {
     expect(drawn(node('node-10'), node('node-9', { ready: false, schedulable: false }))).toEqual([
       'node-9, not ready, cordoned: ',
       'node-10: ',
@@ -47,7 +47,7 @@ describe('pictureOf', () => {
     ])
   })
 
-  it('the picture shows pods and volumes on their nodes', () => {
+  it('the picture of the cluster shows pods and volumes on their nodes', () => {
     const data = row('data', { pods: [pod('app', 'node-1')], places: [place('node-1', 'mounted')] })
     expect(drawn(node('node-1'), data, row('free'))).toEqual([
       'node-1: pod app Running, volume data mounted',
@@ -55,7 +55,7 @@ describe('pictureOf', () => {
     ])
   })
 
-  it('the picture shows a pod with two claims once, and a pod that waits for a node', () => {
+  it('the picture of the cluster shows a pod with two claims once, and a pod that waits for a node', () => {
     const both = { pods: [pod('app', 'node-1'), pod('late', '')] }
     expect(drawn(node('node-1'), row('a', both), row('b', both))).toEqual([
       'node-1: pod app Running',
@@ -64,7 +64,7 @@ describe('pictureOf', () => {
     ])
   })
 
-  it('a volume in the picture keeps its key when it changes nodes, and has two keys on two nodes', () => {
+  it('a volume in the picture keeps its key when it moves to another node, and has two keys on two nodes', () => {
     const keysOf = (...places: readonly Place[]) =>
       pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
         chips.map(({ key }) => key).join(),
@@ -76,12 +76,12 @@ describe('pictureOf', () => {
     expect(keysOf(place('node-1', 'mounted'), place('node-2', 'mounted'))).toEqual([key, `${key} node-2`, ''])
   })
 
-  it('the picture shows no volume for a claim without a volume', () => {
+  it('the picture of the cluster shows no volume for a claim without a volume', () => {
     const { volume: _, ...without } = row('data')
     expect(drawn(without)).toEqual(['Volumes on no node: '])
   })
 
-  it('the picture shows a limited number of nodes and volumes, and counts the others', () => {
+  it('the picture of the cluster shows a limited number of nodes and volumes, and counts the others', () => {
     const nodes = Array.from({ length: 14 }, (_, index) => node(`node-${index + 1}`))
     const rows = Array.from({ length: 15 }, (_, index) => row(`data-${index + 1}`))
     const { boxes, moreNodes } = pictureOf([...nodes, ...rows])

@@ -81,7 +81,7 @@ describe('Player', () => {
     expect([player.mode, shown(player)]).toEqual(['live', 'a,b,c,d,e'])
   })
 
-  it('the replay player finds the position before the change that has set an item', () => {
+  it('the replay player finds the position before the change that gave an item the requested state', () => {
     const player = withThree()
     expect(player.before('d', () => true)).toBe(2)
     expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()

@@ -22,7 +22,7 @@ function ask(url: string, { method = 'GET', headers = {}, body }: Asked = {}): P
     const sent = request(url, { method, headers }, (response) => {
       let text = ''
       const answer = () => ({ code: response.statusCode, headers: response.headers, text })
-      // A stream of events does not end by itself.
+      // A stream of events does not end by itself, so the request ends after the first data.
       if (response.headers['content-type'] === 'text/event-stream') response.once('data', () => response.destroy())
       response.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk
@@ -154,7 +154,7 @@ describe('POST /actions', () => {
     expect(bodies).toEqual([])
   })
 
-  it('the cluster gets an action without its body if the body is too long or not JSON', async () => {
+  it('the server of the page forwards an action without a body if the body is too long or not JSON', async () => {
     await post({ body: JSON.stringify({ action: 'x'.repeat(20_000) }) })
     await post({ body: 'x' })
     expect(bodies).toEqual([undefined, undefined])

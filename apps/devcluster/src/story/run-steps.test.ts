@@ -95,7 +95,7 @@ describe('runSteps', () => {
     expect(listeners).toBe(0)
   })
 
-  it("a run of steps fails with the driver's error message of each call that did not succeed later", async () => {
+  it("a failed run of steps reports the driver's last error message for each method that did not succeed later", async () => {
     const ending = start([step()])
     await clock.settle()
     const call = { request: {}, tookMs: 1 }
@@ -109,7 +109,7 @@ describe('runSteps', () => {
     expect(await ending).toMatchObject({ refusals: ['NodeStageVolume: Internal "mount: \\"permission\\" denied"'] })
   })
 
-  it('a run of steps waits for the end of the action of a step', async () => {
+  it('a run of steps starts the next step only after the action of the current step has ended', async () => {
     const done = Promise.withResolvers<void>()
     const ending = start([step({ act: () => done.promise, expects: [] }), step({ title: 'Two', expects: [] })])
     await clock.settle()
@@ -138,7 +138,7 @@ describe('runSteps', () => {
 })
 
 describe('Expectation', () => {
-  it('an expectation accepts only a change to the expected state, not the state itself', () => {
+  it('an expectation accepts a change to the expected state, but no update of an object that already had this state', () => {
     expect(bound.see({ is: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
     expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
   })

@@ -1,6 +1,6 @@
 // Usage: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
-// Takes screenshots of the page. With a folder it writes one for each state there. Without a folder it writes the light
-// and the dark picture of docs/pictures.
+// Takes screenshots of the page. FOLDER gets a screenshot of each state of the page. Without FOLDER, only the light and
+// the dark picture in docs/pictures are written.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'

@@ -31,13 +31,13 @@ export function waits(change: Partial<RowView>): readonly string[] {
   )
 }
 
-/** Returns a failure of the method that has happened twice. */
+/** Returns the `failure` function of a row view in which the method has failed twice. */
 export const fails =
   (method: string): RowView['failure'] =>
   (_who, ...methods): CallFailure | undefined =>
     methods.includes(method) ? { method, code: 'Internal', message: 'no', times: 2 } : undefined
 
-/** Changes of a row view: every node reports that the volume is attached, or that it uses the volume. */
+/** Fields for `rowView`: every node reports the volume as attached, or as in use. */
 export const REPORTED = { node: () => node({ volumesAttached: [{ name: NAME, devicePath: '' }] }) }
 export const REPORTED_ILL = { node: () => node({ ready: false, volumesAttached: [{ name: NAME, devicePath: '' }] }) }
 export const IN_USE = { node: () => node({ volumesInUse: [NAME] }) }

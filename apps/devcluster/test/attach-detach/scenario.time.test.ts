@@ -59,7 +59,7 @@ describe('time-outs', () => {
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
     const { clock } = controller
-    // The controller starts its first timer after it has read all pods.
+    // The first timer shows that the controller has read all pods.
     while (clock.pending === 0) await clock.settle()
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(test.cluster.caches.attachments, ON_1.name, () => true)

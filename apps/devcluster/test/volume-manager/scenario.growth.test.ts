@@ -89,7 +89,7 @@ describe('expansion', () => {
     expect(nodeCalls(test).slice(-2)).toEqual(['NodeExpandVolume 14', 'NodeExpandVolume'])
   })
 
-  it('a kubelet expands at the next mount if the driver refuses to expand a volume in use', async () => {
+  it('a kubelet expands the file system at the next mount if the driver refuses to expand a volume in use', async () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodeExpandVolume' },

@@ -76,7 +76,7 @@ describe('a kubelet', () => {
     await test.until(PODS, inDefault('app'), isRunning)
   })
 
-  it('a kubelet reports a volume as in use until its check has ended, even if its pod is deleted', async () => {
+  it('a kubelet reports a volume as in use until the check of the node has ended, even if the pod is deleted', async () => {
     await using test = await kubeletsOnly()
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
@@ -183,7 +183,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.mounted.size).toBe(0)
   })
 
-  it('a kubelet starts pods with volumes of other types without attach and without CSI calls', async () => {
+  it('a kubelet starts a pod whose volumes need no CSI driver, without attach and without CSI calls', async () => {
     await using test = await kubeletsOnly()
     const projected = { sources: [{ configMap: { name: 'c' } }] }
     test.api.create(

@@ -55,7 +55,7 @@ describe('collectPending', () => {
     })
   })
 
-  it('`collectPending` reads the pending work once if one process leads for both sidecars', async () => {
+  it('`collectPending` reads the pending work once if one process leads for the attacher and the resizer', async () => {
     const both = leader(container('csi-sidecars', ['--http-endpoint=:8080']))
     const proxy: PodProxy = () => ({ items: [item('a')] })
     const { names, paths } = await asked({

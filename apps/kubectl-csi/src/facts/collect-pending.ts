@@ -13,8 +13,8 @@ const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
 const MOST_PAGES = 40
 
 /**
- * Asks each leader for its pending work, through the API server's proxy to pods, after `collectSidecarPods`. Records as
- * not seen: a leader that is not a pod or has no HTTP endpoint, and a Go original, which has no such path.
+ * Reads the pending work of each leader through the API server's proxy to pods. Call `collectSidecarPods` before. The
+ * work of a leader without a pod or an HTTP endpoint, or of a Go original, is recorded as not seen.
  */
 export async function collectPending(into: FactCollection, clock: Clock, signal: AbortSignal): Promise<void> {
   const asked = new Set<string>()

@@ -115,7 +115,7 @@ export class FactCollection {
     for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) this.addAttachment(va)
   }
 
-  /** Reads all attachments of these nodes, which are only counted. */
+  /** Reads all attachments of these nodes. The command only counts them. */
   async neighboursOn(nodes: ReadonlySet<string>): Promise<void> {
     const where = ({ spec }: VolumeAttachment): boolean => nodes.has(spec?.nodeName ?? '')
     for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) {

@@ -27,7 +27,7 @@ it('the reader lists page by page, and keeps only the requested objects', async 
   expect(server.requests.entries).toHaveLength(3)
 })
 
-it('the reader returns an object, its absence, or that it may not be read', async () => {
+it('the reader reports that an object is present, that it is absent, or that the read was refused', async () => {
   const { server, reader } = reading()
   server.create(PERSISTENT_VOLUMES, pv('here'))
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toMatchObject({ is: 'present' })
@@ -37,7 +37,7 @@ it('the reader returns an object, its absence, or that it may not be read', asyn
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toEqual({ is: 'unseen' })
 })
 
-it('the reader records a refused read once, and whether the answer depends on it', async () => {
+it('the reader records a refused read once, and marks it as essential if the command needs the kind', async () => {
   const { server, reader } = reading()
   server.faults.add({ action: refused(403, 'no') })
   expect(await reader.list(PERSISTENT_VOLUMES)).toBeUndefined()

@@ -20,7 +20,7 @@ export interface ListQuery<T> extends Selection {
   readonly where?: (object: T) => boolean
   /** Reduces an object to the fields to keep. */
   readonly keep?: (object: T) => T
-  /** Receives the key of each object that is not understood. Such objects are not in the result. */
+  /** Receives the key of each object with an unexpected shape. Such objects are not in the result. */
   readonly notUnderstood?: (key: string) => void
 }
 
@@ -36,7 +36,7 @@ const ESSENTIAL: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Reads objects. Records a refused read, and an object that is not understood, as unseen, and continues. Throws if the
+ * Reads objects. Records a refused read, or an object with an unexpected shape, as unseen, and continues. Throws if the
  * API server does not answer or does not know the client.
  */
 export class ApiReader {
@@ -82,7 +82,7 @@ export class ApiReader {
     }
   }
 
-  /** Sends a GET to a path that is not the path of an object. Throws each error. */
+  /** Sends a GET to a path that is not the path of an object. Throws if the read is refused, unlike `get`. */
   raw(path: string, options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<unknown> {
     return this.#client.discover(path, options)
   }

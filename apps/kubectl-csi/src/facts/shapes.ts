@@ -195,7 +195,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   }),
 }
 
-/** Returns why an object of a kind is not understood. Undefined if it is understood. */
+/** Returns why the shape of an object is unexpected. Undefined if the shape is as expected. */
 export function notUnderstood(plural: string, object: unknown): string | undefined {
   const check = CHECKS[plural]
   if (check === undefined) throw new Error(`no fields are known of ${plural}`)

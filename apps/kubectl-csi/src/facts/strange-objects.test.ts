@@ -209,7 +209,7 @@ describe.each(CASES)('%s, %s', (plural, _, object, path) => {
     )
   })
 
-  it.each(STRANGE)('the value %j in a field hides no other object from `stuck`', async (value) => {
+  it.each(STRANGE)('`stuck` lists all other objects if an object has a field with %j', async (value) => {
     const [stuck, explained] = await answers(plural, withValue(object, path, value))
     expect(witnessesIn(stuck)).toEqual(['PersistentVolumeClaim', 'Pod', 'VolumeAttachment'])
     expect(explained).toContain('"subject"')

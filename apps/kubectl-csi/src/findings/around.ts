@@ -13,7 +13,7 @@ import { type ClusterFacts, driverOf, type KindRef, keyOf, objectOf, type ReadRe
 import { podsOf } from './claim-users.ts'
 import { lastEvent } from './events.ts'
 
-/** Returns a claim with its volume, attachments and pods, to derive waits. Facts that were not read are undefined. */
+/** Returns the input of `@csi-sidecars/waits`: a claim, its volume, attachments, pods. Unread facts are undefined. */
 export function aroundClaim(key: string, seen: ReadResult<PersistentVolumeClaim>, facts: ClusterFacts): Around {
   const claim = objectOf(seen)
   const volume = facts.volumes.get(claim?.spec?.volumeName ?? '')
@@ -52,7 +52,7 @@ export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterF
   }
 }
 
-/** Converts awaited objects to references. Pods and claims of one chain share a namespace. */
+/** Converts awaited objects to references. `namespace` is the namespace of awaited pods and claims. */
 export function refsOf(awaited: readonly Awaited[], namespace: string | undefined): readonly KindRef[] {
   return awaited.map(({ kind, name }) =>
     kind === 'attachment'
@@ -154,7 +154,7 @@ const BINDING = [
 /** Returns the last event of the PV controller or the provisioner about a claim. */
 export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: ClusterFacts): Event | undefined {
   const last = lastEvent(metadata?.uid, facts, BINDING)
-  // Controllers repeat these two events between failed attempts, so an event about a failure says more.
+  // Controllers repeat the events about a running attempt between failures, so an event about a failure says more.
   const isTrying = last?.reason === 'Provisioning' || last?.reason === 'ExternalProvisioning'
   return (isTrying ? lastEvent(metadata?.uid, facts, ['ProvisioningFailed']) : undefined) ?? last
 }

@@ -204,14 +204,14 @@ describe('pending work', () => {
       })?.items ?? [],
     )
 
-  it("the attacher's pending work shows that the attacher calls the driver if the API does not show it", () => {
+  it("the attacher's pending work causes the finding DriverCalled, because the API does not show running calls", () => {
     const facts = factsWith({ ...SOUND, pending: item({ state: 'calling', since: ago(100), stuck: true }) })
     expect(attachmentFindings(attaching(), facts)).toMatchObject([
       { reason: 'DriverCalled', waitsFor: 'driver csi.example.com to answer its call', sure: 'certain', stuck: true },
     ])
   })
 
-  it("the attacher's pending work names the object for which the attacher waits", () => {
+  it("a finding names the object that the attacher waits for, as reported in the attacher's pending work", () => {
     const pending = item({ state: 'waiting', reason: 'NodeBusy', waitsFor: ['detach of va-0'] })
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([
       { reason: 'NodeBusy', waitsFor: 'detach of va-0' },
@@ -247,7 +247,7 @@ it('an attached attachment has no finding', () => {
   expect(attachmentFindings(attaching({ status: { attached: true } }), factsWith(SOUND))).toEqual([])
 })
 
-it('the deletion of an attachment waits for the owner of another finalizer once ours is removed', () => {
+it('the deletion of an attachment waits for the owner of another finalizer after the attacher has removed its finalizer', () => {
   const object = attaching({ metadata: { deletionTimestamp: ago(192), finalizers: ['example.com/keep'] } })
   expect(attachmentFindings(object, factsWith(SOUND))).toMatchObject([
     {

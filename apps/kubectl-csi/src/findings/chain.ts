@@ -32,7 +32,7 @@ export function explainedFindings(
 const END = 0
 const MIDDLE = 1
 
-/** Ranks findings that do not block the explained object. For example, a pod starts while its claim is expanded. */
+/** Returns the sort rank of a finding that does not block the explained object. A claim of a pod comes last. */
 function outsideRank({ object }: WaitFinding, subject: KindRef): number {
   return subject.kind === 'Pod' && object.kind === 'PersistentVolumeClaim' ? 3 : 2
 }

@@ -20,7 +20,7 @@ export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts)
   return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, { claim, around }, facts) ?? [])
 }
 
-/** Reports whether a claim has findings. A claim that is not understood counts, because it is reported later. */
+/** Reports whether a claim has findings. True for a claim with an unexpected shape, which the command reports later. */
 export function claimHasFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): boolean {
   try {
     return claimFindings(claim, facts).length > 0

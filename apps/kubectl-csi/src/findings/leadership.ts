@@ -68,7 +68,7 @@ export function hasNoLeader(leadership: Leadership): leadership is NoLeader {
   return leadership.is === 'expired' || leadership.is === 'released'
 }
 
-/** Returns the doubt about the finding that there is no leader. */
+/** Returns why it is likely, but not certain, that there is no leader. */
 export function doubtOf({ is }: NoLeader): ReturnType<typeof likely> {
   return likely(
     is === 'expired'
@@ -126,7 +126,7 @@ export function containersText(containers: readonly NotReady[]): string {
   return containers.map(({ pod, name, state }) => `container ${name} of ${textOf(pod)} (${state})`).join(', ')
 }
 
-/** Returns the text of a wait for a leader, followed by the next wait `then`. */
+/** Returns the text of a wait for a leader. `then` is the text of the wait after it. */
 export function noLeaderText(
   leadership: NoLeader,
   facts: Pick<ClusterFacts, 'sidecarPods' | 'holdersGone' | 'now'>,

@@ -14,7 +14,7 @@ export type SidecarOperation =
   | 'create-snapshot'
   | 'delete-snapshot'
 
-/** Returns the item of the sidecar about its work on the object. */
+/** Returns the item of `/debug/stuck` about a sidecar's work on the object. */
 export function pendingOf(
   { pending }: ClusterFacts,
   ref: KindRef,

@@ -48,13 +48,13 @@ describe('podFindings', () => {
     expect(reasons(POD, facts)).toEqual([says])
   })
 
-  it('a pod waits for a missing claim before anything else', () => {
+  it('a pod whose claim does not exist has only the finding ClaimMissing', () => {
     expect(reasons(POD, { claims: allOf() })).toEqual([
       'ClaimMissing: PersistentVolumeClaim default/pvc-1, which does not exist',
     ])
   })
 
-  it('a pod waits for the scheduler before anything is attached', () => {
+  it('a pod without a node has only the finding NotScheduled', () => {
     const unscheduled = pod('web', { ...POD, spec: { nodeName: null } })
     expect(reasons(unscheduled, {})).toEqual(['NotScheduled: the scheduler to choose a node'])
   })
@@ -90,7 +90,7 @@ describe('podFindings', () => {
     expect(reasons(POD, facts)).toEqual([])
   })
 
-  it('a pod waits since the first failure or since it was scheduled, whichever came first', () => {
+  it('the wait of a pod begins with its first failure or with its scheduling, whichever came first', () => {
     const events = byUid([event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')])
     const [finding] = podFindings(POD, factsWith({ ...SOUND, events, attachments: [THERE] }))
     expect(finding?.since).toBe(Date.parse(ago(120)))
@@ -122,7 +122,7 @@ describe('volumeFindings', () => {
   })
 })
 
-it('the findings are ordered by age, stuck ones before those under way', () => {
+it('stuck findings come before findings under way, and the oldest finding of each group comes first', () => {
   const attachments = [
     va('young', { metadata: { creationTimestamp: ago(5) } }),
     va('old', { metadata: { creationTimestamp: ago(900) } }),

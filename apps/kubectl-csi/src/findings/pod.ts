@@ -53,7 +53,7 @@ export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[]
 
 function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
   const { metadata } = pod
-  // The finding of the pod's claim explains this wait.
+  // The finding of the claim already explains that the pod has no volume.
   if (given.reason === 'PodWithoutVolume' && given.on !== 'scheduler') return undefined
   const mount = given.reason === 'Mounting' ? lastEvent(metadata?.uid, facts, MOUNT_WARNINGS) : undefined
   const wait: ObjectWait =

@@ -113,7 +113,7 @@ const KUBELET = 'the kubelet'
 const ATTACH_DETACH = 'the attach/detach controller'
 const FILE_SYSTEM = 'the file system of the claim'
 
-/** Builds the texts of all waits of one component that share one row of advice. */
+/** Returns the texts for wait reasons that have the same waiting party and the same advice. */
 function texts(waiter: string, advice: RowKey, waitsFor: ByReason<Text['waitsFor']>): ByReason<Text> {
   return Object.fromEntries(
     Object.entries(waitsFor).map(([reason, text]) => [reason, { waiter, advice, waitsFor: text }]),

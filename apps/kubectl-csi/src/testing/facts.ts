@@ -6,7 +6,7 @@ import { ApiReader } from '../facts/reader.ts'
 /** The current time in all tests. */
 export const NOW = Date.parse('2026-06-01T12:00:00Z')
 
-/** Returns the timestamp of so many seconds before `NOW`. */
+/** Returns the timestamp `seconds` before `NOW`. */
 export function ago(seconds: number): string {
   return new Date(NOW - seconds * 1000).toISOString().replace('.000Z', 'Z')
 }

@@ -40,7 +40,7 @@ export interface WantedVolume {
 
 export type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>
 
-/** Keeps `wanted` of bound claims that have `finalizer`: their CreateVolume call may still be running. */
+/** Keeps the requested volume of a bound claim with `finalizer`: its CreateVolume call may still be running. */
 export function claimProjection(
   finalizer: string,
 ): (pvc: PersistentVolumeClaim, intern?: Interner) => ProvisionerClaim {

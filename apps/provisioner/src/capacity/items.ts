@@ -20,7 +20,7 @@ export function itemKey(className: string, segments: Segments): string {
   return JSON.stringify([className, pairs])
 }
 
-/** Returns a key of segments without a class, to compare them with the topology of a volume. */
+/** Returns the key of a topology segment without a StorageClass, to find the segment of a volume. */
 export function segmentsKey(segments: Segments): string {
   return itemKey('', segments)
 }
@@ -69,7 +69,7 @@ export type SegmentSource = Pick<TopologyCaches, 'nodes' | 'registrations'> | { 
 export interface ItemsOptions {
   readonly classes: ProvisionerCaches['classes']
   readonly segments: SegmentSource
-  /** The existing CSIStorageCapacity objects. `item` is the key of the class and segments of an object. */
+  /** The existing CSIStorageCapacity objects, each with the key of its class and topology segment in `item`. */
   readonly objects: { readonly store: Pick<Reader<Cached & { readonly item: string }>, 'byIndex' | 'values'> }
   readonly names: Names
   readonly immediate: boolean

@@ -25,7 +25,7 @@ export interface CapacitySettings extends Manager {
   readonly pollMs: number
   /** True if classes with immediate binding get CSIStorageCapacity objects, too. */
   readonly immediate: boolean
-  /** The limits of the writes of CSIStorageCapacity objects. Undefined if no flag sets them. */
+  /** The rate limits for writes of CSIStorageCapacity objects. Undefined if no flag sets them. */
   readonly limits: { readonly qps: number; readonly burst: number } | undefined
 }
 

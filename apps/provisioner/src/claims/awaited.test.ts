@@ -25,7 +25,7 @@ function open() {
 
 const secret = (name: string): Cause => ({ on: 'secret', name: `ns/${name}` })
 
-it('waiting claims wake within a second when a missing object appears, and once for each change', async () => {
+it('a waiting claim runs again within a second after its missing object appears, and after each change of the object', async () => {
   const { clock, versions, woken, awaited, stop } = open()
   awaited.await('claim', [secret('a'), { on: 'class', name: 'cached' }])
   await clock.advance(60_000)

@@ -45,7 +45,7 @@ describe('ClaimMemory.isNews', () => {
     expect(memory.isNews('a', 'x')).toBe(true)
   })
 
-  it('`ClaimMemory` reports the beginning of work again after the claim was forgotten', () => {
+  it('`ClaimMemory` allows the Provisioning event again after the claim was forgotten', () => {
     expect([memory.begins('a'), memory.begins('a')]).toEqual([true, false])
     memory.forget('a')
     expect(memory.begins('a')).toBe(true)

@@ -84,7 +84,7 @@ export class ClaimMemory {
     this.#news.forget(`${uid} begins`)
   }
 
-  /** Called when no CreateVolume call is running and this node does not try to become the selected node. */
+  /** Forgets a claim's CreateVolume call, which has ended, its topology requirement and its delay of node selection. */
   ended(uid: string): void {
     this.inProgress.delete(uid)
     this.ownership.forget(uid)

@@ -157,7 +157,7 @@ function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): v
   recordNews(run, claim, CLAIM_EVENTS.failed(message))
 }
 
-/** Removes our finalizer from the claim. After a failure, enqueues the claim again, and its next run removes it. */
+/** Removes our finalizer from the claim. If that fails, the next run of the claim removes the finalizer. */
 async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<void> {
   const { settings, claimAgain } = run.deps
   if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
@@ -180,7 +180,7 @@ export function storeController(deps: ClaimDeps, source: Source): Controller {
     name: 'unsavedpvs',
     workers: deps.settings.workers <= 0 ? 0 : WORKERS,
     backoff: BACKOFF,
-    // The claim controller adds the keys, and it has already waited for the caches.
+    // Needs no caches: the claim controller adds the keys, and has already waited for the caches.
     caches: [],
     sources: [source],
     reconcile: async (name, { signal }) => {

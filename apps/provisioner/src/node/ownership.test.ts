@@ -10,7 +10,7 @@ function atTime() {
 }
 
 describe('Ownership', () => {
-  it('with --node-deployment, the first delay of a claim starts at the first call of `Ownership`', () => {
+  it('the delay before this node selects itself for a claim starts at the first call of `waitMs`', () => {
     const { time, waitMs } = atTime()
     expect(waitMs()).toBe(75)
     time.now = 60
@@ -19,7 +19,7 @@ describe('Ownership', () => {
     expect(waitMs()).toBe(0)
   })
 
-  it('`Ownership` doubles the delay after each failed attempt, up to the maximum', () => {
+  it('each failed attempt to select this node for a claim doubles the delay, up to the maximum', () => {
     const { time, ownership, waitMs } = atTime()
     waitMs()
     for (const expected of [175, 325, 325]) {
@@ -29,7 +29,7 @@ describe('Ownership', () => {
     }
   })
 
-  it('`Ownership` begins with the first delay again after the claim is forgotten', () => {
+  it('`Ownership` uses the shortest delay again after the claim was forgotten', () => {
     const { ownership, waitMs } = atTime()
     ownership.again('uid')
     ownership.forget('uid')

@@ -57,7 +57,7 @@ export interface SweepOptions {
 
 /**
  * Removes our finalizer from snapshots that no claim needs, at the start and after each interval: a claim may have been
- * deleted while no process was running. Ends with the signal, and if this process may not list snapshots.
+ * deleted while no process was running. Ends when the signal is aborted, or if RBAC forbids the list.
  */
 export async function sweepSnapshots(options: SweepOptions, signal: AbortSignal): Promise<void> {
   const { intervalMs, clock, log } = options

@@ -52,7 +52,7 @@ describe('requirementOf', () => {
     expect(segments(requirement?.preferred)).toEqual(preferred)
   })
 
-  it('`requirementOf` combines the sets of keys that nodes have registered, smaller sets first', () => {
+  it('`requirementOf` requires the topologies for each set of keys that a node has registered, smaller sets first', () => {
     const nodes: Nodes = {
       a: { keys: ['zone', 'rack'], labels: { zone: 'z1', rack: 'r1' } },
       b: { keys: ['zone'], labels: { zone: 'z2', rack: 'r2' } },
@@ -60,7 +60,7 @@ describe('requirementOf', () => {
     expect(segments(of({}, nodes)?.requisite)).toEqual(['z1', 'z2', 'r1/z1'])
   })
 
-  it('`requirementOf` combines the values of different keys in an allowed topology', () => {
+  it('`requirementOf` requires every combination of the values in an allowed topology with two keys', () => {
     const allowed = [
       {
         matchLabelExpressions: [

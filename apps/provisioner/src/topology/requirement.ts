@@ -101,7 +101,7 @@ function checkAllowed({ allowed, node }: TopologyRules, own: Term): void {
   throw failure(`${what} is not in allowed topologies: ${termsText(terms)}`, node)
 }
 
-/** Returns the topologies of the nodes on which these keys are registered. Without keys, any registered keys count. */
+/** Returns the topologies of nodes that have registered `keys`. Without `keys`, uses each registered set of keys. */
 function available(keys: readonly string[] | undefined, cluster: TopologyNodes): readonly Term[] {
   const sets = keys === undefined ? registeredKeys(cluster) : [keys]
   if (sets.length === 0) return []
@@ -132,7 +132,7 @@ function termsOf(keys: readonly string[], { nodes, registrations }: TopologyNode
   return terms
 }
 
-/** Returns an error that waits for a change of the selected node, or of any node if no node is selected. */
+/** Returns an error that a change of the selected node, or of any node if no node is selected, may end. */
 function failure(message: string, node?: string): ProvisionError {
   const waitsFor = [node === undefined ? { on: 'nodes' } : { on: 'node', name: node }]
   return new ProvisionError(`error generating accessibility requirements: ${message}`, { waitsFor })

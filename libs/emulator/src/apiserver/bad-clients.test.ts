@@ -47,7 +47,7 @@ test('the server refuses JSON that is nested too deep, and keeps running', async
   expect((await fetch(`${api.url}/healthz`)).status).toBe(200)
 })
 
-test('the server refuses an apply patch with a message of one line', async () => {
+test('the server refuses a server-side apply, with a message that names the alternative', async () => {
   const headers = { 'content-type': 'application/apply-patch+yaml' }
   const answer = await fetch(`${api.url}${CONFIGS}/a?fieldManager=x`, { method: 'PATCH', headers, body: '{}' })
   expect(answer.status).toBe(415)
@@ -81,7 +81,7 @@ test.each([
   expect(answer).not.toMatch(/^HTTP\/1.1 500 /)
 })
 
-test('the server answers bytes that are not HTTP with 400 and closes the connection', async () => {
+test('the server answers 400 to bytes that are not HTTP, and closes the connection', async () => {
   expect(await speak('\u0016\u0003\u0001 hello\r\n\r\n')).toMatch(/^HTTP\/1.1 400 /)
 })
 

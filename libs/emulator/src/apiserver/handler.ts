@@ -147,7 +147,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
   }
 }
 
-/** Performs a request whose answer a fault replaces. Throws only internal errors. */
+/** Performs a request although an injected fault replaces its answer. Ignores refusals, and throws internal errors. */
 function applyAnyway(parts: VerbParts, call: () => ResourceCall): void {
   try {
     answer(parts, call())

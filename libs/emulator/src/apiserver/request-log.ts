@@ -31,7 +31,7 @@ export type RequestMatch = Partial<
 
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** The requests in the order of their arrival. `until` counts only answered requests. */
+/** The requests in the order of their arrival. The method `until` ignores requests without an answer. */
 export class RequestLog extends ExchangeLog<LoggedRequest, RequestMatch> {
   /** `entries` is the number of requests to keep; undefined for the default of `ExchangeLog`. */
   constructor(clock: Clock, entries?: number) {

@@ -128,7 +128,7 @@ test('a streaming list sends all objects, and then a bookmark that marks their e
   expect(frames[1]?.object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' })
 })
 
-test('a watch sends the changes after its version, and DELETED for an object that leaves its selector', async () => {
+test('a watch sends the changes after its version, and DELETED for an object that no longer matches its selector', async () => {
   const { resourceVersion } = api
   await ask('POST', VOLUMES, volume('pv-1', { labels: { a: '1' } }))
   await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: '2' } } })
@@ -162,7 +162,7 @@ test('only the status subresource can change the status of a VolumeAttachment, a
   expect(api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.finalizers).toBeUndefined()
 })
 
-test('a fault with `applied` replaces the answer, although the write takes effect', async () => {
+test('a fault with `applied` replaces only the answer, and the write still takes effect', async () => {
   const action = { do: 'answer', code: 429, retryAfterSeconds: 1, applied: true } as const
   const rule = api.faults.add({ match: { verb: 'create' }, times: 1, action })
   const refused = await ask('POST', VOLUMES, volume('pv-1'))
@@ -171,7 +171,7 @@ test('a fault with `applied` replaces the answer, although the write takes effec
   expect(api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })).toBeDefined()
 })
 
-test('a request that matches a hold waits until the hold is released', async () => {
+test('a request that matches `faults.hold` takes effect only after `release` is called', async () => {
   const hold = api.faults.hold({ verb: 'create' })
   const answer = ask('POST', VOLUMES, volume('pv-1'))
   await hold.arrived

@@ -47,7 +47,7 @@ function codeOf(work: () => unknown): unknown {
 }
 
 describe('a clone', () => {
-  it('a clone names its source, and a second request returns the same clone', () => {
+  it('the answer to a clone request names the source, and a second request returns the same clone', () => {
     const source = create('source')?.volumeId ?? ''
     const clone = create('clone', from(source))
     expect(clone?.contentSource).toEqual({ type: { $case: 'volume', value: { volumeId: source } } })

@@ -28,7 +28,7 @@ export interface CallMatch extends DriverMatch {
   readonly code?: number
 }
 
-/** The calls in the order in which they began. `until` with a code waits for calls that have ended. */
+/** The calls in the order in which they began. The method `until` also counts running calls, unless it gets a code. */
 export type DriverCallLog = ExchangeLog<DriverCall, CallMatch>
 
 export function createCallLog(clock: Clock): DriverCallLog {

@@ -86,7 +86,7 @@ describe('volumes', () => {
     expect(refusal(() => create('c', 10n, 5n))).toBe('OUT_OF_RANGE')
   })
 
-  it('the emulated driver deletes a volume that no node has, and accepts a second deletion', () => {
+  it('the emulated driver deletes a volume that is attached to no node, and accepts a second deletion', () => {
     const id = create('a')
     publish(id)
     expect(refusal(() => controller.DeleteVolume({ volumeId: id, secrets: {} }))).toBe('FAILED_PRECONDITION')
@@ -96,7 +96,7 @@ describe('volumes', () => {
     expect(volumes.all).toEqual([])
   })
 
-  it('the emulated driver lists volumes in pages, with the nodes that have them', () => {
+  it('the emulated driver lists volumes in pages, with the nodes to which they are attached', () => {
     for (const name of ['a', 'b', 'c']) publish(create(name), name === 'b' ? 'n2' : 'n1')
     const first = controller.ListVolumes({ maxEntries: 2, startingToken: '' })
     const rest = controller.ListVolumes({ maxEntries: 2, startingToken: first.nextToken })

@@ -79,7 +79,7 @@ export class EmulatedController {
     return of === 'volume' ? this.#volumes.require(id).capacityBytes : this.#volumes.snapshots.require(id).sizeBytes
   }
 
-  /** Returns the first acceptable topology with enough free bytes, preferred ones first. Undefined: no restriction. */
+  /** Returns the most preferred topology with enough free bytes. Undefined if the volume is accessible everywhere. */
   #placeFor(bytes: bigint, where: TopologyRequirement | undefined): Segments | undefined {
     const places = [...(where?.preferred ?? []), ...(where?.requisite ?? [])].map(({ segments }) => segments)
     if (this.#settings.pools === undefined) return places[0]

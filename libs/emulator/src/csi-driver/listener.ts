@@ -13,7 +13,7 @@ export interface GrpcService {
   readonly handlers: UntypedServiceImplementation
 }
 
-/** A server on a unix socket, whose end looks to clients like the death of its process. */
+/** A server on a unix socket. Its end looks to clients like the death of its process. */
 export interface SocketListener {
   /** Breaks all connections and stops listening. */
   kill(): Promise<void>
@@ -26,7 +26,7 @@ export function restartable(listen: () => Promise<SocketListener>): { start(): P
     step: (listener: SocketListener | undefined) => Promise<SocketListener | undefined>,
   ): Promise<void> => {
     const done = last.then(step)
-    // The caller gets the error of a failed start or stop. The next start or stop begins without a server.
+    // A failed start or stop throws only to its caller. The next start or stop assumes that no server listens.
     last = done.catch(() => undefined)
     await done
   }
@@ -66,13 +66,13 @@ export async function listen(path: string, services: readonly GrpcService[]): Pr
  * path at which it started to listen, even if another process listens there.
  */
 async function bind(server: NetServer, path: string): Promise<Stats> {
-  // The temporary path would be short enough, but no client could connect to `path`.
+  // Without this check, Node might listen at the temporary path, but no client could connect to the long `path`.
   if (Buffer.byteLength(path) > LONGEST_PATH) {
     throw new Error(`${path}: the path of a socket has ${LONGEST_PATH} bytes at most`)
   }
   const folder = await mkdtemp(`${dirname(path)}/.`)
   try {
-    // The name has one letter, because the length of socket paths is limited.
+    // The name of the temporary socket has one letter, because the length of socket paths is limited.
     const begun = join(folder, 's')
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)

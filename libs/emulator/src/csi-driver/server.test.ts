@@ -81,7 +81,7 @@ test('a fault rule with `applied` fails a call after the call took effect', asyn
   expect(driver.volumes.get('v1')?.attachments.has('n1')).toBe(true)
 })
 
-test('a call to which the fault `hang` gives no answer ends at its deadline', async () => {
+test('a call that the fault `hang` leaves unanswered ends at its deadline', async () => {
   driver.faults.add({ action: { do: 'hang' } })
   expect(await call(ControllerPublishVolume, publication('n1'), 100).catch(code)).toBe(status.DEADLINE_EXCEEDED)
   await driver.log.until({ code: status.CANCELLED })

@@ -17,7 +17,7 @@ export interface StoragePool {
   readonly bytes: bigint
 }
 
-/** The identity and the behaviour of a driver. Any may change later, but clients read some only when they connect. */
+/** The identity and the behaviour of a driver. Changes of some settings affect only clients that connect later. */
 export interface DriverSettings {
   name: string
   version: string

@@ -41,7 +41,7 @@ export type DriverAction =
 export type DriverRule = FaultRuleFor<DriverMatch, DriverAction>
 export type DriverFaults = FaultRules<DriverSubject, DriverMatch, DriverAction>
 
-/** The facts of a call that rules match. */
+/** The properties of a call that fault rules compare. */
 export interface DriverSubject {
   readonly method: string
   readonly volumeId: string | undefined

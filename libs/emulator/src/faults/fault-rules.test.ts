@@ -54,7 +54,7 @@ test('the first matching fault rule decides the fault, and a removed rule has no
   expect(faults.match(get)).toBeUndefined()
 })
 
-test('a hold delays the requests that match it until the hold is released', async () => {
+test('`hold` makes matching requests wait until `release` is called', async () => {
   const faults = book()
   const hold = faults.hold({ name: 'a' })
   const passed: string[] = []

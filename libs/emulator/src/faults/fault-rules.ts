@@ -20,12 +20,12 @@ export interface ActiveRule {
   remove(): void
 }
 
-/** A stop for matching requests: they wait for `release` before they take effect. */
+/** A pause of all matching requests, which take effect only after a call of `release`. */
 export interface Hold {
   /** Resolves when the first matching request has arrived. */
   readonly arrived: Promise<void>
   readonly waiting: number
-  /** Lets all held requests continue. Later requests do not wait. */
+  /** Ends the pause: waiting requests continue, and later requests do not wait. */
   release(): void
 }
 
@@ -97,14 +97,14 @@ export class FaultRules<Subject extends object, Match extends object, Action> {
     }
   }
 
-  /** Waits while a hold matches the request. */
+  /** Waits until each `Hold` that matches the request is released. */
   async awaitHold(subject: Subject): Promise<void> {
     for (const hold of [...this.#holds]) {
       if (this.#fits(subject, hold.match)) await hold.enter()
     }
   }
 
-  /** Returns the action of the first rule that applies. Each rule counts the requests that it has matched. */
+  /** Returns the action of the first rule that applies. Counts the request in each matching rule up to that rule. */
   match(subject: Subject): Action | undefined {
     for (const state of this.#rules) {
       const { match, skip = 0, times = Infinity, share = 1, action } = state.rule

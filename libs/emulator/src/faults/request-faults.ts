@@ -46,7 +46,7 @@ export type WatchEnd = 'close' | 'cut' | 'expired' | 'garbage' | 'silent'
 
 export type RequestRule = FaultRuleFor<FaultMatch, FaultAction>
 
-/** The facts of a request that rules match. */
+/** The properties of a request that fault rules compare. */
 export interface FaultSubject {
   readonly verb: Verb | undefined
   readonly method: string

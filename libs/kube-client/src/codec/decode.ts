@@ -5,14 +5,14 @@ import type { ApiRequest } from '../api/client.ts'
 const KEY = ',"managedFields":[{'
 /** Matches the end of the list `managedFields` in a JSON text, and the beginning of the text after it. */
 const END = /\}\](?:,"[A-Za-z]|\},"[A-Za-z]|\}\})/g
-/** The length of the part of a match of `END` that belongs to the list in `managedFields`. */
+/** The length of `}]`, which begins each match of `END` and closes the list `managedFields`. */
 const CLOSING = 2
 
 /**
  * Returns a JSON text without `managedFields`, which no controller reads and which are up to half of the text.
  *
- * The search is safe because the text after the list contains a quote that is not escaped, and a letter. No JSON string
- * contains this. If the list is followed by `}}`, which a string may contain, the list is kept.
+ * The list ends at a `}]` with the key of the next field after it, such as `}],"n`. A JSON string cannot contain this
+ * text, because it escapes quotes. A list before `}}` is kept, because a string may contain `}]}}`.
  */
 export function withoutManagedFields(text: string): string {
   let kept = ''

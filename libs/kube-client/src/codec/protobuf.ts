@@ -57,8 +57,8 @@ export function fieldOf({ bytes, from, to }: ByteSpan, tag: number): ByteSpan {
 }
 
 /**
- * Moves the reader to the value of the next field with the tag. Returns the end of the value, or undefined if there is
- * none.
+ * Moves the reader to the value of the next field with the tag. Returns the end of the value, or undefined if the
+ * message has no such field.
  */
 function reachField(reader: ProtobufReader, to: number, tag: number): number | undefined {
   while (reader.at < to) {

@@ -19,12 +19,9 @@ export interface ClusterConfig {
   readonly namespace?: string | undefined
   /** Opens connections through the proxy. Undefined if there is no proxy. */
   readonly proxy: OpenStream | undefined
-  /** Checks the connections of all clients of this configuration. If absent, each client has a separate check. */
+  /** Finds dead connections of all clients with this configuration. If absent, each client has a separate check. */
   readonly path?: PathCheck | undefined
-  /**
-   * Throws if the configuration is readable but no client can use it. Users see this error at another step of the
-   * start.
-   */
+  /** Throws if the configuration is readable but unusable. Called when a client is created. */
   check?(): void
 }
 

@@ -16,7 +16,7 @@ export class ExecCredentials implements Credentials {
   readonly #exec: KubeconfigFields
   readonly #info: string
   readonly #sources: ConfigSources
-  /** The last answer, even if it has expired or was refused. New connections may still use its certificate. */
+  /** The last credentials from the plugin, even if expired or refused. New connections still use their certificate. */
   #answer: PluginAnswer | undefined
   #refused = false
   #running: Promise<PluginAnswer> | undefined
@@ -33,7 +33,7 @@ export class ExecCredentials implements Credentials {
 
   async refused(used: Authorization): Promise<boolean> {
     const before = this.#answer
-    // If the credentials have changed, the plugin has already run again for another caller with the same refusal.
+    // If the plugin has printed other credentials since, the server has not refused them, so the plugin need not run.
     if (before !== undefined && authorizationOf(before) === used) this.#refused = true
     const after = await this.#valid()
     return authorizationOf(after) !== used || after.certificate?.cert !== before?.certificate?.cert

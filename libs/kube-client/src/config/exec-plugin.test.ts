@@ -16,7 +16,7 @@ beforeEach(() => {
 })
 afterEach(() => file.remove())
 
-describe('an exec plugin', () => {
+describe('the credentials of an exec plugin', () => {
   test('an exec plugin runs once for a token, and again if the server refuses the token', async () => {
     const count = join(file.folder, 'count')
     file.script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)

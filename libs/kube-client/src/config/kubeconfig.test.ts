@@ -46,7 +46,7 @@ describe('the server', () => {
   })
 })
 
-/** The expected values equal the result of client-go, which reads YAML 1.1 and only the first document. */
+/** These tests expect the results of client-go, which reads YAML 1.1 and only the first document of a kubeconfig. */
 describe('YAML', () => {
   const DOCUMENT = `current-context: here
 contexts: [{name: here, context: {cluster: c, user: u}}]

@@ -65,7 +65,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   }
 }
 
-/** Returns a configuration without a server. Its `check` throws the message. */
+/** Returns the configuration for an invalid server address. Its `check` throws an error with the message. */
 function unusable(message: string): ClusterConfig {
   return {
     origin: '',

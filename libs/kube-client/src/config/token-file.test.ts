@@ -20,7 +20,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const open = (): Promise<TokenFile> => TokenFile.open(path, { clock, log })
 
-describe('a token file', () => {
+describe('the credentials in a token file', () => {
   test('the client trims the token in a file, and reads the file again after a minute', async () => {
     writeFileSync(path, ' one\n')
     const file = await open()

@@ -40,7 +40,7 @@ describe('a refusal', () => {
     expect(limits).toEqual([8, 4, 2, 1, 1])
   })
 
-  test('other refusals do not end the wait of refused requests, but a success ends it', () => {
+  test('a success ends the wait of refused requests early, and a further refusal does not', () => {
     start(0, 2)
     expect([refuse(0, 1), succeed(0, 2)]).toEqual([false, true])
   })
@@ -114,7 +114,7 @@ describe('pauses', () => {
   })
 })
 
-test('spare requests (of low priority) leave half of the limit of parallel requests to other requests', () => {
+test('requests of priority `spare` leave half of the limit of parallel requests to other requests', () => {
   policy = new AdaptivePolicy(4)
   expect([1, 2, 3].map(() => policy.admitSpare(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
   expect(policy.admit(0)).toBe(0)
@@ -204,8 +204,8 @@ test('an idle rate bucket fills up exactly to its burst', () => {
   expect([startedAt(0), startedAt(200), startedAt(3_600_000)]).toEqual([2, 1, 2])
 })
 
-describe('spare requests', () => {
-  test('spare requests leave half of the burst to other requests, and start again when the bucket has filled up', () => {
+describe('requests of priority `spare`', () => {
+  test('requests of priority `spare` leave half of the burst to other requests, and start again as the bucket fills up', () => {
     const policy = new BucketPolicy({ qps: 5, burst: 10, now: 0 })
     const spared = (now: number): number => {
       let started = 0
@@ -216,7 +216,7 @@ describe('spare requests', () => {
     expect(policy.admit(200)).toBe(0)
   })
 
-  test('a spare request starts even with a burst of one request, and without a rate limit', () => {
+  test('a request of priority `spare` starts at once with a burst of one request, and without a rate limit', () => {
     expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
     expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
   })

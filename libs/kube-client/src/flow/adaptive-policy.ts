@@ -10,11 +10,11 @@ const ROUND = 5
 const MIN_PAUSE_MS = 10
 
 /**
- * Adapts the maximum number of parallel requests. A 429 halves it, and as many successes as the maximum add one. Before
- * the first 429, each success adds one. A 429 counts only if its request started after the last halving.
+ * Adapts the limit of parallel requests. A 429 halves the limit if its request started after the last halving. As many
+ * successes as the limit raise it by one, and before the first 429 each success does.
  *
- * If the server refuses a request that ran alone, a pause separates requests. Each refusal in a row doubles it, and
- * several successes halve it. It is at most the Retry-After divided by the number of waiting requests.
+ * If the server refuses a request that ran alone, a pause separates requests. Each refusal in a row doubles the pause,
+ * and several successes halve it. The pause is at most the Retry-After divided by the number of waiting requests.
  */
 export class AdaptivePolicy implements FlowPolicy {
   readonly #maxRunning: number
@@ -115,7 +115,7 @@ export class BucketPolicy implements FlowPolicy {
     return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admit(now)
   }
 
-  /** Always false, because a bucket counts only starts: a refused request waits as long as the server asks. */
+  /** Returns false, because the rate is fixed. A refused request always waits as long as the server asks. */
   ended(): boolean {
     return false
   }

@@ -111,13 +111,13 @@ describe('aborted callers', () => {
   })
 })
 
-describe('spare requests', () => {
+describe('requests of priority `spare`', () => {
   const spare = async (signal?: AbortSignal): Promise<void> => {
     const { waitedMs } = await gate.enterSpare(signal)
     passed.push(`spare@${clock.monotonic()} after ${waitedMs}`)
   }
 
-  test('a spare request passes the flow gate only when no other request waits', async () => {
+  test('a request of priority `spare` passes the flow gate only when no other request waits', async () => {
     enterAll('a', 'b', 'c', 'd')
     void spare()
     await clock.advance(200)
@@ -127,7 +127,7 @@ describe('spare requests', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a spare request lets a later request pass first, even while both wait', async () => {
+  test('a request of priority `spare` lets later requests pass first', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
     void spare()
@@ -138,7 +138,7 @@ describe('spare requests', () => {
     expect(passed).toHaveLength(3)
   })
 
-  test('a spare request leaves room for others, so that the next request does not wait', async () => {
+  test('a request of priority `spare` does not delay the next request', async () => {
     void spare()
     await clock.settle()
     enterAll('a')
@@ -147,7 +147,7 @@ describe('spare requests', () => {
     expect(passed).toEqual(['spare@0 after 0', 'a@0'])
   })
 
-  test('a spare request queues like other requests once it has waited for the longest allowed time', async () => {
+  test('a request of priority `low` queues like other requests after its longest wait', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     const names = Array.from({ length: 60 }, (_, index) => `a${index}`)
     enterAll(...names.slice(0, 40))
@@ -159,7 +159,7 @@ describe('spare requests', () => {
     expect(passed.slice(-2)).toEqual(['a59@5900', 'low after 6000'])
   })
 
-  test('a spare request stops waiting when its signal is aborted', async () => {
+  test('a request of priority `spare` stops waiting when its signal is aborted', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
     const stop = new AbortController()

@@ -20,7 +20,7 @@ export class FlowGate {
   readonly #clock: Clock
   readonly #policy: FlowPolicy
   readonly #waiters = new Set<Waiter>()
-  /** Requests that the server has refused and that are due again. They pass before other requests. */
+  /** Refused requests that have waited long enough. They pass before other requests. */
   readonly #returned = new Set<Waiter>()
   /** The waits of refused requests. A wait ends after its Retry-After, or when the server has room again. */
   readonly #refused = new Set<Scope>()
@@ -60,7 +60,7 @@ export class FlowGate {
     return await this.#queue(this.#returned, since, signal)
   }
 
-  /** Resolves with a permit if no other request waits and the policy has room to spare. After `maxMs` it queues. */
+  /** Resolves with a permit if no other request waits and the policy has room to spare. Queues after `maxMs`. */
   async enterSpare(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
     const asked = this.#clock.monotonic()
     for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
@@ -125,5 +125,5 @@ export class FlowGate {
   }
 }
 
-/** The reason that ends the wait of a refused request. */
+/** The abort reason for the wait of a refused request that may be sent earlier. */
 const ROOM = new CancelledError('the server has room again')

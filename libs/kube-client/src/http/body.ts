@@ -40,7 +40,7 @@ export class Body {
     if (length > this.#limits.body) this.#tooLong()
   }
 
-  /** Adds bytes. Returns false if the read part of a refusal suffices. */
+  /** Adds bytes. Returns false if the caller need not read the rest of the refusal. */
   push(bytes: Buffer): boolean {
     const room = this.#limits.refusal - this.#length
     this.#length += bytes.length

@@ -10,7 +10,7 @@ const CONNECT = 1
 const IPV4 = 1
 const NAME = 3
 const IPV6 = 4
-/** The length of the address in the proxy's reply, by address type. A name is missing: its first byte is its length. */
+/** The length of an IP address in the proxy's reply, by address type. Names have no fixed length. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { [IPV4]: 4, [IPV6]: 16 }
 
 /** The texts of Go for the replies in RFC 1928. */

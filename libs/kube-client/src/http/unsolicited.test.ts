@@ -9,10 +9,10 @@ import { fixedCredentials } from '../config/cluster-config.ts'
 import { createKubeClient } from '../create-client.ts'
 import { AnsweringServer, get, OBJECT, patch, UNLIMITED } from '../testing/answering-server.ts'
 
-/** Skips tests on older versions of Node.js, such as the npm packages for arm64, which cannot report unread bytes. */
+/** Skips a test before Node.js 26.12.1, which cannot report unread bytes. The npm package for arm64 is older. */
 const testWithPeek = process.versions.node.localeCompare('26.12.1', 'en', { numeric: true }) < 0 ? test.skip : test
 
-/** CVE-2026-48931 and CVE-2026-105481 of Node.js concern answers on idle connections. This client has its own pool. */
+/** Node.js had CVE-2026-48931 and CVE-2026-105481 for answers on idle connections. These tests check our pool. */
 
 const BODY = JSON.stringify({ metadata: { name: 'planted', resourceVersion: '9' } })
 const ANSWER = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`

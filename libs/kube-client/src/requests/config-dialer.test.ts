@@ -78,7 +78,7 @@ describe('TLS', () => {
     await expect(ask(trust({ serverName: 'other.example.com' }))).rejects.toMatchObject({ code: 0, message })
   })
 
-  /** CVE-2026-105483, CVE-2026-106069 and CVE-2026-106072 of Node.js: the hosts below mean 127.0.0.1 or 87.0.0.1. */
+  /** Unusual spellings of 127.0.0.1 and 87.0.0.1. CVE-2026-105483, -106069 and -106072 of Node.js concern them. */
   test.each(['0177.0.0.1', '0x7f.0.0.1', '2130706433', '127.1', '１２７.0.0.1', '127。0。0。1', '0127.0.0.1'])(
     'the client checks the certificate of the server %s against the address to which it connects',
     async (host) => {
@@ -141,7 +141,7 @@ describe('TLS', () => {
   })
 })
 
-/** Connects a client to the port of its destination. */
+/** Forwards the connection of a client to a port, as a proxy does. */
 function join(client: Socket, port: number): void {
   const onward = connectTcp(port, '127.0.0.1')
   sockets.add(onward.on('error', () => client.destroy()))

@@ -98,7 +98,7 @@ test('the log names a missing permission every ten minutes, and once more when i
   expect(await server.metrics.text()).not.toContain('csi_sidecar_missing_permission{')
 })
 
-test('refusals in several namespaces are one missing rule, which ends once no namespace refuses requests', async () => {
+test('a permission counts as one missing rule until no namespace refuses the request any longer', async () => {
   for (const namespace of ['a', 'b']) await expect(secretIn(namespace)).rejects.toThrow()
   expect(log.lines).toHaveLength(1)
   why = undefined
@@ -108,14 +108,14 @@ test('refusals in several namespaces are one missing rule, which ends once no na
   expect(missing.rules).toEqual([])
 })
 
-test('a list that succeeds does not end the report that watches are forbidden', async () => {
+test('the permission to watch still counts as missing after a list has succeeded', async () => {
   await expect(watch()).rejects.toThrow()
   why = undefined
   await list()
   expect(missing.rules).toEqual(['pods: get, list, watch'])
 })
 
-test('a watch that succeeds ends the report that lists are forbidden', async () => {
+test('the permission to list does not count as missing after a watch has succeeded', async () => {
   await expect(list()).rejects.toThrow()
   why = undefined
   await watch()
@@ -130,7 +130,7 @@ test('a missing permission is forgotten an hour after the last refusal', async (
   expect(missing.rules).toEqual([])
 })
 
-test('a request that an admission plugin refuses, or an optional request, reports no missing permission', async () => {
+test('a 403 from an admission plugin, or for a request with `optional`, is not reported as a missing permission', async () => {
   await expect(list({ optional: true })).rejects.toThrow()
   await expect(watch({ optional: true })).rejects.toThrow()
   await expect(client.get(SECRETS, { namespace: 'n', name: 'x' }, { priority: 'spare' })).rejects.toThrow()

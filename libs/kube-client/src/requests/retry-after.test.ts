@@ -81,7 +81,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 2000, 2000])
   })
 
-  test('a spare request that the server refuses fails at once, and delays no other request', async () => {
+  test('a refused request of priority `spare` fails at once, and delays no other request', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
     await expect(patch(client, { priority: 'spare' })).rejects.toMatchObject({ code: 429 })
@@ -89,7 +89,7 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0])
   })
 
-  test('the refusal of a spare request does not change the limit of parallel requests', async () => {
+  test('a refused request of priority `spare` does not change the limit of parallel requests', async () => {
     const client = server.connect({ kind: 'adaptive' })
     const before = client.limits.inFlight
     server.answer = refuse(429, { 'Retry-After': '2' })

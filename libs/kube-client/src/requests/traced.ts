@@ -27,9 +27,7 @@ function attemptsOf({ attempts }: ApiCall): { readonly 'http.request.resend_coun
   return attempts > 1 ? { 'http.request.resend_count': attempts - 1 } : {}
 }
 
-/**
- * Returns the name of a span. It omits object names so that there are few different names; the path attribute has them.
- */
+/** Returns the name of a span. It has no object name, which would cause many different span names. */
 function spanName({ method, resource, name }: ApiRequest, path: string): string {
   if (resource === undefined) return method
   const subresource = resource.subresources.find((each) => name !== undefined && path.endsWith(`/${name}/${each}`))

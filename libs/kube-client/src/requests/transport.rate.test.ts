@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 describe('the rate', () => {
-  test('the rate limit delays requests exactly but never watches, and requests for the Lease have their own limit', async () => {
+  test('the rate limit delays requests but not watches, and requests for the Lease have a separate limit', async () => {
     const client = server.connect({ kind: 'bucket', qps: 5, burst: 2, perGroup: false })
     const results = Array.from({ length: 4 }, () => patch(client))
     results.push(...Array.from({ length: 2 }, () => patch(client, { lane: 'lease' })))

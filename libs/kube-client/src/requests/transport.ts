@@ -29,9 +29,9 @@ export interface TransportOptions {
   readonly tracer?: Tracer | undefined
 }
 
-/** The maximum number of retries of one call that the server has asked to wait. */
+/** The maximum number of retries of one call after answers with a Retry-After. */
 const MAX_RETRIES = 10
-/** The minimum time in which a 429 is retried, because other clients may use the capacity of the server. */
+/** A call is retried for at least this time after its first 429, because other clients may cause the 429. */
 const LEAST_RETRY_MS = 60_000
 /** The longest time for which requests of higher priority may delay a request of low priority. */
 const LOW_PRIORITY_MS = 10_000
@@ -258,7 +258,7 @@ export class Transport {
   }
 }
 
-/** Returns the outcome of a 429. `ignored` for a spare request: the server may limit only requests such as Events. */
+/** Returns the outcome of a 429. `ignored` for priority `spare`: the server may limit only requests such as Events. */
 function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
   if (request.options?.priority === 'spare') return 'ignored'
   return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }

@@ -88,7 +88,7 @@ export class AnsweringServer {
     this.#server.close()
   }
 
-  /** Returns an answer that is `how` for the first requests and a success for all others. */
+  /** Returns a function that answers the first `count` requests with `how`, and later requests with a success. */
   first(count: number, how: Answering): Answering {
     return (response, request) => (this.seen.length <= count ? how(response, request) : ok(response, request))
   }

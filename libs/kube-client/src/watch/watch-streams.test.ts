@@ -157,7 +157,7 @@ test('a watch can be resumed as soon as it knows its first version', async () =>
   expect(opened[1]).toMatchObject({ after: '3' })
 })
 
-test('the end of a watch also ends the second stream that the watch is trying', async () => {
+test('the end of a watch also ends its second stream', async () => {
   await open()
   await clock.advance(45_000)
   streams.close()

@@ -16,16 +16,16 @@ export interface WatchStreamsOptions {
   onResumed(silentMs: number): void
 }
 
-/** The time without bytes after which a trial opens a second stream to test the first. Bookmarks come once a minute. */
+/** The time without bytes after which a second stream is opened to test the first. Bookmarks come once a minute. */
 const SILENT_MS = 45_000
-/** The time in which a living stream receives its bookmark. */
+/** The longest test of a silent stream. A living stream receives a bookmark in this time. */
 const TRIAL_MS = 30_000
 /** The time in which a living old stream receives the bytes that the new stream has received. */
 const TOGETHER_MS = 2000
-/** The time in which at most two trials begin. */
+/** The period in which a watch opens at most two second streams. */
 const TWO_TRIALS_MS = 120_000
 
-/** A new stream that is opened next to the silent stream. Its bytes are kept until the trial ends. */
+/** A second stream, opened while the first stream is silent. Its bytes are kept until one stream is chosen. */
 interface Trial {
   readonly feed: WatchFeed
   readonly own: Scope
@@ -38,9 +38,9 @@ interface Trial {
  * The stream of a watch. Nothing reports the death of a server behind a proxy: the proxy answers TCP keep-alive, and
  * HTTP/1.1 allows no second request on the connection.
  *
- * If a stream is silent, a trial resumes it from the last version on a new connection. If the old stream receives
- * bytes, it stays. Otherwise the new stream replaces it and continues at the same version, so no change is lost or
- * comes twice. If no new stream opens, the watch ends as silent.
+ * If a stream is silent, a second stream resumes it from the last version on a new connection. If the old stream
+ * receives bytes, it stays. Otherwise the new stream replaces it and continues at the same version, so no change is
+ * lost or comes twice. If no new stream opens, the watch ends as silent.
  */
 export class WatchStreams {
   readonly #options: WatchStreamsOptions
@@ -49,7 +49,7 @@ export class WatchStreams {
   #connection: HttpConnection | undefined
   #from: string | undefined
   #trial: Trial | undefined
-  /** The times when the last two trials began, the older time first. */
+  /** The times when the last two second streams were opened, the older time first. */
   #trials: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   #cancelTimer: Cancel | undefined
 
@@ -138,7 +138,7 @@ export class WatchStreams {
         feed.control(connection)
         if (this.#trial !== trial) connection.destroy(NOT_NEEDED)
       },
-      // A refusal does not end the trial: the old stream is checked when the time of the trial is over.
+      // If the second stream fails to open, the first stream still has until `endsAt` to receive bytes.
       () => undefined,
     )
   }

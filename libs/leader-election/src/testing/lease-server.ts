@@ -15,7 +15,7 @@ export class LeaseServer {
   throttling = false
   retryAfterMs: number | undefined
   hanging = false
-  /** Delays each answer of the server until it resolves. Undefined: no delay. */
+  /** Delays each answer of the server until the returned promise resolves. Undefined: no delay. */
   slowly: (() => Promise<void>) | undefined
   watchForbidden = false
   onRequest: (() => void) | undefined

@@ -124,7 +124,7 @@ describe('attach', () => {
       steps: ['keep node-1'],
     },
   ]
-  it.each(rows)('for a wanted volume, the attach/detach controller $name', ({ nodes, steps }) => {
+  it.each(rows)('if a pod wants the volume, the attach/detach controller $name', ({ nodes, steps }) => {
     expect(summary(decide(nodes))).toEqual(steps)
   })
 })
@@ -187,7 +187,7 @@ describe('detach', () => {
       steps: ['detach node-1'],
     },
   ]
-  it.each(rows)('for an unwanted volume, the attach/detach controller $name', ({ nodes, change, steps }) => {
+  it.each(rows)('if no pod wants the volume, the attach/detach controller $name', ({ nodes, change, steps }) => {
     expect(summary(decide(nodes, change))).toEqual(steps)
   })
 })

@@ -97,7 +97,7 @@ function decideDetach(node: NodeView, actual: AttachedTo, view: AttachDetachView
   if (outOfService) return [{ do: 'detach', node: name, force: 'out-of-service' }]
   if (!inUse) return [{ do: 'detach', node: name, force: undefined }]
   const asked: NodeStep = { do: 'requestDetach', node: name }
-  // A healthy node has no time limit: it may still be unmounting, or a pod may still be writing.
+  // A healthy node has unlimited time to unmount, because a pod on the node may still be writing.
   if (health === 'healthy' || view.maxWaitForUnmountMs === undefined) return [asked]
   const left = (actual.detachRequestedAt ?? view.now) + view.maxWaitForUnmountMs - view.now
   if (left <= 0) return [{ do: 'detach', node: name, force: 'timeout' }]

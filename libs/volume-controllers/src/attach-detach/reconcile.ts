@@ -16,7 +16,7 @@ export interface AttachDetachParts extends ControllerParts {
   readonly waitingMessage: boolean
 }
 
-/** The run for one volume. */
+/** One run of the controller for one volume. */
 interface Run {
   readonly volumeName: string
   readonly parts: AttachDetachParts
@@ -94,7 +94,7 @@ async function perform(step: NodeStep, run: Run): Promise<void> {
   }
 }
 
-/** Writes the status. If the write fails, the next run for the volume repeats it first. */
+/** Writes the node status. If the write fails, the next run for the volume first repeats the write. */
 async function writeStatus(node: string, { volumeName, parts, signal }: Run): Promise<void> {
   parts.state.statusPending(volumeName, node)
   await parts.writeStatus(node, signal)
@@ -165,8 +165,8 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
 }
 
 /**
- * Reads the node from the API server, because the cache may be late. If the cache is newer than the answer, the cache
- * counts, since no event would follow.
+ * Reads the node from the API server, because the cache may be late. If the cached node is newer than the answer, the
+ * cached node counts, because no later event would correct a decision from the old answer.
  */
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
   const { nodes } = parts.caches
@@ -206,7 +206,7 @@ interface MultiAttachText {
   readonly why: string
 }
 
-/** Returns the text of the event. `users` are the pods with the volume. `waitingMessage`: as in Kubernetes 1.37. */
+/** Returns the text of the event. `users` are the pods with the volume. `waitingMessage`: text of Kubernetes 1.37. */
 export function multiAttachText(
   pod: PodRef,
   users: readonly PodRef[],

@@ -26,7 +26,7 @@ interface AttachmentMemory {
 export class AttachDetachState {
   readonly desired = new DesiredAttachments()
   readonly actual = new ActualAttachments()
-  /** The memory of each attachment, by the UID of the attachment. */
+  /** The recorded facts about each attachment, by the UID of the attachment. */
   readonly #memory = new Map<string, AttachmentMemory>()
   /** The names of requested attachments that the cache may not contain yet. */
   readonly #requested = new Set<string>()
@@ -41,8 +41,8 @@ export class AttachDetachState {
   }
 
   /**
-   * Builds both states after a start. Volumes in node statuses count as attached; an attachment that no status lists is
-   * uncertain, because its attach may not be complete.
+   * Builds the desired and the actual state after a start. Volumes in node statuses count as attached; an attachment
+   * that no status lists is uncertain, because its attach may not be complete.
    */
   rebuild(): void {
     const { nodes, attachments, pods } = this.#caches
@@ -61,7 +61,7 @@ export class AttachDetachState {
     for (const pod of pods.store.values()) this.syncPod(pod)
   }
 
-  /** Returns the volumes of both states, which must be reconciled after a rebuild. */
+  /** Returns the volumes of the desired and of the actual state. */
   volumeNames(): ReadonlySet<string> {
     const names = new Set(this.actual.volumes())
     for (const { volumes } of this.desired.pods()) for (const name of volumes) names.add(name)
@@ -95,7 +95,7 @@ export class AttachDetachState {
     return changed
   }
 
-  /** Updates the states for an added or changed node. Returns the volumes to reconcile. */
+  /** Updates the desired and the actual state for an added or changed node. Returns the volumes to reconcile. */
   syncNode(node: string): readonly string[] {
     const cached = this.#caches.nodes.store.get(node)
     if (cached === undefined) return []

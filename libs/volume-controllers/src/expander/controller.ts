@@ -27,7 +27,7 @@ function grownClaims(event: InformerEvent<Claim>): string[] {
 async function expand(key: string, parts: ControllerParts): Promise<void> {
   const { claims, volumes } = parts.caches
   const claim = claims.store.get(key)
-  // A claim without a bound volume cannot be expanded.
+  // A claim without a bound volume cannot be expanded, so no event is recorded.
   if (claim?.phase !== 'Bound') return
   const step = decideExpand({ claim, volume: volumes.store.get(claim.volumeName) })
   if (step?.do === 'fail') throw new Error(step.message)

@@ -14,7 +14,7 @@ export type ExpandStep =
   /** The volume is missing, or it is not bound to the claim. */
   | { readonly do: 'fail'; readonly message: string }
 
-/** Plans the event about an expansion: Kubernetes itself does not expand volumes. Undefined if nothing grows. */
+/** Plans the event that an external controller must expand the claim. Undefined if the claim does not grow. */
 export function decideExpand({ claim, volume }: ExpandView): ExpandStep | undefined {
   if (volume === undefined) return { do: 'fail', message: `there is no volume ${claim.volumeName} yet` }
   if (volume.claimRef?.uid !== claim.uid) {

@@ -152,7 +152,7 @@ describe('unbound claims', () => {
     )
   })
 
-  it('a binding reports the size from before the expansion while the expansion is running', () => {
+  it('a binding sets the capacity of the claim to the size before the expansion while the expansion is running', () => {
     const growing = volume({
       capacity: '2Gi',
       annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' },
@@ -178,7 +178,7 @@ describe('bound claims', () => {
     expect(decideClaim(view({ claim: pair.claim, named: grown }))).toEqual([])
   })
 
-  it("the reference of a bound claim's volume is written again if it was deleted", () => {
+  it('a deleted `claimRef` of a bound volume is written again', () => {
     const steps = decideClaim(
       view({ claim: pair.claim, named: { ...pair.volume, claimRef: undefined, phase: 'Available' } }),
     )

@@ -29,7 +29,7 @@ async function reconcile(key: string, parts: SnapshotParts, signal: AbortSignal)
   const snapshot = parts.taken.snapshots.store.get(key)
   if (snapshot === undefined) return SETTLED
   const step = decideSnapshot(await observe(snapshot, parts, signal))
-  // The event of each write enqueues the key again.
+  // The event of each write enqueues the key again, so a run performs only one step.
   if (step !== undefined) await except(isNotFound, perform(step, { snapshot, parts, signal }))
   return SETTLED
 }

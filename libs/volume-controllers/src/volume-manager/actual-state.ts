@@ -24,7 +24,7 @@ export interface ActualVolume {
   readonly stale: ReadonlySet<string>
   /** The size that this node has last confirmed for the claim; undefined before the first check. */
   readonly claimSize: string | undefined
-  /** The result of the last node expansion. After `inUse`, this node does not call the driver again. */
+  /** The result of the last node expansion. After `inUse`, the node expands the volume only at the next mount. */
   readonly expansion: 'open' | 'failed' | 'inUse'
 }
 
@@ -41,7 +41,7 @@ export class ActualState {
     return this.#volumes.get(volumeName)
   }
 
-  /** Adds the volume, so that it is in use even if its pod is deleted before the mount. */
+  /** Adds the volume, which then counts as in use even if its pod is deleted before the mount. */
   begin(source: MountSource): void {
     this.#at(source)
   }

@@ -20,7 +20,7 @@ import { type GroupsBy, groupsBy } from './ownership.ts'
 import type { Paths } from './paths.ts'
 import { type CallParts, ephemeralRequest, publishRequest, stageRequest } from './requests.ts'
 
-/** The desired and the actual state of one node, and the parts that reconcile them. */
+/** The desired and the actual state of one node, and the dependencies of its volume manager. */
 export interface NodeParts extends ControllerParts {
   readonly node: string
   readonly driver: Driver
@@ -88,7 +88,7 @@ class GroupError extends Error {
   override readonly name = 'GroupError'
 }
 
-/** Prepares the publish of a volume. All preparations that can fail are done before the call is returned. */
+/** Prepares the publish call of a volume, which the caller sends later. A failed preparation mounts nothing. */
 async function publishCall(
   { source, pod }: PodVolume<MountSource>,
   parts: NodeParts,
@@ -158,7 +158,7 @@ export function canStage({ driver }: Pick<NodeParts, 'driver'>): boolean {
   return nodeCan(driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
 }
 
-/** Returns the parts of a request that do not come from the volume. Throws if the node does not have the driver. */
+/** Returns the request fields that the volume source does not contain. Throws if the node does not have the driver. */
 export function callParts(source: DriverSource, pod: PodMount | undefined, parts: NodeParts): CallParts {
   const { driver, caches, actual } = parts
   const name = source.is === 'csi' ? source.csi.driver : source.source.driver

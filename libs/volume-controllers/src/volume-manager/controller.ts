@@ -22,7 +22,7 @@ import { type MountParts, reconcileMount } from './mount.ts'
 import type { Paths } from './paths.ts'
 import { type PodParts, populate, reconcilePod } from './pods.ts'
 
-/** The options of the volume manager of one node, in addition to the shared parts. */
+/** The options in which the volume managers of the nodes differ. */
 export interface NodeOptions {
   readonly node: string
   readonly disk: Disk
@@ -51,7 +51,7 @@ function volumeManager(
   const { client, caches } = parts
   const desired = new DesiredState()
   const actual = new ActualState()
-  // Mounts from before a restart may still exist.
+  // Mounts from before a restart may still exist, so they are uncertain.
   for (const point of disk.records()) actual.mark(point, 'uncertain')
   const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
   const own: NodeParts = { ...parts, driver, node, disk, paths, desired, actual, inUse }

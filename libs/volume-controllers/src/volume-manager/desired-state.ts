@@ -1,7 +1,7 @@
 import type { CSIPersistentVolumeSource } from '@csi-sidecars/kube-types'
 import type { FsGroup, PodVolume } from '../caches/pod.ts'
 
-/** A volume to mount, with all fields that mount and unmount need. The node's disk keeps it while it is mounted. */
+/** A volume to mount, with the fields for mount and unmount. The node's disk keeps them while the volume is mounted. */
 export type MountSource =
   | CsiSource
   | EphemeralSource

@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 describe('folderDisk', () => {
-  it("a folder as a node's disk keeps the records of mounts across restarts", () => {
+  it('the data folder of an emulated kubelet keeps the records of mounts across restarts', () => {
     const record = { source, path: join(root, 'pods/a/mount'), podUid: 'a' }
     folderDisk(root).begin(record)
     expect(folderDisk(root).records()).toEqual([record])
@@ -23,7 +23,7 @@ describe('folderDisk', () => {
     expect(folderDisk(root).records()).toEqual([])
   })
 
-  it("a folder as a node's disk creates a staging path, and the parents of a target path", () => {
+  it('an emulated kubelet with a data folder creates a staging path, but only the parent folders of a target path', () => {
     const disk = folderDisk(root)
     const staged = join(root, 'stage/globalmount')
     const target = join(root, 'pods/a/mount')
@@ -32,7 +32,7 @@ describe('folderDisk', () => {
     expect([existsSync(staged), existsSync(target), existsSync(dirname(target))]).toEqual([true, false, true])
   })
 
-  it("a folder as a node's disk removes an empty mount point that the driver left, but none with data", () => {
+  it('an emulated kubelet with a data folder removes an empty mount point that the driver left, but keeps data', () => {
     const disk = folderDisk(root)
     const [empty, full] = [join(root, 'empty'), join(root, 'full')]
     for (const path of [empty, full]) mkdirSync(path)

@@ -90,7 +90,7 @@ function verdictOf(error: unknown): { readonly final: boolean; readonly inUse: b
 }
 
 /**
- * Records the failure in the claim. If the size failed before and is no longer requested, it becomes infeasible, so
+ * Records the failure in the claim. A size that has failed twice and is no longer requested is marked as infeasible, so
  * that the controller may expand to the current request.
  */
 async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run): Promise<void> {

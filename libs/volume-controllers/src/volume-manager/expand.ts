@@ -9,7 +9,7 @@ export type Expansion =
   | { readonly do: 'wait' }
   /** The claim has its requested size, and the driver needs no call on this node. */
   | { readonly do: 'done'; readonly size: string }
-  /** `own`: the claim waits for this node. Otherwise another node has already updated the claim. */
+  /** `own`: true if this node updates the claim, false if another node has already updated it. */
   | { readonly do: 'expand'; readonly size: string; readonly own: boolean }
 
 /** Reports whether the volume may be larger than its file system, according to the caches. */
@@ -45,8 +45,8 @@ const RESIZE_CONDITIONS = ['FileSystemResizePending', 'Resizing', 'ControllerRes
 type Status = NonNullable<PersistentVolumeClaim['status']>
 
 /**
- * Returns the patch that marks the start of an expansion. The API server refuses it if the claim has changed, because
- * the size may differ.
+ * Returns the patch that marks the start of an expansion. The API server refuses the patch if the claim has changed,
+ * because the claim may request another size.
  */
 export function inProgressPatch(claim: PersistentVolumeClaim): Patch {
   return statusPatch(claim, withWord(claim.status ?? {}, 'NodeResizeInProgress'), { guarded: true })

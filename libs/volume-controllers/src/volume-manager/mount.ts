@@ -128,7 +128,7 @@ async function withEvents(
   }
 }
 
-/** Returns the error text of kubelet, in which a block volume is mapped and any other volume is mounted. */
+/** Returns the start of kubelet's error message, which differs for volumes in mode Block. */
 function failedText(source: MountSource, what: 'MountDevice' | 'SetUp'): string {
   const block = source.is === 'csi' && source.block
   const step = block ? { MountDevice: 'SetUpDevice', SetUp: 'MapPodDevice' }[what] : what

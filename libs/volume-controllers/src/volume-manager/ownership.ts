@@ -12,7 +12,7 @@ const PERMISSIONS = 0o7777
 export function giveToGroup(path: string, { gid, onRootMismatch }: FsGroup): void {
   if (onRootMismatch && belongsTo(path, gid)) return
   giveBelow(path, gid)
-  // The root changes last, because it marks the rest as complete.
+  // The folder itself is changed last, because its group shows that the content is complete.
   giveOne(path, gid)
 }
 
@@ -60,7 +60,7 @@ export function groupsBy({ source, pod, policy, driverMayDo }: FsGroupView): Gro
   if (policy === 'File') return 'node'
   const fsType = source.is === 'csi' ? source.csi.fsType : source.source.fsType
   if (!fsType) return 'none'
-  // An inline volume always belongs to one node.
+  // An inline volume is never shared between nodes, so the node may change its group.
   if (source.is === 'ephemeral') return 'node'
   return source.accessModes.some((mode) => SINGLE_WRITER.includes(mode)) ? 'node' : 'none'
 }

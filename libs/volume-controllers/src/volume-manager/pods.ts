@@ -84,7 +84,7 @@ interface PodRun {
 async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<void> {
   const { client, caches, clock } = parts
   if (step.do === 'remove') {
-    // A pod that was recreated under this name is another pod.
+    // A pod that was recreated under this name must not be deleted.
     const present = await client.get(PODS, refOf(pod.key), { signal })
     if (present.metadata?.uid !== pod.uid) return
     // A kubelet deletes an ended pod without a grace period.

@@ -74,7 +74,7 @@ describe('a publish', () => {
     })
   })
 
-  it('a publish request describes the pod if the driver requests it', () => {
+  it('a publish request describes the pod if the CSIDriver requests this description', () => {
     const { volumeContext } = publishRequest(source, pod, { ...parts, podInfo: true })
     expect(volumeContext).toEqual({ tier: 'gold', ...ABOUT_POD, 'csi.storage.k8s.io/ephemeral': 'false' })
   })

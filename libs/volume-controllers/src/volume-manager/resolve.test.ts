@@ -96,7 +96,7 @@ describe('resolve', () => {
     })
   })
 
-  it('an inline CSI volume gets a handle from the pod and the volume name', () => {
+  it("the handle of an inline CSI volume is a hash of the pod's UID and the volume name", () => {
     const source = { driver: 'csi.example.com', readOnly: true }
     expect(only({ drivers: [csiDriver()] }, { volumes: [{ is: 'csi', name: 'data', source }] })).toMatchObject({
       is: 'mountable',

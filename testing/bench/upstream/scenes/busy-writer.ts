@@ -40,7 +40,7 @@ async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
   }
 }
 
-/** The most writes in one transaction, below the limit of 128 of etcd. */
+/** The maximum number of writes in one transaction, below the limit of 128 of etcd. */
 const MOST = 120
 
 function nextOf(objects: readonly Put[]): Put {

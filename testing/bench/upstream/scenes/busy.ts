@@ -12,7 +12,7 @@ import { type Layout, startLayout } from './loaded.ts'
 
 const OWN = 'busy.example.com'
 const FOREIGN = 'other.example.com'
-/** Changes per second of each kind. A sidecar watches two kinds: 1,000 changes for another driver, 100 for its own. */
+/** Changes per second and kind. A sidecar watches two kinds and gets 1,000 foreign and 100 own changes. */
 const FOREIGN_PER_SECOND = 500
 const OWN_PER_SECOND = 50
 const KINDS = 3
@@ -24,7 +24,7 @@ const OWN_OBJECTS = 100
 const COUNTED_MS = 20_000
 const ATTACHES = 50
 const QUIET_MS = 8000
-/** The default limit of the Go original, five requests a second, would let it fall further and further behind. */
+/** Raised limits. With its default of five requests a second, the Go original would fall further and further behind. */
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
 
 /** Measures leaders in a cluster where most changes concern other drivers. */

@@ -161,7 +161,7 @@ async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memor
   })
 }
 
-/** Starts the processes of a layout. The first process runs the attacher. */
+/** Starts the processes for attacher and resizer. The first process runs the attacher. */
 export async function startLayout(
   ground: Ground,
   layout: Layout,

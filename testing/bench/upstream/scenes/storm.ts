@@ -50,7 +50,7 @@ export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise
 /** The number of waves. The first compiles code and fills the heap; the third shows the lasting cost. */
 export const WAVES = 3
 
-/** Runs a storm of 1,000 objects with these flags, three waves for each side. */
+/** Runs a storm of 1,000 objects with these flags, three waves for each implementation. */
 async function threeWaves(
   bench: Bench,
   storm: (bench: Bench, ground: Ground, how: Storm) => Promise<void>,

@@ -90,7 +90,7 @@ function replace<Q extends object, R extends object>(
 /** True if this process can mount file systems, which needs root on Linux. */
 const CAN_MOUNT = process.platform === 'linux' && process.getuid?.() === 0
 
-/** Bugs in snapshots and in the stored data of volumes. With any other bug, the driver supports neither of them. */
+/** Bugs in snapshots and in the stored data of volumes. Other bugs belong to a driver that stores neither. */
 const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   Object.entries({ ...SNAPSHOT_BUGS, ...(CAN_MOUNT ? CONTENT_BUGS : {}) }).map(([name, check]) => [
     name,

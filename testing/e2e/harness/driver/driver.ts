@@ -46,7 +46,7 @@ export interface Call {
 
 /** The driver's answer to a call. */
 export type Answer =
-  /** A reply that is a function is called when the answer is due. */
+  /** A reply that is a function is called right before the driver answers. */
   | { readonly reply: object | (() => object); readonly after?: number | Promise<void> }
   | {
       readonly code: number

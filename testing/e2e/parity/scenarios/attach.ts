@@ -32,7 +32,7 @@ function attachOf(options: VolumeOptions, name: string, ...steps: Steps): Scenar
 
 const attach = (name: string, ...steps: Steps): Scenario => attachOf({}, name, ...steps)
 
-/** The time limit of slow conditions. The real controller resynchronises every 3 minutes; attaches time out after 2. */
+/** The time limit of slow conditions: an attach times out after 2 minutes, and the real controller's resync takes 3. */
 const MINUTES = 240_000
 
 function long(one: Scenario): Scenario {

@@ -290,7 +290,7 @@ export class InProcessClient<E extends Error> {
       const path = resourcePath(resource, { namespace }) + query(options)
       const request = { method: 'GET', path }
       const page = await this.#send<ObjectList<T>>(sent('list', resource, { name: namespace ?? '' }), request, listing)
-      // The last page of a list of custom resources has an empty token.
+      // The last page of a list of custom resources has an empty continue token.
       token = page.metadata.continue || undefined
       const items = page.items.map((item) => listing.project(item)).filter((item) => item !== undefined)
       yield { items, resourceVersion: page.metadata.resourceVersion, continue: token }

@@ -41,7 +41,7 @@ export interface InFlight extends Outgoing {
   readonly applied: boolean
   /** Lets the request take effect, without an answer. */
   apply(): void
-  /** Answers with the result, or with the failure. After a failure, a request that has not taken effect never does. */
+  /** Answers with the result or the failure. A request that fails before it takes effect never takes effect. */
   answer(failure?: Error): void
 }
 
@@ -77,7 +77,7 @@ export class StepGate implements RequestGate {
     let outcome: Promise<T> | undefined
     const apply = (): Promise<T> => {
       outcome ??= effect()
-      // The error must not be unhandled if the sender never gets an answer.
+      // If the sender never gets an answer, an error must not end the process as an unhandled rejection.
       outcome.catch(() => undefined)
       return outcome
     }

@@ -20,7 +20,7 @@ export interface ActionParts {
   readonly clock: Clock
   /** Runs the demo up to a step. The field is undefined if there is no demo. */
   readonly runTo: ((step: number) => void) | undefined
-  /** Called with a failure that happens after the page has got its answer. */
+  /** Called if an action fails after the page has got the answer to the action. */
   readonly onTrouble: (text: string) => void
 }
 

@@ -35,7 +35,7 @@ export class ActorRegistry {
     this.#entry(id).open += change
   }
 
-  /** Counts the new waits of a row instead of its old waits. Returns the IDs of the actors in all these waits. */
+  /** Updates the counts of the actors for which a row waited before, and waits now. Returns the IDs of these actors. */
   waits(before: readonly Wait[], after: readonly Wait[]): readonly string[] {
     for (const wait of before) this.#count(wait, -1)
     for (const wait of after) this.#count(wait, 1)

@@ -10,7 +10,7 @@ function boardOf(): { readonly board: Board; readonly frames: Frame[] } {
   return { board: new Board(new FakeClock(), (frame) => void frames.push(frame)), frames }
 }
 
-/** Returns the items that a page shows after it has applied all frames of the beginning. */
+/** Returns the items that a newly opened page shows after it has applied all frames. */
 function shown({ items, frames }: FrameHistory['beginning']): readonly Item[] {
   const map = new Map(items.map((each): [string, Item] => [each.id, each]))
   for (const frame of frames) apply(map, frame)

@@ -68,7 +68,7 @@ export class Board {
 /** The approximate size of the frames that are kept. A page reads them all before it shows anything. */
 const MOST_BYTES = 2 * 1024 * 1024
 
-/** The latest frames, and the items before them. The items include the changes of older frames. */
+/** The latest frames, and the state of all items before them. Older frames are merged into this state. */
 export class FrameHistory {
   readonly #most: number
   readonly #base = new Map<string, Item>()

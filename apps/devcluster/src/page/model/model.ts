@@ -49,7 +49,7 @@ export class PageModel {
   readonly #begun = new Map<number, { readonly who: string; readonly at: number }>()
   readonly #events: Informer<CachedEvent, Event>
   readonly #isNode: (name: string) => boolean
-  /** The IDs of rows and actors, and the last events and calls, that must be computed before the next frame. */
+  /** The changed rows and actors, and the last events and calls. They are recomputed when the next frame is sent. */
   readonly #dirtyRows = new Set<string>()
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
@@ -70,7 +70,7 @@ export class PageModel {
     return this.#board.beginning
   }
 
-  /** Shows a line and items that come neither from the API nor from CSI calls, such as the steps of the demo. */
+  /** Shows a time-line entry and items that no object and no CSI call has caused, such as the steps of the demo. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void {
     for (const item of items) this.#board.put(item)
     if (line !== undefined) this.#says(line)
@@ -114,7 +114,7 @@ export class PageModel {
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
-  /** Replaces `kubelet` by the kubelet of the node that uses the row's claim, because a claim names no node. */
+  /** Finds the node of an unnamed kubelet by the running pod of the row, because a claim does not name a node. */
   #whichKubelet(who: string, rows: readonly string[]): string {
     if (who !== 'kubelet') return who
     const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])
@@ -216,7 +216,7 @@ export class PageModel {
       )
   }
 
-  /** Recomputes a row of the page. Returns the IDs of the actors in its old and new waits. */
+  /** Recomputes a row of the page. Returns the IDs of the actors for which the row waited before, and waits now. */
   #row(id: string): readonly string[] {
     const { caches, clock } = this.#options
     const before = this.#rows.get(id)

@@ -15,7 +15,7 @@ import { short } from '../../story/expectation.ts'
 import type { TimelineEntry } from '../view/wire.ts'
 import { kubeletOf } from './actors.ts'
 
-/** Returns the line for a change of an object, with the actor that caused it. Undefined for an irrelevant change. */
+/** Returns the time-line entry for a change of an object, with its actor. Undefined for an irrelevant change. */
 export function objectLine(event: ObjectEvent): TimelineEntry | undefined {
   switch (event.is) {
     case 'claim':

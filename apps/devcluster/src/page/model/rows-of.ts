@@ -38,7 +38,7 @@ function rowsOfSnapshot(snapshot: CachedSnapshot | undefined): readonly string[]
   return snapshot === undefined ? [] : [`claim/${snapshot.namespace}/${snapshot.claim}`]
 }
 
-/** Returns the rows of all pods on a node whose readiness has changed, or of the volumes whose use has changed. */
+/** Returns the rows that a change of a node affects. A change of its readiness affects the rows of all its pods. */
 function rowsOfNode(before: CachedNode | undefined, after: CachedNode | undefined, caches: Caches): readonly string[] {
   const node = after ?? before
   if (node === undefined) return []

@@ -30,7 +30,7 @@ describe('rowOf', () => {
     })
   })
 
-  it('a row becomes stuck at once if retries are useless, later if they may help, never while awaiting a user', () => {
+  it('a waiting row counts as stuck at once if retries are useless, otherwise later, but never if a user must act', () => {
     const { volume: _, claim } = boundPair({ claim: { phase: 'Pending', volumeName: '' } })
     const stuckFor = (reason: string, minutes: number): readonly boolean[] => {
       const view = rowView({ claim, volume: undefined, pods: [], binding: { type: 'Normal', reason, message: '' } })

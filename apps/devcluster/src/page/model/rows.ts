@@ -40,7 +40,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
   }
 }
 
-/** Returns the start of an equal wait in `before`. Messages are not compared, because they can contain counts. */
+/** Returns the start of the same wait in the previous row. Messages are not compared: they can contain counts. */
 function sinceOf(
   { who, about, why }: Pick<Wait, 'who' | 'about' | 'why'>,
   before: readonly Wait[],

@@ -30,13 +30,13 @@ export interface RowView {
   /** True if the volume must be attached before it is mounted. */
   readonly attaches: boolean
   readonly node: (name: string) => CachedNode | undefined
-  /** Returns the failure of the first method that currently fails when the actor `who` calls it for this volume. */
+  /** Returns the first current failure among these CSI methods, for calls about this volume from the actor `who`. */
   readonly failure: (who: string, ...methods: readonly string[]) => CallFailure | undefined
   /** Returns the last warning event of a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
 }
 
-/** A wait without its start, which only the page's model knows. */
+/** A wait without its start time, which comes from the previous row. */
 export interface WaitNow extends Omit<Wait, 'since' | 'stuck'> {
   readonly remedy: Remedy
 }

@@ -5,7 +5,7 @@ import type { Player } from './player.ts'
 
 const MOVE_MS = 600
 const APPEAR_MS = 300
-/** The most moves that are animated at once. More would be hard to follow and take too much CPU time. */
+/** The maximum number of moves that are animated at once. More would be hard to follow and take too much CPU time. */
 const MOST_MOVING = 60
 
 /** The picture of nodes, pods and volumes. A pod or volume that gets to another node is animated. */
@@ -62,7 +62,7 @@ function move(element: HTMLElement, from: Point | undefined): void {
     element.animate([{ opacity: 0 }, { opacity: 1 }], APPEAR_MS)
     return
   }
-  // A running animation would distort the measured position.
+  // The running animations end first, because they would distort the measured position.
   const moving = element.getAnimations()
   for (const animation of moving) animation.cancel()
   const to = placeOf(element)

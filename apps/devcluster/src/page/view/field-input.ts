@@ -4,7 +4,7 @@ import { fill, make, setText } from './dom.ts'
 /** The values to choose from, for each kind of field. */
 export type KnownValues = Readonly<Partial<Record<FieldKind, readonly string[]>>>
 
-/** The most values in a list to choose from. */
+/** The maximum number of values in a list to choose from. */
 const MOST_VALUES = 200
 
 /** One field of a form: its label, its input and its error. */

@@ -20,7 +20,7 @@ export interface Box {
   readonly more: number
 }
 
-/** The most nodes in the picture, and the most pods and volumes in one box. */
+/** The maximum number of nodes in the picture, and of pods and volumes in one box. */
 const MOST_NODES = 12
 const MOST_CHIPS = 12
 

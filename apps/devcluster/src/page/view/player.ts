@@ -10,7 +10,7 @@ const MOST_FRAMES = 20_000
 const SHORTEST_MS = 250
 const LONGEST_MS = 1500
 
-/** The items at any moment. It applies frames to go forward in time, and undoes them to go back. */
+/** The items at any moment. The player applies frames to go forward in time, and undoes them to go back. */
 export class Player {
   readonly items = new Map<string, Item>()
   /** The ids of the items that look different since the page was drawn last. */
@@ -46,7 +46,7 @@ export class Player {
     return this.#frames[this.at - 1]?.at
   }
 
-  /** Replaces everything when the page has connected or connected again. */
+  /** Replaces all items and frames when the page has connected or connected again. */
   begin({ items, frames }: Beginning): void {
     for (const id of this.items.keys()) this.changed.add(id)
     this.items.clear()
@@ -85,7 +85,7 @@ export class Player {
     this.#due = 0
   }
 
-  /** Goes forward to the next frame that has a line. */
+  /** Goes forward to the next frame that has an entry in the time line. */
   step(): void {
     do this.#forward()
     while (this.at < this.length && this.#frames[this.at - 1]?.line === undefined)
@@ -112,7 +112,7 @@ export class Player {
     this.#due = now + Math.min(Math.max(took, SHORTEST_MS), LONGEST_MS)
   }
 
-  /** Returns the last frames that have a line, the newest first. The number of a frame never changes. */
+  /** Returns the last frames with an entry in the time line, the newest first. The number of a frame never changes. */
   lines(most: number): readonly (readonly [number: number, frame: Frame])[] {
     const found: [number, Frame][] = []
     for (let index = this.at - 1; index >= 0 && found.length < most; index -= 1) {
@@ -122,7 +122,7 @@ export class Player {
     return found
   }
 
-  /** Returns the position before the last frame that sets the item to a state for which `isSo` returns true. */
+  /** Returns the position before the last frame that contains the item in a state that `isSo` accepts. */
   before(id: string, isSo: (item: Item) => boolean): number | undefined {
     const index = this.#frames.findLastIndex(({ items = [] }) => items.some((item) => item.id === id && isSo(item)))
     return index < 0 ? undefined : index

@@ -5,7 +5,7 @@ import type { Player } from './player.ts'
 import type { ClaimRow, Item, LastCall, LastEvent, Place, Snapshot } from './wire.ts'
 import { stillHolds } from './wire.ts'
 
-/** The most rows that are shown. The filter finds the others. */
+/** The maximum number of rows in the table. The filter finds the others. */
 const MOST_ROWS = 100
 
 type NameOf = (actor: string) => string

@@ -16,7 +16,7 @@ export interface PortListener {
   close(): Promise<void>
 }
 
-/** The time-outs of connections. A connection between two requests stays open longer than clients reuse it. */
+/** The time-outs of connections. Clients close an idle connection earlier than the server does. */
 const OPTIONS = {
   requestTimeout: 60_000,
   headersTimeout: 30_000,

@@ -18,7 +18,7 @@ export function send(response: HttpResponse, reply: HttpReply): void {
       warnings.map((each) => `299 - ${JSON.stringify(each)}`),
     )
   }
-  // Node sends the head and a text in one write.
+  // The body is a text and not bytes, because Node sends a text in one write with the headers.
   response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) })
   response.end(text)
 }

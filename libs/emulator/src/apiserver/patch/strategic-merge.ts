@@ -132,8 +132,8 @@ interface Ordering {
 }
 
 /**
- * Sorts the items that `order` names. Each other item stays in front of a named item that it preceded before the patch,
- * and otherwise comes last.
+ * Sorts the items that `order` names. Puts each other item in front of the first named item that followed it before the
+ * patch, or else at the end.
  */
 function inOrder(list: readonly Json[], { order, before, key }: Ordering): readonly Json[] {
   const keyOf = (item: Json): Json | undefined => (key !== undefined && isObject(item) ? item[key] : item)

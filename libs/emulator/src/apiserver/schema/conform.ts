@@ -53,7 +53,7 @@ function fieldOf(field: SchemaField, given: Json, place: ValuePath): Json | unde
   return isZero(value) && !isStructure(field.type) ? undefined : value
 }
 
-/** Reports whether a type is a structure in Go: a quantity or a time. Empty structures are written. */
+/** Reports whether a type is a structure in Go, such as a time. Unlike an empty text, an empty structure is stored. */
 function isStructure(type: SchemaFieldType): boolean {
   return type.is === 'scalar' && STRUCTURES.has(type.scalar)
 }

@@ -145,7 +145,7 @@ export class KindCollection {
     this.#forgotten += 1
   }
 
-  /** Copies the history when half of the list is dropped. One copy for each drop would be slow. */
+  /** Removes dropped changes from the list when they fill half of it. A removal after each drop would be slow. */
   #tidy(): void {
     if (this.#forgotten < 64 || this.#forgotten * 2 < this.#history.length) return
     this.#history = this.#history.slice(this.#forgotten)

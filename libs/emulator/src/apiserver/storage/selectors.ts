@@ -61,7 +61,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 
 interface FieldSelector {
   readonly matches: Predicate
-  /** The only name that matches, if the selector requires one. A look-up then replaces the search. */
+  /** The only name that can match, from `metadata.name=a`. In one namespace, the server then reads one object. */
   readonly name: string | undefined
 }
 

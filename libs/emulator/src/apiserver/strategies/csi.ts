@@ -56,7 +56,7 @@ const csiDriver: Strategy = {
     return requests.length === 0 || same || decided ? [] : [TOKENS_WARNING]
   },
   validateUpdate(errors, object, old) {
-    // The error of kube-apiserver names the field `attachedRequired`, too.
+    // kube-apiserver also uses the wrong name `attachedRequired` in this error.
     errors.unchanged('spec.attachedRequired', at(object, 'spec', 'attachRequired'), at(old, 'spec', 'attachRequired'))
     const [now, before] = [object, old].map((each) => at(each, 'spec', 'volumeLifecycleModes'))
     errors.unchanged('spec.volumeLifecycleModes', now, before)

@@ -5,7 +5,7 @@ import { at, type Json, type JsonMap, objectAt, textAt } from '../schema/json.ts
 interface SourceRule {
   /** The field of the source in the spec. */
   readonly name: string
-  /** The name of the field in error messages, if it differs. */
+  /** The name of the field in error messages, if it differs from `name`. */
   readonly said?: string
   /** The fields of the source that must not be empty. */
   readonly needs?: readonly string[]
@@ -72,7 +72,7 @@ function checkSource(
   if (!uri.startsWith(start)) errors.unsupported(`${field}.diskURI`, uri, [form])
 }
 
-/** Returns the source, to compare it with the old source. An update may add the missing `controllerExpandSecretRef`. */
+/** Returns the source to compare with the old source, without a `controllerExpandSecretRef` that an update may add. */
 export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonMap {
   const picked: Record<string, Json | undefined> = {}
   for (const { name } of SOURCES) picked[name] = at(spec, name)

@@ -6,7 +6,7 @@ import type { Predicate } from '../storage/selectors.ts'
 
 export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
-/** One event of a watch. Of one change, watches with a selector may get another event than other watches. */
+/** One event of a watch. Watches with different selectors may get different events for the same change. */
 export interface WatchEvent {
   readonly type: FrameType
   readonly revision: number
@@ -41,7 +41,7 @@ export class WatchHub {
     return () => this.#watches.delete(watch)
   }
 
-  /** Sends a change in the history to one watch. */
+  /** Sends an earlier change to one watch. */
   replay(change: StoredChange, matches: Predicate, listener: WatchListener): void {
     deliver(change, { matches, listener }, eventsOf(this.#kind, change))
   }
