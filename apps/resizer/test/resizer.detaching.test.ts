@@ -70,7 +70,7 @@ describe('detaching volume', () => {
   it.each([
     [3_000, [0, 1, 3, 6, 9, 12, 15]],
     [500, [0, 0.5, 1, 1.5, 2]],
-  ])('no retry after the last pod pauses longer than `--retry-interval-max`: %s', async (retryMaxMs, seconds) => {
+  ])('after the last pod, no retry waits longer than `--retry-interval-max`: %s', async (retryMaxMs, seconds) => {
     await begin({ settings: { retryMaxMs, retryStartMs: Math.min(retryMaxMs, 1_000) } })
     fixture.driver.expand = refusing
     await fixture.request('2Gi')

@@ -90,7 +90,7 @@ export interface ExpandFailure {
   readonly kind: 'infeasible' | 'final' | 'uncertain'
   /** True if the driver refuses to expand volumes that are in use. */
   readonly inUse: boolean
-  /** True if an event is recorded. */
+  /** True if the failure is recorded as an event. */
   readonly report: boolean
   /** The pause that the driver asks for. */
   readonly retryAfterMs: number | undefined

@@ -93,14 +93,14 @@ describe('used claims', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('`InUse` wakes the claim at most once if its pod ends during the check', async () => {
+  it('`InUse` wakes a claim whose pod ends during `isUsed` only if `isUsed` still saw the pod', async () => {
     run()
     await inUse.isUsed(data, never)
     const looking = inUse.isUsed(data, never)
     cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
     const used = await looking
     await clock.settle()
-    // If `isUsed` still saw the pod, its end wakes the claim. Otherwise no later event needs to wake the claim.
+    // If `isUsed` no longer saw the pod, the current run already knows that the claim is unused.
     expect(woken).toEqual(used ? ['ns/data'] : [])
   })
 })

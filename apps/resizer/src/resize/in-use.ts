@@ -6,7 +6,7 @@ import { ClaimPodUse } from './pod-use.ts'
 
 export interface InUseOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
-  /** The pauses of the controller between tries. */
+  /** The shortest and the longest back-off of the resize controller. */
   readonly backoff: { readonly baseMs: number; readonly maxMs: number }
   readonly clock: Clock
   readonly log: Logger

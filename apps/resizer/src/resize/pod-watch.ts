@@ -109,7 +109,7 @@ export class PodWatch {
     const { api } = this.#options
     let version = from
     for await (const frame of api.watch(PODS, { ...this.#scopeOf, resourceVersion: from, signal })) {
-      // After these ends of a stream a new list is necessary.
+      // A stream that ends with an error or a bad frame cannot continue, so a new list is necessary.
       if (frame.type === 'END') return frame.why === 'error' || frame.why === 'badFrame' ? undefined : version
       onFrame()
       version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#take(frame)

@@ -5,11 +5,11 @@ import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
 
-/** Returns a claim if its size may need work. */
+/** The trigger for claims that may need an expansion. */
 export const onClaim: QueueTrigger<ResizerClaim> = (event, queue) =>
   claimTrigger((update) => matters(update, (key) => queue.isInWork(key)))(event)
 
-/** Returns a claim if its requested size has changed, so that failures of the earlier size no longer delay it. */
+/** The trigger for claims whose requested size has changed. Failures of the earlier size no longer delay them. */
 export const requestChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 

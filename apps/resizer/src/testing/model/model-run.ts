@@ -175,7 +175,7 @@ export class ModelRun {
     this.#editClaim({ spec: { resources: { requests: { storage: `${gi}Gi` } } } })
   }
 
-  /** Requests a class. The API server allows a withdrawal only while the claim has no class. */
+  /** Requests a class. A request can be withdrawn only while the volume has no class yet. */
   want(name: string | null): void {
     if (name === null && this.fixture.claim.status?.currentVolumeAttributesClassName !== undefined) return
     this.#editClaim({ spec: { volumeAttributesClassName: name } })

@@ -39,7 +39,7 @@ export interface SizeState {
   /** The memory of the process: whether the last expansion has failed for good, and whether the next one is delayed. */
   readonly finallyFailed: boolean
   readonly slow: boolean
-  /** True if the claim is queued, and the timer that will enqueue it. */
+  /** Whether the claim is queued, and which timer will enqueue it. */
   readonly queued: boolean
   readonly timer: 'none' | 'backoff' | 'slow'
   readonly run: SizeRunState | undefined
