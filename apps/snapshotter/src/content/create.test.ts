@@ -281,7 +281,7 @@ describe('pre-provisioned snapshots', () => {
     expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-given', readyToUse: true })
   })
 
-  it('a pre-provisioned snapshot fails until the driver lists it', async () => {
+  it('a pre-provisioned snapshot shows an error until the driver lists it', async () => {
     const fixture = await Fixture.running({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
     expect(statusOf(fixture)?.error?.message).toBe(
       'Failed to check and update snapshot content: failed to list snapshot for content c: "can not find snapshot for snapshotID snap-given"',
