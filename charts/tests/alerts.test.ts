@@ -5,7 +5,7 @@ import { type AlertRule, ofKind } from './manifest.ts'
 import { ruleFailures } from './promtool.ts'
 import { withPromtool } from './with-helm.ts'
 
-/** Minutes. Any alert fires by then: the sum of the longest range and the longest `for` of the rules is smaller. */
+/** A minute at which every alert must have fired. It is later than the longest range plus the longest `for`. */
 const SETTLED = 46
 
 withPromtool('alert rules', () => {
