@@ -44,8 +44,8 @@ function isSuperLinear(source, flags) {
 }
 
 /**
- * Reports whether the search may start again at every position of a text that a loop has matched in vain. It then takes
- * quadratic time, as for /error: (.*)$/ in a text of many `error: `.
+ * Reports whether a search may take quadratic time. It does if a loop reads the rest of the text in vain from each
+ * position, as for /error: (.*)$/ in a text of many `error: `.
  */
 function isSearchedAgain(source, flags) {
   const parsed = new RegExpParser().parsePattern(source, 0, source.length, {

@@ -42,7 +42,7 @@ describe('packagesOf', () => {
     ])
   })
 
-  it('the packages of a bundle can be installed in a package of this repository', () => {
+  it('the packages of a bundle have the version that the importing package of this repository has installed', () => {
     const inputs = { '../../libs/l/node_modules/a/x.js': 1 }
     const packages = { 'node_modules/a': locked('1.0.0'), 'libs/l/node_modules/a': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual(['a 2.0.0 /repo/libs/l/node_modules/a'])
@@ -75,7 +75,7 @@ describe('packagesOf', () => {
 const MADE_UP: BundledPackage = { name: '@s/a', version: '1.0.0', licence: 'MIT', folder: '' }
 
 describe('noticesOf', () => {
-  it('the licence notices follow the licence names in an SPDX expression', () => {
+  it('the licence notices read all licence names in an SPDX expression', () => {
     expect(licencesIn('(Apache-2.0 AND BSD-3-Clause)')).toEqual(['Apache-2.0', 'BSD-3-Clause'])
   })
 

@@ -44,7 +44,7 @@ describe('ready.sh', () => {
     for (const file of ['README.md', ...changesets]) write(`.changeset/${file}`, '')
   }
 
-  it('`ready.sh` accepts the tag of the version, without pending changesets', () => {
+  it('`ready.sh` accepts the tag of the current version if no changeset is pending', () => {
     repository('1.2.3', [])
     expect(run('ready.sh', ['v1.2.3', 'a/b'])).toEqual({ status: 0, stdout: '', stderr: '' })
   })
@@ -189,7 +189,7 @@ describe('late-fixes.sh', () => {
     return run('late-fixes.sh', [node, 'index.json', 'report.json'], { NOW: String(now) })
   }
 
-  it('`late-fixes.sh` accepts a fix that was published within 72 hours, and a weakness without a fix', () => {
+  it('`late-fixes.sh` accepts a fix that was published within 72 hours, and a vulnerability without a fix', () => {
     const matches = [match('fixed', '2026-10-22'), match('not-fixed', '2020-01-01')]
     expect(late('v26.12.1', matches)).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(late('v26.12.0', [], NOW - DAY)).toEqual({ status: 0, stdout: '', stderr: '' })

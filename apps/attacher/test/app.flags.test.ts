@@ -45,7 +45,7 @@ describe('flags', () => {
     }
   })
 
-  it('`--max-entries` and `--reconcile-sync` set the size and the period of listings', async () => {
+  it('`--max-entries` and `--reconcile-sync` set the page size and the period of ListVolumes', async () => {
     start('--max-entries=7', '--reconcile-sync=20ms')
     expect((await first(LIST, 3))?.request).toMatchObject({ maxEntries: 7, startingToken: '' })
   })

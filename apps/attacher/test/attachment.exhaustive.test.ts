@@ -10,7 +10,7 @@ const MODELS = [
   { name: 'the attachment has a foreign finalizer', created: 'O', lists: true, most: 1, states: 49_671 },
 ]
 
-/** Broken rules. Each of them must make the model reach a state from which the attachment never becomes correct. */
+/** Faults of the attacher. Each must lead the model to a state from which the attachment never becomes correct. */
 const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>])[] = [
   ['no change of an attachment starts a run', { onAttachment: () => [] }],
   ['the removal of our finalizer by another writer is not noticed', { hasLostFinalizer: () => false }],

@@ -45,7 +45,7 @@ describe('recreated attachment', () => {
     scenario.checkAlways()
   })
 
-  it('the attacher publishes for a recreated attachment only after this attachment too has our finalizer', async () => {
+  it('the attacher publishes for a recreated attachment only after it has stored our finalizer again', async () => {
     await scenario.create('own')
     await scenario.answer('patch persistentvolumes/own')
     await scenario.apply(VA)
@@ -76,7 +76,7 @@ describe('recreated attachment', () => {
     expect(scenario.inFlight).toEqual([])
   })
 
-  it('the attacher unpublishes an attachment that is deleted after its publish', async () => {
+  it('the attacher unpublishes the volume of an attachment that is deleted after its publish', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -89,7 +89,7 @@ describe('recreated attachment', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('the attacher does not unpublish a deleted attachment after the lease is lost', async () => {
+  it('the attacher does not unpublish the volume of a deleted attachment after the lease is lost', async () => {
     await scenario.addFinalizers('own')
     stripAndDelete()
     await scenario.deliver()
@@ -99,7 +99,7 @@ describe('recreated attachment', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('the attacher unpublishes when the recreated attachment ends without a publish', async () => {
+  it("the attacher unpublishes a deleted attachment's volume when the recreated attachment is deleted without a publish", async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)
@@ -181,7 +181,7 @@ describe('deleted volume', () => {
     expect(await callsInTheEnd()).toEqual(['publish vol-new n1-id'])
   })
 
-  it('known limit: an attach publishes the deleted volume, not the recreated volume, if the cache lags longer', async () => {
+  it('known limit: an attach publishes a deleted volume if the cache shows the deletion only after the publish has begun', async () => {
     await scenario.answer(VA)
     await seeVolumes()
     for (const label of [PUBLISH, STATUS]) await scenario.answer(label)

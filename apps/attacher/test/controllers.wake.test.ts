@@ -122,7 +122,7 @@ describe('attach', () => {
     expect(scenario.inFlight).toEqual([PUBLISH])
   })
 
-  it('an attach runs after a detach from another node that ended while an earlier try failed', async () => {
+  it('an attach runs at once after a detach from another node even if it failed for another reason before the detach', async () => {
     await refusedForOtherNode()
     // The next attach must add our finalizer again, and the API server refuses that patch once.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
@@ -227,7 +227,7 @@ describe('recreated attachment', () => {
     await retriesAfter(1_000)
   })
 
-  it('a recreated attachment starts with a fresh back-off if a run over the deleted attachment fails later', async () => {
+  it('a recreated attachment starts with a fresh back-off even if a run over the deleted attachment fails later', async () => {
     await retriesAfter(4_000)
     await scenario.remove('own')
     await scenario.create('own')

@@ -141,7 +141,7 @@ describe('other writers', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })
 
-  it('a change of another writer does not prevent that an error is stored again', async () => {
+  it('an attach that fails again stores its error again if another writer has cleared it', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer('call publish vol-own n1-id', no)
     await scenario.answer('patch volumeattachments/own.n1/status')
@@ -159,7 +159,7 @@ describe('failed attach', () => {
   const full = new RpcError(CODES.ResourceExhausted, 'full')
   const publishAgain = async (): Promise<void> => scenario.answer('call publish vol-own n1-id', full)
 
-  it('a failed attach retries after 1, 2 and 4 seconds, and begins with 1 second after a success', async () => {
+  it('a failed attach retries after 1, 2 and 4 seconds, and after 1 second again once an attach has succeeded', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000]) {
       await publishAgain()
@@ -182,7 +182,7 @@ describe('failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('an attach begins with 1 second again if another writer reverts the status before the watch shows the success', async () => {
+  it('the back-off of an attach begins with 1 second again if another writer reverts the status before the watch shows the success', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000]) {
       await publishAgain()

@@ -2,7 +2,7 @@ import { explore } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { VOLUME_RULES, type VolumeRules, volumeModel } from '../src/testing/exhaustive/volume-model.ts'
 
-/** Broken rules. Each of them must make the model reach a state from which the volume never becomes correct. */
+/** Faults of the attacher. Each must lead the model to a state from which the volume never becomes correct. */
 const BROKEN: readonly (readonly [fault: string, rules: Partial<VolumeRules>])[] = [
   ['no change of the volume starts a run', { onVolume: () => [] }],
   ['the end of an attachment starts no run', { onAttachmentGone: () => [] }],

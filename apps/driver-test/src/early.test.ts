@@ -5,7 +5,7 @@ import { junitOf } from './report.ts'
 import { verdictLines } from './verdict.ts'
 
 describe('EarlyFindings', () => {
-  it('a driver that ends before the first seed causes a finding with the ability that was tried', () => {
+  it('a driver that ends while the test tries an ability causes a finding with the name of the ability', () => {
     const early = new EarlyFindings(systemClock)
     early.trials.onTrial('clones')
     for (const how of ['with code 1', 'with code 1', 'by SIGSEGV']) early.onDeath(how)
@@ -21,7 +21,7 @@ describe('EarlyFindings', () => {
     )
   })
 
-  it('a driver that is unavailable at each trial of an ability causes a finding before the first seed', () => {
+  it('a driver that remains unavailable while the test tries an ability causes a finding before the first seed', () => {
     const early = new EarlyFindings(systemClock)
     early.trials.onLost('a clone')
     expect(early.results()[0]?.findings).toMatchObject([
@@ -29,7 +29,7 @@ describe('EarlyFindings', () => {
     ])
   })
 
-  it('a driver that ends after the trials of abilities causes no finding before the first seed', () => {
+  it('a driver that ends after the test has tried all abilities causes no finding before the first seed', () => {
     const early = new EarlyFindings(systemClock)
     expect(early.results()).toEqual([])
     early.onDeath('with code 1')

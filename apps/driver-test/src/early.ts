@@ -20,7 +20,7 @@ export class EarlyFindings {
     return this.#checker.findings.length > 0
   }
 
-  /** The callbacks for the trials of the abilities. */
+  /** The callbacks that are called while the abilities of the driver are tried. */
   readonly trials = {
     onTrial: (what: string): void => {
       this.#trying = `${what} were tried`

@@ -16,7 +16,7 @@ export async function csiDriverOf(file: string | undefined): Promise<CSIDriver |
   return { metadata: { name: object['metadata']['name'] }, spec: isMapping(object['spec']) ? object['spec'] : {} }
 }
 
-/** Throws an error of one line if the CSIDriver belongs to another driver, for which all pods would wait forever. */
+/** Throws an error of one line if the CSIDriver belongs to another driver, because all pods would wait forever. */
 export function refuseOther(csiDriver: CSIDriver | undefined, driver: string): void {
   const { name = driver } = csiDriver?.metadata ?? {}
   if (name !== driver) throw new Error(`--csidriver: it is the CSIDriver of ${name}, and the driver is ${driver}`)

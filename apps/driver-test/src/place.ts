@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 
-/** The folder of this module or of its bundle: `src` or `dist` of the package, or the npm package. */
+/** The folder that contains this module or its bundle: `src`, `dist` or the npm package. */
 const HERE = new URL('./', import.meta.url)
 
 /** True if the program runs as TypeScript, not as a bundle. */

@@ -48,7 +48,7 @@ describe('junitOf', () => {
     expect(xml).toContain('<system-out>Left out:\ntapes: none</system-out>')
   })
 
-  it('the JUnit report contains each finding with its calls and the command that repeats it, escaped for XML', () => {
+  it('the JUnit report contains each finding with its calls and the command that repeats the seed, escaped for XML', () => {
     const [failure = ''] = /<failure[\s\S]*<\/failure>/.exec(junitOf(report(bad))) ?? []
     expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left (3 times)')
     expect(failure).toContain('+1.000 s CreateVolume \ufffd')
@@ -82,7 +82,7 @@ describe('markdownOf', () => {
     expect(text).toContain('## Side by side\n\n```text\n1: seed 1, 2: seed 1, with /originals\n```\n')
   })
 
-  it('the Markdown report contains the findings of each seed, the command that repeats it, and the remaining objects', () => {
+  it('the Markdown report contains the findings of each seed, the command that repeats the seed, and the remaining objects', () => {
     const text = markdownOf(report(good, bad))
     expect(text).toContain('1 of 2 seeds found something.')
     expect(text).toContain(

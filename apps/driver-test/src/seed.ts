@@ -273,7 +273,7 @@ function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   return { check: 'converges', about, text }
 }
 
-/** Returns a text if no answer names the volume: it was not deleted, because it may belong to another user. */
+/** Returns why a volume was not deleted: if no answer names the volume, it may belong to another user. */
 function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
   return id === undefined || tracker.get(id) !== undefined
     ? []

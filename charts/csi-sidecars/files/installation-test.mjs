@@ -42,7 +42,7 @@ async function checkWorkload(workload) {
   }
 }
 
-/** The holder is the host name of its process, which is its pod, or on the network of a node that node. */
+/** Reports whether `holder` is the host name of the pod: its own name, or with `hostNetwork` the name of its node. */
 function isHolder({ metadata, spec }, holder) {
   return spec.hostNetwork === true ? holder.startsWith(spec.nodeName) : holder === metadata.name
 }
@@ -88,7 +88,7 @@ async function checkRight({ account, attributes }) {
   return { ok: status.allowed === true, line: `${account} ${may} ${verb} ${what}${name ? ` ${name}` : ''}${where}` }
 }
 
-/** A request that fails is a check that fails. */
+/** Counts an error of a check, such as a failed request, as a failed check. */
 async function attempt(check) {
   try {
     return await check()
@@ -97,7 +97,7 @@ async function attempt(check) {
   }
 }
 
-/** Checks again until it succeeds or the time is over. */
+/** Repeats a check until it succeeds or the time limit is over. */
 async function eventually(check) {
   for (const end = Date.now() + LIMIT_MS; ; await setTimeout(PAUSE_MS)) {
     const result = await attempt(check)

@@ -31,7 +31,7 @@ export type Outcome =
   | { readonly kind: 'stopped' }
 
 export const SETTLED: Outcome = { kind: 'settled' }
-/** Settled, and the run has completed the pending work of the key. */
+/** The outcome of a run that has completed the pending work of its key. */
 export const DONE: Outcome = { kind: 'settled', done: true }
 export const AGAIN: Outcome = { kind: 'again' }
 export const STOPPED: Outcome = { kind: 'stopped' }
@@ -120,6 +120,6 @@ export interface Controller {
   readonly onStart?: () => void
   /** Called when the controller has ended after its start. */
   readonly onEnd?: () => void
-  /** Runs next to the workers until `stop` is aborted. */
+  /** A task that runs next to the workers until `stop` is aborted. */
   readonly alongside?: (queue: Enqueuer, stop: AbortSignal) => Promise<void>
 }

@@ -154,7 +154,7 @@ describe('failing keys', () => {
     expect(only().message).toHaveLength(512)
   })
 
-  test('the report shows the obstacle that the work names if the error of its run has no reason', async () => {
+  test('the report shows the obstacle of the work as the reason if the error of its run has no reason', async () => {
     subject = { operation: 'attach', obstacle: 'CSINodeMissing' }
     reconcile = async () => ({ kind: 'retry', cause: new Error('x') })
     await add('a')

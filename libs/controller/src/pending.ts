@@ -69,7 +69,7 @@ export interface PendingTable {
    * Returns the pending work of a key, or undefined. Called before each run and by each reader, so it must be cheap.
    */
   readonly subject: (key: string) => WorkSubject | undefined
-  /** The texts for each `on` of a `Cause`: the kind of its object, and the reason if the subject has no obstacle. */
+  /** Texts about a waiting key, by the `on` of its cause: the kind of the object, and the reason without obstacle. */
   readonly causes: Readonly<Record<string, { readonly kind: string; readonly reason: string }>>
 }
 

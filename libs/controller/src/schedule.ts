@@ -48,7 +48,7 @@ export class Schedule {
     this.#queue.forget(key)
   }
 
-  /** Runs the keys that wait for the cause. They continue to wait for it until a run changes that. */
+  /** Runs the keys that wait for the cause. The keys keep their causes until a run replaces them. */
   wake(cause: Cause): void {
     for (const key of this.#waiting.keysOf(cause)) this.#retryNow(key)
   }
@@ -169,7 +169,7 @@ export class Schedule {
   #retry(key: string, afterMs: number | undefined, driverReturns: number): void {
     const { baseMs, maxMs } = this.#backoff
     if (driverReturns !== this.#driverReturns) {
-      // The run failed because of the lost driver, and the driver is back.
+      // The run failed because of the lost driver. The driver is back, so the key runs again at once.
       this.#queue.forget(key)
       this.#queue.addAfter(key, 0)
     } else if (afterMs === undefined) this.#queue.addRateLimited(key)

@@ -39,7 +39,7 @@ describe('WaitingKeys', () => {
     expect(known()).toEqual([false, true])
   })
 
-  it('`WaitingKeys` identifies causes by kind and name, even without a name', () => {
+  it('`WaitingKeys` identifies causes by kind and name, and treats a missing name like an empty one', () => {
     waiting.set('a', [{ on: 'node', name: '' }])
     waiting.set('b', [{ on: 'node', name: 'driver' }])
     expect([{ on: 'node' }, driver].map((cause) => waiting.keysOf(cause))).toEqual([['a'], []])

@@ -7,7 +7,7 @@ import { addTopology } from './rules/topology.ts'
 import { expectedOutcome, type MigrationInput, migrationCases, outcomeOf } from './testing/index.ts'
 import * as translate from './translate.ts'
 
-/** The operations that this package tests, by the direction of the migration case. */
+/** The functions that run a migration case, by the `direction` of the case. */
 const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
   ['inTreePVToCSI', ({ pv }) => translate.translateInTreePVToCSI(pv)],
   [
@@ -47,7 +47,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
 const APPS = /^(attacher|resizer)/
 
 for (const each of migrationCases((direction) => !APPS.test(direction))) {
-  it(`migration case ${each.id}`, () => {
+  it(`a translation has the outcome of the migration case ${each.id}`, () => {
     const operation = OPERATIONS.get(each.direction)
     if (operation === undefined) throw new Error(`no operation for ${each.direction}`)
     const before = structuredClone(each.input)

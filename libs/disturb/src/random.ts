@@ -25,7 +25,7 @@ export function between(random: Random, least: number, most: number): number {
 
 export interface Choice<T> {
   readonly weight: number
-  /** Returns the chosen value. If it returns undefined, this choice is impossible now and the next one is tried. */
+  /** Returns the value of the choice. Undefined if the choice is impossible now: then the next choice is made. */
   readonly make: () => T | undefined
 }
 

@@ -99,7 +99,7 @@ class QueueingRecorder implements Recorder {
     const { clock, signal } = this.#options
     for (let tries = 1; ; tries += 1) {
       try {
-        // The pause for an unreachable server is outside of `take`, so that it delays no other event.
+        // The pause for an unreachable server does not count as a running write, so it delays no other event.
         return await this.#turns.take(write)
       } catch (error) {
         if (!isUnreachable(error) || tries >= TRIES) throw error

@@ -33,7 +33,7 @@ test('a handler can subscribe twice, and the end of one subscription does not en
   expect(heard).toBe(1)
 })
 
-test('an error of a handler is reported, and does not keep events from any handler', () => {
+test('an error of a handler is reported, and all handlers still get all events', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     if (event === 'a') throw new Error('no')

@@ -136,14 +136,14 @@ describe('rereads', () => {
     expect(cache.keys).toEqual([])
   })
 
-  test('the informer listens only while it runs for objects that the client reads again', async () => {
+  test('the informer subscribes to objects that the client reads again, and unsubscribes when it stops', async () => {
     await cache.start()
     expect(listeners).toBe(1)
     await cache.end()
     expect(listeners).toBe(0)
   })
 
-  test('an informer with a field selector does not listen for objects that the client reads again', async () => {
+  test('an informer with a field selector does not subscribe to objects that the client reads again', async () => {
     cache.create({ fieldSelector: 'metadata.name=x' })
     await cache.start()
     expect(listeners).toBe(0)

@@ -73,7 +73,7 @@ export class StoreWriter<T extends Cached> {
     this.#completeTo = resourceVersion
   }
 
-  /** Returns an empty snapshot for a list that is about to be requested. `replace` makes it the current state. */
+  /** Returns an empty snapshot for the objects of a list. `replace` later makes the snapshot the current state. */
   begin(): StoreSnapshot<T> {
     this.#learned = new Set()
     this.#ended = []

@@ -231,7 +231,7 @@ export class Watcher<W> {
     const { log, resource } = this.#options
     const pairs = { resource: resource.plural, at: this.#state.at }
     if (reply.kind === 'refused') {
-      // The client has already logged the missing permission.
+      // The watcher logs no missing permission, because the client has already logged it.
       if (isForbidden(reply.error)) return
       if (this.#state.at === 'watch') log.v(2)?.info('Watch failed, backing off', { ...pairs, err: reply.error })
       else if (this.#state.at === 'pageList') log.error(reply.error, 'Failed to list', { resource: resource.plural })
@@ -267,7 +267,7 @@ class MarkGuard {
     this.#heardAt = this.#clock.monotonic()
   }
 
-  /** Stops the guard: the final bookmark has arrived, or the stream is not a list. */
+  /** Ends the check, because the final bookmark has arrived or the stream is not a list. */
   done(): void {
     this.#cancel()
   }

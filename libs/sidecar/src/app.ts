@@ -37,11 +37,11 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   readonly gates: GateTable<N>
   /** The Lease of the Go original: the prefix of its name, before the driver's name, and the source of its Events. */
   readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
-  /** The texts and the order of the start that differ from `DEFAULT_START`. */
+  /** The log messages and the order of steps of a start, as far as they differ from `DEFAULT_START`. */
   readonly start?: Partial<StartTable>
   /** Derives settings from the command line. Pure; called before the log is open. Default: no settings. */
   configure?(flags: AppFlags<T>, env: NodeJS.ProcessEnv): AppSettings
-  /** Asks the API server for its features and permissions. Returns the gates that apply; undefined changes no gate. */
+  /** Asks the API server for its features and permissions. Returns the gates that apply, or undefined to keep them. */
   askServer?(
     server: Pick<AppParts<T, N>, 'client' | 'log' | 'env' | 'signal' | 'flags' | 'gates'>,
   ): Promise<FeatureGates<N> | undefined>
@@ -53,7 +53,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 export interface AppSettings {
   /** The error of flags that contradict each other. The process prints it and ends with exit code 2. */
   readonly contradiction?: string | undefined
-  /** The errors of the command line that do not end the start at once, but right before the named step. */
+  /** The errors of the command line. Each of them ends the start right before the step that is its key. */
   readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
   /** The URL of the API server, which replaces the URL in the kubeconfig. Default: empty, without effect. */
   readonly master?: string
@@ -70,7 +70,7 @@ export interface AppSettings {
   readonly handshake?: Partial<HandshakeTable>
 }
 
-/** Throws the first error of an app's command line that belongs right before this step. */
+/** Throws the first error of the apps' command lines that must end the start right before this step. */
 export function throwErrorBefore(
   step: keyof NonNullable<AppSettings['errors']>,
   sidecars: readonly { readonly settings: AppSettings }[],
@@ -94,7 +94,7 @@ export interface StartTable {
   readonly endpointFailed: string | SentenceFailure
   /** True: the feature gates are checked before --version and the two address flags. False: after them. */
   readonly gatesFirst: boolean
-  /** True: the log line about an invalid feature gate lists all gates of the command line. */
+  /** True: the log line about an invalid feature gate also lists all gates on the command line. */
   readonly logsGates: boolean
   /** True: the HTTP server opens before the driver is asked for its capabilities. False: afterwards. */
   readonly endpointFirst: boolean
@@ -152,7 +152,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly flags: T
   /** The standard flags that the app accepts. */
   readonly driverFlags: DriverFlags
-  /** The last log line of this app if a controller ends the process. */
+  /** The last log message of this app if the process also runs controllers and ends with an error. */
   readonly endingNotice: string
   /** Resolves once the app works. Throws StartError. */
   open(parts: DriverAppParts<T>): Promise<void>

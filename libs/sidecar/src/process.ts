@@ -58,7 +58,7 @@ const SIGNALS: readonly StopSignal[] = ['SIGTERM', 'SIGINT']
 
 export function processHost(process: typeof nodeProcess): Host {
   return {
-    // A single executable is called by its own name, but a bundle is an argument of node.
+    // The name is in `argv0` for a single executable, but in the first argument of node for a bundle.
     argv0: (isSea() ? process.argv0 : process.argv[1]) ?? process.argv0,
     args: process.argv.slice(2),
     env: process.env,

@@ -14,14 +14,14 @@ export class StartError extends Error {
     this.exitCode = options.exitCode ?? 1
   }
 
-  /** Returns the error with another message, or with pairs before its pairs. */
+  /** Returns a copy of the error with another message, or with more key-value pairs before its own pairs. */
   with({ message = this.message, pairs = {} }: { message?: string; pairs?: Pairs }): StartError {
     const { cause, exitCode } = this
     return new StartError(message, { cause, exitCode, pairs: { ...pairs, ...this.pairs } })
   }
 }
 
-/** The log line of a Go original that logs a sentence without pairs. The sentence contains the cause. */
+/** A failure that the Go original logs as one sentence with the cause, and without key-value pairs. */
 export interface SentenceFailure {
   readonly sentence: (cause: string, pairs: Pairs) => string
   /** The exit code of the process. Default: 1. */

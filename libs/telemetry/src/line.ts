@@ -5,13 +5,13 @@ import type { CallSite } from './caller.ts'
 export type Pairs = Readonly<Record<string, unknown>>
 
 /**
- * Passed in place of pairs, so that the text format does not quote the message. It is used for lines that a Go original
- * logs with the unstructured functions of klog: quoting would put a backslash before each quote in them.
+ * A value to pass in place of pairs, so that the text format does not quote the message. It is used for lines that a Go
+ * original logs with the unstructured functions of klog: quoting would put a backslash before each quote in them.
  */
 export const UNQUOTED: Pairs = {}
 
 /**
- * Returns the pairs of both, `first` before `second`. If a key has two values, the value and the place in `second` win.
+ * Merges the pairs, `first` before `second`. If a key has two values, the value and the place in `second` win.
  * If the values are equal, the first place stays, so that context pairs come first in every line.
  */
 export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
@@ -25,7 +25,7 @@ export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
   return merged
 }
 
-/** The last microsecond of a millisecond, in milliseconds. */
+/** The largest fraction of a millisecond, to the microsecond. */
 const LAST = 0.999
 
 /**

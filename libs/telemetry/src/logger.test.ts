@@ -32,7 +32,7 @@ describe('text', () => {
     expect(unnumbered(records)).toBe(`W1121 01:09:16.289000 ${PID} logger.test.ts:N] "Strange" driver="d" count=3\n`)
   })
 
-  test('an error line in text contains err first, then the context, then the pairs of the call', () => {
+  test('an error line in text contains `err` first, then the context, then the pairs of the call', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).error(new Error('no "socket"'), 'Failed', { address: '/csi' })
     expect(unnumbered(records)).toBe(
@@ -40,7 +40,7 @@ describe('text', () => {
     )
   })
 
-  test('an error line in text without an error has no err', () => {
+  test('an error line in text that logs no error has no key `err`', () => {
     const { log, records } = capture()
     log.error(undefined, 'Stopped leading')
     expect(unnumbered(records)).toMatch(/\] "Stopped leading"\n$/)
@@ -102,7 +102,7 @@ describe('text', () => {
   test.each([
     ['another value moves to the later place', { a: 1, b: 2 }, { a: 3 }, 'b=2 a=3'],
     ['an equal value stays at its place', { a: 1, b: 2 }, { a: 1, c: 3 }, 'a=1 b=2 c=3'],
-  ])('the log prints a key that context and call contain by the rule: %s', (_rule, context, pairs, expected) => {
+  ])('if the context and the call of a log line have the same key, %s', (_rule, context, pairs, expected) => {
     const { log, records } = capture()
     log.with(context).info('m', pairs)
     expect(records[0]?.trimEnd().endsWith(`"m" ${expected}`)).toBe(true)
@@ -135,7 +135,7 @@ function ticking(): FakeClock {
 describe('JSON', () => {
   const json = { format: 'json' } as const
 
-  test('a log line in JSON has ts, caller with its folder, msg, context, v and pairs, in this order', () => {
+  test('a log line in JSON has `ts`, `caller` with the folder, `msg`, the context, `v` and the pairs, in this order', () => {
     const { log, records } = capture(json)
     log
       .with({ driver: 'd' })
@@ -155,7 +155,7 @@ describe('JSON', () => {
     )
   })
 
-  test('an error line in JSON has no v and ends with err', () => {
+  test('an error line in JSON has no key `v` and ends with `err`', () => {
     const { log, records } = capture(json)
     log.with({ driver: 'd' }).error(new Error('boom'), 'Failed', { a: 1, err: 'hidden' })
     expect(unnumbered(records)).toBe(
@@ -163,7 +163,7 @@ describe('JSON', () => {
     )
   })
 
-  test('an error line in JSON without an error has a null err', () => {
+  test('an error line in JSON that logs no error has the value null for `err`', () => {
     const { log, records } = capture(json)
     log.error(undefined, 'Stopped leading')
     expect(JSON.parse(records[0] ?? '')).toMatchObject({ msg: 'Stopped leading', err: null })

@@ -40,8 +40,8 @@ export interface LoggerOptions {
 }
 
 /**
- * The methods that the build puts in place of `info`, `v` and the others, so that no line needs a stack trace. Their
- * first argument is the call site: `log.infoAt('csi/connect.ts:45', ...)` replaces `log.info(...)`.
+ * The methods that the build puts in place of `info`, `v` and the other methods, so that no line needs a stack trace.
+ * Their first argument is the call site: `log.infoAt('csi/connect.ts:45', ...)` replaces `log.info(...)`.
  */
 interface VerboseAt {
   infoAt(site: string, message: string, pairs?: Pairs): void

@@ -47,7 +47,7 @@ export type Collect = () => void | Promise<void>
 
 type Kind = 'counter' | 'gauge' | 'histogram'
 
-/** The metrics of one process. A second request for a name returns the same metric, so that two queues share one. */
+/** The metrics of one process. A second request for a name returns the same metric, so that queues share it. */
 export class Metrics {
   readonly #families: (() => ExposedFamily)[] = []
   readonly #metrics = new Map<string, { readonly kind: Kind; readonly metric: unknown }>()

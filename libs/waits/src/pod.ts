@@ -15,7 +15,7 @@ function leaving({ nodeName }: PodState, around: Around): WaitOf {
 
 export const UNMOUNT = ['NodeUnpublishVolume', 'NodeUnstageVolume'] as const
 
-/** Returns the reason to wait if the node is missing or not ready, and so does nothing for its pods. */
+/** Returns the reason to wait if the node is missing or not ready, because its kubelet then does nothing. */
 function down(name: string, { node, nodeGone }: Around): WaitOf | undefined {
   if (nodeGone?.(name) === true) return { reason: 'NodeGone', on: 'you', node: name }
   return node(name)?.ready === false ? { reason: 'NodeNotReady', on: `kubelet/${name}`, node: name } : undefined

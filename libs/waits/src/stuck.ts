@@ -33,7 +33,7 @@ export function remedyOf(reason: string, given: Remedy = 'retried'): Remedy {
 }
 
 export interface Age {
-  /** Milliseconds since 1970. Undefined: unknown, which counts as long ago. */
+  /** The start of the wait, in milliseconds since 1970. Undefined: unknown, which counts as long ago. */
   readonly since: number | undefined
   readonly now: number
   readonly olderThanMs?: number

@@ -33,7 +33,7 @@ interface Kind {
 
 /** Every reason for which anything about a volume waits, in the order of a volume's life. */
 export const REASONS = {
-  // The claim is pending.
+  // Reasons while a claim is pending.
   VolumeMissing: BLOCKED,
   NoClass: BLOCKED,
   StorageClassMissing: BLOCKED,
@@ -44,17 +44,17 @@ export const REASONS = {
   VolumeNotThere: retried('waits'),
   Binding: retried('works'),
   ClaimNotBound: retried('waits'),
-  // The volume is being provisioned.
+  // Reasons while a volume is being provisioned.
   Provisioning: retried('works'),
   ProvisioningFails: retried('trouble'),
   ClassCannotProvision: retried('trouble'),
-  // The pod is being scheduled.
+  // Reasons while a pod is being scheduled.
   ClaimMissing: BLOCKED,
   NotScheduled: retried('works'),
   NoNodeFits: retried('trouble'),
   PodWithoutVolume: retried('waits'),
   PodLostVolume: BLOCKED,
-  // The volume is being attached.
+  // Reasons while a volume is being attached.
   NotAskedFor: retried('works'),
   MultiAttach: retried('trouble'),
   UnmountedElsewhereFirst: retried('works'),
@@ -65,11 +65,11 @@ export const REASONS = {
   CannotAttach: retried('trouble'),
   NotReported: retried('works'),
   NodeGone: BLOCKED,
-  // The volume is being mounted.
+  // Reasons while a volume is being mounted.
   Mounting: retried('works'),
   MountPending: retried('trouble'),
   NodeNotReady: retried('trouble'),
-  // The volume is being expanded.
+  // Reasons while a volume is being expanded.
   Expanding: retried('works'),
   ExpandFails: retried('trouble'),
   InfeasibleSize: BLOCKED,
@@ -77,17 +77,17 @@ export const REASONS = {
   NodeResizePending: retried('works'),
   NodeResizeFails: retried('trouble'),
   NodeResizeInfeasible: BLOCKED,
-  // The volume is being modified.
+  // Reasons while a volume is being modified.
   Modifying: retried('works'),
   ModifyFails: retried('trouble'),
-  // The volume is being unmounted and detached.
+  // Reasons while a volume is being unmounted and detached.
   PodEnding: retried('works'),
   UnmountFails: retried('trouble'),
   Unmounting: retried('works'),
   DetachNotAskedFor: retried('works'),
   Detaching: retried('works'),
   DetachFails: retried('trouble'),
-  // The claim or the volume is being deleted.
+  // Reasons while a claim or a volume is being deleted.
   ClaimInUse: retried('waits'),
   ClaimDeleting: retried('works'),
   ForeignFinalizer: retried('waits'),
@@ -117,7 +117,7 @@ export interface ObjectWait {
 /** A reason to wait, without the object that waits. */
 export type WaitOf = Omit<ObjectWait, 'about'>
 
-/** Returns `otherwise` with the reason `fails` and the error message, or unchanged without an error message. */
+/** Returns `otherwise`. If there is an error message, the result has that message and the reason `fails`. */
 export function failingOr(message: string | undefined, fails: Reason, otherwise: WaitOf): WaitOf {
   return message === undefined ? otherwise : { ...otherwise, reason: fails, message }
 }

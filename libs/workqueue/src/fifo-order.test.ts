@@ -16,7 +16,7 @@ test('normal keys start before retries, but every fourth started key is a retry'
   expect(Array.from({ length: 8 }, () => order.take()).join(' ')).toBe('a b c l0 d l1 l2 l3')
 })
 
-test('a retry that is touched becomes a normal key', () => {
+test('a retry becomes a normal key when `touch` is called for it', () => {
   const order = new FifoOrder()
   for (const key of ['l0', 'l1']) order.push(key, 'retry')
   order.push('a')
@@ -50,7 +50,7 @@ test('preferred keys start first, in the order of their preference', () => {
   expect([order.length, takeAll(order)]).toEqual([4, ['d', 'b', 'a', 'c']])
 })
 
-test('a preferred retry that is touched keeps its position', () => {
+test('a preferred retry keeps its position when `touch` is called for it', () => {
   const order = filled('a')
   order.push('l0', 'retry')
   order.prefer('l0')
@@ -65,7 +65,7 @@ test('preferring a key that does not wait has no effect', () => {
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a preferred key that was taken is not preferred when it is pushed again', () => {
+test('a preferred key that has started is not preferred when it is pushed again', () => {
   const order = filled('a', 'b')
   order.prefer('b')
   expect(order.take()).toBe('b')

@@ -155,7 +155,7 @@ export interface KeyOrder {
   blockedBy?(key: string): string | undefined
 }
 
-/** While normal keys wait, one of this many started keys is a retry. */
+/** While keys of both priorities wait, one of this many started keys is a retry. */
 export const FAIRNESS_INTERVAL = 4
 
 const RESERVED_SHARE = 0.4

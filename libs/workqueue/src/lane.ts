@@ -39,7 +39,7 @@ export interface LaneEntry extends HeapItem {
   readonly lane: KeyLane
   /** The heap in which the key waits: of its lane, or of a group. Undefined while the key is in work. */
   heap: Heap<LaneEntry> | undefined
-  /** The group that the key waits for, or that has let it return to its lane. */
+  /** The group that the key waits for, or waited for before it returned to its lane. */
   group: string | undefined
   /** The limits of the groups in which the running key counts. */
   limits: readonly GroupLimit[]
@@ -66,7 +66,7 @@ export interface Group {
   readonly blocked: BlockedKeys[]
 }
 
-/** A group at its limit, for keys with the limit `max`. */
+/** A group that is full for keys with the limit `max`. */
 export interface FullGroup {
   readonly group: Group
   readonly max: number
@@ -79,7 +79,7 @@ export interface KeyLane {
   retriesInWork: number
   /** The highest position (`turn`) of a key of this lane that has started. New keys get no lower position. */
   now: number
-  /** The position of the next new key, by priority, unless `now` is higher. */
+  /** The position of the next new key, by priority. If `now` is higher, the key gets `now` instead. */
   readonly next: Record<KeyPriority, number>
   /** The waiting keys that may start next. The limits of their groups are checked right before they start. */
   readonly ready: Ready

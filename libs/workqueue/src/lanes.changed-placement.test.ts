@@ -22,7 +22,7 @@ describe('changed placement', () => {
     expect(takeAll()).toEqual(['d0', 'a0', 'd1'])
   })
 
-  test('a key that changes its lane starts in the same search, even if that search has passed the new lane', () => {
+  test('`take` starts a key that changes its lane even if `take` has already searched the new lane', () => {
     const { place, push, takeAll } = lanesOf(4, [0, 0])
     push('d0')
     place('d0', ATTACH)

@@ -27,7 +27,7 @@ class PlainLanes {
   readonly #placements: ReadonlyMap<string, Placement>
   /** The keys in the order of their arrival in their lane. */
   waiting: { key: string; lane: number; blocks: string | undefined; priority: KeyPriority; turn: number }[] = []
-  /** The positions by lane: of the last started key, and of the next key of each priority. */
+  /** The positions in each lane: `now` of the last started key, and the position of the next key by priority. */
   readonly #clocks = new Map<number, LaneClock>()
   readonly working = new Map<string, Placement & { readonly priority: KeyPriority }>()
   #picks = 0

@@ -88,7 +88,7 @@ export class Lanes implements KeyOrder {
       const entry = this.#next(lane)
       if (entry !== undefined) return this.#start(entry)
     }
-    // A key may have moved to a lane that was checked before.
+    // If a key has moved to a lane that was already searched, the search starts again.
     return this.#arrivals === lastArrival ? undefined : this.take()
   }
 

@@ -13,7 +13,7 @@ import {
   WORKQUEUE_WORK_DURATION_SECONDS,
 } from '@csi-sidecars/telemetry'
 
-/** Receives the steps of the keys of one queue. */
+/** Observes one queue, which calls a method when a key is added, starts or ends. */
 export interface QueueObserver {
   added(key: string): void
   started(key: string): void
@@ -96,7 +96,7 @@ export class QueueMetrics {
     }
   }
 
-  /** Returns the queues with the name. Its series exist from the first call on. */
+  /** Returns the queues with the name. The first call creates the series of the name. */
   #tracksOf(name: string): Set<Track> {
     const present = this.#tracks.get(name)
     if (present !== undefined) return present

@@ -222,7 +222,7 @@ describe('shutdown', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('after `shutDown` a queue still hands out a running key that was added again before', async () => {
+  test('a queue still hands out a running key that was added again before `shutDown`', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)

@@ -17,7 +17,7 @@ interface Waiter {
  * - nothing is lost: a key that is added during its run runs once more afterwards, unless `markSeen` follows.
  */
 export class Queue {
-  /** The keys that need a run. A key in work is here, too, if it was added again. */
+  /** The keys that need a run, including keys in work that were added again. */
   readonly #dirty = new Set<string>()
   /** The keys in work, from `get` to `done`. If such a key needs another run, `done` adds it to the order. */
   readonly #processing = new Set<string>()

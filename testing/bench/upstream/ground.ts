@@ -51,13 +51,19 @@ export class Ground implements AsyncDisposable {
     mkdirSync(logs, { recursive: true })
     const policy = join(temporaryFolder('audit'), 'policy.json')
     writeFileSync(policy, JSON.stringify(AUDIT_POLICY))
+    const { minor, apiServerArgs } = apiServer()
     const cluster = await startControlPlane({
-      ...apiServer(),
+      minor,
       binaries,
       logs,
       // These flags override the usual flags. The size limit prevents rotation, because the bench reads one audit log
       // file.
-      apiServerArgs: [`--audit-policy-file=${policy}`, '--audit-log-maxsize=4000', '--delete-collection-workers=8'],
+      apiServerArgs: [
+        ...apiServerArgs,
+        `--audit-policy-file=${policy}`,
+        '--audit-log-maxsize=4000',
+        '--delete-collection-workers=8',
+      ],
     })
     const ground = new Ground(cluster, options)
     try {

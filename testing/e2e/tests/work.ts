@@ -46,10 +46,7 @@ export interface WorkSetup extends SidecarSetup {
   readonly watches?: readonly string[]
 }
 
-/**
- * Creates the objects that any work needs and a driver that attaches and expands. Starts the sidecar and waits for its
- * watches.
- */
+/** Creates the objects that all work needs. Starts a driver and the sidecar, and waits for the sidecar's watches. */
 export async function scene(t: TestContext, { prepare, watches, ...setup }: WorkSetup = {}): Promise<WorkScene> {
   const driver = setup.driver ?? (await t.fullDriver())
   prepare?.(driver)

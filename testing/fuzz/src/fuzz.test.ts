@@ -29,7 +29,7 @@ const RUNS = 4_000
 /** The time after which a reader counts as hanging. An input of a few kilobytes takes microseconds. */
 const HANG_MS = 10_000
 
-/** Returns how an input breaks a promise of the reader, or undefined if it does not. */
+/** Returns the problem of a reader with an input: an error or too much time. Undefined if there is none. */
 function problemWith(reader: BytesReader, input: Buffer): string | undefined {
   const start = systemClock.monotonic()
   try {

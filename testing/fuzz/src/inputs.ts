@@ -24,7 +24,7 @@ export function lineOf(input: Buffer): string {
 
 interface Edit {
   readonly at: number
-  /** The number of removed bytes. `run` removes the next number or name as a whole. */
+  /** The number of bytes to remove. `run`: remove the next number or name as a whole. */
   readonly removed: number | 'run'
   readonly inserted: Buffer
   readonly times: number

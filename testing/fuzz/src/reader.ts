@@ -5,7 +5,7 @@ export interface BytesReader {
   readonly seeds: readonly (string | Buffer)[]
   /** Byte strings, such as keywords, that the fuzzer inserts because they have a meaning for the parser. */
   readonly words: readonly (string | Buffer)[]
-  /** Parses the input and throws if a promise is broken. Catches the errors that the parser may throw. */
+  /** Parses the input and throws if a check of the result fails. Catches the errors that the parser may throw. */
   read(input: Buffer): void
 }
 

@@ -23,8 +23,8 @@ export interface CachedAttachment extends Cached {
   readonly nodeName: string
   readonly deleting: boolean
   /**
-   * The deletion time, or the creation time if the attachment is not being deleted, in seconds since 1970. V8 stores
-   * small integers without an allocation.
+   * The deletion time in seconds since 1970, or the creation time if the attachment is not being deleted. It is a whole
+   * number, because V8 stores small integers without an allocation.
    */
   readonly dueSeconds: number | undefined
   readonly finalizers: readonly string[] | undefined

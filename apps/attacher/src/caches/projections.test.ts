@@ -143,7 +143,7 @@ describe('projections', () => {
     ])
   })
 
-  it('projections of several objects share one stored copy of equal lists and maps', () => {
+  it('the cached projections of several objects share one copy of equal lists and maps', () => {
     const interner = new Interner()
     const own = { metadata: METADATA, spec: SPEC } as unknown as PersistentVolume
     const va = VA as unknown as VolumeAttachment

@@ -70,7 +70,7 @@ export function forManyNodes(modes: number): boolean {
   return (modes & FOR_MANY_NODES) !== 0
 }
 
-/** Returns a hash of a volume handle. If two handles have the same hash, their calls only wait for each other. */
+/** Returns a hash of a volume handle. Two handles with equal hashes do no harm: their calls wait for each other. */
 function digestOf(handle = ''): number {
   return crc32(handle) | 0
 }

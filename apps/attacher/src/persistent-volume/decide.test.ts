@@ -31,7 +31,7 @@ describe('decideRelease', () => {
     { name: 'in-tree, no longer migrated', pv: inTree(), released: true },
     { name: 'neither CSI nor translatable', pv: volume({ nfs: { server: 's', path: '/' } }), released: false },
   ]
-  it.each(rows)('`decideRelease` removes our finalizer ($name): $released', ({ pv, attachments = 0, released }) => {
+  it.each(rows)('`decideRelease` returns a patch ($name): $released', ({ pv, attachments = 0, released }) => {
     const patch = decideRelease(pv, Array(attachments).fill({}), settings)
     expect(patch).toEqual(released ? REMOVE : undefined)
   })
@@ -57,7 +57,7 @@ describe('concernsUs', () => {
     ['deleted without a list of finalizers', volume({}, { ...DELETED, finalizers: undefined }), false],
     ['alive', volume(), false],
     ['no longer migrated to our driver', inTree(), true],
-  ])('`concernsUs` returns for a volume that is %s: %s', (_, pv, concerned) => {
+  ])('`concernsUs` decides whether a volume that is %s needs a run: case %#', (_, pv, concerned) => {
     expect(concernsUs(pv, settings)).toBe(concerned)
   })
 })

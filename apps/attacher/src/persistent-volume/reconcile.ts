@@ -38,7 +38,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
     return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
-    // The key waits until an attachment is deleted. The log line explains why the PersistentVolume still exists.
+    // If our finalizer has to be removed later, the key waits until an attachment is deleted.
     if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED

@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('compareForever', () => {
-  it('`compareForever` enqueues an attachment if two consecutive listings lack its volume, and after each later listing', async () => {
+  it('`compareForever` enqueues an attachment after two consecutive listings without its volume, and after each further one', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -22,7 +22,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1', 'va1'])
   })
 
-  it('`compareForever` enqueues an attachment after the first listing that lacks its volume if one confirmation is enough', async () => {
+  it('`compareForever` enqueues an attachment after one listing without its volume if `confirmations` is 1', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()
@@ -40,7 +40,7 @@ describe('compareForever', () => {
     { name: 'without a status and not listed', va: { attached: undefined }, nodes: [], done: [] },
     { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
     { name: 'detached, listed', va: { attached: false, deleting: true }, nodes: ['node1-id'], done: ['va1'] },
-  ])('`compareForever` enqueues these keys for an attachment ($name): $done', async ({ va, nodes, done }) => {
+  ])('`compareForever` enqueues the keys $done for an attachment ($name)', async ({ va, nodes, done }) => {
     fixture.has(withFinalizer(va))
     void fixture.start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
     await fixture.clock.settle()
@@ -80,7 +80,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('an attachment with a running CSI call is compared with the next listing, other attachments at once', async () => {
+    it('an attachment with a running CSI call is not compared before the next listing, but other attachments are', async () => {
       fixture.has(withFinalizer({ attached: true }))
       fixture.has({ ...withFinalizer({ attached: true }), key: 'va2' })
       const end = begin('va1')
@@ -167,7 +167,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('the count of equal differences between listings and an attachment restarts when the difference changes', async () => {
+  it('the count of consecutive differences restarts if a listing differs from the attachment in another way', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id'])]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })

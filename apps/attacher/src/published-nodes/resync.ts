@@ -15,15 +15,15 @@ export interface ComparisonOptions {
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>
   readonly attachments: Reader<CachedAttachment>
   readonly view: (va: CachedAttachment, signal: AbortSignal) => Promise<ComparedAttachment>
-  /** Enqueues the attachment. If `listing` is set, the run acts on it even if the status alone needs no work. */
+  /** Enqueues the attachment. `listing` may give its run work that the status alone does not show. */
   readonly reprocess: (va: CachedAttachment, listing: ListingResult | undefined) => void
-  /** Reports whether the status has an error that is outdated if the driver's listing agrees with `attached`. */
+  /** Reports whether an error in the status is outdated once the driver's listing agrees with `attached`. */
   readonly hasStaleError: (va: CachedAttachment) => boolean
   /** Begins to record CSI calls. A listing is not reliable for a volume whose call ran at the same time. */
   readonly workSince: () => WorkSince
   readonly driverName: string
   readonly periodMs: number
-  /** The number of consecutive listings that must disagree with a status in the same way before a run is forced. */
+  /** The number of consecutive listings that must disagree with a status in the same way before the key is enqueued. */
   readonly confirmations: number
   readonly clock: Clock
   readonly log: Logger
@@ -32,7 +32,7 @@ export interface ComparisonOptions {
 /** The limits of one ListVolumes listing. A driver that exceeds them would probably send pages without end. */
 const MOST_EMPTY_PAGES = 1_000
 const MOST_VOLUMES = 1_000_000
-/** The longest time of one listing. It ends a listing whose driver sends new page tokens without end. */
+/** The longest time of one listing. The limit ends a listing whose driver sends new page tokens without end. */
 const LONGEST_LISTING_MS = 5 * 60_000
 
 /** The number of consecutive listings that disagreed with an attachment. A recreated attachment starts from zero. */
@@ -123,7 +123,7 @@ function act(
     'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
     { VolumeAttachment, volumeHandle, attachedStatus: attached, found },
   )
-  // If the volume is listed but not marked as attached, an ordinary run is enough: its attach may be under way.
+  // A volume that is listed but not marked as attached needs no forced run, because its attach may be under way.
   reprocess(va, attached || va.deleting ? 'different' : undefined)
 }
 

@@ -117,7 +117,7 @@ describe('recovery', () => {
     expect(table.take(work('a'))).toBeUndefined()
   })
 
-  it('`FailureSeriesTable` returns no events of a recovered object if none was written, or if it was not pending', () => {
+  it('`FailureSeriesTable` returns no events of a recovered object if no event was written, or if its work is no longer pending', () => {
     look([work('a')], QUIET_MS, 0)
     expect(table.take(work('a'))).toBeUndefined()
     report([work('b')], QUIET_MS)

@@ -53,9 +53,9 @@ export interface AttacherDeps {
   readonly log: Logger
 }
 
-/** The dependencies of the controllers while this process leads. They refuse all later writes and calls. */
+/** The dependencies of the controllers while this process leads. Afterwards they refuse all writes and calls. */
 export interface AttacherTerm extends AttacherDeps, AttachingCaches {
-  /** Adds our finalizer to volumes. Both controllers share it, so that they do not send the same patch twice. */
+  /** Adds our finalizer to volumes. All controllers share it, so that they do not send the same patch twice. */
   readonly finalizers: VolumeFinalizers
   /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient
@@ -86,7 +86,7 @@ interface UndoneOptions {
   readonly clock: Clock
 }
 
-/** Records that another writer has undone our write. Counts from zero if the write lasted longer than any back-off. */
+/** Records that another writer has undone our write. Counts from zero if the last record is older than any back-off. */
 export function undoneAgain(last: UndoneWrite | undefined, { backoff, clock }: UndoneOptions): UndoneWrite {
   const { baseMs, maxMs } = backoff
   const now = clock.monotonic()

@@ -32,7 +32,7 @@ const va = (
 
 let waitMs: number
 
-/** Reconciles `va1`. `since` turns the API server's answer into the object that the cache then holds. */
+/** Reconciles `va1`. `since` can replace the API server's answer to the patch before it enters the cache. */
 function run(
   signal = new AbortController().signal,
   since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,
@@ -54,7 +54,7 @@ function run(
   return reconcileTrivially('va1', deps, recordingRun(signal))
 }
 
-it('if the driver cannot attach, the attacher waits if another writer resets the status repeatedly', async () => {
+it('if the driver cannot attach, the attacher delays its status write if another writer undoes it repeatedly', async () => {
   api.put(va() as never)
   waitMs = 1_000
   expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })
@@ -80,7 +80,7 @@ it.each([
   },
   { name: 'attached', object: va({ status: { attached: true } }), requests: [] },
   { name: 'of another attacher', object: va({ attacher: 'other' }), requests: [] },
-])('if the driver cannot attach, an attachment ($name) leads to: $requests', async ({ object, requests }) => {
+])('if the driver cannot attach, an attachment ($name) causes the requests $requests', async ({ object, requests }) => {
   api.put(object)
   expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
   expect(api.requests).toEqual(requests)

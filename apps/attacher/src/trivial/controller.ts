@@ -87,12 +87,12 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
-    // A refused UID is not logged: the attachment was recreated, and the cache will show the new one.
+    // A refused UID is not logged: the attachment was recreated, and the cache will show the recreated one.
     if (!isUidMismatch(error)) log.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
   if (known === undefined || known.attached === true) return DONE
-  // Another writer reverted the status during this run. Its watch event starts no run, so this outcome does.
+  // Another writer reverted the status during this run. The watch event starts no run, so this run is repeated.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

@@ -41,7 +41,7 @@ export async function patchStatus(
   return next && (await patch(run, next, { ...options, subresource: 'status' }))
 }
 
-/** The tries of a patch whose object other writers keep changing. After them, the patch fails. */
+/** The largest number of tries of a patch whose object other writers keep changing. */
 const TRIES = 3
 
 /**
@@ -94,10 +94,7 @@ export function newest({ deps, key, va }: AttachmentRun): CachedAttachment {
   return known?.uid === va.uid ? known : va
 }
 
-/**
- * Reads an attachment that is still cached from the API server, to confirm that it is gone. The following detach cannot
- * be undone.
- */
+/** Asks the API server whether a cached attachment is gone, because the following detach cannot be undone. */
 export async function isGone(
   { key, uid }: CachedAttachment,
   { attachments, api }: AttachmentDeps,

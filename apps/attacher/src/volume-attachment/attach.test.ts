@@ -60,7 +60,7 @@ describe('attach', () => {
     expect([fixture.calls.length, fixture.enqueued]).toEqual([1, keys])
   })
 
-  it('an attach does not write the finalizer of the attachment if it exists', async () => {
+  it('an attach does not write the finalizer of an attachment that has it', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status /)])

@@ -18,7 +18,7 @@ import type { AttachmentRun } from './run.ts'
 
 type Context = Readonly<Record<string, string>>
 
-/** The steps of an attach, and the view from which they were decided. */
+/** The steps of an attach, and the state of the objects from which they were decided. */
 interface AttachPlan {
   readonly view: AttachmentView
   readonly steps: readonly AttachStep[]
@@ -43,7 +43,7 @@ export async function attach(run: AttachmentRun, plan: AttachPlan): Promise<Outc
 
 /**
  * Adds our finalizer to the PersistentVolume if the plan begins with it, and decides the other steps again from the API
- * server's answer. Undefined if the volume was replaced: the key then belongs to other groups of the queue.
+ * server's answer. Undefined if the volume was replaced: other limits of the queue then apply to the key.
  */
 async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promise<AttachPlan | undefined> {
   const { view } = plan
@@ -52,7 +52,7 @@ async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promis
   const before = view.volume.pv
   const pv = await addVolumeFinalizer(run, first.name)
   if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
-  // The cached answer lacks the source of another driver's volume. The source never changes, so the old one is used.
+  // `pv` lacks the source of another driver's volume. Sources never change, so the source in `before` is used.
   const current = { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } }
   const steps = decideAttach(current)
   waitForCause(run, steps)
@@ -79,7 +79,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): P
   for (const step of steps) {
     switch (step.do) {
       case 'addVolumeFinalizer':
-        // Another writer has removed our finalizer since the first write of this run.
+        // Another writer has removed our finalizer since the first write of this run, so it is added again.
         await addVolumeFinalizer(run, step.name)
         break
       case 'loadSecret':

@@ -74,7 +74,7 @@ export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanC
   return next({ do: 'loadSecret', ref: { name: ref.name ?? '', namespace: ref.namespace ?? '' } })
 }
 
-/** Returns a failure that waits until the volume is recreated or its access modes change. */
+/** Returns a failure whose key runs again at once if the volume is recreated or its access modes change. */
 export function volumeFailure(volume: AttachVolumeView, message: string, obstacle?: AttachObstacle): FailStep {
   const waitsFor = volume.from === 'pv' ? ({ on: 'volume', name: volume.name } as const) : undefined
   return { do: 'fail', message, waitsFor, obstacle }

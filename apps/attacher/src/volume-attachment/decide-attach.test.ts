@@ -147,7 +147,7 @@ describe('decideAttach', () => {
       plan: PUBLISH,
     },
   ]
-  it.each(rows)('an attach $name', (row) => {
+  it.each(rows)('`decideAttach` plans that an attach $name', (row) => {
     expect(summary(decideAttach(view(row.view)))).toStrictEqual(row.plan)
   })
 
@@ -273,7 +273,7 @@ describe('publish request', () => {
     expect(request).toMatchObject({ volumeCapability: { accessMode: { mode: row.mode } } })
   })
 
-  it('the publish request has the unchanged handle of a translated volume, even if parts are `UNSPECIFIED`', () => {
+  it('the publish request has the unchanged handle of a translated volume, even if parts of the handle are `UNSPECIFIED`', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd', fsType: 'xfs', readOnly: true } })
     const capabilities = { publishReadonly: true, singleNodeMultiWriter: false }
     expect(requestOf({ capabilities, volume: ofPv(inTree) })).toMatchObject({

@@ -142,7 +142,7 @@ describe('decideDetach', () => {
       plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
     },
   ]
-  it.each(rows)('a detach $name', (row) => {
+  it.each(rows)('`decideDetach` plans that a detach $name', (row) => {
     expect(summary(decideDetach(view(row.view)))).toStrictEqual(row.plan)
   })
 
@@ -235,7 +235,7 @@ describe('node ID', () => {
     expect(steps).toMatchObject([{ do: 'fail' }])
   })
 
-  it.each(rows)('a detach $name', ({ view: change, nodeId }) => {
+  it.each(rows)('the unpublish request of a detach $name', ({ view: change, nodeId }) => {
     const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }), ...change }))
     expect(steps[0]).toMatchObject({ do: 'unpublish', request: { volumeId: 'handle-1', nodeId } })
   })

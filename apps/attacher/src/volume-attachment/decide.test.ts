@@ -51,7 +51,7 @@ describe('`decide` for an attached attachment', () => {
       [{ do: 'clearError' }],
     ],
   ]
-  it.each(rows)('`decide` for an attached attachment %s', (_, change, steps) => {
+  it.each(rows)('for an attached attachment, `decide` %s', (_, change, steps) => {
     expect(decide(view(change)).steps).toEqual(steps)
   })
 })

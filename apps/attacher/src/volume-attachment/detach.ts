@@ -27,7 +27,7 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
     return await failed(run, steps.at(-1)?.do === 'block' ? 'blocked detach' : 'detach', error)
   }
   run.deps.memory.note(run.va, { statusPending: false })
-  // The volume may still be published under another handle or node ID.
+  // If the volume is also published under another handle or node ID, separate runs unpublish it there.
   orphanPublications(run)
   run.log.v(4)?.info('Fully detached')
   return DONE

@@ -40,7 +40,7 @@ describe('placementOf', () => {
     { modes: ['New'], max: 1 },
     { modes: [], max: 1 },
     { modes: undefined, max: 1 },
-  ])('one call per node and $max publishes at a time are allowed for access modes $modes', ({ modes, max }) => {
+  ])('for access modes $modes, the queue allows one call per node and $max publishes', ({ modes, max }) => {
     const onNode = { group: 'volume handle-1 on node1', max: 1 }
     const pv = volume({ accessModes: modes })
     expect(place(attachment(), pv).limits).toEqual([{ group: 'volume handle-1', max }, onNode])
@@ -74,7 +74,7 @@ describe('placementOf', () => {
     expect(place(attachment(), volume(source)).limits[0]).toEqual(limit)
   })
 
-  it("another driver's volume has a hash of its handle as its queue group, limited by its access modes", () => {
+  it("the queue groups another driver's volume by a hash of its handle, and limits the group by its access modes", () => {
     const limitOf = (name: string, spec: PersistentVolume['spec']): GroupLimit | undefined =>
       place(attachment({ pvName: name }), volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name }))
         .limits[0]

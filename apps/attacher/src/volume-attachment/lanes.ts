@@ -80,10 +80,10 @@ export function volumeName(va: CachedAttachment, volume: AttachVolumeView): stri
  */
 function identityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; manyNodes: boolean } {
   const pv = volume.from === 'pv' ? volume.pv : undefined
-  // Only a hash of the handle is cached for another driver's volume. It is used even if the handle was read.
+  // Another driver's volume is cached with only a hash of its handle. The hash is used even if the handle was read.
   if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }
   const source = callSource(volume)
-  // Translation can narrow the access modes of an in-tree volume.
+  // The access modes of the source count, because translation can narrow the modes of an in-tree volume.
   if (source.ok) return { name: source.csi.volumeHandle, manyNodes: forManyNodes(modesOf(source.spec.accessModes)) }
   if (va.remembered !== undefined && pv === undefined) return { name: va.remembered.handle, manyNodes: false }
   return { name: volume.from === 'pv' ? `of ${volume.name}` : va.key, manyNodes: false }

@@ -86,9 +86,7 @@ function capabilitiesOf(driver: Pick<Driver, 'capabilities'>): PublishCapabiliti
   }
 }
 
-/**
- * Reports whether the driver lists volumes with the nodes that they are published to. Other drivers are not compared.
- */
+/** Reports whether the driver lists volumes with their nodes. If it does not, attachments are never compared. */
 export function listsPublishedNodes({ capabilities: { controller } }: Pick<Driver, 'capabilities'>): boolean {
   return controller.has(Rpc.LIST_VOLUMES) && controller.has(Rpc.LIST_VOLUMES_PUBLISHED_NODES)
 }

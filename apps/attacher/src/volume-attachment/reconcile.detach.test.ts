@@ -91,7 +91,7 @@ describe('detach', () => {
     expect(fixture.api.requests.at(-1)).toBe(REMOVE_FINALIZER)
   })
 
-  it('a forced detach of an attachment without finalizer and `attached` writes nothing', async () => {
+  it('a forced detach writes nothing if the attachment has no finalizer and is not marked as attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -99,7 +99,7 @@ describe('detach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('a forced detach of an attached attachment without finalizer writes the status', async () => {
+  it('a forced detach writes the status if the attachment has no finalizer but is marked as attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()

@@ -79,7 +79,7 @@ describe('deleted attachment', () => {
       unpublished: false,
     },
     { name: 'that is not being deleted', object: { metadata: { uid: 'other' } }, unpublished: false },
-  ])('a volume is unpublished despite another attachment $name: $unpublished', async ({ object, unpublished }) => {
+  ])('a volume with another attachment $name is unpublished: $unpublished', async ({ object, unpublished }) => {
     const {
       nodeName = 'node1',
       attacher = DRIVER,

@@ -149,7 +149,7 @@ describe('attach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('an attach publishes again if a listing disagrees with the status, and writes no unchanged status', async () => {
+  it('an attach publishes again if a listing disagrees with the status, and does not write an unchanged status', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -158,7 +158,7 @@ describe('attach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('an attach refuses a secret that is no text, after it has stored the finalizer', async () => {
+  it('an attach refuses a secret that is not UTF-8 text, after it has stored the finalizer', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from([0xff]).toString('base64') } } as never)
     await fixture.run()
@@ -188,7 +188,7 @@ describe('recreated volume', () => {
     expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
   })
 
-  it("an attach of another driver's volume keeps the source that it has read before the patch", async () => {
+  it("an attach of another driver's volume uses the source that was read before the patch of the finalizer", async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), spec: undefined })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {}'])

@@ -23,7 +23,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, run
     if (await isGone(cached, deps, signal)) return SETTLED
     memory.note(cached, { gone: false })
   }
-  // The volume has changed, so other limits of the queue apply. An `await` before `observe` could miss a change.
+  // Other limits of the queue apply to a changed volume. No `await` may follow before `observe`, or it hides a change.
   if (!deps.placementUnchanged(key)) return AGAIN
   const afterMs = cached === undefined ? 0 : undoneWait(cached, deps)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
@@ -37,7 +37,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, run
   const outcome = await perform(attachmentRun, view)
     .catch(gone(attachmentRun))
     .finally(() => {
-      // The cache may have removed the attachment during the run.
+      // If the attachment was deleted during the run, the volumes that are still published for it are unpublished.
       if (!isKnown(attachmentRun)) for (const orphan of memory.forget(attachmentRun.va)) deps.enqueue(orphan)
     })
   if (outcome.kind === 'settled') memory.note(view.va, { listing: undefined })

@@ -8,7 +8,7 @@ import { attachErrorPatch, detachErrorPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
 
 type Operation = 'attach' | 'detach'
-/** The operation that has failed. A blocked detach has no retry after a back-off once its error is recorded. */
+/** The failed operation. Once the error of a blocked detach is recorded, the detach is not retried by back-off. */
 type Attempt = Operation | 'blocked detach'
 
 /**
@@ -37,7 +37,7 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const failure = failureOf(error, driver.lost)
   const recorded = failure.record && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
-  // The status may show an earlier attach whose answer was lost. This record makes the next run publish again.
+  // The status may show an earlier attach whose answer was lost. `different` makes the next run publish again.
   const { attached, deleting, finalizers } = newest(run)
   if (operation === 'attach' && attached === true && !deleting) memory.note(run.va, { listing: 'different' })
   // A detach that only has to write the status needs no volume, so it is retried.

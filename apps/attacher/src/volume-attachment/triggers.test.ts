@@ -264,7 +264,7 @@ describe('onAttachment', () => {
       runs: true,
     },
   ]
-  it.each(rows)('`onAttachment` starts a run for $name: $runs', ({ before, after, cause, runs, ...row }) => {
+  it.each(rows)('`onAttachment` lets $name start a run: $runs', ({ before, after, cause, runs, ...row }) => {
     inWork = row.inWork === true
     expect([...trigger({ type: 'updated', before, after, cause })]).toEqual(runs ? ['va1'] : [])
   })
@@ -335,7 +335,7 @@ describe('causes', () => {
     { name: 'the driver registers again with another ID', before: node('old'), nodeId: 'id', is: true },
     { name: 'a CSINode changes in another field', before: node('id'), nodeId: 'id', is: false },
     { name: 'the driver is removed from a node', before: node('id'), nodeId: undefined, is: false },
-  ])('waiting attachments wake when $name: $is', ({ before, nodeId, is }) => {
+  ])('`causesOfNode` decides whether attachments wake when $name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
     const causes =
       before === undefined

@@ -117,8 +117,8 @@ export function onAttachmentEnd(memory: Pick<AttachmentMemory, 'orphanedPublicat
 }
 
 /**
- * Returns the causes of a change of a volume. Attachments wait for a new volume or for corrected access modes. A detach
- * may be blocked until the recreated volume is deleted.
+ * Returns the causes that wake keys after a change of a volume. Attaches wait for a new volume or for corrected access
+ * modes. A detach may be blocked until the recreated volume is deleted.
  */
 export function causesOfVolume(event: InformerEvent<CachedVolume>): readonly Cause[] {
   if (event.type === 'added') return [{ on: 'volume', name: event.object.key }]

@@ -60,7 +60,7 @@ describe('usable volumes', () => {
     { name: 'a CSI volume', volume: ofPv(volume()), migrated: false },
     { name: 'an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
     { name: 'an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
-  ])('`callSource` returns migrated $migrated for $name', ({ volume: of, migrated }) => {
+  ])('`callSource` sets `migrated` to $migrated for $name', ({ volume: of, migrated }) => {
     expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })
   })
 })
@@ -83,7 +83,7 @@ describe('listedHandle', () => {
       is: 'projects/p/zones/z/disks/d',
     },
   ]
-  it.each(rows)('`listedHandle` returns for $name: $is', ({ volume: of, is }) => {
+  it.each(rows)('`listedHandle` returns $is for $name', ({ volume: of, is }) => {
     expect(listedHandle(of, GCE_NODE)).toEqual({ ok: true, volumeHandle: is })
   })
 

@@ -3,7 +3,7 @@ import { isConflict, isInvalid, type KubeClient } from '@csi-sidecars/kube-clien
 import { addFinalizerPatch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { CachedVolume } from '../caches/volume.ts'
 
-/** The tries of a patch whose list of finalizers other writers keep changing. After them, the patch fails. */
+/** The largest number of tries of a patch whose list of finalizers other writers keep changing. */
 const TRIES = 3
 
 /** The fields of a volume from which a patch is built. */

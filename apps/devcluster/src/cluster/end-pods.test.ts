@@ -39,6 +39,6 @@ it('the end of a cluster deletes every pod, and waits until no volume is mounted
 it('the end of a cluster does not wait forever for a driver that does not unmount', async () => {
   const clock = new FakeClock()
   const ending = endPods({ client: clientOf([], () => undefined), clock, mounted: () => [MOUNT] })
-  await clock.advance(60_000)
+  await clock.advance(30_000)
   await ending
 })

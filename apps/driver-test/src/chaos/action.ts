@@ -21,8 +21,8 @@ export type ChaosAction =
   | { readonly do: 'movePod'; readonly pod: string; readonly to: string; readonly node: string; readonly claim: string }
   | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
   /**
-   * `to` is the index of a VolumeAttributesClass that the driver accepts. One index more means the class that it must
-   * refuse.
+   * `to` is the index of a VolumeAttributesClass. The driver must refuse the class with the last index, and accept all
+   * other classes.
    */
   | { readonly do: 'modifyClaim'; readonly claim: string; readonly to: number }
   | { readonly do: 'deleteClaim'; readonly claim: string }

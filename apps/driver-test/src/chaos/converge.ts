@@ -109,7 +109,7 @@ interface Limits {
   readonly signal: AbortSignal
 }
 
-/** Calls `wrong` after every change until `wrong` returns no texts or the time is over. Returns the last texts. */
+/** Calls `wrong` after every change until it returns an empty list or the time is over. Returns its last list. */
 async function untilNone<T>(
   wrong: () => readonly T[],
   { api, clock }: Omit<Target, 'driver'>,

@@ -47,17 +47,17 @@ describe('Monitor', () => {
     ])
   })
 
-  it('the chaos monitor reports the deletion of an attachment whose volume the node has always reported as in use', () => {
+  it('the chaos monitor reports the deletion of an attachment while the node still uses the volume after the detach', () => {
     expect(violations([node([V], [V]), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([
       'va was deleted while node-1 says that it uses volume vol-1',
     ])
   })
 
-  it('the chaos monitor reports the deletion of an attachment while the node status lists the volume as attached', () => {
+  it('the chaos monitor reports the deletion of an attachment while the node status lists the volume as attached and in use', () => {
     expect(violations([node([V], []), node([V], [V]), { is: 'attachmentDeleted', ...va }])).toHaveLength(1)
   })
 
-  it('the chaos monitor accepts the deletion of an attachment if the volume got in use after it left the node status', () => {
+  it('the chaos monitor accepts the deletion of an attachment if the node began to use the volume after the detach', () => {
     expect(violations([node([V], []), node([], []), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([])
   })
 

@@ -25,9 +25,9 @@ interface OnNode {
 type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
 
 interface NodeRecord {
-  /** The number of the first observation since which the node status has always listed the volume as in use. */
+  /** The number of the observation since which the node status lists the volume in `volumesInUse` without a break. */
   readonly inUseSince: Map<string, number>
-  /** The number of the observation at which the volume left the attached volumes of the node status. */
+  /** The number of the observation at which the volume left `volumesAttached`. Infinite while it is attached. */
   readonly attachedUntil: Map<string, number>
 }
 
@@ -81,8 +81,8 @@ export class Monitor {
   }
 
   /**
-   * Before an attachment is deleted, the node status must first stop listing the volume as attached. Later it must list
-   * the volume as not in use. A kubelet that uses the volume after that finds it not attached.
+   * An attachment must not be deleted while the node uses the volume, if this use began before the volume left
+   * `volumesAttached`. A use that begins later is harmless, because the kubelet finds the volume not attached.
    */
   #onDeleted({ volumeId, nodeId, name }: OnNode & { readonly name: string }): void {
     const record = this.#node(nodeId)

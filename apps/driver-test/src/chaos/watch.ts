@@ -8,7 +8,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { Sighting } from './monitor.ts'
 
-/** A call when it begins, and again when it has ended. */
+/** A CSI call, reported when it begins and again when it has ended. */
 interface WatchedCall {
   readonly method: string
   readonly request: Readonly<Record<string, unknown>>
@@ -42,7 +42,7 @@ export function watchAll(watched: Watched, report: (sighting: Sighting) => void)
     }),
     api.onChange(PERSISTENT_VOLUME_CLAIMS, ({ type, object }) => {
       const size = object.status?.capacity?.['storage']
-      // The text contains the UID, because a recreated claim of the same name may be smaller.
+      // The UID distinguishes claims of the same name, because a recreated claim may be smaller.
       const of = `claim ${object.metadata?.name} ${object.metadata?.uid}`
       if (type !== 'DELETED' && size !== undefined) report({ is: 'size', of, size })
     }),

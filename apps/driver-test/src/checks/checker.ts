@@ -36,7 +36,7 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'inUse',
 ])
 
-/** The limits for the calls that are kept, for the calls that a finding lists, and for the calls in its time line. */
+/** The largest number of calls: all calls that are kept, the calls in a finding, and the calls in its time line. */
 const KEPT = 5_000
 const LISTED = 10
 const ON_TIMELINE = 100
@@ -120,9 +120,9 @@ export class Checker {
   }
 
   #callsBefore({ about, check }: Violation): readonly string[] {
-    // The checks call ListVolumes without the proxy, and no other call explains a wrong list.
+    // No recorded call explains a wrong list, because the checks call ListVolumes without the proxy.
     if (check === 'listed') return []
-    // A finding of the check `strict` concerns one direct request, which is the last call.
+    // A finding of the check `strict` concerns only one direct request, which is the last call.
     if (check === 'strict') return this.#ended.slice(-1).map((call) => lineOf(call, this.#options))
     const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
     const all = this.#about(about)

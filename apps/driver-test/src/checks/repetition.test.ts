@@ -68,7 +68,7 @@ describe('Repetitions', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), deleted, created('pvc', 'vol-2', 1n))).toEqual([])
   })
 
-  it('a repeated call fails the check if it returns another publish context, but not another order of it', () => {
+  it('a repeated call fails the check if its publish context differs in more than the order of the entries', () => {
     const context = (publishContext: object) => publish({ response: { publishContext } })
     expect(brokenBy(context({ a: '1', b: '2' }), context({ b: '2', a: '1' }))).toEqual([])
     expect(brokenBy(context({ device: '/dev/x' }), context({ device: '/dev/y' }))).toEqual([

@@ -15,7 +15,7 @@ const NODE_METHODS = [
   'NodeExpandVolume',
 ]
 
-/** The methods whose effects each method undoes. Their earlier successes then no longer count. */
+/** The methods whose effects each method undoes. After that, a call of an undone method is no repetition. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   DeleteVolume: [
     'CreateVolume',
@@ -50,7 +50,7 @@ export class Repetitions {
   readonly #answered = new Map<string, Answered>()
   /** The last call that has succeeded or got no answer, for each volume, node and path. */
   readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
-  /** The successful calls that running calls repeat, by the ID of the running call. */
+  /** The earlier successful call that each running call repeats, by the ID of the running call. */
   readonly #repeating = new Map<number, Answered>()
   /** The requested name of each created volume, by volume ID. */
   readonly #names = new Map<string, string>()
@@ -142,7 +142,7 @@ function sameNode(a: ProxiedCall, b: ProxiedCall): boolean {
   return one === '' || two === '' || one === two
 }
 
-/** Reports whether `b` undoes `a` by its path. NodeUnstageVolume and DeleteVolume undo calls with any path. */
+/** Reports whether the paths let `b` undo `a`. For example, NodeUnstageVolume undoes a publish at any path. */
 function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
   if (!b.method.startsWith('Node') || a.method === 'NodeExpandVolume') return true
   const [one, two] = [a, b].map(({ method, request }) =>

@@ -48,7 +48,7 @@ function refuse(driver: CsiDriver, method: string, text: string): void {
 }
 
 describe('learnAbilities', () => {
-  it('the driver test finds the abilities of a driver by trials that leave no volume', async () => {
+  it('the driver test finds the abilities of a driver, and deletes the volumes that it creates for this', async () => {
     const driver = await start()
     const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
@@ -79,7 +79,7 @@ describe('learnAbilities', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it('the abilities of a driver exclude abilities that the driver refuses, with its error message, or that the user excludes', async () => {
+  it('the abilities of a driver exclude kinds of volumes that the driver refuses or the user excludes, with the reason', async () => {
     const driver = await start()
     driver.script('CreateVolume', ({ volumeCapabilities: [capability], name }: CreateVolumeRequest) => {
       if (capability?.accessType?.$case === 'block') throw new DriverFailure('INVALID_ARGUMENT', 'no raw volumes here')
@@ -93,7 +93,7 @@ describe('learnAbilities', () => {
     expect(leftOut).toContain('volumes of several nodes: not among --capabilities')
   })
 
-  it('the abilities of a driver exclude abilities whose capability the driver lacks, with a reason', async () => {
+  it('the abilities of a driver exclude features whose capability the driver lacks, with a reason', async () => {
     const driver = await start({ controller: ['CREATE_DELETE_VOLUME'] })
     const { can, leftOut } = await learn(driver, { nodeIds: ['a'], crash: false })
     expect(can).toMatchObject({ expand: false, crash: false, methods: ['CreateVolume', 'DeleteVolume'] })
@@ -108,7 +108,7 @@ describe('learnAbilities', () => {
     )
   })
 
-  it('the abilities of a driver include clones if the driver creates one in a trial, which leaves no volume', async () => {
+  it('the abilities of a driver include clones only if the driver creates a clone, which the test then deletes', async () => {
     const driver = await start()
     driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
     expect((await learn(driver)).can.clone).toBe(true)
@@ -131,7 +131,7 @@ describe('learnAbilities', () => {
     expect((await learn(driver, { nodeIds: [], capabilities: ['block'] })).can.zones).toBeUndefined()
   })
 
-  it('the abilities of a driver include node calls if the nodes have sockets, and follow the given CSIDriver', async () => {
+  it('the abilities of a driver include node calls if its nodes have sockets, and depend on its CSIDriver', async () => {
     const driver = await start()
     const node = await openDriver({ address: driver.address, clock: systemClock, log: silentLogger, signal })
     const info = { nodeId: 'n', maxVolumesPerNode: 0n, accessibleTopology: undefined }

@@ -33,7 +33,7 @@ export interface AbilityOptions
   readonly csiDriver: CSIDriver | undefined
   /** True if the test may kill the driver. */
   readonly crash: boolean
-  /** Called before each trial, with the ability that is tried. */
+  /** Called before the test tries an ability of the driver, with the name of the ability. */
   readonly onTrial?: (what: string) => void
 }
 

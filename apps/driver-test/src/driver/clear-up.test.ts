@@ -15,7 +15,7 @@ import { OwnNodes } from './nodes.ts'
 const { signal } = new AbortController()
 
 it.each([{ wasMade: true }, { wasMade: false }])(
-  'a volume whose CreateVolume got no answer is deleted, or never existed (created: $wasMade)',
+  'the cleanup leaves no volume after a CreateVolume without an answer (created: $wasMade)',
   async ({ wasMade }) => {
     await using stack = new AsyncDisposableStack()
     const directory = await mkdtemp(join(tmpdir(), 'clear-up-'))

@@ -21,7 +21,7 @@ export interface OwnDriverProcess {
   watchDeaths(listener: (how: string) => void): () => void
   /**
    * Returns a signal that is aborted when a process ends by itself eight times in a row, because then the test cannot
-   * continue. Ends before this call do not count, because a driver may crash in the trial of an ability that it lacks.
+   * continue. Ends before this call do not count, because a driver may crash while the test tries its abilities.
    */
   watchGone(): AbortSignal
   stop(): Promise<void>

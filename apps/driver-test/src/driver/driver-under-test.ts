@@ -28,7 +28,7 @@ export interface DriverUnderTestParts {
   readonly own: Pick<OwnDriverProcess, 'kill' | 'killAll'> | undefined
 }
 
-/** The most faults that wait for calls of one method. */
+/** The largest number of faults that wait for calls of one method. */
 const MOST_WAITING = 8
 /** The pause between two ListVolumes calls. */
 const LOOK_MS = 1_000
@@ -93,7 +93,7 @@ export class DriverUnderTest implements ChaosDriver {
     })
   }
 
-  /** The proxy asks this before it repeats a detach late, because the volume may have been attached again. */
+  /** Reports whether the proxy may repeat a detach late. It must not if the volume is attached again or busy. */
   readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
     const volume = this.#parts.checker.tracker.get(text(request['volumeId']))
     const node = text(request['nodeId'])

@@ -9,7 +9,7 @@ import type { Listed } from '../checks/listing.ts'
 import { LATER } from '../checks/repetition.ts'
 
 const LIST_MS = 30_000
-/** The most pages of one list. A list with more pages is treated as endless. */
+/** The largest number of pages of one list. A list with more pages is treated as endless. */
 const MOST_PAGES = 1_000
 
 export function canList(driver: Driver): boolean {

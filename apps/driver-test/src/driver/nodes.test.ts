@@ -65,7 +65,7 @@ describe('openOwnNodes', () => {
     expect(nodes.shortened(`${FOLDER}/node-2/${'0123456789abcdef'.repeat(4)}/x`)).toBe('node-2/0123456789ab.../x')
   })
 
-  it('node services with separate sockets get only the calls of their capabilities, and the report lists the missing ones', async () => {
+  it('node services with separate sockets get only calls that they support, and the report lists missing capabilities', async () => {
     const all = new OwnNodes(await open(await start('a')), FOLDER)
     expect([nodeMethods(all).length, nodeLacks(all)]).toEqual([5, []])
     const less = new OwnNodes(await open(await start('b', { node: [] })), FOLDER)

@@ -11,13 +11,13 @@ const USES = {
 } as const
 
 const TRY_MS = 120_000
-/** The time for which a trial is repeated while the driver is unavailable or busy. */
+/** The time for which a call is repeated while the driver is unavailable or busy. */
 const LOST_MS = 20_000
 const SIZE = 1024n ** 3n
 
 export interface TryParts extends Pick<DriverTestOptions, 'parameters'> {
   readonly clock: Clock
-  /** Called with the tried ability if the driver remained unavailable. */
+  /** Called if the driver remained unavailable while an ability was tried, with the name of the ability. */
   readonly onLost?: (what: string) => void
 }
 
@@ -33,14 +33,14 @@ export class Tries {
     this.#limits = { timeoutMs: TRY_MS, signal }
   }
 
-  /** Creates a volume of the kind. Returns the driver's error message if the driver refuses. */
+  /** Creates and deletes a volume of the kind. Returns the driver's error message if the driver refuses. */
   refusalOf(kind: keyof typeof USES): Promise<string | undefined> {
     return this.#refusal(`a volume for ${kind}`, async () =>
       this.#delete(await this.#create(this.#requestOf(kind, kind))),
     )
   }
 
-  /** Creates a clone of a volume. Returns the driver's error message if the driver refuses. */
+  /** Creates and deletes a clone. Returns the driver's error message if the driver refuses. */
   refusalOfClone(): Promise<string | undefined> {
     return this.#refusal('a clone', () =>
       this.#with('source', async (volumeId) => {

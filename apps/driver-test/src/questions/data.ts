@@ -110,7 +110,7 @@ async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when
   return held === true
 }
 
-/** The reads and writes of one volume, with findings for wrong content. */
+/** Reads and writes the content of one volume. Wrong content is a finding. */
 class Data {
   readonly setting: Setting
   readonly volume: Volume
@@ -178,7 +178,7 @@ class Data {
     await this.check(mounted, 'after an expansion')
     if (!grown.nodeExpansionRequired || expandsOn(mounted.node)) await this.checkSize(mounted, grown.capacityBytes)
     const after = await this.#total(mounted)
-    // The usage is not checked if several volumes seem to share one file system.
+    // The usage is checked only if the volume seems to have a separate file system.
     const own = before !== undefined && before > volume.capacityBytes / 2n && before <= volume.capacityBytes
     if (own && after !== undefined && after <= before) {
       this.#find('usage', `has ${after} bytes by NodeGetVolumeStats, as before its expansion`)

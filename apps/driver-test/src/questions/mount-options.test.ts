@@ -64,14 +64,14 @@ describe('checkMountOptions', () => {
 })
 
 describe('fsGroup', () => {
-  asRoot('a driver with VOLUME_MOUNT_GROUP must give new files to the group', async () => {
+  asRoot('a driver with VOLUME_MOUNT_GROUP must give new files to the requested group', async () => {
     expect(await found({ byDriver: true })).toEqual({ findings: [], left: [] })
     expect(await texts({ byDriver: true, bug: 'group-ignored' })).toEqual([
       expect.stringMatching(/^options: volume \S+ has files of group \d+, though it was mounted for group 4321$/),
     ])
   })
 
-  asRoot('a volume must allow a change of its group with fsGroupPolicy File', async () => {
+  asRoot('`checkMountOptions` finds a volume that a group cannot use, although `fsGroupPolicy` is File', async () => {
     const placeFile = ({ nodes }: EmulatedParts): void => {
       for (const node of nodes) {
         node.script('NodePublishVolume', (request: NodePublishVolumeRequest) => {

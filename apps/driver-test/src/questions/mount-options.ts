@@ -14,7 +14,7 @@ const GROUP = 4321
 /** The codes by which a driver may refuse mount options. It must not ignore them. */
 const REFUSALS: readonly CodeName[] = ['InvalidArgument']
 
-/** Checks that a volume is mounted with a mount option of a StorageClass, and for the `fsGroup` of a pod. */
+/** Checks that the mount options of a StorageClass and the `fsGroup` of a pod take effect. */
 export async function checkMountOptions(setting: Setting): Promise<void> {
   const [node] = setting.ownNodes
   if (node === undefined) return

@@ -6,7 +6,7 @@ import type { OwnNode } from '../driver/nodes.ts'
 import { expand, mount, placeOf, unmount } from './mounted.ts'
 import { ONE_NODE, publishRequest, type Setting } from './setting.ts'
 
-/** Repeats each call in the life of one volume. The random faults of a seed may not repeat every method. */
+/** Repeats each call in the life of one volume. The random faults of a seed do not always repeat each method. */
 export async function checkRepeated(setting: Setting): Promise<void> {
   const volume = await setting.created(setting.create('repeated'))
   if (volume === undefined) return

@@ -46,7 +46,7 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, 
   }
 }
 
-/** Creates a clone and repeats the call. The random faults of a seed may not repeat the creation of a clone. */
+/** Creates a clone and repeats the call. The random faults of a seed do not always do this. */
 async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
   const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
   const request = setting.create('clone', { volumeContentSource })

@@ -166,7 +166,7 @@ class Stores {
     else this.#shared.set(volumeId, from)
   }
 
-  /** Removes the content of a volume or snapshot, because a restarted driver may give the ID to another one. */
+  /** Removes the content of a volume or snapshot, because a restarted driver may use the ID again. */
   #remove(id: string): void {
     if (id === '') return
     for (const name of readdirSync(this.#options.folder)) {

@@ -69,7 +69,7 @@ export async function foundDirectly(
   spoil({ driver: emulated, nodes })
   const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
   const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
-  // Nothing is killed: `spoil` removes the state that the driver with this bug would lose.
+  // The kill is simulated: `spoil` removes the state that a killed driver with this bug would lose.
   const kill = (): void => spoil({ driver: emulated, nodes })
   const pause = (ms: number): Promise<void> => systemClock.sleep(ms, signal)
   await work(new Setting({ ...parts, mountOptions, csiDriver, pause, kill }))

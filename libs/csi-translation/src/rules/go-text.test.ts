@@ -15,7 +15,7 @@ it.each<[text: string, inQuotes: string]>([
   expect(quoted(text)).toBe(inQuotes)
 })
 
-/** Texts of only a few characters, so that the marks of a search occur often. */
+/** Texts of only a few characters, so that the separators in the searches below occur often. */
 const texts = fc.string({ unit: fc.constantFrom('a', 'b', '/', '\n', 'x'), maxLength: 30 })
 
 test('`textBehind` and `textBetween` find the same texts as the regular expressions of Go', () => {

@@ -42,15 +42,15 @@ function badPartition(text: string, verb: string, reason: string): TranslationEr
   )
 }
 
-/** The last mark for `textBehind`. It has `length` characters, and the look-ahead `at` matches where it begins. */
+/** The last separator for `textBehind`: it has `length` characters and starts where the look-ahead `at` matches. */
 export interface LastMark {
   readonly at: RegExp
   readonly length: number
 }
 
 /**
- * Returns the text behind the last of the marks, in the first line that has all marks in this order, as Go's
- * `mark.*mark.*last(.+)` does. Undefined if no line has them. It takes linear time, because users write these texts.
+ * Returns the text behind the separator `last`, in the first line that contains all `marks` and `last` in this order.
+ * Like `mark.*mark.*last(.+)` of Go, but in linear time, because users write these texts. Undefined if no line matches.
  */
 export function textBehind(text: string, marks: readonly string[], last: LastMark): string | undefined {
   for (const line of text.split('\n')) {
@@ -66,7 +66,7 @@ export function textBehind(text: string, marks: readonly string[], last: LastMar
   return undefined
 }
 
-/** Returns the position in the line after the last mark, or undefined if a mark is missing. */
+/** Returns the position behind all `marks`, which must follow each other in the line. Undefined if one is missing. */
 function endOf(line: string, marks: readonly string[]): number | undefined {
   let from = 0
   for (const mark of marks) {

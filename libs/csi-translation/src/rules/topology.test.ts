@@ -127,7 +127,7 @@ describe('topologyToInTree', () => {
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('`topologyToInTree` adds no region if the caller gives no function that finds the region of zones', () => {
+  it('`topologyToInTree` adds no region if the caller passes no `regionOf` function', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),

@@ -23,7 +23,7 @@ export const BETA: TopologyFamily = {
 /** The separator of several zones in the zone label of a volume. */
 export const ZONE_DELIMITER = '__'
 
-/** Returns the generation of keys that a volume uses. Its zone keys decide: in the affinity, else in the labels. */
+/** Returns the generation of the keys of a volume. A zone key in its affinity decides, else one in its labels. */
 export function familyOf(pv: PersistentVolume): TopologyFamily {
   const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
   if (keys.has(GA.zone)) return GA
@@ -36,7 +36,7 @@ export function familyOf(pv: PersistentVolume): TopologyFamily {
 export function affinityToCsi(pv: PersistentVolume, driverKey: string): Affinity | undefined {
   const family = familyOf(pv)
   const zoned = keyToCsi(pv, { from: family.zone, to: driverKey, partsOf: (label) => label.split(ZONE_DELIMITER) })
-  // Nodes of current clusters have only the GA region label.
+  // The GA key replaces the beta region key, because nodes of current clusters have only the GA region label.
   return family === BETA && valuesOf(zoned, BETA.region).length > 0 ? renamed(zoned, BETA.region, GA.region) : zoned
 }
 

@@ -96,7 +96,7 @@ test('the handshake on a new connection to the driver counts as an answer of the
   expect(await at(21_000)).toBeUndefined()
 })
 
-test('metrics show the age of the last answer of the driver after a first request for /readyz', async () => {
+test('metrics show the age of the last answer of the driver once a client has requested /readyz', async () => {
   const { at, metrics } = started(ANSWERS)
   expect(await metrics.text()).toBe('')
   await at(4_500)

@@ -12,7 +12,7 @@ import {
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import { failing, type SentenceFailure, type StartError } from '../start-error.ts'
 
-/** The log line of a failed step: its `message`, and the text `during` before the cause in its `err`. */
+/** The log line of a failed step. Its `err` is the cause, after the text `during` if that is set. */
 export interface StepFailure {
   readonly message: string | SentenceFailure
   readonly during?: string
@@ -22,7 +22,7 @@ export interface StepFailure {
 /** One call that asks for capabilities of the driver. If several ask about the same service, the last answer counts. */
 export interface CapabilityQuestion {
   readonly about: 'plugin' | 'controller' | 'node'
-  /** Reports whether the call is necessary, by the capabilities so far. Default: always. */
+  /** Reports whether the call is necessary after the driver's earlier answers. Default: always. */
   readonly when?: (capabilities: DriverCapabilities) => boolean
   readonly limitMs: number
   readonly failure: StepFailure

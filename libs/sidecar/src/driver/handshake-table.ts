@@ -1,7 +1,7 @@
 import type { Decisive } from '@csi-sidecars/csi'
 import type { CapabilityQuestion, StepFailure } from './capability-questions.ts'
 
-/** The log lines of a failed connection. A driver that replaces an in-tree plugin is connected twice. */
+/** The log lines for a driver that cannot be connected, or that does not become ready. */
 export interface ConnectionFailures {
   readonly connect: StepFailure
   readonly probe: StepFailure
@@ -18,7 +18,7 @@ export interface HandshakeTable {
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    /** The log lines of the second connection. Undefined: the sidecar always connects only once. */
+    /** The log lines for the second connection to a migrated driver. Undefined: there is never a second connection. */
     readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }

@@ -93,7 +93,7 @@ export async function openDriver(
   })
 }
 
-/** Creates the check whether the driver answers. The metrics of the calls of the controllers omit its Probes. */
+/** Creates the check whether the driver answers. The metrics of CSI calls do not count the Probes of this check. */
 export function answersOf({ standard, clock, log, metrics, atEnd }: StartContext, driver: Driver): DriverAnswers {
   const address = standard.values['csi-address']
   const probe = (signal: AbortSignal): Promise<boolean> =>

@@ -28,7 +28,7 @@ export interface AppChoice<A extends FlaggedApp> {
   readonly onRequest?: readonly A[]
 }
 
-/** The standard flags that an app may accept with another value than the rest of the process. */
+/** The standard flags that also exist with the prefix of an app, to set the value for this app only. */
 const STANDARD_FOR_ONE = new Set([
   'feature-gates',
   'leader-election',
@@ -165,7 +165,7 @@ function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps:
   return { apps: apps.filter(({ prefix }) => names.includes(prefix)) }
 }
 
-/** Returns a given standard flag that no running app accepts, which is possible only if all are driver apps. */
+/** Returns a standard flag on the command line that no running app accepts. Only driver apps lack standard flags. */
 function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<string>): string | undefined {
   const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => given.has(name))
   return standard.find((name) =>
@@ -173,7 +173,7 @@ function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<s
   )
 }
 
-/** Reports whether a flag is only for this app, which does not run: by its prefix, or because no running app has it. */
+/** Reports whether a flag applies only to this idle app: it has the prefix of this app, or no running app has it. */
 function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
   if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
   const has = (each: FlaggedApp): boolean =>
@@ -204,7 +204,7 @@ function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: rea
 
 type Gates = ReadonlyMap<string, boolean>
 
-/** The names of gates that set gates of every app. */
+/** The gates that set all alpha gates or all beta gates of every app. */
 const ALL_OF_A_STAGE = ['AllAlpha', 'AllBeta']
 
 /**

@@ -42,8 +42,8 @@ export interface FlagType<T> {
   /** True: the value may be omitted and is then true. */
   readonly boolean?: boolean
   /**
-   * Reads a text. Throws an Error with the text of Go. `before`: the value if the flag was given before. `choices`: the
-   * allowed values.
+   * Reads a text. Throws an Error with the text of Go. `before` is the value that the flag has from earlier arguments,
+   * and `choices` are the allowed values.
    */
   read(text: string, before: T | undefined, choices: readonly string[]): T
   /** Returns the text of the default for the usage. Undefined if Go shows no default. */

@@ -53,14 +53,14 @@ describe('booleans', () => {
     expect(values(...args).b).toBe(expected)
   })
 
-  test('a word after a boolean flag is not the value of the flag, but ends the flags', () => {
+  test('an argument after a boolean flag is not its value, but ends the parsing of flags', () => {
     expect(values('--b', 'false', '--s=x')).toMatchObject({ b: true, s: 'd' })
   })
 })
 
 describe('end', () => {
   test.each([[['word', '--s=x']], [['-', '--s=x']], [['--', '--s=x']], [['', '--s=x']]])(
-    'the first argument of the command line %j ends the flags',
+    'the first argument of the command line %j ends the parsing of flags',
     (args) => {
       expect(values(...args).s).toBe('d')
     },
@@ -102,7 +102,7 @@ describe('values', () => {
     expect(merged.vmodule).toHaveLength(2)
   })
 
-  test('a second parse of flags does not include the values that the first parse has merged', () => {
+  test('a second parse of flags starts without the map values of the first parse', () => {
     values('--gates=A=1', '--labels=a:1')
     expect(values().gates.size + values().labels.size).toBe(0)
   })
@@ -174,7 +174,7 @@ describe('errors', () => {
     expect(parseFlags(TABLE, [argument])).toMatchObject({ kind: 'refused', error })
   })
 
-  test('the first error on a command line ends the parsing of flags', () => {
+  test('the parser of flags reports only the first error on a command line', () => {
     expect(parseFlags(TABLE, ['--i=a', '--x'])).toMatchObject({ error: 'invalid value "a" for flag -i: parse error' })
   })
 })

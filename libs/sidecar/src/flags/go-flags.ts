@@ -43,7 +43,7 @@ type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (in
 
 export interface Flags<T extends FlagTable> {
   readonly values: { readonly [F in T[number] as F['name']]: ValueOf<F> }
-  /** The flags on the command line, whatever their value. */
+  /** The names of the flags on the command line, even if their values are the defaults. */
   readonly given: ReadonlySet<T[number]['name']>
 }
 
@@ -74,7 +74,7 @@ export function parseFlags<const T extends FlagTable>(table: T, args: readonly s
     if (step.kind !== 'next') return step
     at = step.at
   }
-  // The reader sets a value of the flag's type under each name of the table, as `ValueOf` requires.
+  // The cast is safe: the reader stores a value of the flag's type under the name of each flag in the table.
   return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], given: reader.given } }
 }
 
@@ -101,7 +101,7 @@ export class FlagReader {
   /** Sets the value of a flag. Throws the error of a wrong text. */
   protected set(flag: Flag, text: string): void {
     const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
-    // A value of `before` was created by the same type of flag, so that the cast is safe.
+    // The cast is safe, because the same type of flag has read the value in `before`.
     const type = FLAG_TYPES[flag.type] as FlagType<unknown>
     this.values[flag.name] = type.read(text, before, flag.choices ?? [])
     this.given.add(flag.name)

@@ -30,7 +30,7 @@ export function parsePFlags<const T extends FlagTable>(table: T, args: readonly 
     const end = argument.startsWith('--') ? reader.long(argument, rest) : reader.short(argument.slice(1), rest)
     if (end !== undefined) return end
   }
-  // The reader sets, under each name of the table, the type that `Flags` declares for it.
+  // The cast is safe: the reader stores a value of the flag's type under the name of each flag in the table.
   return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], given: reader.given } }
 }
 

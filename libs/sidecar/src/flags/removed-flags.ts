@@ -47,7 +47,7 @@ export function replaceRemovedFlags(given: readonly string[]): PresentArguments 
       notices.push({ message: 'Warning: this flag was removed, and is read as another flag', pairs: { flag, readAs } })
       continue
     }
-    // The next argument is the value of the removed flag.
+    // The next argument is the value of the removed flag, so it is dropped too.
     if (value === undefined && !isBoolean) at += 1
     notices.push({ message: 'Warning: this flag was removed, and has no effect', pairs: { flag } })
   }

@@ -62,7 +62,7 @@ test('/debug/stuck reports missing permissions as RBAC rules that an administrat
   expect(await ask()).toEqual({ items: [], total: 0, missingPermissions: [rule] })
 })
 
-test('/debug/stuck reports all known fields of an object whose work is pending', async () => {
+test('/debug/stuck reports every field of an object with pending work if all values are known', async () => {
   pending = [work('a')]
   expect(await ask()).toEqual({
     items: [

@@ -58,7 +58,7 @@ function refusalsOf({ count, since }: NonNullable<ServerLimits['refusals']>, inF
 
 interface PagePosition {
   readonly since: number
-  /** Distinguishes work that became due in the same millisecond. */
+  /** Decides the order of pending work that has the same `since`. */
   readonly id: string
 }
 

@@ -44,7 +44,7 @@ export interface ListenOptions {
   readonly log: Logger
   /** Creates the HTTPS server. Absent: the server uses plain HTTP. */
   readonly secure?: SecureFactory | undefined
-  /** Decides about each request. Absent: all clients are answered. */
+  /** Decides whether a request is answered. Absent: every request is answered. */
   readonly guard?: EndpointGuard | undefined
 }
 
@@ -83,7 +83,7 @@ export async function listenHttp(options: ListenOptions): Promise<HttpServer> {
   server.on('checkExpectation', respond)
   server.timeout = IDLE_SOCKET_MS
   server.maxConnections = MOST_CONNECTIONS
-  // Node parses all requests of one read, so pipelined requests could hold thousands of answers.
+  // Node parses all requests that arrive together, so one client could fill the memory with thousands of answers.
   server.maxRequestsPerSocket = 1
   const connections = new Set<Socket>()
   server.on('connection', (socket: Socket) => {

@@ -47,7 +47,7 @@ test('/debug/stuck passes its query to its handler, and does not exist without a
   expect((await get('/debug/stuck')).status).toBe(404)
 })
 
-test('/debug/pprof/ is served on request only, and says that there are no profiles', async () => {
+test('the HTTP server has /debug/pprof/ only if an app needs it, and the page says that there are no profiles', async () => {
   await start({ profilesPage: true })
   expect(text(await get('/debug/pprof/'))).toMatch(/^200 .*no profiles/)
   await server?.close()
@@ -58,7 +58,7 @@ test('/debug/pprof/ is served on request only, and says that there are no profil
 describe('metrics', () => {
   const BODY = '# HELP c_total h\n# TYPE c_total counter\nc_total 0\n'
 
-  test.each(['GET', 'POST'])('/metrics answers %s with text and the start time of the process', async (method) => {
+  test.each(['GET', 'POST'])('/metrics answers a %s request with text and the process start time', async (method) => {
     await start()
     const { status, headers, body } = await get('/metrics?x=1', { method })
     expect({ status, type: headers['content-type'], body: body.toString() }).toEqual({

@@ -69,7 +69,7 @@ describe('before leading', () => {
     expect(free).toBe(true)
   })
 
-  it('the promise `waits` resolves once the process has found a lease that another sidecar holds', async () => {
+  it('`waits` resolves once `whenFree` has found a lease that another sidecar holds', async () => {
     let waits = false
     others.waits.then(
       () => {
@@ -94,7 +94,7 @@ describe('before leading', () => {
     expect(free).toBe(true)
   })
 
-  it('the first leader term waits while the process may not read the lease of another sidecar', async () => {
+  it('the first leader term waits while the process lacks the permission to read the lease of another sidecar', async () => {
     failing = true
     wait()
     await clock.advance(60_000)

@@ -17,7 +17,7 @@ export interface OtherLeasesOptions {
 }
 
 interface Found {
-  /** The Lease for the log: `name (holder)` or `name (why it cannot be read)`. */
+  /** The Lease in log lines: `name (holder)`, or `name (reason)` if the Lease cannot be read. */
   readonly lease: string
   readonly held: boolean
 }
@@ -54,7 +54,7 @@ export class OtherLeases {
     return this.#heldAtFirst.promise
   }
 
-  /** Resolves when no other process holds one of the Leases, later calls at once. Rejects if the signal is aborted. */
+  /** Waits until no other process holds one of the Leases. Later calls do not wait. Rejects if `signal` is aborted. */
   async whenFree(signal: AbortSignal): Promise<void> {
     const { clock, periodMs, log } = this.#options
     let said = ''
@@ -65,7 +65,7 @@ export class OtherLeases {
         return
       }
       this.#heldAtFirst.resolve()
-      // A Lease that cannot be read may be held.
+      // A Lease that cannot be read may be held, so the process waits for it too.
       if (found.lease !== said) log.info('Waiting for a lease of another sidecar', { lease: found.lease })
       said = found.lease
       await clock.sleep(periodMs, signal)

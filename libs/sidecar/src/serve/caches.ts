@@ -54,7 +54,7 @@ interface Common {
 
 interface OpenCaches {
   readonly caches: Cache[]
-  /** The watches by the plural of the kind. */
+  /** The shared watches, by the plural name of the kind. */
   readonly watches: Map<string, SharedWatch<never>>
 }
 
@@ -70,7 +70,7 @@ export class CacheRegistry {
     this.#owner = owner
   }
 
-  /** Returns a registry of the same caches for one of several apps. The names of its new caches contain the app. */
+  /** Returns a registry for one app. It shares all caches with this registry, and names new caches after the app. */
   ownedBy(owner: string): CacheRegistry {
     return new CacheRegistry(this.#common, this.#opened, owner)
   }
@@ -94,7 +94,7 @@ export class CacheRegistry {
   }
 
   #watchOf<W extends KubeObject>({ resource, message }: WatchedKind<W>): SharedWatch<W> {
-    // A resource has one type of objects, so the watch under its name has that type.
+    // The cast is safe, because all watches under the plural of a kind have the same type of objects.
     const known = this.#opened.watches.get(resource.plural) as SharedWatch<W> | undefined
     if (known !== undefined) return known
     const created = new SharedWatch({ ...this.#common, resource, message })

@@ -44,7 +44,7 @@ function traced(
   return { ...controller, order, around }
 }
 
-/** A key order that measures how long each key waits in it. */
+/** The order of keys in a queue, which also measures how long each key waits in the queue. */
 class TimedOrder implements KeyOrder {
   readonly #order: KeyOrder
   readonly #clock: Clock
@@ -56,7 +56,7 @@ class TimedOrder implements KeyOrder {
     this.#clock = clock
   }
 
-  /** Returns how long a taken key has waited. */
+  /** Returns how long a running key has waited in the queue. */
   waitedMs(key: string): number {
     return this.#waited.get(key) ?? 0
   }

@@ -87,7 +87,7 @@ describe('failing apps', () => {
     expect(running.ending).toEqual({ code: 0 })
   })
 
-  it('a failed app cannot act any longer in the term in which it failed', async () => {
+  it('a failed app no longer counts as the leader in the term in which it failed', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     expect(() => running.terms('sick')[0]?.assertLeading()).toThrow('released')
   })

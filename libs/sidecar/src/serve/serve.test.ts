@@ -227,7 +227,7 @@ describe('caches', () => {
     expect(filling).toBe(true)
   })
 
-  it('caches begin to fill even while the process may not read the lease yet', async () => {
+  it('caches begin to fill even while the process waits for the lease of another sidecar', async () => {
     const waits = Promise.withResolvers<void>()
     start({}, true, waits.promise)
     await clock.settle()

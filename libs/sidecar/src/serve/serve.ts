@@ -8,7 +8,7 @@ import type { Cache } from './caches.ts'
 
 /** A started process that is connected to its driver. Its controllers are chosen but do not work yet. */
 export interface StartedService {
-  /** The log, with the pairs that the start has added. */
+  /** The log. Each line has the key-value pairs that the start has added. */
   readonly log: Logger
   readonly driver: Driver
   readonly caches: readonly Cache[]
@@ -24,7 +24,7 @@ export interface LeaseRole {
   readonly elector: Elector | undefined
   /** Resolves when the app may take part in the election. The driver is connected by then. */
   readonly eligible?: (signal: AbortSignal) => Promise<void>
-  /** Resolves when `eligible` has found a Lease that another sidecar holds, so that it may wait for long. */
+  /** Resolves when `eligible` begins to wait for a Lease that another sidecar holds, which may take long. */
   readonly waits?: Promise<void>
   /** Works until `lead.stop` is aborted and running work has ended. */
   readonly lead: (lead: Lead) => Promise<void>
@@ -110,7 +110,7 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
  * wait if the process must not read the lease yet, so that it becomes a ready standby.
  */
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
-  // Without its driver this process takes no part in the election and never reads the lease.
+  // Without its driver this process never reads the lease, so there is no read to wait for.
   if (driver.state !== 'ready') return
   await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
 }

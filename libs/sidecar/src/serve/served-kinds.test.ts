@@ -60,7 +60,7 @@ describe('ServedKinds', () => {
     expect(caches[0]?.name).toBe('contents')
   })
 
-  it('caches begin to fill if the client may not read which kinds the API server serves', async () => {
+  it('caches begin to fill if the client has no permission to read which kinds the API server serves', async () => {
     const { clock, ran } = begin(() => {
       throw new ApiError({ code: 403, reason: 'Forbidden', message: 'no' })
     })

@@ -72,7 +72,7 @@ export class ServedKinds {
     this.#missing = undefined
   }
 
-  /** Reports whether a kind is missing. False also if the client may not ask: the lists then show the error. */
+  /** Reports whether a kind is missing. False also without permission to ask: the lists then log the error. */
   async #isMissing(signal: AbortSignal): Promise<boolean> {
     const { client, clock, resources } = this.#options
     const [{ group, version }] = resources
@@ -95,7 +95,7 @@ export class ServedKinds {
 
 const CLASS = 'VolumeAttributesClass'
 
-/** Disables the gate if the API server does not serve VolumeAttributesClasses and no flag sets the gate. */
+/** Disables the gate VolumeAttributesClass if the API server does not serve this kind and no flag sets the gate. */
 export async function attributesClassGate<N extends string>(
   gates: FeatureGates<N | typeof CLASS>,
   { client, log, signal }: Pick<ServedKindsOptions, 'client' | 'log'> & { readonly signal: AbortSignal },

@@ -12,8 +12,8 @@ import type { LeadingApp } from './roles.ts'
 const STEPS = 4
 
 /**
- * Reports whether log lines contain the ID of their run. Lines in JSON do. Lines in text equal the Go original's below
- * the verbosity `STEPS`, because many programs read them.
+ * Reports whether log lines contain the ID of their run: always in JSON, in text only from the verbosity `STEPS` on,
+ * because many programs read the text lines of the Go originals.
  */
 function logsRuns({ values }: StandardFlags): boolean {
   if (values['logging-format'] === 'json' || values.v >= STEPS) return true
@@ -119,7 +119,7 @@ export async function askServer(
 
 type SelectedApp = AppControllers & Omit<LeadingApp, 'lead'>
 
-/** Lets each app choose its controllers, in turn. */
+/** Lets one app after the other choose its controllers. */
 export async function selectControllers(
   sidecars: readonly GatedApp[],
   shared: Omit<AppParts, 'flags' | 'gates'>,

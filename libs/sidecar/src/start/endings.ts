@@ -17,7 +17,7 @@ export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }:
   }
   const { error, nearest, usage } = command
   const hint = nearest === undefined ? '' : `; the nearest flag is --${nearest}`
-  // The error comes first, as in Go, and last: a termination message contains only the end of the log.
+  // The error is printed first, as in Go, and again last, because a termination message has only the last lines.
   stderr.write(`${error}\n${usage}\n${error}${hint}\n`)
   return { code: 2 }
 }
@@ -37,7 +37,7 @@ export function earlyStop(host: Host, release: boolean): EarlyStop {
   const asked = scope()
   let askedFor: ProcessEnding | undefined
   let receive = (signal: StopSignal): void => {
-    // During the start there is no work to drain and no lease to release.
+    // The start ends at once, because there is no work to drain and no lease to release yet.
     askedFor ??= release ? { code: 0 } : { bySignal: signal }
     asked.abort(new CancelledError(`received ${signal}`))
   }
@@ -94,7 +94,7 @@ export function endOf(
   return { code: 1 }
 }
 
-/** Logs the last lines of the driver apps, which a controller ends with the process. */
+/** Logs the last message of each driver app, if controllers run in the same process. */
 export function logLastLines({ sidecars, driverApps }: StartPlan, log: Logger): void {
   if (sidecars.length === 0) return
   for (const { app } of driverApps) log.error(undefined, app.endingNotice)

@@ -42,7 +42,7 @@ export async function main(program: Program): Promise<never> {
     process.removeAllListeners(ending.bySignal)
     process.kill(process.pid, ending.bySignal)
   }
-  // The signal does not end the first process of a container, so it exits with the code of the signal.
+  // A signal does not kill the first process of a container, so this process exits with the code for the signal.
   process.exit('code' in ending ? ending.code : { SIGINT: 130, SIGTERM: 143 }[ending.bySignal])
 }
 
@@ -81,7 +81,7 @@ async function runPlan(
     registerProcessMetrics(given.metrics)
     const { signal, onSignal } = stop
     const service = await begin({ ...given, standard, signal, atEnd: (close) => ends.defer(close) }, plan)
-    // The last step may not have noticed that the signal was aborted.
+    // The last step of the start may have succeeded after the signal was aborted.
     signal.throwIfAborted()
     if (service === undefined) return await new Promise((resolve) => onSignal((bySignal) => resolve({ bySignal })))
     const settings = serveSettings(standard, release)
@@ -108,7 +108,7 @@ async function start(given: StartContext, plan: StartPlan): Promise<StartedServi
   }
 }
 
-/** Opens the driver apps, which wait only for the driver, even if the start of the controllers is delayed. */
+/** Opens the driver apps. They need only the driver, so they do not wait for the start of the controllers. */
 async function openDriverApps(context: StartContext, { sidecars, driverApps }: StartPlan): Promise<void> {
   const alone = sidecars.length + driverApps.length === 1
   await Promise.all(

@@ -220,7 +220,7 @@ describe('unusable values', () => {
       expect(lines()).toEqual([line])
     })
 
-    it('a start that fails earlier does not report impossible lease timings', async () => {
+    it('impossible lease timings are not reported if the start fails before the election', async () => {
       await run(['--leader-election', '--leader-election-lease-duration=1s'])
       expect(lines()).toEqual(['E "It does not start"'])
     })

@@ -150,7 +150,7 @@ function onEachNodeError(sidecars: readonly ChosenApp[], running: readonly (App 
   return `flag -node-deployment is not for the ${central.join(' and the ')}, which needs a leader: use --controllers=${others.join(',')}`
 }
 
-/** Reports whether a signal drains work and releases the lease: all apps that have the gate for it must have it on. */
+/** Reports whether a signal drains work and releases the lease. The gate must be on in all apps that have the gate. */
 export function releasesOnExit({ sidecars }: StartPlan): boolean {
   const name = 'ReleaseLeaderElectionOnExit'
   if (sidecars.length === 0) return false
@@ -173,7 +173,7 @@ export function withSidecarName({ app, companions }: ChosenApp): (error: unknown
   }
 }
 
-/** Adds advice to the error of an app that does not apply to the driver: how to start without the app. */
+/** Adds advice to the error of an app that cannot serve this driver: how to start without this app. */
 export function notApplicable<E>(error: E, { companions }: ChosenApp): E | StartError {
   if (!(error instanceof StartError) || companions.length === 0) return error
   return error.with({ message: `${error.message}: use --controllers=${companions.join(',')}` })

@@ -25,7 +25,7 @@ import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
 import type { StartPlan } from './program.ts'
 
-/** Reads the configuration of the API client. Errors of the apps' flags may end the start before or after it. */
+/** Reads the configuration of the API client. Throws the flag errors of apps that end the start at this point. */
 export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
@@ -98,8 +98,8 @@ export interface HttpEndpoint {
 }
 
 /**
- * Starts the HTTP server if the flags request it. `client` is for reviews, and `limits` are those of the client of the
- * controllers.
+ * Starts the HTTP server if the flags request it. `client` returns the client for reviews, and `limits` returns the
+ * limits that the API server sets for the client of the controllers.
  */
 export async function openEndpoint(
   context: StartContext,
@@ -159,7 +159,7 @@ export interface ElectionOptions {
   readonly client: () => KubeClient
   readonly standard: StandardFlags
   readonly name: string
-  /** The source of the Lease's events, before the name of the host. */
+  /** The component in the Lease's events. The name of the host is added to it. */
   readonly component: string
   /** True: the metrics of the election are labelled with the name of the Lease. */
   readonly named?: boolean

@@ -93,7 +93,7 @@ describe('protobuf', () => {
     ['an unknown field', new BinaryWriter().tag(9, 0).int32(1).finish()],
     ['a field of another wire type', new BinaryWriter().tag(1, 0).int32(1).finish()],
     ['a body that is not protobuf', Buffer.from('{"resourceSpans":[]}')],
-  ])('the OTLP receiver refuses in protobuf %s', async (_, body) => {
+  ])('the OTLP receiver refuses a protobuf request with %s', async (_, body) => {
     expect(await post(body, BINARY)).toHaveLength(1)
   })
 })

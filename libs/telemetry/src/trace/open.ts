@@ -26,8 +26,8 @@ export interface Tracing {
 }
 
 /**
- * Opens tracing as the environment configures it. Returns undefined, and logs it, if the environment disables tracing
- * or has an invalid variable.
+ * Opens tracing as the environment configures it. Returns undefined and logs the reason if the environment
+ * disables tracing or has an invalid variable.
  */
 export function openTracing(options: TracingOptions): Tracing | undefined {
   const { log, program, env } = options

@@ -103,7 +103,7 @@ describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
     expect(receiver.requests[0]).toMatchObject({ 'x-token': 'abc' })
   })
 
-  test('the answer of the collector may report that it has rejected spans', async () => {
+  test('the client returns the number of rejected spans and the reason from the answer of the collector', async () => {
     client = undefined
     receiver.answer = () => ({ status: 200, body: partialSuccess(encoding) })
     expect(await send({ encoding })).toEqual({ kind: 'delivered', rejected: 300, why: 'too old' })

@@ -35,7 +35,7 @@ export class OtlpClient {
       settings.url.protocol === 'https:' ? new https.Agent({ ...options, ...settings.tls }) : new http.Agent(options)
   }
 
-  /** Sends one batch of spans. Never rejects: failures are deliveries of another `kind`. */
+  /** Sends one batch of spans. Never rejects: a failure is a result of the kind `later` or `refused`. */
   async send(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
     let body: Buffer
     try {

@@ -11,13 +11,13 @@ export interface RunContext {
 }
 
 interface RunSlot {
-  /** Undefined after the end of the run. Objects that the run has created, such as a connection, may live longer. */
+  /** The context, until the run ends. Objects that the run creates, such as connections, may keep the slot longer. */
   context: RunContext | undefined
 }
 
 /**
- * Finds the current run by its async context. The process creates it only if needed, because AsyncLocalStorage costs
- * time in each turn of the event loop.
+ * Finds the current run by its async context. The process creates an instance only if needed, because
+ * AsyncLocalStorage costs time in each turn of the event loop.
  */
 export class RunContexts {
   readonly #storage = new AsyncLocalStorage<RunSlot>()

@@ -47,7 +47,7 @@ export class VariableError extends Error {
   }
 }
 
-/** The error of an environment that disables tracing. */
+/** Thrown if a variable of the environment disables tracing. */
 export class TracingDisabled extends VariableError {}
 
 type Environment = Readonly<Record<string, string | undefined>>

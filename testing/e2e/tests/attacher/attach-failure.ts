@@ -291,7 +291,7 @@ async function failedOnce(t: TestContext, ...args: readonly string[]): Promise<A
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)
-  // The Go originals try a new attachment twice before they wait.
+  // The Go originals often try a new attachment twice at once. The pause lets the second try end.
   await pause(700)
   return at
 }

@@ -60,7 +60,7 @@ test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 
   at.driver.on('ControllerUnpublishVolume', { reply: {} })
 })
 
-/** Attaches a volume, and creates a second node to which it will move. */
+/** Attaches a volume, and creates a second node to which the test will move the volume. */
 async function moving(t: TestContext, at: AttacherScene): Promise<{ pv: string; va: string; other: string }> {
   const other = await t.createNode('node-other')
   return { ...(await attachAndWait(t, at)), other }

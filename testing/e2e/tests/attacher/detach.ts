@@ -32,7 +32,7 @@ import {
 
 const test = testsOf('attacher', 'detach')
 
-/** A VolumeAttachment that stays after its detach, because another finalizer is on it. */
+/** A VolumeAttachment with a foreign finalizer, which keeps the object after the detach. */
 const HELD = { va: { metadata: { finalizers: ['example.com/a'] } } }
 const untilDetached = (t: TestContext) => untilAttachment(t, ({ status }) => status?.attached === false)
 
@@ -128,7 +128,7 @@ test('a deleted VolumeAttachment is not unpublished if its attach failed before 
 
 test('a deleted VolumeAttachment without our finalizer counts as detached, even if its status shows that it is attached', async (t) => {
   const at = await attachedScene(t, HELD)
-  // The running attacher would restore the finalizer, so it is killed first.
+  // The test kills the attacher first, because a running attacher would restore the finalizer.
   await at.attacher.endBy('SIGKILL')
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: ['example.com/a'] } })
   const attacher = await t.running({ driver: at.driver }, 'volumeattachments', 'persistentvolumes', 'csinodes')

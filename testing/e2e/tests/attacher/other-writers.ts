@@ -20,10 +20,10 @@ import {
   volumeCalls,
 } from './scene.ts'
 
-/** Other writers change the objects of the attacher before its watch reports the change, once and repeatedly. */
+/** Tests in which other writers change an object, once or repeatedly, before the attacher's watch reports it. */
 
 const test = testsOf('attacher', 'other writers', { only: 'ours' })
-/** Declares tests of other writers that also run with the Go originals. */
+/** Declares tests that run with our attacher and with the Go original. */
 const shared = testsOf('attacher', 'other writers')
 
 /**
@@ -83,12 +83,12 @@ shared('an attached VolumeAttachment that lacks our finalizer at the start is no
 /** Tests of objects that are recreated under the same name while work for the deleted object runs. */
 
 const identity = testsOf('attacher', 'identity', { only: 'ours' })
-/** Declares tests of recreated objects that also run with the Go originals. */
+/** Declares tests of recreated objects, which run with our attacher and with the Go original. */
 const sharedIdentity = testsOf('attacher', 'identity')
 
 const CALL_MS = 1000
 
-/** Returns the calls as `publish <handle> <node id>`, without the name of the test. */
+/** Returns the driver calls as `publish <handle> <node id>`, without the prefix of the test in both values. */
 const outlineOf = (t: TestContext, { driver }: AttacherScene): string[] =>
   volumeCalls(driver).map(({ method, request }: Call) => {
     const short = method === 'ControllerPublishVolume' ? 'publish' : 'unpublish'
@@ -156,7 +156,7 @@ for (const [what, answer] of [
   })
 }
 
-identity('a deleted VolumeAttachment is not unpublished if another has the same volume and node', async (t) => {
+identity('a deleted VolumeAttachment is not unpublished if a second one has the same volume and node', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
   const other = t.name('va-other')

@@ -65,7 +65,7 @@ interface Claimed extends AttacherScene {
 
 /** Attaches a volume that is bound to a claim. */
 async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claimed> {
-  // The RBAC roles in the charts of drivers do not allow events for attachers.
+  // The role `both` allows events, which the roles in the charts of drivers do not allow for attachers.
   const at = await scene(t, { role: 'both', ...setup })
   const unbound = claim(t.namespace, t.name('claim'), { volumeName: t.name('pv'), storageClassName: '' })
   const made = await t.create(PERSISTENT_VOLUME_CLAIMS, unbound)
@@ -142,7 +142,7 @@ test(
   },
 )
 
-/** Attaches, then deletes the PersistentVolume and removes its finalizer by hand. */
+/** Attaches a volume, then deletes its PersistentVolume and removes the finalizer by hand. */
 async function lost(t: TestContext, args: readonly string[] = []): Promise<Claimed> {
   const at = await claimed(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms', ...args] })
   await attached(t)

@@ -37,7 +37,7 @@ function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = 
   return { reply: { entries, nextToken } }
 }
 
-/** Starts an attacher that compares its attachments with ListVolumes, and acts after one answer, as the Go original. */
+/** Starts an attacher that corrects an attachment after one deviating ListVolumes answer, as the Go original does. */
 async function comparing(
   t: TestContext,
   setup: AttacherSceneSetup & { list: (driver: Driver) => Answer },

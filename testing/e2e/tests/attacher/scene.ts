@@ -42,7 +42,7 @@ export function finalizerOf(driverName: string): string {
   return `external-attacher/${sanitised}${sanitised.endsWith('-') ? 'X' : ''}`
 }
 
-/** The node and the driver of an attachment. Without a driver, the driver of the test. */
+/** The node and the driver of an attachment. The default driver is the driver of the test. */
 type AttachSite = Pick<AttacherScene, 'node'> & { readonly driver?: { readonly name: string } }
 
 interface AttachParts {
@@ -51,7 +51,7 @@ interface AttachParts {
   readonly suffix?: string
 }
 
-/** Creates a volume and its attachment to the scene's node, under the names `pv` and `va`. */
+/** Creates the volume `pv`, and the VolumeAttachment `va` to the node. `suffix` is added to both names. */
 export async function attach(
   t: TestContext,
   { node, driver }: AttachSite,
@@ -190,7 +190,7 @@ export function gapsOf(calls: readonly Call[]): number[] {
 
 type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly mark: number }
 
-/** Attaches a volume. `mark` is the number of writes so far. */
+/** Starts an attacher and waits until it has attached a volume. `mark` is the number of its writes up to then. */
 export async function attachedScene(
   t: TestContext,
   { pv = {}, va = {}, ...setup }: AttacherSceneSetup & { pv?: object; va?: object } = {},

@@ -57,7 +57,7 @@ test('an attach sends exactly the messages that docs/architecture.md shows', { o
   equal(named.replaceAll(`${t.id}-`, '').replaceAll(`${t.id}.`, '').split('\n'), shown?.text.trimEnd().split('\n'))
 })
 
-/** Returns the UIDs in the patches by object. The document shows the object name in place of each UID. */
+/** Returns the UID of each object by its name in the document, which shows `uid of pv` in place of a UID. */
 async function uidsOf(t: TestContext): Promise<ReadonlyMap<string, string>> {
   const pv = await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })
   const va = await getAttachment(t)

@@ -175,7 +175,7 @@ migration('the commands of docs/migration.md lead to all sidecars in one process
   await works(t, '1')
   await provision(t, { suffix: '-new' })
   await taken(t)
-  // Earlier tests have left Leases in the namespace of the documents.
+  // Leases of earlier tests in the same namespace do not count.
   const own = (await t.api.list(LEASES, NAMESPACE)).filter(({ metadata }) => metadata?.name?.includes(t.id))
   equal(own.filter(({ spec }) => spec?.holderIdentity).length, 4)
   await shell(released(back))

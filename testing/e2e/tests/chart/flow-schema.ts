@@ -73,8 +73,9 @@ long(
   async ({ folder }) => {
     const assets = controlPlaneBinaries(resolve(import.meta.dirname, '../../../..'))
     if ('remedy' in assets) throw new Error(assets.remedy)
-    const apiServerArgs = ['--max-requests-inflight=8', '--max-mutating-requests-inflight=8']
-    const server = await startControlPlane({ ...apiServer(), binaries: assets.folder, logs: folder, apiServerArgs })
+    const { minor, apiServerArgs: common } = apiServer()
+    const apiServerArgs = [...common, '--max-requests-inflight=8', '--max-mutating-requests-inflight=8']
+    const server = await startControlPlane({ minor, binaries: assets.folder, logs: folder, apiServerArgs })
     try {
       await saturated(server)
     } finally {
@@ -115,7 +116,7 @@ async function saturated(server: ControlPlane): Promise<void> {
   ok(after < RENEW_DEADLINE_MS / 2, `${after} ms`)
 }
 
-/** Renews a Lease each second as the account. Returns the longest time between two successes, in milliseconds. */
+/** Renews a Lease each second with this token. Returns the longest time between two renewals, in milliseconds. */
 async function slowestRenewal(server: ControlPlane, token: string): Promise<number> {
   const api = new Api({ ...server, token })
   const leases = '/apis/coordination.k8s.io/v1/namespaces/storage/leases'

@@ -154,7 +154,7 @@ export async function vendorDeployment(t: TestContext): Promise<void> {
   await t.api.call('POST', `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`, { body })
 }
 
-/** Like `testsOf`, but adds no tests if Helm is missing. */
+/** Declares tests as `testsOf` does, but only if Helm is installed. */
 export const installationTests: typeof testsOf = (app, group) =>
   helmPath() === undefined ? () => undefined : testsOf(app, group)
 

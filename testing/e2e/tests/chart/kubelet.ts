@@ -26,7 +26,7 @@ interface PodSpec {
 const specOf = (pod: Pod): PodSpec => (pod as { spec?: unknown }).spec as PodSpec
 const containersOf = (pod: Pod): readonly ContainerSpec[] => specOf(pod).containers
 const accountOf = (pod: Pod): string => specOf(pod).serviceAccountName ?? 'default'
-/** Reports whether a pod is one of `helm test`, whose program ends by itself. */
+/** Reports whether a pod belongs to `helm test`. The program of such a pod ends by itself. */
 const runsToEnd = (pod: Pod): boolean => specOf(pod).restartPolicy === 'Never'
 
 interface RunningContainer {

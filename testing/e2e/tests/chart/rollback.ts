@@ -29,7 +29,7 @@ function argsOfOurs(t: TestContext, app: App): readonly string[] {
   const names = table.flatMap(({ name, aliases = [] }) => [name, ...aliases])
   const fixed = [
     ...files(t, authority.server('endpoint'), authority.cert).args,
-    // `true` would contradict the certificate files in the arguments above.
+    // The value is `false`, because a self-signed certificate would contradict the certificate files above.
     '--tls-self-signed=false',
     '--tls-cipher-suites=ECDHE-ECDSA-AES128-GCM-SHA256,ECDHE-RSA-AES128-GCM-SHA256',
     '--tls-min-version=VersionTLS12',

@@ -30,7 +30,7 @@ async function started(
       .replace('$(POD_NAMESPACE)', t.namespace)
       .replace(/^--http-endpoint=.*/, `--http-endpoint=127.0.0.1:${port}`),
   )
-  // The folder of the default `--csi-address` does not exist on this machine.
+  // The default folder of `--csi-address` does not exist on this machine, so the flag names the test's socket.
   const address = vendor.address === undefined ? [`--csi-address=${driver.socket}`] : []
   const bareArgs = [...args, ...address, `--kubeconfig=${t.kubeconfig(gate.url, user.token)}`]
   return t.sidecar({ app, gate, user, bareArgs, env: { POD_NAMESPACE: t.namespace } })

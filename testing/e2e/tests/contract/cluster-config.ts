@@ -8,7 +8,7 @@ import { type Listening, listen } from '../../harness/listen.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 
-/** Starts a sidecar with a changed kubeconfig. `around` changes the text of the file. */
+/** Starts a sidecar with a kubeconfig. `change` edits fields of the kubeconfig, and then `around` edits its text. */
 async function reading(
   t: TestContext,
   change: (config: { cluster: Record<string, unknown>; user: Record<string, unknown> }) => void,
@@ -138,7 +138,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('without a kubeconfig, the sidecar uses the environment and the files of its service account', {
     target: 'real',
   }, async (t) => {
-    // Only root can mount the path of the service account files, in a separate mount namespace.
+    // The test needs root, because it mounts a folder over the path of the service account files.
     if (process.getuid?.() !== 0) return
     const driver = await t.fullDriver()
     const gate = await t.gate()
@@ -205,7 +205,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(sidecar.stderr, /yaml: document contains excessive aliasing/)
   })
 
-  // The originals log the URL with its password.
+  // The originals log the password in the URL, so the test runs with our sidecars only.
   test('an invalid proxy-url is logged without its password', { only: 'ours' }, async (t) => {
     const sidecar = await reading(t, ({ cluster }) => {
       cluster['proxy-url'] = `ftp://me:${PASSWORD}@127.0.0.1:1`

@@ -7,7 +7,7 @@ const REGEXP = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 type Refused = readonly [args: readonly string[], line: string]
 
-/** Returns an invalid value of a flag, and the first line of the output. */
+/** Returns arguments with an invalid value of a flag, and the expected first line of the output. */
 const invalid = (flag: string, value: string, reason = 'parse error'): Refused => [
   [`--${flag}=${value}`],
   `invalid value "${value}" for flag -${flag}: ${reason}`,
@@ -143,7 +143,7 @@ const ACCEPTED_BY: Readonly<Record<'attacher' | 'resizer', typeof ACCEPTED>> = {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'command line', WITHOUT_API)
-  // The combined process has more flags, lists them in groups, and names the sidecar of a refused flag.
+  // Excludes the combined process, which has more flags, lists them in groups, and names the sidecar in errors.
   const alone = { notOne: true } as const
 
   test('invalid arguments end the sidecar with the error, the usage and exit code 2', alone, async (t) => {

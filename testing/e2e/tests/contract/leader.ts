@@ -96,7 +96,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await never('work before the lease is held', () => sidecar.linesWith('became leader').length > 0, 3000)
     await leads(t, sidecar)
     const waited = Date.now() - began
-    // The originals check the Lease every one to two retry periods. Ours checks it when the lease duration is over.
+    // Our sidecar checks the Lease when its duration is over. The originals check every one to two retry periods.
     ok(waited >= 3800 && waited < (t.ours ? 5500 : 7500), `waited ${waited} ms`)
     const taken = await leaseOf(t)
     equal(taken.metadata?.labels, { foreign: 'kept' })
@@ -201,7 +201,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal([spec?.holderIdentity ?? '', spec?.leaseDurationSeconds], ['', 1])
   })
 
-  test('without leader election, the sidecar sends no request for Leases and has no metric of them', async (t) => {
+  test('without leader election, the sidecar sends no request for Leases and has no Lease metric', async (t) => {
     const sidecar = await t.running()
     await pause(300)
     equal(sidecar.gate.requestsOf('leases'), [])

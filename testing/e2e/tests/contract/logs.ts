@@ -34,7 +34,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('log level 5 shows driver calls and answers with the field names of the proto file, without secrets', async (t) => {
-    // The originals' HTTP client dumps whole answers from level 8 on, Secrets among them.
+    // The originals run with level 7, because from level 8 on they log whole answers of the API server with Secrets.
     const sidecar = await worked(t, [t.ours ? '-v=10' : '-v=7'])
     const call = await sidecar.line(`method="${method}"`)
     const text = JSON.parse(/ request=("(?:[^"\\]|\\.)*")/.exec(call)?.[1] ?? '""')
@@ -143,7 +143,7 @@ attacher('a log value with line breaks is indented between < and >', async (t) =
 /** Asserts that the source location in a log line is a log call in our source, with the message of the line if any. */
 function isInSource(app: string, { caller, msg }: { caller: string; msg: string }): void {
   const [, folder = '', file = '', line = ''] = /^([^/]+)\/(.+):(\d+)$/.exec(caller) ?? []
-  // The app's own files come before the libraries', because both may have a file of the same folder and name.
+  // The search prefers files of the app, because a library may have a file with the same folder and name.
   const globs = [
     `{apps,libs}/${folder}/src/${file}`,
     `apps/${app}/src/**/${folder}/${file}`,

@@ -67,7 +67,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(early.sort(), expected)
   })
 
-  // A newer original may have a metric that we lack.
+  // The test fails if a newer original has a metric that docs/reference.md does not mention.
   test('the Go original has no metric that this project does not document', { only: 'originals' }, async (t) => {
     const metrics = await (await worked(t)).metrics()
     const documented = readFileSync(join(ROOT, 'docs/reference.md'), 'utf8')

@@ -265,7 +265,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal([...read].sort(), [...RESOURCES[app], ...pods].sort())
   })
 
-  // The user agent of the combined process begins with another name.
+  // The combined process is excluded, because its user agent begins with another name.
   test('the user agent in API requests begins with the name of the sidecar', { notOne: true }, async (t) => {
     const sidecar = await t.running()
     for (const { userAgent } of sidecar.gate.requests) match(userAgent ?? '', new RegExp(`^csi-${app}/`))

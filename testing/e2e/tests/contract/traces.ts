@@ -40,7 +40,7 @@ interface Trace {
   readonly parts: readonly ReceivedSpan[]
 }
 
-/** Waits for the spans of the first run of an operation, if given of a run with this driver call. */
+/** Waits for the spans of the first run of an operation. If `call` is given, the run must contain this driver call. */
 export async function traceOf({ spans }: OtlpReceiver, operation: string, call?: string): Promise<Trace> {
   const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter((each) => each.parentSpanId === spanId)
   const made = (root: ReceivedSpan): boolean => call === undefined || partsOf(root).some(({ name }) => name === call)

@@ -225,14 +225,14 @@ test('kubectl csi explain names the terminating pod on an unready node that hold
 test('kubectl csi explain reports that a deleted PersistentVolume is still attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
-  // `strip` deletes first, because the attacher restores its finalizer on a volume that is not being deleted.
+  // `strip` deletes the volume first: before the deletion, the attacher would restore a removed finalizer.
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
   // The attacher must notice the deletion of the volume before it detaches.
   await pause(4 * WATCHES_DIFFER_MS)
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await untilAttachment(t, ({ status }) => status?.detachError !== undefined)
   const { stdout } = await explainedAttachment(t, new RegExp(`PersistentVolume ${pv}, which does not exist`))
-  // The warning precedes the command that removes the finalizer.
+  // The output warns of data loss before it shows the command that removes the finalizer.
   match(stdout, /destroy its data[\s\S]*Then, and only then[\s\S]*kubectl patch volumeattachment/)
 })
 
@@ -257,7 +257,7 @@ test('kubectl csi explain reports that no attacher holds the Lease', async (t) =
   match(stdout, /\.spec\.renewTime: \d{4}-/)
 })
 
-// The emulator has no proxy to pods, and a real API server refuses to connect to a loopback address.
+// The test needs a real API server, which has a proxy to pods but refuses pods with a loopback address.
 test('kubectl csi reads the pending work of the leader through pods/proxy', { target: 'real' }, async (t) => {
   const address = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])

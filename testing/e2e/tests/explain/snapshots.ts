@@ -38,10 +38,10 @@ import { asking, explained } from './ask.ts'
 const AS_SOURCE = `${SNAPSHOT}-as-source-protection`
 
 interface State {
-  /** Creates the objects and faults of the state. */
+  /** Creates the objects and injects the faults that lead to the state. */
   readonly stage: (t: TestContext) => Promise<unknown>
   readonly of: 'vs' | 'vsc' | 'pvc'
-  /** Returns who waits, as `explain` names it. Default: the snapshotter. */
+  /** Returns the name that `explain` gives to the waiting object or sidecar. Default: the snapshotter. */
   readonly waiter?: (t: TestContext) => string
   readonly waitsFor: (t: TestContext) => RegExp
 }
@@ -70,7 +70,7 @@ async function fromSource(t: TestContext, claim?: string): Promise<void> {
   await createClaim(t, { spec: { dataSource } })
 }
 
-/** Creates a content. The driver answers CreateSnapshot with `answer`. */
+/** Starts a snapshotter whose driver answers CreateSnapshot with `answer`. Creates a VolumeSnapshotContent. */
 async function answering(t: TestContext, answer: Answer, metadata?: object): Promise<void> {
   await createClass(t)
   await scene(t, {
@@ -80,7 +80,7 @@ async function answering(t: TestContext, answer: Answer, metadata?: object): Pro
   await createContent(t, metadata === undefined ? {} : { metadata })
 }
 
-/** Creates a class and a content. No snapshotter runs. */
+/** Creates a class and a VolumeSnapshotContent, but starts no snapshotter. */
 async function withContent(t: TestContext): Promise<void> {
   await createClass(t)
   await createContent(t)

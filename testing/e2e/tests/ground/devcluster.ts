@@ -77,8 +77,8 @@ export function sidecarArgs(executables: Readonly<Record<App, string>>): string[
 
 const root = resolve(import.meta.dirname, '../../../..')
 /**
- * How often the demo is tried with the originals, which may fail. They never retry a claim that came before its class
- * or that had conflicts. They leave a finalizer on a VolumeSnapshot after a conflict.
+ * The number of tries of the demo with the Go originals, which may fail: they never retry a claim that was created
+ * before its class or had conflicts, and after a conflict they leave a finalizer on a VolumeSnapshot.
  */
 const TRIES_OF_ORIGINALS = 3
 
@@ -202,7 +202,7 @@ check(
     const [, example = ''] = /kubectl create -f (\S+)/.exec(text()) ?? []
     await kubectl(kubeconfig, 'create', '--filename', example)
     await kubectl(kubeconfig, 'wait', '--for=condition=Ready', 'pod/mine', '--timeout=20s')
-    // The pages are the metrics and the health of each sidecar, and the status page.
+    // The output lists nine pages: the status page, and the metrics and the health of each sidecar.
     equal(pages.length, 9, pages.join())
     for (const page of pages) equal((await fetch(page)).status, 200, page)
 
@@ -214,7 +214,7 @@ check(
   },
 )
 
-/** A pod and its claim. The claim names no class, which every answer about the pod must name as the first cause. */
+/** A pod whose claim names no StorageClass. Every report about the pod must give this as the first cause. */
 const WAITING = `apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: classless}

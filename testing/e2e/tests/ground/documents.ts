@@ -45,7 +45,7 @@ for (const { path, line, prints } of LINES) {
       allCommands().some((command) => command.path === path && command.line === line),
       `${path} no longer has the line`,
     )
-    // The command runs with the Node.js of the tests, as after `npm ci`.
+    // The command uses the Node.js that runs the tests, and the programs that `npm ci` has installed.
     const PATH = `${dirname(process.execPath)}:${join(root, 'node_modules/.bin')}:${process.env['PATH']}`
     const options = { cwd: root, env: { ...process.env, PATH }, timeout: MINUTES, maxBuffer: 64 * 1024 * 1024 }
     const { stdout, stderr } = await promisify(execFile)('sh', ['-c', line], options)

@@ -36,7 +36,7 @@ spec:
   volumeLifecycleModes: [Persistent, Ephemeral]
 `
 
-/** Three bugs of different kinds that each run looks for. The long tests look for all bugs. */
+/** Three bugs of different kinds, for which even the short tests look. The long tests look for all bugs. */
 const FAST = ['clone-not-idempotent', 'stages-lost-at-kill', 'ends-at-clone']
 
 for (const bug of FAST) {
@@ -118,7 +118,7 @@ long(
 )
 
 long(
-  'driver test: --compare shows the calls of ours and the Go originals side by side',
+  'driver test: --compare shows the calls of our sidecars and of the Go originals side by side',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
     for (const app of SIDECARS) build(ROOT, `csi-${app}`)
@@ -261,7 +261,7 @@ function driverArgs(
     `--state=${join(place, 'state.json')}`,
     ...nodeSockets(place, nodes).map((each) => `--node=${each}`),
     ...(bug === undefined ? [] : [`--bug=${bug}`]),
-    // Drivers with other bugs keep no snapshots and no content of volumes.
+    // A driver with any other bug supports neither snapshots nor stored data in volumes.
     ...(bug === undefined || BUGS[bug]?.holds === true ? [`--holds=${join(place, 'holds')}`] : []),
   ]
 }

@@ -120,7 +120,7 @@ interface Emulator {
   readonly file: (name: string, text: string) => string
 }
 
-/** Runs the emulator as a separate process during `work`. */
+/** Runs the emulator as a separate process while `work` runs. */
 async function withEmulator(work: (emulator: Emulator) => Promise<void>): Promise<void> {
   const place = temporaryFolder('emulator')
   const kubeconfig = join(place, 'kubeconfig')
@@ -304,7 +304,7 @@ async function watched<T extends KubeObject>(
   return found
 }
 
-/** Reports whether an object was read as protobuf. JSON objects have a creation time and no undefined field. */
+/** Reports whether an object was read as protobuf: unlike JSON, it has undefined fields or lacks the creation time. */
 function isMessage({ metadata = {} }: KubeObject): boolean {
   return !('creationTimestamp' in metadata) || Object.values(metadata).includes(undefined)
 }
@@ -314,7 +314,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-/** Reduces the JSON to the fields of the message. Keeps a null only if the message also has a null there. */
+/** Returns the JSON with only the fields of the protobuf message, and with a null only if the message has it too. */
 function onlyFieldsOf(message: unknown, json: unknown): unknown {
   if (Array.isArray(message) && Array.isArray(json)) return json.map((item, at) => onlyFieldsOf(message[at], item))
   if (!isFields(message) || !isFields(json)) return json

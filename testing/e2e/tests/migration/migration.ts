@@ -149,7 +149,7 @@ function capabilityOf({ fsType, mode = 'SINGLE_NODE_WRITER' }: InTreeVolume): ob
   return { mount: fsType === undefined ? {} : { fs_type: fsType }, access_mode: { mode } }
 }
 
-/** Creates the Secret of the volumes if one has a Secret, and returns the part of the requests. */
+/** Creates the Secret if any of the volumes refers to it. Returns the field `secrets` of the driver requests. */
 async function secretsOf(t: TestContext, volumes: readonly InTreeVolume[]): Promise<{ readonly secrets?: object }> {
   if (!volumes.some(({ secret }) => secret)) return {}
   const secrets = { token: 'secret' }

@@ -206,7 +206,7 @@ test('a VolumeAttributesClass is applied by the driver on the node of the volume
   equal(calls, [0, 1])
 })
 
-test('a volume whose affinity allows several nodes is not expanded, and the resizer on each node logs it once', async (t) => {
+test('a volume whose affinity allows several nodes is not expanded, which the resizer on each node logs once', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   const left = 'Volume is left alone'
   const everywhere = await boundOn(t, undefined, { suffix: '-everywhere' })
@@ -230,7 +230,7 @@ test('a volume whose affinity allows several nodes is not expanded, and the resi
   }
   for (const { pvc } of [everywhere, zone, two]) equal(await eventsOf(t, pvc), [])
 
-  // Kubernetes allows adding a node affinity to a volume, but not changing it.
+  // The first node affinity of a volume is added here, because Kubernetes does not allow changes of an affinity.
   await t.api.merge(PERSISTENT_VOLUMES, { name: everywhere.pv }, { spec: { nodeAffinity: onNodes(t, b.node) } })
   await resized(t, '2Gi', everywhere.pvc)
   equal([expanded(a), expanded(b)], [[], [`${everywhere.pv}-handle`]])
@@ -257,7 +257,7 @@ for (const [plural, group] of [
   ['nodes', ''],
   ['csinodes', 'storage.k8s.io'],
 ] as const) {
-  starts(`without permission to watch ${plural}, the resizer logs this until the permission is granted`, async (t) => {
+  starts(`without permission to watch ${plural}, the resizer logs the refusal until it is permitted`, async (t) => {
     const node = await createSite(t)
     const user = await userWith(
       t,

@@ -77,7 +77,7 @@ async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup
   })
 }
 
-/** A high rate of capacity writes, for ours and the Go original, whose default is one write a second. */
+/** Flags for fast writes of CSIStorageCapacity objects. By default, the Go original writes one object a second. */
 const LIMITS = ['--kube-api-capacity-qps=100', '--kube-api-capacity-burst=100']
 
 const objectsOf = (t: TestContext): Promise<readonly CSIStorageCapacity[]> =>
@@ -249,7 +249,7 @@ test('GetCapacity is repeated for a topology for which it fails, and the other t
   ok(asked(driver).length >= 7)
 })
 
-test('GetCapacity that fails for a topology is repeated only at polls and back-offs', { only: 'ours' }, async (t) => {
+test('a failed GetCapacity call is repeated only at a poll or after a back-off', { only: 'ours' }, async (t) => {
   const { driver } = await ready(t, {
     sites: { a: SITES.a },
     args: ['--retry-interval-start=1s', '--retry-interval-max=1s', '--capacity-poll-interval=1s'],
@@ -278,7 +278,7 @@ test('the creation and the deletion of a volume refresh the CSIStorageCapacity o
       .join()
   const settled = (expected: string) => eventually(`questions ${expected}`, () => news() === expected || undefined)
   await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('a') } })
-  // The failed creation refreshes each topology of the class, and the created volume only its own topology.
+  // The failed creation causes GetCapacity for z1 and z2, and the successful creation only for the volume's z2.
   await settled('z1,z2,z2')
   await released(t, { spec: { nodeAffinity: affinityTo('zone', 'z1') } })
   await calls(driver, 'DeleteVolume')

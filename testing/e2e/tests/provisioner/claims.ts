@@ -84,7 +84,7 @@ test('the provisioner accepts the beta annotations for provisioner and class of 
   }
   const pv = await provision(t, { annotations, spec: { storageClassName: undefined } })
   equal(pv.spec?.storageClassName, t.name('class'))
-  // The metrics name the class in the field only.
+  // The label `class` is empty, because it shows `storageClassName` but not the beta annotation.
   const { value } = await sidecar.metrics()
   equal(value('controller_persistentvolumeclaim_provision_total', { class: '', source: '' }), 1)
 })
@@ -113,7 +113,7 @@ test('an infeasible claim is retried after --retry-interval-max', { only: 'ours'
   ok((second?.start ?? 0) - (first?.end ?? 0) >= 900)
 })
 
-// The Go original retries such a claim only at the end of the back-off.
+// Only our provisioner runs, because the Go original retries a waiting claim only at the end of the back-off.
 const wakes = testsOf('provisioner', 'wakes', { only: 'ours' })
 
 const ARGS = ['--retry-interval-start=1m']
@@ -203,7 +203,7 @@ function callsFor(driver: Driver, uid: string): number {
   return driver.callsOf('CreateVolume').filter(({ request }) => String(request['name']).endsWith(uid)).length
 }
 
-states('CreateVolume is repeated, even for a deleted claim, after a gRPC code with which it may run', async (t) => {
+states('CreateVolume is repeated, even for a deleted claim, if its gRPC code leaves the result open', async (t) => {
   const { driver } = await scene(t)
   for (const [name, code] of Object.entries(BACKGROUND)) {
     const suffix = `-${code}`

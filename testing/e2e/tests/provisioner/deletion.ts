@@ -93,7 +93,7 @@ test('the provisioner adds its finalizer to bound PersistentVolumes and removes 
 test('a released volume is deleted as soon as its last VolumeAttachment is gone, and not before', async (t) => {
   const { driver, sidecar } = await scene(t, {
     controller: ['PUBLISH_UNPUBLISH_VOLUME'],
-    // The Go original waits for the end of the back-off.
+    // The back-off is short for the Go original, which retries the deletion only at its end.
     args: [`--retry-interval-start=${t.ours ? '1m' : '2s'}`],
   })
   await t.watching(sidecar, 'volumeattachments')
@@ -300,7 +300,7 @@ function keepVolumes(driver: Driver): ReadonlySet<unknown> {
 const NEVER: Fault = { kind: 'wait', for: new Promise(() => {}) }
 const LOST: Fault = { kind: 'loseAnswer' }
 
-/** Requests of the provisioner for a new claim at which it is killed. The number counts the earlier equal requests. */
+/** Requests about a claim at which the test kills the provisioner. The number counts earlier requests of this kind. */
 const REQUESTS = [
   ['GET persistentvolumeclaims', 0, 'at the read before it adds the finalizer'],
   ['PUT persistentvolumeclaims', 0, 'while it adds the finalizer'],

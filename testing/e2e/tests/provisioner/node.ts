@@ -179,7 +179,7 @@ test('a provisioner instance ignores a claim while another node is selected, and
     t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
   await select('other')
   await pause(100)
-  // The node may have called GetCapacity before, because its delay is random.
+  // Earlier GetCapacity calls do not count. Whether there are any depends on the random delay.
   const { length } = here.driver.callsOf('GetCapacity')
   await never('a question', () => here.driver.callsOf('GetCapacity').length > length, 2_400)
   await select(null)

@@ -337,7 +337,7 @@ test('the PersistentVolume has the mount options of the class, the volume mode a
   equal([two.spec?.csi?.readOnly, two.spec?.csi?.fsType], [undefined, 'ext4'])
 })
 
-// The Go original ends, or reports no event, in several of these tests.
+// Only our provisioner runs, because the Go original ends or reports no event in several of these tests.
 const odd = testsOf('provisioner', 'odd answers and objects', { only: 'ours' })
 
 const MANY = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`key-${index}`, 'x'.repeat(100)]))

@@ -40,7 +40,7 @@ const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protection'
 const HELD = 'example.com/held'
 const SECOND = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
 
-/** Starts a provisioner whose driver supports snapshots and clones, and returns the source of each volume. */
+/** Starts a provisioner whose driver supports snapshots and clones, and returns each volume with a content source. */
 async function ready(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
   await installCrds(t)
   const prepare = (driver: Driver): void => driver.on('CreateVolume', withSource)
@@ -169,7 +169,7 @@ test('a missing VolumeSnapshot and a wrong API group in a data source cause even
   await refused(t, unusable('VolumeSnapshot', name, missing))
   const apiGroup = 'other.example.com'
   await createClaim(t, { suffix: '-group', spec: { dataSource: { apiGroup, kind: 'VolumeSnapshot', name } } })
-  // The server drops sources of unknown kinds from `dataSource`.
+  // The test ends here if the API server has dropped the source of an unknown kind from `dataSource`.
   const { spec } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-group'))
   if (spec?.dataSource == null) return
   const text = `the PVC source does not belong to the right APIGroup. Expected ${GROUP}, Got ${apiGroup}`
@@ -240,7 +240,7 @@ test('a periodic search removes the finalizer of the provisioner from snapshots 
   const finalizers = [HELD, SNAPSHOT_FINALIZER]
   await createSnapshot(t, { what: 'forgotten', finalizers })
   await createSnapshot(t, { what: 'needed', finalizers })
-  // The search must also respect a claim of another provisioner that restores the snapshot.
+  // A claim of another provisioner restores the snapshot `needed`, so the finalizer must stay.
   const annotations = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com' }
   await createClaim(t, { annotations, spec: restoring(t, 'needed') })
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=500ms'] })
@@ -262,7 +262,7 @@ test('a claim is restored at once when its VolumeSnapshot becomes ready', { only
   await provisioned(t, uid, 3_000)
 })
 
-test('a claim with an unknown kind of data source causes no CreateVolume call, and its event expects a volume populator', async (t) => {
+test('a claim with an unknown kind of data source causes an event about a volume populator, and no CreateVolume call', async (t) => {
   const { driver } = await ready(t)
   const dataSourceRef = { apiGroup: 'populator.example.com', kind: 'Data', name: 'x' }
   await createClaim(t, { spec: { dataSourceRef } })

@@ -32,7 +32,6 @@ const REFUSED: readonly (readonly [args: string, error: string])[] = [
   ['--version junk --nonsense', 'unknown flag: --nonsense'],
 ]
 
-/** Valid arguments. */
 const ACCEPTED = [
   '--version',
   'junk --version',

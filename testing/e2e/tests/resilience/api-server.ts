@@ -80,7 +80,7 @@ test('the attacher resumes a dropped watch without a new list', { only: 'ours' }
   at.attacher.gate.dropWatches()
   await attachAndWait(t, at, { suffix: '-b' })
   const later = at.attacher.gate.requests.slice(mark).filter(({ method }) => method === 'GET')
-  // The read of `/version`, which checks the connections, names no resource and is no list.
+  // A request without a resource is no list: the attacher reads `/version` to check its connections.
   const isList = ({ resource, watch, name, query }: WireRequest): boolean =>
     resource !== '' && name === undefined && (!watch || query['sendInitialEvents'] === 'true')
   equal(later.filter(isList), [])
@@ -201,7 +201,7 @@ faults('the attacher does not log a broken answer of the API server that may con
   await never('a secret in the log', () => at.attacher.lines.find((line) => line.includes('aHVud')), 500)
 })
 
-/** Tests with API servers that limit the concurrent requests of a client and refuse others with a 429. */
+/** Tests with an API server that limits the concurrent requests of a client, and refuses further ones with 429. */
 
 const limits = testsOf('attacher', 'request limits', { only: 'ours' })
 
@@ -276,7 +276,7 @@ limits(
     ok(apiServer.refused >= 5 && apiServer.inFlight === 1, JSON.stringify(apiServer))
     const metrics = await at.attacher.metrics()
     const [first = 0, last] = [before, metrics].map((each) => each.value('csi_sidecar_api_in_flight_limit'))
-    // The limit begins with 16, and each answered list has raised it.
+    // The limit is 16 at the start. Each answered list raises the limit, and refusals lower it to 1.
     ok(first >= 16 && last === 1, `${first}, then ${last}`)
     ok((metrics.value('rest_client_requests_total', { code: '429', method: 'PATCH' }) ?? 0) >= 5)
     gate.rules.length = 0

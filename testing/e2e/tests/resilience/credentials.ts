@@ -40,7 +40,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   for (const resource of LISTED[app]) {
-    test(`without permission for ${resource}, the sidecar logs it, and continues when the permission is granted`, async (t) => {
+    test(`without permission for ${resource}, the sidecar logs the missing permission, and continues once it is granted`, async (t) => {
       t.requires(resource)
       const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
       const user = await userWith(t, without(t, resource))
@@ -113,7 +113,7 @@ attacher('without permission for secrets, the attach error names the missing per
   await reportsRule(t, at.attacher, 'secrets: get')
 })
 
-attacher('without permission for leases, the attacher logs this, and leads when it has the permission', async (t) => {
+attacher('without permission for leases, the attacher logs the refusal, and leads once permitted', async (t) => {
   const user = await userWith(t, without(t, 'leases'))
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
@@ -124,7 +124,7 @@ attacher('without permission for leases, the attacher logs this, and leads when 
   await sidecar.line('became leader, starting')
 })
 
-resizer('without permission for events, the resizer logs it and still expands the claim', async (t) => {
+resizer('without permission for events, the resizer logs the refusal and still expands the claim', async (t) => {
   const user = await userWith(t, without(t, 'events'))
   const at = await resizerScene(t, { user })
   await grown(t)
@@ -144,7 +144,7 @@ resizer('without permission for secrets, the event of a failed expansion names t
   await reportsRule(t, at.resizer, 'secrets: get')
 })
 
-resizer('claims are modified when the resizer may read their VolumeAttributesClass', { only: 'ours' }, async (t) => {
+resizer('the resizer modifies claims once permitted to read VolumeAttributesClasses', { only: 'ours' }, async (t) => {
   const gold = await createTier(t, 'gold')
   const user = await userWith(t, without(t, 'volumeattributesclasses'))
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
@@ -172,7 +172,7 @@ attacher('the attacher reads the token file again after a 401 answer', async (t)
   gate.rules.push((request) => (isOld(request) ? UNAUTHORIZED : undefined))
   gate.dropWatches()
   await attach(t, at)
-  // The originals read the file once a minute.
+  // The wait is longer for the originals, which read the token file once a minute.
   await attached(t, t.name('va'), { within: t.ours ? 15_000 : 90_000 })
   ok(gate.requests.some(({ authorization }) => authorization === `Bearer ${fresh.token}`))
 })

@@ -19,7 +19,7 @@ const ready = async (sidecar: RunningSidecar): Promise<boolean> => (await sideca
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'driver loss', { only: 'ours' })
-  /** Tests that also run with the originals. */
+  /** Declares tests that run with our sidecar and with the Go original. */
   const shared = testsOf(app, 'driver loss')
   const { call } = FACTS[app]
 
@@ -152,7 +152,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 }
 
 const answers = testsOf('attacher', 'answers of a driver', { only: 'ours' })
-/** Tests that also run with the originals. */
+/** Declares tests that run with our attacher and with the Go original. */
 const shared = testsOf('attacher', 'answers of a driver')
 
 interface RawScene {

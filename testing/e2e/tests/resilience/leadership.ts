@@ -43,7 +43,7 @@ function noOverlap(first: readonly Call[], second: readonly Call[]): void {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'leadership', { only: 'ours' })
-  /** Tests that also run with the originals. */
+  /** Declares tests that run with our sidecar and with the Go original. */
   const shared = testsOf(app, 'leadership')
   const { call } = FACTS[app]
 
@@ -124,7 +124,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       [],
     )
     equal(first.sidecar.exit, undefined)
-    // The old leader can lead again.
+    // The old leader leads again after the new leader is killed.
     second.sidecar.signal('SIGKILL')
     const count = calls(t, first).length
     await eventually('calls of the old leader', () => calls(t, first).length > count, { within: 15_000 })

@@ -115,7 +115,7 @@ test('a lost Lease stops only the controller that held it', {
   equal(at.sidecar.exit, undefined)
 })
 
-test('with --single-lease, the process waits until the separate Leases are free, and logs a later holder of them', {
+test('with --single-lease, the process waits until the separate Leases are free, and logs any later holder', {
   ...OURS,
   within: 200_000,
   long: 'emulator',

@@ -23,7 +23,7 @@ const resizer = testsOf('resizer', 'process')
 
 interface Moment {
   readonly what: string
-  /** The request that is delayed, or the call to the driver. */
+  /** The resource whose PATCH the test delays. With `publish`, the test delays the call to the driver. */
   readonly at: 'persistentvolumes' | 'volumeattachments' | 'volumeattachments/status' | 'publish'
 }
 
@@ -60,7 +60,7 @@ for (const { what, at: moment } of MOMENTS) {
     equal((await at.attacher.end()).code, 0)
     const va = await getAttachment(t)
     const called = volumeCalls(at.driver).length
-    // Either the attach has not started, or it is complete.
+    // When the process exits, the attach is complete or has not started.
     if (called > 0) equal([called, va.status?.attached], [1, true])
     if (moment === 'publish' || moment === 'volumeattachments/status') equal(va.status?.attached, true)
   })

@@ -43,7 +43,7 @@ async function attachMany(t: TestContext, at: AttacherScene, all: readonly strin
 }
 
 attacher(
-  `${COUNT} attaches and detaches take one call and the fewest writes each`,
+  `${COUNT} attaches and detaches take one call each, and no unnecessary writes`,
   { only: 'ours', within: 240_000, alone: true },
   async (t) => {
     const at = await scene(t, { args: ['-v=2'] })
@@ -207,7 +207,7 @@ starving('status writes about failed attaches do not delay a healthy attach', { 
   at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
   await beginBad(t, 30)
   await eventually('retries', () => badCalls(t, at).length >= 60, { within: 60_000 })
-  // If each of its three writes waited for ten writes of failures, the healthy attach would take six seconds.
+  // The healthy attach has three writes. If each waited for ten failure writes, the attach would take six seconds.
   await healthyWithin(t, 3000)
 })
 

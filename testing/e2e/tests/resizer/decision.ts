@@ -107,7 +107,7 @@ test('the resizer makes the expected call at its start for each combination of s
     const writes = resizer.gate.writes().filter(({ name }) => name === t.name(`pvc-${row}`))
     equal(writes, [])
   }
-  // The warning is about the rows `b5`: the volume already has the requested size, but no expansion is recorded.
+  // The resizer warns if a volume has the requested size although the claim records no expansion, as in row `b5`.
   const line = await resizer.line('external-resizer may be running with older version of kubernetes api-server')
   ok(line.startsWith('W') && line.includes('please upgrade to k8s version 1.32'), line)
 })

@@ -74,7 +74,7 @@ test('conditions and annotations that other writers add during a modification st
   const pv = { metadata: { annotations: { [PRE_RESIZE]: '512Mi' } } }
   const blocked = hold()
   const at = await modifying(t, { bound: { pv } })
-  // Without other annotations and conditions, a careless patch would remove the whole map or list.
+  // The objects start without other annotations and conditions: a wrong patch would then remove a whole map or list.
   await untilVolume(t, isClean)
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', blocked.fault, {
     where: ({ bytes }) => bytes.includes('currentVolume'),
@@ -166,7 +166,7 @@ concurrent('a condition Unused that another writer changes causes no call and no
   await untilClaim(t, (claim) => statusWord(claim) === 'ControllerResizeInProgress')
   while (statusWord(await getClaim(t)) !== undefined) {
     await flip(Date.now() % 2 === 0 ? 'True' : 'False')
-    // Without a pause, the writes of this loop would make each patch with a `resourceVersion` conflict.
+    // Without this pause, the loop would cause a conflict for every patch of the resizer with a `resourceVersion`.
     await pause(30)
   }
   await resized(t, '2Gi')

@@ -94,7 +94,7 @@ export function patchStatus(t: TestContext, pvc: string | Ref, body: object): Pr
   return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace, name, subresource: 'status' }, body)
 }
 
-/** Requests a size; `pvc` may include another namespace: `ns/name`. */
+/** Requests a size for the claim `pvc`. Its name may include a namespace: `ns/name`. */
 export async function ask(t: TestContext, size: string, pvc = t.name('pvc')): Promise<void> {
   const [name = '', namespace = t.namespace] = pvc.split('/').reverse()
   const body = { spec: { resources: { requests: { storage: size } } } }
@@ -103,14 +103,14 @@ export async function ask(t: TestContext, size: string, pvc = t.name('pvc')): Pr
 
 type RaisedParts = Omit<BoundParts, 'namespace'> & { readonly to?: string }
 
-/** Creates a bound claim, and then raises its request. */
+/** Creates a bound claim, and then requests a larger size. */
 export async function raised(t: TestContext, { to = '2Gi', ...parts }: RaisedParts = {}): Promise<Bound> {
   const made = await bound(t, parts)
   await ask(t, to, made.pvc)
   return made
 }
 
-/** Creates a bound claim, raises its request, and waits until it has the new size. */
+/** Creates a bound claim, requests a larger size, and waits until the claim has the new size. */
 export async function grown(
   t: TestContext,
   parts: RaisedParts = {},
@@ -153,7 +153,7 @@ export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Prom
   return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
 }
 
-/** Starts a resizer and raises a claim whose expansion the kubelet must finish. Waits until the driver call is done. */
+/** Starts a resizer, and requests an expansion that the kubelet must finish. Waits until the driver call is done. */
 export async function waitingForKubelet(
   t: TestContext,
   { args = [], ...parts }: RaisedParts & { readonly args?: readonly string[] } = {},
@@ -242,7 +242,7 @@ export function outline(t: TestContext, requests: readonly WireRequest[]): strin
 
 const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses']
 
-/** Starts a driver that modifies volumes and a resizer, and creates the classes gold and silver and a claim. */
+/** Starts a resizer whose driver modifies volumes. Creates a bound claim, and the classes gold and silver. */
 export async function modifying(
   t: TestContext,
   setup: SceneSetup & { readonly bound?: BoundParts } = {},

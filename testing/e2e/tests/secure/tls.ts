@@ -68,7 +68,7 @@ async function refusedIn(t: TestContext, args: readonly string[]): Promise<strin
   return errors[0] ?? ''
 }
 
-/** Creates a user for a sidecar that may also create TokenReviews and SubjectAccessReviews. */
+/** Creates a user for a sidecar. The user may also create TokenReviews and SubjectAccessReviews. */
 export function reviewer(t: TestContext): Promise<User> {
   return userWith(t, [...FACTS[t.app].rules, ...REVIEWS], 'reviewer')
 }
@@ -311,7 +311,7 @@ for (const app of ['attacher', 'resizer'] as const) {
         const { text } = await sidecar.http('/debug/stuck')
         return text.includes('no array for') ? text : undefined
       })
-      // The attacher reports an attach that has failed for ten seconds.
+      // The wait is long, because the attacher records an event only after an attach has failed for ten seconds.
       const events = await eventually('an event', () => eventsOf(t), { within: 30_000 })
       driver.on(method, { reply: {} })
       await (operation === 'detach' ? t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name('va') }) : done(t))

@@ -124,7 +124,7 @@ test('a refused removal of the being-created annotation causes no second driver 
   equal(await eventsOf(t), [])
 })
 
-/** Refers to a VolumeSnapshot with another UID, so that the content gets a snapshot with another name. */
+/** A reference to another VolumeSnapshot, whose UID gives the driver's snapshot another name. */
 const ANOTHER = { volumeSnapshotRef: { namespace: 'default', name: 's', uid: `${UID}2` } }
 
 test('the snapshotter ignores VolumeSnapshotContents of other drivers', async (t) => {
@@ -213,7 +213,7 @@ test('a failed CreateSnapshot call is retried while watch events are delayed', {
   release()
 })
 
-test('a group content does not stop the retries of a snapshot content of its name', { only: 'ours' }, async (t) => {
+test('a group content stops no retries of a snapshot content with the same name', { only: 'ours' }, async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=1s'] })
   driver.on('CreateSnapshot', INTERNAL)

@@ -40,7 +40,7 @@ import {
   taken,
 } from './scene.ts'
 
-/** Tests of the error texts in the status of contents and in events. */
+/** Tests of the error texts in the status of snapshot contents and in events. */
 
 const INTERNAL = { code: 13, message: 'no' }
 const NO = 'rpc error: code = Internal desc = no'
@@ -77,7 +77,7 @@ const PHASES: Readonly<Record<Kind, readonly [reason: string, text: string]>> = 
 
 const isGroup = (kind: Kind): boolean => kind === 'group' || kind === 'given group'
 
-/** Creates a content of this kind. Returns its name. */
+/** Creates a snapshot content or a group content of this kind. Returns its name. */
 async function createOf(t: TestContext, kind: Kind, parts: ContentParts): Promise<string> {
   if (kind === 'content') return await createContent(t, parts)
   if (kind === 'given') return await createGiven(t, parts)
@@ -105,7 +105,7 @@ const withClass = classNamed('volumeSnapshotClassName')
 const withGroupClass = classNamed('volumeGroupSnapshotClassName')
 const TEMPLATE = 'failed to get name and namespace template from params'
 
-/** Makes the API server refuse the patch number `nth` of a content, counted from 0. */
+/** Makes the API server refuse the patch number `nth` of this resource, counted from 0. */
 function refuseWrite(resource: string, nth: number): (at: Scene) => void {
   return ({ snapshotter }) => {
     let seen = 0
@@ -250,7 +250,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a missing Secret of a content that is a member of a group': {
     of: 'member',
-    // The Go original notices only at its next retry that the snapshot-controller has written the handles.
+    // The retries are fast, because the Go original notices the handles of the snapshot-controller only at a retry.
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
     parts: withSecret(SNAPSHOT, 'none'),
     says: (name) =>

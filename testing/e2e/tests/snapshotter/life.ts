@@ -54,7 +54,7 @@ interface Storage {
 
 const ABILITIES = ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] as const
 
-/** Starts a driver with idempotent calls. Returns it with its volumes and snapshots. */
+/** Starts a driver with idempotent calls. Returns the driver, and its volumes and snapshots. */
 async function storingDriver(t: TestContext): Promise<{ readonly driver: Driver; readonly storage: Storage }> {
   const driver = await t.driver({ controller: [...SNAPSHOTS, ...ABILITIES] })
   const storage: Storage = { volumes: new Set(), snapshots: new Set(), groups: new Set() }
@@ -241,7 +241,7 @@ test('nothing is left after a VolumeSnapshot is deleted while it is created or w
   await snapshotReady(t, 'late')
   await createClaim(t, 'restored', 'late')
   await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
-  // The claim keeps the deleted snapshot, which is no longer restored. So the test deletes the claim.
+  // A deleted snapshot is not restored, but the claim of the restore keeps the object. So the test deletes the claim.
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('restored') })
   await t.api.untilGone(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
   await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, 'claim')
@@ -305,7 +305,7 @@ function overlaps(driver: Driver): readonly string[] {
   return found
 }
 
-test('under load, one process takes over from the four Go originals, and they take over again', async (t) => {
+test('under load, one process replaces the four Go originals, and the originals replace it again', async (t) => {
   await using life = await living(t, [])
   const { driver, storage } = life
   const node = await t.createNode('node')

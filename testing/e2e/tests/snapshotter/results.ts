@@ -55,7 +55,7 @@ async function begin(
   return (await scene(t, setup)).driver
 }
 
-/** Creates a content and a group content, and waits until both snapshots are ready. */
+/** Creates a VolumeSnapshotContent and a VolumeGroupSnapshotContent, and waits until both snapshots are ready. */
 async function both(t: TestContext, single?: ContentParts, group?: ContentParts): Promise<void> {
   await createContent(t, single)
   await createGroup(t, group)
@@ -291,7 +291,7 @@ test('the snapshotter checks and deletes a pre-provisioned group snapshot with t
   ])
 })
 
-test('a snapshot of a group is checked with the Secret in its annotations once its status has the handles', async (t) => {
+test('ListSnapshots checks a group member with the Secret in its annotations once the member has its handles', async (t) => {
   const driver = await begin(t)
   driver.on('ListSnapshots', listed({ snapshotId: 'snap-m' }))
   const { name, namespace } = await t.createSecret({ user: 'me' })

@@ -24,7 +24,7 @@ export const SNAPSHOT = 'snapshot.storage.kubernetes.io/volumesnapshot'
 export const GROUP = 'groupsnapshot.storage.kubernetes.io/volumegroupsnapshot'
 export const FINALIZER = `${SNAPSHOT}content-bound-protection`
 export const GROUP_FINALIZER = `${GROUP}content-bound-protection`
-/** The variables in Secret templates that stand for the name of the content. */
+/** The variable in Secret templates that stands for the name of the VolumeSnapshotContent. */
 export const NAME = ['$', '{volumesnapshotcontent.name}'].join('')
 export const GROUP_NAME = ['$', '{volumegroupsnapshotcontent.name}'].join('')
 export const SNAPSHOTS: Capabilities['controller'] = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS']
@@ -138,7 +138,7 @@ async function createClassOf(
   await seenBySidecars(t)
 }
 
-/** Gives running sidecars time to see a class. Otherwise the next content fails once, because its class is unknown. */
+/** Gives running sidecars time to see a class. Otherwise the next snapshot fails once, because its class is unknown. */
 async function seenBySidecars({ sidecars }: TestContext): Promise<void> {
   if (sidecars.length > 0) await pause(300)
 }
@@ -156,7 +156,7 @@ interface Usual {
   readonly parts: ContentParts
 }
 
-/** Creates a content of the driver, of which `parts` change the usual fields. Returns its name. */
+/** Creates a snapshot content or a group content. `parts` override the default fields. Returns its name. */
 async function createOf(t: TestContext, resource: Resource<KubeObject>, usual: Usual): Promise<string> {
   await installCrds(t)
   const { parts } = usual
@@ -168,7 +168,7 @@ async function createOf(t: TestContext, resource: Resource<KubeObject>, usual: U
   return name
 }
 
-/** Creates a content that asks for a snapshot. Returns its name. */
+/** Creates a VolumeSnapshotContent that asks for a snapshot. Returns its name. */
 export function createContent(t: TestContext, parts: ContentParts = {}): Promise<string> {
   const spec = {
     volumeSnapshotClassName: t.name('class'),
@@ -178,7 +178,7 @@ export function createContent(t: TestContext, parts: ContentParts = {}): Promise
   return createOf(t, VOLUME_SNAPSHOT_CONTENTS, { what: 'content', finalizer: FINALIZER, spec, parts })
 }
 
-/** Creates a content for a pre-provisioned snapshot. Returns its name. */
+/** Creates a VolumeSnapshotContent for a pre-provisioned snapshot. Returns its name. */
 export function createGiven(t: TestContext, { spec, ...parts }: ContentParts = {}): Promise<string> {
   const source = { source: { snapshotHandle: 'snap-given' }, volumeSnapshotClassName: undefined }
   return createContent(t, { ...parts, spec: { ...source, ...spec } })
@@ -222,14 +222,14 @@ export function createGroup(t: TestContext, parts: ContentParts = {}): Promise<s
   return createOf(t, VOLUME_GROUP_SNAPSHOT_CONTENTS, { what: 'group', finalizer: GROUP_FINALIZER, spec, parts })
 }
 
-/** Creates a group content for pre-provisioned snapshots. Returns its name. */
+/** Creates a VolumeGroupSnapshotContent for pre-provisioned snapshots. Returns its name. */
 export function createGivenGroup(t: TestContext, { spec, ...parts }: ContentParts = {}): Promise<string> {
   const handles = { volumeGroupSnapshotHandle: 'group-given', volumeSnapshotHandles: ['given-1', 'given-2'] }
   const source = { source: { groupSnapshotHandles: handles }, volumeGroupSnapshotClassName: undefined }
   return createGroup(t, { ...parts, spec: { ...source, ...spec } })
 }
 
-/** Annotations that make a content a member of a group. */
+/** Annotations that make a VolumeSnapshotContent a member of a group. */
 export const MEMBER = { 'groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle': 'group-1' }
 
 /** Returns the annotations by which the snapshot-controller names a Secret. */
@@ -265,13 +265,13 @@ export function groupReady(t: TestContext, name = t.name('group')): Promise<Volu
   return readyOf(t, VOLUME_GROUP_SNAPSHOT_CONTENTS, name)
 }
 
-/** Creates a class and a content, and waits until the snapshot is ready. */
+/** Creates a class and a VolumeSnapshotContent, and waits until the snapshot is ready. */
 export async function taken(t: TestContext, parts?: ContentParts): Promise<VolumeSnapshotContent> {
   await createClass(t)
   return await ready(t, await createContent(t, parts))
 }
 
-/** Creates a group class and a group content, and waits until the group snapshot is ready. */
+/** Creates a group class and a VolumeGroupSnapshotContent, and waits until the group snapshot is ready. */
 export async function groupTaken(t: TestContext, parts?: ContentParts): Promise<VolumeGroupSnapshotContent> {
   await createGroupClass(t)
   return await groupReady(t, await createGroup(t, parts))
@@ -281,7 +281,7 @@ export function isMarked({ metadata }: KubeObject): boolean {
   return Object.keys(metadata?.annotations ?? {}).some((key) => key.endsWith('snapshot-being-created'))
 }
 
-/** Waits until the status of the content has this error. Returns the error message. */
+/** Waits until the status of the VolumeSnapshotContent has this error. Returns the error message. */
 export async function failed(t: TestContext, message: string | RegExp, name = t.name('content')): Promise<string> {
   return await eventually(`${name} fails with ${message}`, async () => {
     const { message: text } = (await getContent(t, name))?.status?.error ?? {}
@@ -290,7 +290,7 @@ export async function failed(t: TestContext, message: string | RegExp, name = t.
   })
 }
 
-/** Annotates and deletes a content, as the snapshot-controller does after the deletion of its VolumeSnapshot. */
+/** Annotates and deletes a snapshot content, as the snapshot-controller does if its VolumeSnapshot is deleted. */
 export async function remove(
   t: TestContext,
   name = t.name('content'),
@@ -309,13 +309,13 @@ export async function gone(
   await t.api.untilGone(resource, { name })
 }
 
-/** Removes a content as `remove` does, and waits until it is gone. */
+/** Removes a VolumeSnapshotContent as `remove` does, and waits until it is gone. */
 export async function removed(t: TestContext, name?: string, resource?: Resource<KubeObject>): Promise<void> {
   await remove(t, name, resource)
   await gone(t, name, resource)
 }
 
-/** Removes the group content, and waits until it is gone. */
+/** Removes the VolumeGroupSnapshotContent, and waits until it is gone. */
 export function groupRemoved(t: TestContext): Promise<void> {
   return removed(t, t.name('group'), VOLUME_GROUP_SNAPSHOT_CONTENTS)
 }

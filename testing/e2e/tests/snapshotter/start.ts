@@ -126,7 +126,7 @@ for (const [what, [prepare, line]] of Object.entries(DRIVERS)) {
     const { code, text, driver } = await ended(t, [], prepare)
     equal(code, 1)
     ok(text.includes(line), text)
-    // The name of the driver is read before the first Probe.
+    // If GetPluginInfo fails or returns no name, the start ends before the first Probe.
     equal(driver.callsOf('Probe').length, line.startsWith('error getting CSI driver name') ? 0 : 1)
   })
 }
@@ -298,7 +298,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('the permissions of its role suffice for the snapshotter, which only patches', { only: 'ours' }, async (t) => {
+test('the role of the snapshotter permits its requests, and all writes are patches', { only: 'ours' }, async (t) => {
   const { snapshotter } = await scene(t)
   await taken(t)
   await eventually('all requests answered', () =>

@@ -25,14 +25,14 @@ import {
   UID,
 } from './scene.ts'
 
-/** Tests that show which changes of a content cause a call, and which contents the snapshotter processes. */
+/** Tests of the changes that cause a driver call, and of the snapshot contents that the snapshotter processes. */
 
 const test = testsOf('snapshotter', 'triggers')
 const NEVER = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 const REFUSED = { code: 13, message: 'no' }
 const STILL_MS = 700
 
-/** Creates a content whose creation has failed and is not retried for an hour. */
+/** Creates a VolumeSnapshotContent whose CreateSnapshot call has failed and is not retried for an hour. */
 async function failing(t: TestContext, args: readonly string[] = NEVER): Promise<Scene & { readonly name: string }> {
   await createClass(t)
   const at = await scene(t, { args })

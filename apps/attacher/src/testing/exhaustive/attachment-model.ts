@@ -89,7 +89,7 @@ function othersSteps(state: AttachmentModelState, { lists, most, rules }: Option
   ]
 }
 
-/** Returns `done` after a kill. Adds `k` if the status is outdated, which a new process sees only by ListVolumes. */
+/** Returns `done` after a kill. Adds `k` if the status is outdated, which only a listing shows to a new process. */
 function killed({ va, done }: AttachmentModelState): string {
   const isStale = has(va, 'Z') ? !has(va, 'F') && hasStatus(va) : has(va, 'A') && has(va, 'X')
   return isStale && !done.includes('k') ? withDone(done, 'k') : done
@@ -107,7 +107,7 @@ function released(va: Letters): Letters | null {
   return has(va, 'Z') && !has(va, 'O') && !has(va, 'F') ? null : va
 }
 
-/** Excuses a state in which the volume stays published because a user removed our finalizer unseen by any attacher. */
+/** Sets `excused` if a user has removed our finalizer and no process can know that the volume is still published. */
 function excused(state: AttachmentModelState): AttachmentModelState {
   const isLost = state.done.includes('f') && !isKnown(state)
   return isLost && state.published ? { ...state, excused: true } : state
@@ -138,7 +138,7 @@ function processSteps(state: AttachmentModelState, { lists, rules }: Options): M
 
 /**
  * Reports whether a missing PersistentVolume or CSINode blocks the work. A detach uses an annotation instead of the
- * CSINode. Without our finalizer on the attachment it needs no PersistentVolume.
+ * CSINode. If the attachment lacks our finalizer, a detach needs no PersistentVolume.
  */
 function isObstructed({ va, pv, node, process }: AttachmentModelState): boolean {
   return has(va, 'Z') ? !pv && (has(va, 'F') || process?.listing === 'different') : !pv || !node

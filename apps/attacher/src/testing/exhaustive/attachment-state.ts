@@ -41,7 +41,7 @@ export interface AttachmentModelRun {
 /** The state of one attacher process, from its start to its end. */
 export interface AttachmentModelProcess {
   readonly cached: Letters | null
-  /** The key of the attachment is queued, or it is planned for the end of a back-off. */
+  /** True if the key of the attachment is queued. `planned`: its next run waits for the end of a back-off. */
   readonly queued: boolean
   readonly planned: boolean
   /** The kind of event that the key of the attachment waits for; empty if there is none. */
@@ -49,9 +49,9 @@ export interface AttachmentModelProcess {
   readonly listing: '' | 'same' | 'different'
   readonly statusPending: boolean
   readonly stripped: boolean
-  /** The process has published the volume and not unpublished it since. */
+  /** True if the process has published the volume and not unpublished it since. */
   readonly publication: boolean
-  /** The attachment is gone, and the unpublish of its volume is queued. */
+  /** True if the attachment is gone and the unpublish of its volume is queued. */
   readonly orphaned: boolean
   readonly run: AttachmentModelRun | null
 }

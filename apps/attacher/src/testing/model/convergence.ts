@@ -56,7 +56,7 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
     invariant(!attached || volume === 'inline', `detached, and the status does not say so: ${state}`)
   } else if (attached) {
     invariant(hasFinalizer(va), `attached without our finalizer: ${state}`)
-    // Changes of other writers are reverted unless an obstacle exists.
+    // The attacher reverts other writers' changes, unless an attach cannot succeed.
     invariant(isWhereItShould(model, volume, node) || obstacle !== undefined, `marked as attached: ${state}`)
     // If an attach was repeated, its error may stay in the status although the volume is attached.
     invariant(

@@ -26,7 +26,7 @@ export function pairSource(certFile: string, keyFile: string, read: ReadText = r
   }
 }
 
-/** Returns the source of the certificate authorities of clients, as PEM. */
+/** Returns a source that reads the authorities of client certificates from a PEM file. */
 export function authoritiesSource(file: string): FileSource<string> {
   return {
     read: async () => [await readText(file)],
@@ -118,7 +118,7 @@ export function selfMadeSource(clock: Clock, hostName: string): FileSource<Pair>
 /** The source of a value that another process may replace. */
 export interface FileSource<T> {
   readonly read: () => Promise<readonly string[]>
-  /** Creates the value from the texts. Throws if they cannot be used. */
+  /** Creates the value from the texts that `read` has returned. Throws if the texts are unusable. */
   readonly make: (texts: readonly string[]) => T
   /** The log messages for a new value and for an unusable value. */
   readonly loaded: string

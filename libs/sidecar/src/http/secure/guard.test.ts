@@ -119,7 +119,7 @@ describe('with --authorize-metrics', () => {
   })
 })
 
-describe('no API server', () => {
+describe('the HTTP endpoint without an API server', () => {
   const away = new ApiError({ code: 0, reason: '', message: 'connection refused' })
 
   test('without the API server only the health paths answer, other paths return 503, and one log line names the reason', async () => {

@@ -152,7 +152,7 @@ describe('the handshake', () => {
     const begin = systemClock.monotonic()
     await server[Symbol.asyncDispose]()
     await closed
-    // The time limit of a handshake is five seconds, so the close has ended this handshake.
+    // The close of the server has ended the handshake, not the time limit of five seconds.
     expect(systemClock.monotonic() - begin).toBeLessThan(2_000)
   })
 

@@ -63,7 +63,7 @@ function contextOf(settings: TlsSettings, pair: Pair, authorities: string | unde
   }
 }
 
-/** Repeats the call until it is stopped, with a pause after each call. */
+/** Calls `call` again and again, with a pause before each call, until `stop` is called. */
 function repeat(clock: Clock, call: () => Promise<void>): { stop(): void } {
   let stopped = false
   let cancel = (): void => undefined
