@@ -16,7 +16,7 @@ interface Write {
   readonly object: 'claim' | 'pv'
   /** The object after the write, as its number in `Numbered`. */
   readonly patched: number
-  /** True if an administrator has written the PersistentVolume's capacity after this write. Omitted: unchanged. */
+  /** The value of `edited` in the state after the write. Omitted: unchanged. */
   readonly edited?: boolean
   readonly onSaved: (state: SizeState) => SizeState
   readonly onFailed: (state: SizeState) => SizeState
