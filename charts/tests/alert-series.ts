@@ -14,7 +14,7 @@ export interface AlertCase {
   /** The labels of the firing alert, without `severity`. `summary` is its summary. */
   readonly labels: Labels
   readonly summary: string
-  /** Series for which the alert just does not fire. */
+  /** Similar series for which the alert must not fire. */
   readonly quiet: readonly Series[]
 }
 

@@ -5,7 +5,7 @@ import { type AlertRule, ofKind } from './manifest.ts'
 import { ruleFailures } from './promtool.ts'
 import { withPromtool } from './with-helm.ts'
 
-/** Minutes. It is longer than the longest range and the longest `for` of any alert rule together. */
+/** A minute at which every alert must have fired. It is later than the longest range plus the longest `for`. */
 const SETTLED = 46
 
 withPromtool('alert rules', () => {
@@ -16,7 +16,7 @@ withPromtool('alert rules', () => {
     expect(ALERT_CASES.map(({ alert }) => alert)).toEqual(rules.map(({ alert }) => alert))
   })
 
-  // One run of promtool for all; its output names the alert.
+  // One run of promtool checks all alerts. Its output names each alert that fails.
   it('each alert fires at the minute of its test case, not one minute earlier, and never for similar harmless series', () => {
     const tests = ALERT_CASES.flatMap((one) => [
       look(one.fires, one.after, { alert: one.alert, expected: [fired(one)] }),
@@ -46,7 +46,7 @@ function groupsOf(): readonly { readonly rules: readonly AlertRule[] }[] {
   return rule?.spec?.groups ?? []
 }
 
-/** The same series of the pods of another release. */
+/** Returns the same series with the pod names of another release. */
 function ofAnother(all: readonly Series[]): readonly Series[] {
   return all.map(({ series, values }) => ({
     series: series.replaceAll('pod="demo-csi-sidecars-', 'pod="other-csi-sidecars-'),
@@ -54,7 +54,7 @@ function ofAnother(all: readonly Series[]): readonly Series[] {
   }))
 }
 
-/** Checks an alert at a number of minutes after the first samples. */
+/** Returns a promtool test that checks the alert at this minute after the first samples. */
 function look(
   series: readonly Series[],
   minutes: number,

@@ -65,11 +65,11 @@ withHelm('leader election of one sidecar', () => {
     expect(roles(objectsOf(off))).toEqual([['a', ['demo-csi-sidecars']]])
   })
 
-  describe('in one process', () => {
+  describe('leader election of the combined process', () => {
     const values = { process: 'one', leaderElection: SHARED, attacher: { leaderElection: OWN } }
     const objects = objectsOf(values)
 
-    it('the one process gets common election flags without a prefix, and flags of one sidecar with its prefix', () => {
+    it('the combined process gets common election flags without a prefix, and flags of one sidecar with its prefix', () => {
       expect(electionArgs(objects, 'sidecars')).toEqual([
         '--leader-election=true',
         '--leader-election-lease-duration=30s',

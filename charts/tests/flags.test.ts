@@ -20,7 +20,7 @@ import { withHelm } from './with-helm.ts'
 
 const FLAGS = APPS.flatMap((app) => keysOf(app).map((key) => ({ app, flag: key.flag.name, key })))
 
-describe.each(APPS)('values of the %s', (app) => {
+describe.each(APPS)('chart values of the %s', (app) => {
   it('every flag of the sidecar has a value or is listed as a flag without one', () => {
     const reached = [...keysOf(app).map(({ flag }) => flag.name), ...Object.keys(notInValues(app))]
     expect(reached.sort()).toEqual(FLAG_TABLES[app].map(({ name }) => name).sort())
@@ -47,9 +47,9 @@ function mentions(text: string, flag: string): boolean {
 
 withHelm('rendered arguments', () => {
   const base = merged(readValues(exampleFile('driver')), WITH_PREVIEWS)
-  /** The values with which flags about files are rendered. */
+  /** The values that make the chart render the flags with file paths. */
   const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
-  /** Two flags exclude others: the resizer's `--timeout` excludes two time-outs, `--tls-self-signed` excludes files. */
+  /** Reports whether a flag is rendered alone, because it excludes two time-outs or the flags with TLS files. */
   const isAlone = (app: AppName, flag: string): boolean =>
     flag === 'tls-self-signed' || (app === 'resizer' && flag === 'timeout')
   const everyFlag = (app: AppName): Values =>
@@ -108,9 +108,9 @@ withHelm('rendered arguments', () => {
     expect(sidecar(defaults, 'attacher').args).toContain('--http-endpoint=:8081')
   })
 
-  // These examples have one process for all sidecars; one-process.test.ts parses their arguments.
+  // These examples run all sidecars in one process, so one-process.test.ts parses their arguments instead.
   const ONE_PROCESS = ['block-driver', 'node-local', 'one-process']
-  describe.each(EXAMPLES.filter((example) => !ONE_PROCESS.includes(example)))('of examples/%s.yaml', (example) => {
+  describe.each(EXAMPLES.filter((example) => !ONE_PROCESS.includes(example)))('examples/%s.yaml', (example) => {
     const containers = podSpecs(render({ files: [exampleFile(example)] })).flatMap((pod) => pod.containers)
     const sidecars = APPS.flatMap((app) => {
       const container = containers.find(({ name }) => name === `csi-${app}`)

@@ -86,7 +86,7 @@ export type Rendered =
   | { readonly kind: 'rendered'; readonly objects: readonly Manifest[] }
   | { readonly kind: 'failed'; readonly error: string }
 
-/** `helm template` of a release. */
+/** Runs `helm template` for a release. Returns the rendered objects, or the error message of Helm. */
 export function tryRender(options: RenderOptions): Rendered {
   const { chart = CHART, release = 'demo', namespace = 'storage', tests = false } = options
   const skipped = tests ? [] : ['--skip-tests']

@@ -76,7 +76,7 @@ withHelm('the objects of helm test', () => {
     })
   })
 
-  it('helm test expects permissions for claims of the account of the resizer only', () => {
+  it('helm test expects that only the account of the resizer has permissions for claims', () => {
     const { rights } = expected(hooks('separate'))
     const ofClaims = rights.filter((right) => right.attributes['resource'] === 'persistentvolumeclaims')
     expect(new Set(ofClaims.map(({ account }) => account))).toEqual(

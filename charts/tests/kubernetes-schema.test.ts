@@ -25,7 +25,7 @@ const check = checkOf({
 })
 const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } }
 
-it('the check of objects accepts fields, ports, quantities and free-form maps of the definitions', () => {
+it('the schema check of objects accepts known fields, numeric and named ports, quantities, and free-form maps', () => {
   expect(check({ ...pod, ports: [1, 'http'], limits: { cpu: 1, memory: '1Gi' }, any: { a: 1 } } as typeof pod)).toEqual(
     [],
   )
@@ -38,6 +38,6 @@ it.each([
   [{ ...pod, limits: { cpu: {} } }, '/limits/cpu'],
   [{ ...pod, apiVersion: 'v2' }, 'there is no v2 Pod'],
   [{ ...pod, apiVersion: 'a/v1', kind: 'Options' }, 'there is no a/v1 Options'],
-])('the check of objects refuses %j', (object, what) => {
+])('the schema check of objects refuses %j', (object, what) => {
   expect(check(object).join()).toContain(what)
 })

@@ -153,14 +153,14 @@ withHelm('rendered monitoring', () => {
     }
   })
 
-  /** Reports whether every alert of a release asks about a pod of that name. */
+  /** Reports whether the alerts of a release select the pod with this name. Throws if they differ. */
   const asksAbout = (rendered: readonly Manifest[], pod: string): boolean => {
     const patterns = rulesOf(rendered).flatMap(({ expr }) => [...expr.matchAll(/pod=~("[^"]+")/g)])
     const answers = new Set(patterns.map(([, text = '']) => new RegExp(`^(?:${JSON.parse(text)})$`).test(pod)))
     if (answers.size !== 1) throw new Error(`${patterns.length} alerts do not agree about ${pod}`)
     return answers.has(true)
   }
-  /** The names of pods, by the kind of their controller. */
+  /** Returns the pod names that Kubernetes would generate for each controller of the release. */
   const podsOf = (rendered: readonly Manifest[]): readonly string[] =>
     rendered.flatMap(({ kind, metadata: { name } }) => {
       if (kind === 'StatefulSet') return [`${name}-0`]

@@ -11,10 +11,10 @@ const ONE = merged(merged(readValues(exampleFile('driver')), WITH_PREVIEWS), { p
 const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
-/** The flags that the combined process has for each sidecar. The chart's section `sidecars` has its other flags. */
+/** The flags that the combined process has for each sidecar. Its common flags are in the section `sidecars`. */
 const OWN = APPS.flatMap((app) =>
   FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
-    // The resizer's --timeout replaces two other flags, which would then be missing.
+    // The resizer's --timeout is left out, because the chart renders it instead of two other flags of this list.
     .filter(({ flag }) => !(app === 'resizer' && flag.name === 'timeout'))
     .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
 )
@@ -48,13 +48,13 @@ function otherThan(path: string, value: unknown): unknown {
   throw new Error(`no other value for ${path}`)
 }
 
-/** The key that the chart's message names: at most two levels of the path. */
+/** Returns the key that error messages of the chart name: the first two levels of the path. */
 const keyOf = (path: string): string => path.split('.').slice(0, 2).join('.')
 
-withHelm('process one', () => {
+withHelm('the combined process', () => {
   const defaults = render({ values: ONE })
 
-  it('process one renders one container next to the driver, with one port for metrics and probes', () => {
+  it('the combined process has one container next to the driver, with one port for metrics and probes', () => {
     const [pod] = podSpecs(defaults)
     expect(pod?.containers.map(({ name }) => name)).toEqual(['driver', 'csi-sidecars'])
     const { image, ports, livenessProbe, readinessProbe } = sidecar(defaults, 'sidecars')
@@ -63,14 +63,14 @@ withHelm('process one', () => {
     expect([livenessProbe?.httpGet.port, readinessProbe?.httpGet.port]).toEqual(['metrics', 'metrics'])
   })
 
-  it('process one renders the same roles and accounts as a process for each sidecar', () => {
+  it('the combined process has the same roles and accounts as separate processes', () => {
     const each = render({ values: merged(ONE, { process: 'each' }) })
     for (const kind of ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding', 'ServiceAccount']) {
       expect(ofKind(defaults, kind)).toEqual(ofKind(each, kind))
     }
   })
 
-  it('the one process runs exactly the enabled sidecars', () => {
+  it('the combined process runs exactly the enabled sidecars', () => {
     expect(argsOf(defaults)).toContain('--controllers=attacher,resizer,provisioner,snapshotter')
     const alone = withValues({ resizer: { enabled: false }, snapshotter: { enabled: false } })
     expect(argsOf(alone)).toContain('--controllers=attacher,provisioner')
@@ -78,7 +78,7 @@ withHelm('process one', () => {
     expect(ofKind(alone, 'ClusterRole')).toHaveLength(2)
   })
 
-  it('the one process runs the livenessprobe if it is enabled, on the port that the driver container probes', () => {
+  it('the combined process runs the livenessprobe if it is enabled, on the port that the driver container probes', () => {
     const objects = render({ files: [exampleFile('one-process')] })
     const args = argsOf(objects)
     expect(args).toContain('--controllers=attacher,resizer,livenessprobe')
@@ -97,21 +97,21 @@ withHelm('process one', () => {
     expect(argsOf(defaults).join()).not.toContain('livenessprobe')
   })
 
-  describe('with every flag of all', () => {
+  describe('every flag of all sidecars', () => {
     const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))
 
-    it.each(OWN)('the one process gets %s if its value is set', (flag, _key, _value, text) => {
+    it.each(OWN)('the combined process gets %s if its value is set', (flag, _key, _value, text) => {
       expect(args.filter((argument) => argument.startsWith(`${flag}=`))).toEqual([`${flag}=${text}`])
     })
 
-    it('the one process accepts every flag of all sidecars together', () => {
+    it('the combined process accepts every flag of all sidecars together', () => {
       expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
     })
   })
 
   it.each(['block-driver', 'node-local'] as const)(
-    'the one process accepts the arguments of examples/%s.yaml',
+    'the combined process accepts the arguments of examples/%s.yaml',
     (example) => {
       const args = argsOf(render({ files: [exampleFile(example)] }))
       const command = { argv0: 'csi-sidecars', args, env: { NODE_NAME: 'a' } }
@@ -119,11 +119,11 @@ withHelm('process one', () => {
     },
   )
 
-  it('the one process accepts its default arguments', () => {
+  it('the combined process accepts its default arguments', () => {
     expect(sidecars.parse({ argv0: 'csi-sidecars', args: argsOf(defaults) })).toMatchObject({ kind: 'start' })
   })
 
-  it('the one process gets the flags of section `sidecars` once, without a prefix', () => {
+  it('the combined process gets the flags of section `sidecars` once, without a prefix', () => {
     const process = { onLeaseLoss: 'exit', drainTimeout: '31s', kubeAPIQPS: 12.5, logLevel: 6, singleLease: 'both' }
     const args = argsOf(withValues({ sidecars: { ...process, additionalArgs: ['--resizer-v=9'] } }))
     expect(args).toEqual(
@@ -151,12 +151,12 @@ withHelm('process one', () => {
       { sidecars: { singleLease: 'x' }, leaderElection: { enabled: false }, controller: { replicaCount: 1 } },
       'needs leaderElection.enabled',
     ],
-  ])('process one refuses values that apply to separate processes only, or cannot work: %j', (values, sentence) => {
+  ])('the chart refuses values that cannot work with the value of `process`: %j', (values, sentence) => {
     const rendered = tryRender({ values: merged(ONE, { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })
 
-  describe('every value of one sidecar', () => {
+  describe('values of a single sidecar', () => {
     const base = JSON.stringify(defaults)
     /** Reports whether the chart ignores a value. An error that names the value shows that the chart has read it. */
     const isPassedOver = (path: string, value: unknown): boolean => {
@@ -165,16 +165,16 @@ withHelm('process one', () => {
       return !rendered.error.includes(keyOf(path))
     }
 
-    it.each(LEAVES)('process one does not ignore the value %s', (path, value) => {
+    it.each(LEAVES)('the combined process does not ignore the value %s', (path, value) => {
       expect(isPassedOver(path, value)).toBe(false)
     })
 
-    it('the sections of attacher and resizer have more than 100 values', () => {
+    it('the sections of attacher and resizer have more than 100 values to check', () => {
       expect(LEAVES.length).toBeGreaterThan(100)
     })
   })
 
-  it('process one in mode separate renders one Deployment with one account', () => {
+  it('the combined process in mode separate has one Deployment with one account', () => {
     const objects = render({ values: merged(readValues(exampleFile('separate')), { process: 'one' }) })
     const { template } = named(objects, 'Deployment', 'demo-csi-sidecars-sidecars').spec ?? {}
     expect(template?.spec.containers.map(({ name }) => name)).toEqual(['csi-sidecars'])
@@ -183,13 +183,13 @@ withHelm('process one', () => {
     expect(new Set(accounts)).toEqual(new Set([template?.spec.serviceAccountName]))
   })
 
-  it('process one has one metrics Service with one port', () => {
+  it('the combined process has one metrics Service with one port', () => {
     const values = merged(readValues(exampleFile('monitored')), { process: 'one' })
     const services = ofKind(render({ values }), 'Service')
     expect(services.map(({ spec }) => spec?.ports?.map(({ name }) => name))).toEqual([['metrics']])
   })
 
-  it('the pod of process one passes the Pod Security level restricted', () => {
+  it('the pod of the combined process passes the Pod Security level restricted', () => {
     const [pod] = podSpecs(render({ values: merged(readValues(exampleFile('restricted')), { process: 'one' }) }))
     expect(pod === undefined ? ['no pod'] : restrictedViolations(pod)).toEqual([])
   })

@@ -12,7 +12,7 @@ export function promtoolPath(): string | undefined {
 export function ruleFailures(groups: unknown, tests: readonly object[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'promtool-'))
   try {
-    // JSON is YAML.
+    // promtool reads YAML, and JSON is valid YAML.
     writeFileSync(join(folder, 'rules.yaml'), JSON.stringify({ groups }))
     const file = join(folder, 'tests.yaml')
     writeFileSync(file, JSON.stringify({ rule_files: ['rules.yaml'], evaluation_interval: '1m', tests }))

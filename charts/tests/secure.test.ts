@@ -15,7 +15,7 @@ const TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
 type Endpoint = Readonly<Record<string, unknown>>
 
-withHelm('a secure endpoint', () => {
+withHelm('TLS and authorization of the metrics endpoint', () => {
   const objectsOf = (values: object): readonly Manifest[] =>
     render({ values: merged(readValues(exampleFile('driver')), { ...values }) })
   const pod = (objects: readonly Manifest[]) => podSpecs(objects)[0] as PodSpec
@@ -80,7 +80,7 @@ withHelm('a secure endpoint', () => {
     })
   })
 
-  it('with authorization the sidecars may create reviews, and the scrapers may read /metrics', () => {
+  it('with authorization the sidecars may create token and access reviews, and the scrapers may read /metrics', () => {
     for (const app of APPS) {
       const { rules = [] } = named(secure, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`)
       expect(rules.slice(-2)).toEqual(REVIEWS)
@@ -99,7 +99,7 @@ withHelm('a secure endpoint', () => {
   })
 })
 
-withHelm('a monitor of a secure endpoint', () => {
+withHelm('monitors of a metrics endpoint with TLS', () => {
   const MONITORED = merged(readValues(exampleFile('monitored')), { metrics: { podMonitor: { enabled: true } } })
   const objectsOf = (values: object): readonly Manifest[] => render({ values: merged(MONITORED, { ...values }) })
   const first = (objects: readonly Manifest[], kind: string, field: string): Endpoint => {
@@ -127,7 +127,7 @@ withHelm('a monitor of a secure endpoint', () => {
     const secure = { tls: { enabled: true }, authorization: { enabled: true } }
     const own = objectsOf(secure)
     expect(service(own)).toMatchObject({ bearerTokenFile: TOKEN })
-    // A PodMonitor has no field `bearerTokenFile`.
+    // A PodMonitor sends no token by default, because it has no field `bearerTokenFile`.
     expect(pods(own)).not.toHaveProperty('bearerTokenFile')
     const authorization = { credentials: { name: 'scraper', key: 'token' } }
     const monitors = { serviceMonitor: { authorization }, podMonitor: { authorization } }
@@ -152,7 +152,7 @@ withHelm('checks of TLS values', () => {
     [{ authorization: { enabled: true } }, 'authorization.enabled needs tls.enabled'],
     [{ tls: { enabled: true, certManager: { enabled: true } } }, 'tls.certManager.enabled needs'],
     [{ tls: { enabled: true, clientCA: { configMapName: 'a', secretName: 'b' } } }, 'are both given'],
-  ])('the chart refuses values of TLS that cannot work, with a sentence: case %#', (values, sentence) => {
+  ])('the chart refuses values of TLS that cannot work, with an explanation: case %#', (values, sentence) => {
     const rendered = tryRender({ values: merged(readValues(exampleFile('driver')), { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })

@@ -10,7 +10,7 @@ const EVERY = readValues(exampleFile('every-value'))
 const SCHEMA = schema()
 const validate = validator()
 
-/** Keys that a parent chart sets and that have no value of their own. */
+/** Keys that only a parent chart sets. values.yaml has no value for them. */
 const OF_A_PARENT = ['enabled', 'global']
 
 /** Returns each map of the schema that accepts only given keys: its path, such as `a.b`, and these keys. */
@@ -100,11 +100,11 @@ describe('examples/every-value.yaml', () => {
         const name = path ? `${path}.${key}` : key
         return isMap(value) && MAPS.some(([map]) => map === name) ? leaves(value, name) : [name]
       })
-    // The values without those of flags. `flags.test.ts` sets the latter from the rows of the flags.
+    // Values of flags may be missing in the example, because `flags.test.ts` sets each of them.
     const ofFlags = APPS.flatMap((app) => keysOf(app).map((key) => pathOf(key, app)))
     const missing = (key: string): boolean => get(EVERY, key) === undefined && !ofFlags.includes(key)
     const kept = leaves(DEFAULTS).filter((key) => same(get(DEFAULTS, key), get(EVERY, key)) || missing(key))
-    // These values keep their default. Otherwise the other values are not rendered, or not used.
+    // These values must keep their default. With other values, the chart would not render or use the rest.
     expect(kept).toEqual([
       'mode',
       'process',

@@ -1,6 +1,6 @@
 import type { Values } from './values.ts'
 
-/** Values of our chart with which it starts the sidecars as the vendor of that name does. */
+/** The values of our chart for each vendor. With them it starts the sidecars as the vendor's chart does. */
 
 /** Disables the probes, because none of these vendors probes the sidecars. */
 const OFF = { startupProbe: { enabled: false }, livenessProbe: { enabled: false }, readinessProbe: { enabled: false } }

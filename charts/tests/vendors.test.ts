@@ -10,12 +10,12 @@ import { withHelm } from './with-helm.ts'
 
 const REGISTRY = { image: { registry: 'registry.example.com/storage' } }
 
-/** The values of a vendor's variables. */
+/** Returns the argument with the values of the variables that the vendor's container would have. */
 function expanded(argument: string, { address = '' }: Vendor): string {
   return argument.replace('$(ADDRESS)', address).replace('$(POD_IP)', '').replace('$(POD_NAMESPACE)', 'storage')
 }
 
-/** The meaning of the arguments, independent of their spelling. */
+/** Returns the parsed values of the arguments, so that different spellings of a value are equal. */
 function meaning(app: AppName, args: readonly string[]): Readonly<Record<string, unknown>> {
   const parsed = parseFlags(FLAG_TABLES[app], args)
   if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))

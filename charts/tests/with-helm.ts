@@ -3,7 +3,7 @@ import { describe, it } from '@jest/globals'
 import { helmPath } from './helm.ts'
 import { promtoolPath } from './promtool.ts'
 
-/** A `describe` whose tests render the chart. Without Helm its body, which would render too, does not run. */
+/** A `describe` for tests that render the chart. Without Helm its body does not run, because bodies render it too. */
 export function withHelm(name: string, body: () => void): void {
   if (helmPath() === undefined) describe.skip(name, () => it('needs Helm', () => undefined))
   else describe(name, body)

@@ -37,7 +37,7 @@ export interface ResizerParts extends Informers {
   readonly log: Logger
 }
 
-/** The dependencies of the controllers while this process leads. Later writes and calls are refused. */
+/** The dependencies of the controllers of a leader. They refuse writes and calls after it has lost its Lease. */
 export interface ResizerTerm extends ResizerParts {
   readonly assertLeading: () => void
   /** The dependencies that the resize controller and the modify controller share. */
@@ -70,7 +70,7 @@ export function claimController(
   }
 }
 
-/** Returns the source that wakes claims that wait for a new or changed volume. */
+/** Returns the event source that wakes a waiting claim when its volume is created or changed. */
 export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
   return causesOf(volumes, (event) => {
     if (event.type === 'deleted') return []

@@ -180,7 +180,7 @@ describe('requests', () => {
     })
   })
 
-  it('the resizer modifies no volume if the feature gate is off', async () => {
+  it('the resizer modifies no volume if the feature gate VolumeAttributesClass is off', async () => {
     await scenario({
       given: { objects: [...given.objects, vac('gold')] },
       flags: ['--feature-gates=VolumeAttributesClass=false'],

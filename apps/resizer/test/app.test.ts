@@ -102,7 +102,7 @@ describe('start', () => {
     })
   })
 
-  it('the resizer asks for the capabilities of the driver once for each purpose, and not again', async () => {
+  it('the resizer asks for the capabilities of the driver at its start, and not again for an expansion', async () => {
     await begin()
     await during([], async () => {
       raise()
@@ -159,7 +159,7 @@ describe('missing class', () => {
     await during([], async () => {
       raise()
       await cluster.driver.log.until({ method: 'ControllerExpandVolume' })
-      // The next attempt follows after a pause of two seconds.
+      // The resizer repeats the refused list of classes after a pause of two seconds.
       await systemClock.sleep(1_800)
       rule.remove()
       await cluster.driver.log.until(modified, { timeoutMs: 5_000 })

@@ -10,7 +10,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
     'resizerCanSupport',
     ({ driverName = '', pv, pvc }) => {
       const volume = volumeProjection(driverName)(pv ?? {})
-      // A claim without a volume name would be ignored.
+      // The claim gets a volume name, because `projectClaim` would drop the fields of an unbound claim.
       const claim = projectClaim({ ...pvc, spec: { volumeName: 'any', ...pvc?.spec } })
       return isOurs(claim, volume, driverName)
     },

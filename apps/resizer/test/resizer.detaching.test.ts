@@ -18,14 +18,14 @@ async function begin(options: FixtureOptions = {}): Promise<void> {
   fixture.driver.expand = refusing
 }
 
-/** Returns the requests about pods since the last call. */
+/** Returns the recorded requests about pods, and clears the record. */
 function takePodRequests(): readonly string[] {
   return fixture.cluster.requests
     .splice(0)
     .flatMap(({ verb, what, name }) => (what === 'pods' ? [`${verb} ${name}`] : []))
 }
 
-/** Returns the times of the calls to the driver in the next seconds. Calls since the last function call count as 0. */
+/** Lets `seconds` pass. Returns the recorded calls to the driver as seconds from the start, and clears the record. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
   const start = fixture.clock.monotonic()
   await fixture.clock.advance(seconds * 1000)
@@ -70,7 +70,7 @@ describe('detaching volume', () => {
   it.each([
     [3_000, [0, 1, 3, 6, 9, 12, 15]],
     [500, [0, 0.5, 1, 1.5, 2]],
-  ])('no retry after the last pod pauses longer than `--retry-interval-max`: %s', async (retryMaxMs, seconds) => {
+  ])('after the last pod, no retry waits longer than `--retry-interval-max`: %s', async (retryMaxMs, seconds) => {
     await begin({ settings: { retryMaxMs, retryStartMs: Math.min(retryMaxMs, 1_000) } })
     fixture.driver.expand = refusing
     await fixture.request('2Gi')
@@ -86,7 +86,7 @@ describe('detaching volume', () => {
     expect(await callsWithin(50)).toEqual([0, 20, 40])
   })
 
-  it('a refused expansion waits again when a new pod starts, and retries from the beginning when that pod ends', async () => {
+  it('a refused expansion makes no call while a new pod runs, and starts its back-off again when that pod ends', async () => {
     await endPod()
     await fixture.clock.advance(100_000)
     fixture.cluster.put(PODS, pod('next', 'data'))

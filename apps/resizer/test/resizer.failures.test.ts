@@ -179,7 +179,7 @@ describe('driver refusals', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
   })
 
-  it('the resizer tries the recorded size once more after a restart, and then the smaller size at once', async () => {
+  it('after a restart, the resizer tries the recorded size once more before the smaller size that is requested now', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.kill()
@@ -250,7 +250,7 @@ describe('refused patches', () => {
   it.each([
     [false, 'resize finished'],
     [true, 'node expansion required'],
-  ])('an event reports that an expansion cannot be saved (node step: %s)', async (nodeExpansionRequired, what) => {
+  ])('an event reports that a result cannot be saved (node step: %s)', async (nodeExpansionRequired, what) => {
     fixture.driver.expand = () => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired }

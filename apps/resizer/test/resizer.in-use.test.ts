@@ -25,7 +25,7 @@ beforeEach(() => begin())
 
 const refusing = failing(CODES.FailedPrecondition, 'the volume is in use')
 
-/** Returns the requests about pods since the last call. */
+/** Returns the recorded requests about pods, and clears the record. */
 function takePodRequests(): readonly string[] {
   return fixture.cluster.requests
     .splice(0)
@@ -225,7 +225,7 @@ describe('used claims', () => {
 })
 
 describe('unreadable pods', () => {
-  it('the resizer calls the driver at each retry if pods may not be read', async () => {
+  it('the resizer calls the driver at each retry if it has no permission to read pods', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }

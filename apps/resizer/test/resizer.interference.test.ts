@@ -91,7 +91,7 @@ describe('changed claim', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('an expansion runs again if another writer changes `allocatedResources`', async () => {
+  it('an expansion runs again if another writer changes `status.allocatedResources` during the call', async () => {
     let calls = 0
     fixture.driver.expand = ({ request }) => {
       calls += 1

@@ -65,10 +65,10 @@ describe('refused patches', () => {
 })
 
 describe('lost answer', () => {
-  it('a modification whose write got no answer reads the claim before the next call, and retries a failed read', async () => {
+  it('if the answer to a write is lost, the next run first reads the claim, and retries a failed read', async () => {
     await begin()
     fixture.driver.modify = (call) => {
-      // The request is withdrawn. Only the failure in the status shows that no modification must be finished.
+      // The user withdraws the request. If the status lacked the failure, another call would finish the modification.
       fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { spec: { volumeAttributesClassName: null } })
       fixture.caches.claims.lagging = true
       fixture.cluster.after = () => {

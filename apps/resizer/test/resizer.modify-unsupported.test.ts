@@ -44,7 +44,7 @@ it('a claim gets no event for its current class, for another driver, or if the d
   expect([...has.takeEvents(), ...other.takeEvents(), ...gateOff.takeEvents()]).toEqual([])
 })
 
-it('a claim waits for the missing capability of the driver until it no longer requests a class', async () => {
+it('if the driver cannot modify volumes, a claim is reported as pending until it no longer requests a class', async () => {
   const fixture = await beginModify({ wantedClass: 'gold' }, {}, { modifies: false })
   const pending = () =>
     [...fixture.process.backlog.pending()].map(({ operation, reason, stuck }) => ({ operation, reason, stuck }))

@@ -78,7 +78,7 @@ describe('node step', () => {
     expect(preResize()).toBe('512Mi')
   })
 
-  it('an expansion records no old size on the volume if the feature gate is off', async () => {
+  it('an expansion records no old size on the volume if the feature gate AnnotateFsResize is off', async () => {
     await begin({ settings: { annotateFsResize: false } })
     await fixture.request('2Gi')
     expect(preResize()).toBeUndefined()

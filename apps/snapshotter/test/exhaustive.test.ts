@@ -41,7 +41,7 @@ const DISTURBANCES: Readonly<Record<string, (model: Model) => void | Promise<voi
   },
 }
 
-/** The disturbances of tests with two of them: each of the first two is followed by each of the four. */
+/** The disturbances for tests with two: the first is one of the first two names, the second is any of the four. */
 const COMBINED = [
   'the process dies after the request took effect',
   'the answer is lost',
@@ -95,7 +95,7 @@ const ALL = Object.keys(DISTURBANCES)
 describe('one content', () => {
   it('a snapshot is created and deleted if nothing disturbs the snapshotter', async () => {
     expect(CONTENTS).toContain('a')
-    // The answers are for annotation, CreateSnapshot, status, annotation, DeleteSnapshot, status and finalizer.
+    // The seven requests: annotation, CreateSnapshot, status, annotation, DeleteSnapshot, status, finalizer.
     expect(await live([])).toBeGreaterThanOrEqual(7)
   })
 

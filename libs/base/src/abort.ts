@@ -88,8 +88,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
 }
 
 /**
- * Resolves with the signal's reason when it is aborted. In a race, pass a scope's signal: the listener remains until
- * then.
+ * Resolves with the signal's reason when it is aborted. The listener remains until the abort, so pass the signal of a
+ * scope in a race.
  */
 export function aborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => {

@@ -78,7 +78,7 @@ describe('TokenBucket', () => {
     expect(await bucket.take()).toBe(0)
   })
 
-  test('the takers behind a cancelled taker of a token move up and keep their order', async () => {
+  test('if a waiting taker of a token cancels, the takers behind it move up and keep their order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()

@@ -102,7 +102,7 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
   },
 ]
 
-/** Applies a check to all wanted attachments. The check returns true or the text of the violation. */
+/** Applies a check to all desired attachments. The check returns true or the text of the violation. */
 function ofWanted(
   state: AttachmentState,
   check: (each: VolumeAttachment | undefined, slot: Slot) => string | true,

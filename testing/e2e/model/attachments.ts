@@ -97,7 +97,7 @@ export class Attachments {
     }
   }
 
-  /** Records the facts that no later process can know, because only the ended process or a person knew them. */
+  /** Called when no process has seen the current objects. Records the facts that no later process can know. */
   interrupted(): Promise<void> {
     return this.#lost.interrupted(this.#slots, this.#backEnd)
   }

@@ -53,7 +53,7 @@ interface Work {
 
 /** The storage system behind a driver. Its volumes survive the driver, and a failed call may have changed them. */
 export class BackEnd {
-  /** The publish contexts of published volumes, by `pairOf`. Each publication has a new context. */
+  /** The publish contexts by the pair of volume and node. Each publication has a new context. */
   readonly published = new Map<string, Readonly<Record<string, string>>>()
   /** The ids of the created volumes, by their names. */
   readonly created = new Map<string, string>()

@@ -7,8 +7,8 @@ import { holds, type Identities } from './foreign.ts'
 
 /**
  * The facts that no attacher can know, because a person has removed the finalizers or objects that record them. The
- * model expects a finalizer only on objects that a running process has seen with it. It unpublishes leftover volumes as
- * this person would.
+ * model expects a finalizer only on objects that a running process has seen with it. In the place of that person, the
+ * model unpublishes leftover volumes.
  */
 export class LostKnowledge {
   readonly #t: TestContext
@@ -21,7 +21,7 @@ export class LostKnowledge {
   readonly #lostHandles = new Set<string>()
   readonly #strippedVolumes = new Set<number>()
   readonly #forgottenVolumes = new Set<number>()
-  /** Pairs whose stored publish context may be old: only an ended process knew that a later call had failed. */
+  /** Published pairs whose stored context may be old: only an ended process knew that a later call had failed. */
   readonly #lostContexts = new Set<string>()
 
   constructor(t: TestContext, ids: Identities, finalizer: string) {
@@ -57,7 +57,7 @@ export class LostKnowledge {
     this.#formerHandles.add(handle)
   }
 
-  /** Records a recreated PersistentVolume. If an attachment exists already, the attacher adds no finalizer to it. */
+  /** Records a recreated PersistentVolume. If `inUse`, an attachment exists, and the attacher adds no finalizer now. */
   volumeReplaced(index: number, { inUse }: { readonly inUse: boolean }): void {
     this.#strippedVolumes.delete(index)
     if (inUse) this.#forgottenVolumes.add(index)

@@ -6,7 +6,7 @@ export interface AttachmentMove {
   readonly node: number
 }
 
-/** The moves by name, with a description of their effect. */
+/** The actions by name, with a description of their effect. */
 export const ATTACHMENT_MOVES = {
   toggle: 'creates the attachment, or deletes it',
   move: 'deletes the attachments of the volume and creates one on the node',
@@ -38,7 +38,7 @@ export interface ProvisionMove {
   readonly index: number
 }
 
-/** The moves by name, with a description of their effect. */
+/** The actions by name, with a description of their effect. */
 export const PROVISION_MOVES = {
   toggle: 'creates the claim, or deletes it',
   again: 'deletes the claim and creates it again',
@@ -55,7 +55,7 @@ export interface SnapshotMove {
   readonly index: number
 }
 
-/** The moves by name, with a description of their effect. */
+/** The actions by name, with a description of their effect. */
 export const SNAPSHOT_MOVES = {
   toggle: 'creates the content, or deletes it',
   again: 'deletes the content and creates one for a new snapshot',
@@ -69,7 +69,7 @@ export const SNAPSHOT_MOVES = {
   note: 'changes an annotation of the content',
 } as const
 
-/** The moves by name, with a description of their effect. */
+/** The actions by name, with a description of their effect. */
 export const CLAIM_MOVES = {
   grow: 'asks for so many GiB more',
   lower: 'asks for so many GiB less',

@@ -2,7 +2,7 @@ import type { Finding } from '@csi-sidecars/disturb'
 import type { Call } from '../harness/driver/driver.ts'
 import { handleOf, isSingleNode, METHODS, nodeOf, pairOf } from './back-end.ts'
 
-/** A caller knows this much earlier than the driver that a call was cancelled or has timed out. */
+/** The longest time after which the driver notices that its caller has cancelled a call, or that the call timed out. */
 const CANCELLED_EARLIER_MS = 50
 
 /** Returns a finding for each two calls that ran at the same time, but must not overlap. */

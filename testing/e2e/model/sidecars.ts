@@ -13,14 +13,14 @@ export interface SidecarsOptions {
   readonly apps: readonly App[]
   readonly driver: Driver
   readonly args: readonly string[]
-  /** The number of replicas. Each replica has a separate host name and gate. */
+  /** The number of replicas. Each has a separate host name and a separate `Gate`, its proxy to the API server. */
   readonly replicas: number
   readonly rule: FaultRule
-  /** The resources that a process watches when it has read the objects. */
+  /** The resources that a process reads at its start. When it watches all of them, it has read all objects. */
   readonly watches: readonly string[]
   /**
-   * Called when a process ends or freezes, and again when a process has read the objects. No process has seen the
-   * changes in between.
+   * Called when a process ends or freezes, and again when the next or thawed process has read the objects. No process
+   * has seen the changes in between.
    */
   readonly interrupted: () => Promise<void>
 }
@@ -125,7 +125,7 @@ export class Sidecars {
 
   async #firstList({ gate }: Replica, sidecar: RunningSidecar): Promise<void> {
     const before = gate.requests.length
-    // Watches of the previous process may still be open.
+    // An open watch counts only if it began after the start, because the previous process may have open watches.
     const isNew = (plural: string): boolean =>
       gate.requests.slice(before).some(({ watch, resource }) => watch && resource === plural)
     const isRead = (): boolean => this.#options.watches.every((plural) => isNew(plural) && gate.openWatches(plural) > 0)

@@ -16,7 +16,7 @@ interface OfClaim {
   readonly claim: ResizerClaim
 }
 
-/** The result of the checks: `work` for the driver, whose start the claim already shows, or the `end` of the run. */
+/** The result of `begin`: the `work` for the driver, recorded in the claim, or the outcome of a run without a call. */
 export type ClaimBeginning<W> = { readonly work: W } | { readonly end: Outcome }
 
 /** The steps of a controller in a run over one claim. */
@@ -93,8 +93,8 @@ export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger
 }
 
 /**
- * Returns a trigger that ignores unchanged claims without work. At a start and at a resync nearly all claims are like
- * that, and runs over them would take half of the start's CPU time.
+ * Returns a trigger that ignores added and resynced claims without pending work. At a start nearly all claims have none,
+ * and runs over them would take half of the CPU time.
  */
 export function unlessAtRest(
   trigger: QueueTrigger<ResizerClaim>,

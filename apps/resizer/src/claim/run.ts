@@ -32,7 +32,7 @@ export interface ResizerClaimDeps {
   readonly mutex: KeyedMutex
   /** The claims with a write whose answer was lost. Both controllers share this set. */
   readonly unconfirmed: Set<string>
-  /** Makes the other controller process the claim next. It is called before a call to the driver is sent. */
+  /** Called before each CSI call: moves the claim to the front of the other controller's queue (resize or modify). */
   readonly notifyCallStarted: (key: string) => void
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock
@@ -108,7 +108,7 @@ export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<Resi
     deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
-    // The next patch fails too if the problem persists.
+    // The run does not end here. If the API server stays unavailable, the next patch fails and ends the run.
     log.v(4)?.info('The claim could not be read again', { err: error })
   }
 }

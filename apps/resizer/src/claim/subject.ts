@@ -3,10 +3,10 @@ import type { Reader } from '@csi-sidecars/informer'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 
-/** The name of the Go original, under which pending work is reported. */
+/** The name of the Go original. Reports of pending work name the sidecar by it. */
 export const SIDECAR = 'external-resizer'
 
-/** Returns the table that describes pending claims for reports. `subjectOf` returns undefined if no work is due. */
+/** Describes pending claims for reports. `subjectOf` returns undefined for a claim without pending work. */
 export function claimTable(
   claims: Pick<Reader<ResizerClaim>, 'get'>,
   subjectOf: (claim: ResizerClaim) => WorkSubject | undefined,

@@ -63,7 +63,7 @@ describe('onClaim', () => {
 })
 
 describe('classChanged', () => {
-  it('`classChanged` returns a claim whose requested class changes', () =>
+  it('`classChanged` returns the key of a claim whose requested class changes', () =>
     expect(classChanged(updated({}, { wantedClass: 'gold' }))).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([

@@ -90,10 +90,10 @@ function modifyClient({ driver, settings, assertLeading, log }: ResizerTerm): Mo
   }
 }
 
-/** Returns a claim if it may need another class. */
+/** The trigger for claims that may need another class. */
 export const onClaim = claimTrigger(matters)
 
-/** Returns a claim if its requested class has changed, so that failures of the earlier class no longer delay it. */
+/** The trigger for claims whose requested class has changed. Failures of the earlier class no longer delay them. */
 export const classChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 

@@ -18,7 +18,7 @@ interface Row {
   readonly slow?: boolean
   readonly reportedClass?: string
   readonly nodeDeployment?: boolean
-  /** The expected steps without their patches. */
+  /** The steps that `decideModify` must return, without their patches. */
   readonly steps: readonly object[]
 }
 

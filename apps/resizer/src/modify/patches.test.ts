@@ -137,7 +137,7 @@ describe('empty message', () => {
 })
 
 describe('success patches', () => {
-  it('a successful modification sets the current class and removes our other fields, whatever version the claim has', () => {
+  it('the patch after a successful modification sets the class, removes our other fields and has no `resourceVersion`', () => {
     const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },

@@ -44,7 +44,7 @@ export function failedPatch(
   return claimPatch(claim, { modifying: { status, target }, conditions }, { guarded: true })
 }
 
-/** Returns the patch after a modification. It has no `resourceVersion`, because the volume already has the class. */
+/** Returns the patch after a modification. It also applies to a changed claim, because the volume has the class now. */
 export function modifiedPatch(claim: ResizerClaim, target: string): Patch {
   const change = { currentClass: target, modifying: undefined, conditions: modified(claim) }
   return claimPatch(claim, change, { guarded: false })

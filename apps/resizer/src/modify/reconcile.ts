@@ -57,7 +57,7 @@ async function begin(
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         return { end: { kind: 'retry', cause: new Error(step.message) } }
       case 'pend':
-        // The wait is set before the patch, because the class may be created during the patch.
+        // `waitFor` comes before the patch, because the class may be created during the patch.
         run.waitFor(step.waitsFor)
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         if (step.patch !== undefined) await patchClaim(run, step.patch)

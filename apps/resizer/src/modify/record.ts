@@ -79,8 +79,8 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   if (failure.uncertain) deps.memory.uncertain.add(key)
   if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
-  // A retry time from the driver replaces the rare retries of infeasible claims. It is set before the claim is
-  // written, because another driver may connect during the write.
+  // An infeasible claim is retried rarely, unless the driver asks for a retry time. The set `slow` changes before the
+  // claim is written, because another driver may connect during the write.
   if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
   const unsaved = await saveFailure(run, modification, failure.mark)
@@ -154,7 +154,7 @@ export function cannotMark(key: string, cause: unknown): Error {
   return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
 }
 
-/** The effect of a failed modification on the claim, its memory and the retry. */
+/** The effect of a failed modification on the status of the claim, on `ModifyMemory` and on the retry. */
 export interface ModifyFailure {
   readonly message: string
   /** The error to write to the claim. Undefined if the error does not concern the volume. */

@@ -14,7 +14,7 @@ export interface LocalNodeOptions {
   readonly log: Logger
 }
 
-/** The wait before a log line. At nearly every start, Node and CSINode exist, so only a longer wait is logged. */
+/** The time after which a missing Node or CSINode is logged. At nearly every start both exist, so nothing is logged. */
 const BEFORE_LOG_MS = 2_000
 
 /**

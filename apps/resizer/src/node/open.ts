@@ -47,7 +47,7 @@ export function openOfNode({
     resyncMs,
   })
   const runVolumes = async (signal: AbortSignal): Promise<void> => {
-    // After a change of the node, only a list finds the volumes that it now owns. It fails only when the process ends.
+    // Only a list finds the volumes that a changed node now owns. `caughtUp` rejects only when the process ends.
     const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
     using undo = new DisposableStack()
     undo.defer(node.onChange(listAgain))
@@ -65,7 +65,7 @@ export function openOfNode({
   return { claims, volumes }
 }
 
-/** Returns a cache that starts to read after `before`. Until then, missing events do not mean that its watch hangs. */
+/** Returns a cache that starts after `before` resolves. Until then, the health check does not report it as silent. */
 function cacheAfter(
   before: (signal: AbortSignal) => Promise<void>,
   { cache, run, clock }: { readonly cache: Cache; readonly run: Cache['run']; readonly clock: Clock },
@@ -93,7 +93,7 @@ export interface ClaimsOfNewVolumesOptions {
   readonly clock: Clock
 }
 
-/** The wait for the watch event of a new volume's claim. The event nearly always comes, as a claim is bound last. */
+/** The time in which a watch event usually adds the claim of a new volume: Kubernetes binds the claim last. */
 const FOR_THE_EVENT_MS = 1_000
 /** The pause between two lists. Each list reads all claims, and any new volume without a claim may cause a list. */
 const BETWEEN_LISTS_MS = 30_000

@@ -86,7 +86,7 @@ export interface OwnVolumesOptions {
   readonly log: Logger
 }
 
-/** The most volumes to remember as logged. Beyond it the oldest are forgotten, and logged again after a new list. */
+/** The number of logged volumes to remember. Above it, the oldest are forgotten, and a new list logs them again. */
 const REMEMBERED = 10_000
 
 const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {

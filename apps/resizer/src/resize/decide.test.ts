@@ -11,7 +11,7 @@ interface Row {
   readonly volume?: VolumeParts | 'missing'
   readonly view?: Partial<ResizeView>
   readonly settings?: Partial<ResizeSettings>
-  /** The expected steps without their patches. */
+  /** The steps that `decideResize` must return, without their patches. */
   readonly steps: readonly object[]
 }
 

@@ -34,7 +34,7 @@ export interface Expanded {
 
 export interface ExpandDeps {
   readonly api: Pick<KubeClient, 'get'>
-  /** Undefined for a driver that expands on nodes only: the kubelet does all of the work. */
+  /** The client of the driver. Undefined if the driver expands on nodes only: the kubelet then does all of the work. */
   readonly driver: ExpandClient | undefined
   readonly driverName: string
 }
@@ -80,7 +80,7 @@ export class ExpandAnswerError extends Error {
   }
 }
 
-/** The effect of a failed expansion on the claim, the memory and the retry. */
+/** The effect of a failed expansion on the status of the claim, on `ResizeMemory` and on the retry. */
 export interface ExpandFailure {
   readonly message: string
   /**
@@ -90,16 +90,15 @@ export interface ExpandFailure {
   readonly kind: 'infeasible' | 'final' | 'uncertain'
   /** True if the driver refuses to expand volumes that are in use. */
   readonly inUse: boolean
-  /** True if an event is recorded. */
+  /** True if the failure is recorded as an event. */
   readonly report: boolean
   /** The pause that the driver asks for. */
   readonly retryAfterMs: number | undefined
 }
 
 /**
- * Decides the effect of a failure on the claim, its memory and the retry. Every failure is recorded as an event, except
- * two that do not concern the volume: a driver that disconnected during a call, and an API server that asks to retry
- * later.
+ * Decides the effect of an error. Every failure is recorded as an event, except two that do not concern the volume: a
+ * driver that disconnected during a call, and an API server that asks to retry later.
  */
 export function failureOf(error: unknown, driverLost: boolean): ExpandFailure {
   const message = messageOf(error)

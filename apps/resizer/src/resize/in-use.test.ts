@@ -48,7 +48,7 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
 }
 
 describe('marks', () => {
-  it('`mark` marks the UID of the claim until `unmark` is called', () => {
+  it('`InUse` marks only the claim with the given UID, until `unmark` is called', () => {
     expect(inUse.isMarked(data)).toBe(false)
     inUse.mark(data)
     expect([inUse.isMarked(data), inUse.isMarked(other)]).toEqual([true, false])
@@ -56,7 +56,7 @@ describe('marks', () => {
     expect(inUse.isMarked(data)).toBe(false)
   })
 
-  it('`InUse` drops the mark of a claim that is gone, or when another driver connects', () => {
+  it('`InUse` drops the mark of a claim when the claim is gone or another driver connects', () => {
     inUse.mark(data)
     inUse.forget(data)
     expect(inUse.isMarked(data)).toBe(false)
@@ -93,14 +93,14 @@ describe('used claims', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('`InUse` wakes the claim at most once if its pod ends during the check', async () => {
+  it('`InUse` wakes a claim whose pod ends during `isUsed` only if `isUsed` still saw the pod', async () => {
     run()
     await inUse.isUsed(data, never)
     const looking = inUse.isUsed(data, never)
     cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
     const used = await looking
     await clock.settle()
-    // The check either sees that the pod has ended, or the claim wakes afterwards.
+    // If `isUsed` no longer saw the pod, the current run already knows that the claim is unused.
     expect(woken).toEqual(used ? ['ns/data'] : [])
   })
 })

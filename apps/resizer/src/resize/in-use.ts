@@ -6,13 +6,13 @@ import { ClaimPodUse } from './pod-use.ts'
 
 export interface InUseOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
-  /** The pauses of the controller between tries. */
+  /** The shortest and the longest back-off of the resize controller. */
   readonly backoff: { readonly baseMs: number; readonly maxMs: number }
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** A volume that no pod uses, while the driver has not yet confirmed that it is detached. */
+/** The state of a claim that no pod uses, but whose volume may still be attached. */
 interface Detaching {
   readonly sinceMs: number
   refusals: number
@@ -49,7 +49,7 @@ export class InUse {
     this.#refused.add(uid)
   }
 
-  /** Removes the mark before the driver is called again. */
+  /** Removes the mark of the refusal, before the driver is called again for the claim. */
   unmark({ uid }: ResizerClaim): void {
     this.#refused.delete(uid)
   }
@@ -71,7 +71,7 @@ export class InUse {
     if ((await this.#useOf(claim, signal)) !== 'unused') return undefined
     const { clock, backoff } = this.#options
     const now = clock.monotonic()
-    // If the claim's pods ended during the call, no event has recorded when the claim became unused.
+    // If the claim's pods ended during the call, no event has recorded the time, so the six minutes begin now.
     const detaching = this.#detaching.get(claim.uid) ?? { sinceMs: now, refusals: 0 }
     this.#detaching.set(claim.uid, detaching)
     const recent = now - detaching.sinceMs < DETACHING_MS
@@ -113,7 +113,7 @@ export class InUse {
   }
 
   async #useOf({ key, uid }: ResizerClaim, signal: AbortSignal): Promise<'used' | 'unused' | 'unknown'> {
-    // This run reads the pods itself, so their events must not start another run.
+    // The current run reads the pods itself, so events of pods must not start another run.
     this.#waiting.delete(key)
     const pods = await this.#pods.podsOf(key, signal)
     if (pods === undefined) return 'unknown'

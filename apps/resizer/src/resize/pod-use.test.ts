@@ -35,11 +35,11 @@ function end(namespace: string, name: string): Promise<void> {
 
 const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
 
-/** Returns the requests to the server since the last call. */
+/** Returns the recorded requests to the API server, and clears the record. */
 const takeRequests = (): readonly string[] =>
   cluster.requests.splice(0).map(({ verb, name }) => `${verb} ${name || 'all'}`)
 
-/** Asks whether pods use one claim in each of `count` namespaces. All these claims are used. */
+/** Starts a pod in each of `count` namespaces, and asks whether the claim of each pod is in use. */
 async function askAbout(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     run(`ns-${index}`, 'web')
@@ -82,7 +82,7 @@ describe('one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('`ClaimPodUse` does not report a claim that passes from one pod to the next', async () => {
+  it('`ClaimPodUse` does not report a claim as unused while it passes from one pod to the next', async () => {
     run('ns', 'a')
     await uses('ns/data')
     run('ns', 'b')
@@ -107,7 +107,7 @@ describe('one namespace', () => {
     expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns'])
   })
 
-  it('`ClaimPodUse` lists again if the API server has dropped the version, and reports pods that ended before', async () => {
+  it('`ClaimPodUse` lists again if the resource version is too old, and reports the claims of ended pods', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -175,7 +175,7 @@ describe('many namespaces', () => {
 
   it('`ClaimPodUse` reports a pod that ended between the watch of its namespace and the watch of all pods', async () => {
     await askAbout(19)
-    // The old watch does not get the event.
+    // The watch of the namespace breaks before the pod ends, so it does not deliver that event.
     cluster.breakWatches()
     await end('ns-3', 'web')
     expect(unused).toEqual([])

@@ -12,7 +12,7 @@ export interface PodUseOptions {
   readonly log: Logger
 }
 
-/** The number of namespaces from which one watch of all pods costs less than a watch for each namespace. */
+/** The number of namespaces at which one watch of all pods becomes cheaper than a watch for each namespace. */
 const MANY_NAMESPACES = 20
 
 /**

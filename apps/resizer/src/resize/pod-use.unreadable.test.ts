@@ -29,7 +29,7 @@ function run(namespace: string, name: string): void {
 
 const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)
 
-/** Asks whether pods use one claim in each of `count` namespaces. All these claims are used. */
+/** Starts a pod in each of `count` namespaces, and asks whether the claim of each pod is in use. */
 async function askAbout(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     run(`ns-${index}`, 'web')
@@ -45,7 +45,7 @@ describe('unreadable pods', () => {
     }
   }
 
-  it("`ClaimPodUse` returns undefined if pods cannot be read, and logs no warning in addition to the client's", async () => {
+  it('`ClaimPodUse` returns undefined if pods cannot be read, and leaves the warning to the API client', async () => {
     forbidden('list')
     for (const claim of ['ns/data', 'ns/data', 'other/data']) expect(await uses(claim)).toBeUndefined()
     expect(log.lines.filter(({ level }) => level !== 2)).toEqual([])
@@ -61,7 +61,7 @@ describe('unreadable pods', () => {
     cluster.delete(PODS, { namespace: 'ns', name: 'web' })
     expect(await uses('ns/other')).toBe(false)
     await clock.settle()
-    // The list for this claim also shows that the other claim is unused.
+    // The list that answers for `ns/other` also shows that no pod uses `ns/data`.
     expect(unused).toContain('ns/data')
   })
 

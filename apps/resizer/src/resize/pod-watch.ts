@@ -51,7 +51,7 @@ export class PodWatch {
     this.#scope.abort(new CancelledError('no claim waits for a pod'))
   }
 
-  /** Returns the options of list and watch. If all namespaces are forbidden, the caller reads single namespaces. */
+  /** Returns the options of list and watch. The permission for all namespaces is optional: single ones are enough. */
   get #scopeOf(): Pick<ListOptions, 'namespace' | 'optional'> & { readonly message: typeof POD_MESSAGE } {
     const { namespace } = this.#options
     return { namespace, message: POD_MESSAGE, optional: namespace === undefined }
@@ -109,7 +109,7 @@ export class PodWatch {
     const { api } = this.#options
     let version = from
     for await (const frame of api.watch(PODS, { ...this.#scopeOf, resourceVersion: from, signal })) {
-      // After these ends of a stream a new list is necessary.
+      // A stream that ends with an error or a bad frame cannot continue, so a new list is necessary.
       if (frame.type === 'END') return frame.why === 'error' || frame.why === 'badFrame' ? undefined : version
       onFrame()
       version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#take(frame)
@@ -146,7 +146,7 @@ function podKey({ metadata: { namespace, name } = {} }: Pod): string {
   return `${namespace}/${name}`
 }
 
-/** Returns the claims that a pod uses. Undefined if it uses none or has ended, because its containers are gone. */
+/** Returns the claims that a pod uses. Undefined if the pod uses no claim, or if its containers have ended. */
 export function claimsOf(pod: Pod): PodClaims | undefined {
   const { metadata: { namespace } = {}, spec, status } = pod
   if (status?.phase === 'Succeeded' || status?.phase === 'Failed') return undefined

@@ -62,9 +62,8 @@ export async function recordSuccess(
 }
 
 /**
- * Ends the run, unless a different size is due: an earlier expansion was finished first, or the volume was edited
- * during the call. The claim must then run again, because no event may follow. The same size waits for the back-off, so
- * that repeated edits of the volume cause no storm of calls.
+ * Returns the outcome after an expansion was saved. If a different size is due now, the claim runs again at once,
+ * because no event may follow. If the volume has shrunk and the same size is due, the back-off limits the calls.
  */
 function outcomeOfSuccess(run: ResizeRun, expansion: ControllerExpansion): Outcome {
   const { target } = expansion
@@ -109,8 +108,8 @@ async function saveCapacity(
 }
 
 /**
- * Reports whether the claim has reached the size during the call. The volume's annotation is removed when the claim
- * reaches the size.
+ * Reports whether the claim has reached the size during the call. The annotation with the old size is removed at that
+ * moment, so it must not be written later.
  */
 function hasSize({ deps, key }: ResizeRun, size: Quantity): boolean {
   const capacity = Quantity.tryParse(deps.claims.store.get(key)?.capacity ?? '0')

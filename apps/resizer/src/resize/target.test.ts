@@ -106,7 +106,7 @@ const B: readonly Row[] = [
   { row: 'B3', request: '2Gi', volume: '2Gi', allocated: '5Gi', status: IN_PROGRESS, size: '5Gi' },
   { row: 'B4', request: '2Gi', volume: '2Gi', allocated: '2Gi', size: '2Gi' },
   { row: 'B4', request: '4Gi', volume: '9Gi', allocated: '2Gi', size: '2Gi' },
-  // The claim has the recorded size of 1Gi, so that expansion is finished.
+  // The claim already has the recorded size of 1Gi: the recorded expansion is finished.
   { row: 'B4', request: '2Gi', volume: '9Gi', allocated: '1Gi', size: '2Gi' },
   { row: 'B5', request: '2Gi', volume: '2Gi', size: '2Gi' },
   { row: 'B5', request: '2Gi', volume: '2Gi', progress: { nodeStepPending: true }, size: undefined },

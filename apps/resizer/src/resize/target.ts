@@ -36,7 +36,7 @@ const { controllerInProgress, controllerInfeasible, nodePending, nodeInProgress,
 
 /** The rows of the decision table if the volume is smaller than the request. */
 const VOLUME_TOO_SMALL: readonly Rule[] = [
-  // The driver refused the recorded size for good, so the size is chosen again.
+  // The driver refused the recorded size for good, so the requested size replaces it.
   { row: 'A2', when: hasStatus(controllerInfeasible), size: requested },
   // The driver may still be working on the recorded size.
   { row: 'A3', when: hasStatus(controllerInProgress), size: recordedUnlessFailed },
@@ -62,17 +62,17 @@ const VOLUME_LARGE_ENOUGH: readonly Rule[] = [
   { row: 'B1', when: hasStatus(nodePending, nodeInProgress), size: () => undefined },
   // The kubelet has refused the recorded size. If only nodes expand, the request replaces that size at once.
   { row: 'B2', when: hasStatus(nodeInfeasible), size: (s) => (s.driverExpands ? recordedUnlessFailed(s) : s.request) },
-  // The driver has refused a size that is no longer requested. The Go original still asks for it.
+  // The driver has refused the recorded size, and the request is smaller. The Go original asks for the refused size.
   { row: 'B3a', when: (s) => hasStatus(controllerInfeasible)(s) && recordedExceeds(s, s.volume), size: requested },
   // The driver is asked for the recorded size again, so that its result is saved.
   { row: 'B3', when: hasStatus(controllerInfeasible, controllerInProgress), size: recordedUnlessFailed },
-  // The claim is smaller than the recorded size. The Go original also resumes a finished expansion.
+  // The claim is smaller than the recorded size, so the expansion continues. The Go original repeats finished ones too.
   { row: 'B4', when: (s) => s.status === undefined && recordedExceeds(s, s.capacity), size: (s) => s.allocated },
   // The claim has the recorded size, so an administrator has edited the capacity of the volume.
   { row: 'B4', when: (s) => s.status === undefined && s.allocated !== undefined, size: requested },
 ]
 
-/** The row for a claim without a recorded size, which only an API server without these status fields leaves. */
+/** The row for all other claims, for example of an API server without the field `status.allocatedResources`. */
 const OTHERWISE_LARGE_ENOUGH: Rule = {
   row: 'B5',
   when: () => true,

@@ -5,11 +5,11 @@ import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
 
-/** Returns a claim if its size may need work. */
+/** The trigger for claims that may need an expansion. */
 export const onClaim: QueueTrigger<ResizerClaim> = (event, queue) =>
   claimTrigger((update) => matters(update, (key) => queue.isInWork(key)))(event)
 
-/** Returns a claim if its requested size has changed, so that failures of the earlier size no longer delay it. */
+/** The trigger for claims whose requested size has changed. Failures of the earlier size no longer delay them. */
 export const requestChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 
@@ -19,9 +19,9 @@ export function wasTried({ sizeStatus }: ResizerClaim): boolean {
 }
 
 /**
- * Returns the claim of a volume that gets the annotation with the old size. During a run over the claim, that run has
- * written it. Otherwise the kubelet may already be done, and only another run removes the annotation.
- * If another writer shrinks the volume's capacity, the annotation may have to be removed too.
+ * Returns the claim of a volume if the annotation with the old size appears while no run over the claim writes it. The
+ * kubelet may already be done, and only another run removes the annotation. Also returns the claim if the capacity of
+ * the annotated volume shrinks, because the annotation may have to be removed then.
  */
 export const onVolume: QueueTrigger<ResizerVolume> = (event, queue) => {
   if (event.type === 'deleted') return []
@@ -46,8 +46,8 @@ function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) 
 }
 
 /**
- * The statuses that the resizer writes. If one appears during a run over the claim, that run has written it, and
- * another run would not wait for the back-off. The watch may deliver it before the answer to our patch arrives.
+ * The statuses that the resizer writes. A status that appears during a run over the claim is from that run, whose patch
+ * may be unanswered yet. It causes no further run, because that run would not wait for the back-off.
  */
 const OURS: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.controllerInProgress,

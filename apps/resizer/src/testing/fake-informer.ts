@@ -45,7 +45,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
 
   async caughtUp(): Promise<void> {}
 
-  /** Ends the cache with its process. */
+  /** Ends the cache, as the end of its process does. */
   close(): void {
     this.#forget()
     this.#handlers.clear()

@@ -114,12 +114,12 @@ export class ResizerFixture {
     await this.clock.settle()
   }
 
-  /** Returns the writes and calls since the last call, by name and in order. */
+  /** Returns the names of the recorded writes and calls in their order, and clears the record. */
   takeWire(): readonly string[] {
     return this.wire.splice(0).map(({ what }) => what)
   }
 
-  /** Returns the events since the last call, as `Warning VolumeResizeFailed: message`. */
+  /** Returns the recorded events, such as `Warning VolumeResizeFailed: message`, and clears the record. */
   takeEvents(): readonly string[] {
     return this.events.splice(0).map(({ type, reason, message }) => `${type} ${reason}: ${message}`)
   }

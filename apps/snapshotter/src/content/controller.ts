@@ -52,7 +52,7 @@ export function contentController(
     log,
   }
   const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
-  /** Enqueues a deleted content whose snapshot may still exist. Must come after `objectsOf`, which forgets the key. */
+  /** Enqueues a deleted content whose snapshot may still exist. It follows `objectsOf`, which removes deleted keys. */
   const orphans: Source = (queue) =>
     contents.subscribe((event) => {
       if (event.type !== 'deleted') return
@@ -94,7 +94,7 @@ function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): vo
   else log.error(undefined, line, UNQUOTED)
 }
 
-/** Returns the table from which reports describe snapshot contents with pending work. */
+/** Describes snapshot contents with pending work for reports. */
 function contentTable(deps: ContentDeps): PendingTable {
   const { kind, contents, memory } = deps
   return {

@@ -71,7 +71,7 @@ describe('creation', () => {
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
 
-  it('a repeated failure of CreateSnapshot causes one event for each of two event reasons', async () => {
+  it('a CreateSnapshot call that fails at each attempt causes only two events, with different reasons', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()
@@ -141,7 +141,7 @@ describe('creation', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
   })
 
-  it('the snapshotter removes the finalizer of a content whose class has an unknown reserved parameter', async () => {
+  it('the snapshotter removes the finalizer of a deleted content even if its class has an unknown reserved parameter', async () => {
     const parameters = { 'csi.storage.k8s.io/x': 'y' }
     const fixture = await Fixture.running({
       objects: [[VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters })], CONTENT],
@@ -281,7 +281,7 @@ describe('pre-provisioned snapshots', () => {
     expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-given', readyToUse: true })
   })
 
-  it('a pre-provisioned snapshot fails until the driver lists it', async () => {
+  it('a pre-provisioned snapshot shows an error until the driver lists it', async () => {
     const fixture = await Fixture.running({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
     expect(statusOf(fixture)?.error?.message).toBe(
       'Failed to check and update snapshot content: failed to list snapshot for content c: "can not find snapshot for snapshotID snap-given"',

@@ -41,7 +41,7 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
   if (isMarked) {
     const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
     await writeMark(run, content, true).catch(cannotMark)
-    // The annotation now records the snapshot, so the orphan of a former content of this name is obsolete.
+    // The annotation now records the snapshot, so the entry for a deleted content of this name is obsolete.
     memory.orphans.delete(run.key)
   }
   try {

@@ -26,7 +26,7 @@ export async function createInputs(run: ContentRun, content: Content): Promise<C
   return { name: snapshotName(kind, content, naming), parameters, secrets }
 }
 
-/** Reads the Secret for a check. The class names it. For a group member, annotations name it. */
+/** Reads the Secret for the call about an existing snapshot. Annotations of a group member name it, else the class. */
 export async function checkSecrets(run: ContentRun, content: Content): Promise<Secrets> {
   const { kind } = run.deps
   const { snapshot, snapshotContent } = kind.words
@@ -45,7 +45,7 @@ export async function checkSecrets(run: ContentRun, content: Content): Promise<S
   return await loadSecret(run, ref).catch(explain(run, `failed to get credentials ${subject}`))
 }
 
-/** Returns the Secret for checks, from templates in the class. Undefined if the class has no such templates. */
+/** Returns the Secret for calls about an existing snapshot. Undefined if the class has no templates of its name. */
 function secretRefOf(
   parameters: Readonly<Record<string, string>>,
   { prefix, words, checkSecretPrefix }: Kind,

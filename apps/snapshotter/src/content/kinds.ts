@@ -31,7 +31,7 @@ export interface CreateRequest {
 
 type Calls = SnapshotClient
 
-/** Parts of messages, equal to the messages of the Go original. `checkSecret` names the Secret for checks. */
+/** Parts of messages, as in the Go original. `checkSecret` is for the Secret of calls about an existing snapshot. */
 type Words = Readonly<
   Record<'snapshot' | 'content' | 'snapshotContent' | 'mark' | 'wrapper' | 'creation' | 'checkSecret', string>
 >
@@ -49,7 +49,7 @@ export interface Kind {
   readonly prefix: string
   /** The prefix of the class parameters that name the Secret for ListSnapshots. */
   readonly checkSecretPrefix: string
-  /** True if a check needs the capability LIST_SNAPSHOTS of the driver. */
+  /** True if only a driver with the capability LIST_SNAPSHOTS can be asked about an existing snapshot. */
   readonly listsSnapshots: boolean
   naming(settings: Pick<SnapshotterSettings, 'snapshotNaming' | 'groupNaming'>): Naming
   project(driverName: string): (object: KubeObject, intern?: Interner) => Content | undefined

@@ -141,7 +141,7 @@ describe('interrupted creation', () => {
     expect(fixture.storage.deleted).toHaveLength(16)
   })
 
-  it('the snapshotter releases a deleted content when its uncertain creation has finally failed', async () => {
+  it('the finalizer of a deleted content stays while its creation may be running, and is removed after a final failure', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {
       throw new RpcError(CODES.Aborted, 'pending')

@@ -22,7 +22,7 @@ export class SecretWatch {
     this.#clock = clock
   }
 
-  /** Records that the snapshot content waits for the Secret. Returns the cause that wakes it. */
+  /** Records that the snapshot content waits for the Secret. Returns the `Cause` that its key must wait for. */
   add(ref: SecretRef, contentKey: string): Cause {
     const name = `${ref.namespace}/${ref.name}`
     const known = this.#waiting.get(name)

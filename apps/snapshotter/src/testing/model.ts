@@ -202,7 +202,7 @@ export class Model extends Fixture {
   #checkCreate(snapshot: string): void {
     const content = CONTENTS.map((name) => this.contentOf(name)).find((each) => each && nameOf(each) === snapshot)
     if (content === undefined || content.status?.snapshotHandle !== undefined) return
-    // The process may not know yet that the content was recreated for the same VolumeSnapshot.
+    // A recreated content of the same VolumeSnapshot needs the annotation only once the process has cached the content.
     invariant(isMarked(content) || this.process?.knows(content) !== true, `${snapshot} is created without a mark`)
   }
 }

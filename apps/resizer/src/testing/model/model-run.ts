@@ -175,7 +175,7 @@ export class ModelRun {
     this.#editClaim({ spec: { resources: { requests: { storage: `${gi}Gi` } } } })
   }
 
-  /** Requests a class. The API server allows a withdrawal only while the claim has no class. */
+  /** Requests a class. A request can be withdrawn only while the volume has no class yet. */
   want(name: string | null): void {
     if (name === null && this.fixture.claim.status?.currentVolumeAttributesClassName !== undefined) return
     this.#editClaim({ spec: { volumeAttributesClassName: name } })
@@ -268,7 +268,7 @@ export class ModelRun {
         break
     }
     await this.settle()
-    // A call for the deleted object may have been running.
+    // A call for the deleted object may still be running. Its result must not count for the new object.
     if (this.#replaced !== replaced) backend.forget()
   }
 
@@ -289,7 +289,7 @@ export class ModelRun {
     for (const last of ['createClass', 'podEnds', 'driverReturns'] as const) await this.perform({ do: last })
     await this.#passNodes()
     if (!this.#claimReplaced) return
-    // If a claim was recreated, only its user can request the size and the class that the volume already has.
+    // A recreated claim may request less than its volume has. Its user then requests the volume's size and class.
     if (giOf(fixture.claim.status?.capacity?.['storage']) < backend.size) this.request(backend.size)
     if (backend.className !== undefined) this.want(backend.className)
     await this.#passNodes()

@@ -87,7 +87,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     return { ...state, seenClaim, seenPv, ...memory }
   }
 
-  /** Returns the next steps of users. The API server allows to withdraw a class only while the claim has none. */
+  /** Returns the next steps of users. A request for a class can be withdrawn only while the volume has no class yet. */
   *#users(state: ClassState): Generator<Move<ClassState>> {
     const { wantedClass, currentClass } = this.claims.cached(state.claim)
     for (const name of this.options.classes) {

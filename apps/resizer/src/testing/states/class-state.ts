@@ -18,7 +18,7 @@ export interface ClassState {
   readonly pv: number
   /** True if the class bronze exists. */
   readonly bronze: boolean
-  /** The numbers of the claim and of the volume in the caches. They differ if a cache is late. */
+  /** The numbers of the cached claim and of the cached volume, which are older objects if a cache is late. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The class of the volume in the storage back end. */
@@ -28,7 +28,7 @@ export interface ClassState {
   /** The memory of the process: whether a modification may be running, and whether the driver has refused it. */
   readonly uncertain: boolean
   readonly slow: boolean
-  /** True if the claim is queued; true if it is in a back-off; the class that it waits for. */
+  /** Whether the claim is queued, whether it is in a back-off, and the class that it waits for. */
   readonly queued: boolean
   readonly backoff: boolean
   readonly waitsFor: string

@@ -139,7 +139,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     } else if (slow) yield { name: 'slow is over', to: { ...state, slow: false }, fair: true }
   }
 
-  /** Returns the kubelet's next steps. It fails for good if the volume is smaller than its PersistentVolume shows. */
+  /** Returns the kubelet's next steps. Its expansion fails for good if the volume is smaller than the object shows. */
   *#kubelet(state: SizeState): Generator<Move<SizeState>> {
     const status = this.claims.cached(state.claim).sizeStatus
     const { pending, begun } = { pending: SIZE_STATUS.nodePending, begun: SIZE_STATUS.nodeInProgress }

@@ -16,7 +16,7 @@ interface Write {
   readonly object: 'claim' | 'pv'
   /** The object after the write, as its number in `Numbered`. */
   readonly patched: number
-  /** True if the PersistentVolume then has a capacity that an administrator has written. Omitted: unchanged. */
+  /** The value of `edited` in the state after the write. Omitted: unchanged. */
   readonly edited?: boolean
   readonly onSaved: (state: SizeState) => SizeState
   readonly onFailed: (state: SizeState) => SizeState
@@ -124,7 +124,7 @@ export class SizeRun {
     const failing = { ...begun, phase: 'saveFailure' } as const
     yield { name: 'infeasible', to: { ...refused, run: { ...failing, infeasible: true } }, fair: false }
     yield { name: 'final error', to: { ...refused, slow: false, run: { ...failing, infeasible: false } }, fair: false }
-    // A retry does not change the status. If the status shows no running expansion, users may request a smaller size.
+    // A retry keeps the status of a refusal. Users may then request a smaller size, so no size counts as running.
     const said = this.#objects.claims.cached(begun.claim).sizeStatus === SIZE_STATUS.controllerInProgress
     const unsure = { ...state, wrong, growing: said ? target : 0, finallyFailed: false, slow: false }
     for (const each of new Set([state.size, size])) {

@@ -26,7 +26,7 @@ export interface SizeState {
   /** The numbers of the claim and of the volume at the API server. */
   readonly claim: number
   readonly pv: number
-  /** The numbers of the claim and of the volume in the caches. They differ if a cache is late. */
+  /** The numbers of the cached claim and of the cached volume, which are older objects if a cache is late. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The size in the storage back end, in Gi. */
@@ -36,10 +36,10 @@ export interface SizeState {
   readonly editsLeft: number
   /** The size that the back end may still be applying after a call without a definite result; 0 if there is none. */
   readonly growing: number
-  /** The memory of the process: whether the last expansion has failed for good, and whether it is delayed. */
+  /** The memory of the process: whether the last expansion has failed for good, and whether the next one is delayed. */
   readonly finallyFailed: boolean
   readonly slow: boolean
-  /** True if the claim is queued, and the timer that will enqueue it. */
+  /** Whether the claim is queued, and which timer will enqueue it. */
   readonly queued: boolean
   readonly timer: 'none' | 'backoff' | 'slow'
   readonly run: SizeRunState | undefined
