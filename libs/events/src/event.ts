@@ -78,8 +78,6 @@ export function newEvent(
   const time = rfc3339(Number(nanoseconds / 1_000_000n))
   const namespace = namespaceOf(target)
   return {
-    apiVersion: 'v1',
-    kind: 'Event',
     metadata: { name: eventName(target.name, nanoseconds.toString(16)), namespace },
     involvedObject: { ...target },
     reason,

@@ -26,8 +26,6 @@ const stored = (spec: Lease['spec'], labels?: Record<string, string>): Lease => 
 describe('newLease', () => {
   it('a new lease has no transitions, its duration in whole seconds, and times with six fraction digits', () => {
     expect(newLease({ ...identity, labels: { app: 'x' } }, NOW)).toEqual({
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
       metadata: { name: 'lease', namespace: 'ns', labels: { app: 'x' } },
       spec: { holderIdentity: 'me', leaseDurationSeconds: 15, acquireTime: TIME, renewTime: TIME, leaseTransitions: 0 },
     })

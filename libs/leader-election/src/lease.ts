@@ -27,12 +27,7 @@ export function sameRecord(a: Lease, b: Lease): boolean {
 }
 
 export function newLease(identity: LeaseIdentity, now: number): Lease {
-  const base: Lease = {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { name: identity.name, namespace: identity.namespace },
-  }
-  return heldLease(base, identity, now)
+  return heldLease({ metadata: { name: identity.name, namespace: identity.namespace } }, identity, now)
 }
 
 /** Returns the Lease with this process as the holder. If the holder was the same, acquire time and transitions stay. */

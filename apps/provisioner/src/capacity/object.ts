@@ -88,8 +88,6 @@ export function newObject(
 ): CSIStorageCapacity {
   const { driverName, managedBy, namespace, owner } = manager
   return {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'CSIStorageCapacity',
     metadata: {
       generateName: 'csisc-',
       namespace,
