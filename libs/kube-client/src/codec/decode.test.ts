@@ -60,7 +60,7 @@ test.each([
   }
   const message = `couldn't decode the answer to /api/v1/namespaces/ns/secrets/s: ${what}`
   expect(thrown).toMatchObject({ code: 0, message, outcomeUnknown: false })
-  // The error has no cause, because loggers print causes too.
+  // The error has no cause, because a cause would quote the secret, and loggers print causes.
   expect(thrown).not.toHaveProperty('cause')
 })
 

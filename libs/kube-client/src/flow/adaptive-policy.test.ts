@@ -94,7 +94,7 @@ describe('pauses', () => {
     expect(refusedInRow(10)).toEqual([0, 10, 20, 40, 80, 160, 320, 640, 1000, 1000])
   })
 
-  test('the longest pause between requests is divided by the number of waiting requests', () => {
+  test('the pause between requests is at most the Retry-After divided by the number of waiting requests', () => {
     expect(refusedInRow(7, 20)).toEqual([0, 10, 20, 40, 50, 50, 50])
     expect(policy.limit).toBe(1)
   })

@@ -55,7 +55,7 @@ describe('write guards', () => {
   })
 })
 
-test('a guarded write reports the phase `writing` to listeners of its signal, and a read reports none', async () => {
+test('a write of a guarded client sets the phase of its run to `writing` while it lasts, and a read sets no phase', async () => {
   const client = guarded(server.connect(), () => undefined)
   const { signal } = new AbortController()
   const phases: RunPhase[] = []
