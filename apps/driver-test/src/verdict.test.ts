@@ -46,7 +46,7 @@ describe('remainingText', () => {
     expect(remainingText({ ...seed(2, gone), seconds: 20 }, 1)).toMatch(/^One more seed: up to 20 s/)
   })
 
-  it('the estimated time does not appear without findings, after the last seed, or after an interruption', () => {
+  it('the estimated time of the remaining seeds does not appear without findings, after the last seed, or after an interruption', () => {
     expect(remainingText(seed(1), 2)).toBeUndefined()
     expect(remainingText(seed(3, gone), 0)).toBeUndefined()
     expect(remainingText({ ...seed(1, gone), interrupted: true }, 2)).toBeUndefined()

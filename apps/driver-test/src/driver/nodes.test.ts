@@ -56,7 +56,7 @@ describe('openOwnNodes', () => {
     await expect(open(a)).rejects.toThrow(/a.sock does not answer NodeGetInfo: .*who knows/)
   })
 
-  it('node services with separate sockets use one folder each, by which a path identifies its node', () => {
+  it('node services with separate sockets use one folder each, so that a path shows its node', () => {
     const nodes = ownNodes(['a', 'b'])
     expect(nodes.at(`${FOLDER}/node-2/x`)?.info.nodeId).toBe('b')
     expect(nodes.at(`${FOLDER}/node-3/x`)).toBeUndefined()
