@@ -177,7 +177,7 @@ describe('limiter', () => {
     expect([...limiter.failed()]).toEqual(['a', 'c'])
   })
 
-  test('the back-off limiter keeps the wait of a key that fails for ever at the limit', () => {
+  test('the back-off limiter never lets a key wait longer than the limit, however often the key fails', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
     for (let failure = 0; failure < 3000; failure += 1) limiter.when('a')
     expect(limiter.when('a')).toBe(300_000)
