@@ -80,7 +80,7 @@ describe('connections', () => {
     expect(new Set(server.seen.map(({ socket }) => socket)).size).toBe(2)
   })
 
-  test('a read, but not a write, is sent again if the server closed the connection that it used', async () => {
+  test('the client sends a read again if the server has closed its connection, but never a write', async () => {
     const drop = (response: ServerResponse): void => void response.destroy()
     const client = server.connect()
     await get(client)
