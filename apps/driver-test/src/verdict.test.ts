@@ -54,7 +54,7 @@ describe('remainingText', () => {
 })
 
 describe('comparisonOf', () => {
-  it('the comparison of two runs shows the findings of only one run, and the number of calls in each', () => {
+  it('the comparison of two runs shows the findings that only one run has, and the number of calls in each run', () => {
     const rule = 'NodeStageVolume of vol-3 was called while it is not attached to n1'
     const callsOf = new Map([['DeleteVolume', 7]])
     const other = { ...seed(1, leak), title: 'seed 1, with /originals', clusterFaults: [rule], callsOf }
