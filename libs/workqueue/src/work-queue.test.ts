@@ -132,7 +132,7 @@ describe('WorkQueue', () => {
     expect(['queued', 'later'].map((key) => queue.isPending(key))).toEqual([true, false])
   })
 
-  test('a work queue calls its observer at each step, and reports every planned run as a retry', async () => {
+  test('a work queue calls its observer at each step, and reports every delayed addition as a retry', async () => {
     const notified: string[] = []
     const { clock, queue } = make({
       ...unobserved,
