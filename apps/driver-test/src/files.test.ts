@@ -71,7 +71,7 @@ describe('mounts', () => {
     expect(await mountOptions('/data/x', list)).toBeUndefined()
   })
 
-  it('the list of mounts prevents the removal of a folder that contains a mount', async () => {
+  it('a folder that contains a mount is not removed', async () => {
     const folder = join(directory, 'folder')
     mkdirSync(join(folder, 'x'), { recursive: true })
     expect(await removeFolder(folder, file(line(join(folder, 'x'))))).toBe(false)

@@ -67,7 +67,7 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
     await writeReports(options, { driver, address, leftOut: [why], results, again: () => againLine(options) })
     return 1
   }
-  /** Returns the error message if the driver has ended, because a finding reports this. Otherwise throws the error. */
+  /** Returns the error message if an early finding already explains the error. Otherwise throws the error. */
   const unlessEnded = (error: unknown): string => {
     if (!early.any || signal.aborted) throw error
     return messageOf(error)

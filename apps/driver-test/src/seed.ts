@@ -66,7 +66,7 @@ export interface SeedProgress {
 }
 
 export interface SeedResult {
-  /** `seed 7`, or the part of the test before the first seed. */
+  /** The title in reports: `seed 7`, or the name of the part of the test before the first seed. */
   readonly title: string
   readonly seed: number | undefined
   readonly seconds: number
@@ -273,7 +273,7 @@ function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   return { check: 'converges', about, text }
 }
 
-/** Returns why a volume was not deleted: if no answer names the volume, it may belong to another user. */
+/** Returns why the volume was not deleted, if no answer of the driver names it: it may belong to another user. */
 function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
   return id === undefined || tracker.get(id) !== undefined
     ? []

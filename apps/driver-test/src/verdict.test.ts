@@ -46,7 +46,7 @@ describe('remainingText', () => {
     expect(remainingText({ ...seed(2, gone), seconds: 20 }, 1)).toMatch(/^One more seed: up to 20 s/)
   })
 
-  it('the estimated time does not appear without findings, after the last seed, or after an interruption', () => {
+  it('the estimated time of the remaining seeds does not appear without findings, after the last seed, or after an interruption', () => {
     expect(remainingText(seed(1), 2)).toBeUndefined()
     expect(remainingText(seed(3, gone), 0)).toBeUndefined()
     expect(remainingText({ ...seed(1, gone), interrupted: true }, 2)).toBeUndefined()
@@ -54,7 +54,7 @@ describe('remainingText', () => {
 })
 
 describe('comparisonOf', () => {
-  it('the comparison of two runs shows the findings of only one run, and the number of calls in each', () => {
+  it('the comparison of two runs shows the findings that only one run has, and the number of calls in each run', () => {
     const rule = 'NodeStageVolume of vol-3 was called while it is not attached to n1'
     const callsOf = new Map([['DeleteVolume', 7]])
     const other = { ...seed(1, leak), title: 'seed 1, with /originals', clusterFaults: [rule], callsOf }

@@ -18,7 +18,7 @@ function run(
 }
 
 describe('one process', () => {
-  it('one process attaches and expands, with a Lease for each sidecar and one probe of the driver', async () => {
+  it('one process attaches and expands volumes, with a Lease for each sidecar and one Probe call to the driver', async () => {
     const { claim, volume } = bound()
     await using cluster = await startCluster({ objects: [claim, volume, csiNode(), va()] })
     const { api, driver } = cluster

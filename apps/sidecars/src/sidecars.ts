@@ -7,7 +7,7 @@ import { snapshotter } from '@csi-sidecars/snapshotter'
 
 /** A sidecar with an executable. A released sidecar also has an image and a section in the chart. */
 interface Sidecar<N> {
-  /** The folder under `apps`, the prefix of its flags, and its section in the chart's values. */
+  /** The folder of the sidecar under `apps`, its section in the chart's values, and the prefix of its flags. */
   readonly app: N
   /** The task of the sidecar, for the label of its image. */
   readonly does: string

@@ -162,8 +162,8 @@ export interface MigratedOptions extends ConnectOptions {
 }
 
 /**
- * Replaces the connection to a driver that has replaced an in-tree plugin. Metrics of later calls have the label
- * `migrated`. The caller must probe the driver again.
+ * Opens a new connection to a driver that has replaced an in-tree plugin, and closes the first connection. Metrics of
+ * later calls have the label `migrated`. The caller must probe the driver again.
  */
 export async function connectMigrated(first: Connection, options: MigratedOptions): Promise<Connection> {
   options.operations.restartWithMigrated(options.driverName)

@@ -55,7 +55,7 @@ export class GrpcConnection implements Connection {
   readonly #reporting: CallReporting
   readonly #lost = new AbortController()
   #closed = false
-  /** The error of a call that broke the connection, before grpc-js reports the loss. */
+  /** The error of the call that broke the connection, for the log line that reports the loss. */
   #brokenBy: RpcError | undefined
   #cancelKeep = (): void => undefined
 

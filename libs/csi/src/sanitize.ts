@@ -26,7 +26,7 @@ function contentOf(field: Field, message: object): unknown {
   return Reflect.get(union, '$case') === field.property ? Reflect.get(union, 'value') : undefined
 }
 
-/** Reports whether a field is set: in proto3 a plain scalar that is not zero, or another field that exists. */
+/** Reports whether a field is set. As in proto3, a plain scalar of value 0 and an empty list or map are not set. */
 function isSet(field: Field, value: unknown): boolean {
   if (value === undefined || value === null) return false
   if (field.many === 'list') return Array.isArray(value) && value.length > 0

@@ -25,7 +25,7 @@ export function between(random: Random, least: number, most: number): number {
 
 export interface Choice<T> {
   readonly weight: number
-  /** Returns the value of the choice. Undefined if the choice is impossible now: then the next choice is made. */
+  /** Returns the value, or undefined if the choice is impossible now. Then `weighted` makes the next choice instead. */
   readonly make: () => T | undefined
 }
 

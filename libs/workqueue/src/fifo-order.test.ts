@@ -74,7 +74,7 @@ test('a preferred key that has started is not preferred when it is pushed again'
   expect([order.length, takeAll(order)]).toEqual([3, ['a', 'c', 'b']])
 })
 
-test('while retries occupy all workers, more normal keys start, up to the reserve, but no more retries', () => {
+test('while retries occupy all workers, up to `reserved` normal keys start, but no further retry', () => {
   const order = new FifoOrder({ workers: 3, reserved: 2 })
   expect(order.capacity).toBe(5)
   for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')

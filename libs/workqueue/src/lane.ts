@@ -2,8 +2,8 @@ import { Heap, type HeapItem } from '@csi-sidecars/base'
 import { FAIRNESS_INTERVAL, type KeyPriority } from './fifo-order.ts'
 
 /**
- * The limit of a key in a group: the key starts if fewer than `max` keys of the group are in work, and fewer than the
- * `max` of each of these keys. A key with `max` 1 has the group for itself; keys with Infinity share it.
+ * The limit of a key in a group. The key starts if the group has fewer keys in work than the `max` of the key and than
+ * the smallest `max` of those keys. A key with `max` 1 has the group for itself; keys with Infinity share it.
  */
 export interface GroupLimit {
   readonly group: string
@@ -79,7 +79,7 @@ export interface KeyLane {
   retriesInWork: number
   /** The highest position (`turn`) of a key of this lane that has started. New keys get no lower position. */
   now: number
-  /** The position of the next new key, by priority. If `now` is higher, the key gets `now` instead. */
+  /** The next position for each priority. A new key gets this position, or `now` if `now` is higher. */
   readonly next: Record<KeyPriority, number>
   /** The waiting keys that may start next. The limits of their groups are checked right before they start. */
   readonly ready: Ready

@@ -22,7 +22,7 @@ describe('changed placement', () => {
     expect(takeAll()).toEqual(['d0', 'a0', 'd1'])
   })
 
-  test('`take` starts a key that changes its lane even if `take` has already searched the new lane', () => {
+  test('a key that has moved to another lane starts even without a call of `touch`', () => {
     const { place, push, takeAll } = lanesOf(4, [0, 0])
     push('d0')
     place('d0', ATTACH)

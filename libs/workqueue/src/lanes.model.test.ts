@@ -205,7 +205,7 @@ describe('lanes', () => {
     )
   })
 
-  test('lanes start every key in the end, even if no call of `touch` reports a changed placement', () => {
+  test('lanes start every key in the end, even if `touch` is not called after a change of its lane or groups', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { placements, lanes } = build(drawn)

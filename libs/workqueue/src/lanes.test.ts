@@ -230,7 +230,7 @@ describe('blocking keys', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('a key stops blocking its group when its placement has changed', () => {
+  test('a key stops blocking its group when it begins to block another group', () => {
     const { push, precede, lanes, takeAll } = setup(1)
     push('a0', 'd0')
     precede('d0', 'other')

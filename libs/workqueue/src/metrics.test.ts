@@ -84,7 +84,7 @@ describe('queue metrics', () => {
     )
   })
 
-  test('queue metrics count repeated additions once, and count a waiting key even if it is still in work', async () => {
+  test('queue metrics count a repeated addition once, and count a running key that is added again as waiting', async () => {
     const { queue, read } = make()
     const va = queue()
     for (const key of ['a', 'b', 'a']) va.add(key)
@@ -134,7 +134,7 @@ describe('queue metrics', () => {
     expect([await read('unfinished_work_seconds'), await read('longest_running_processor_seconds')]).toEqual([0, 0])
   })
 
-  test('queue metrics count every planned run as a retry', async () => {
+  test('queue metrics count each delayed addition as a retry, until the queue is shut down', async () => {
     const { queue, read } = make()
     const each = queue()
     each.addRateLimited('a')

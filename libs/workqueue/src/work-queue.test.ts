@@ -132,7 +132,7 @@ describe('WorkQueue', () => {
     expect(['queued', 'later'].map((key) => queue.isPending(key))).toEqual([true, false])
   })
 
-  test('a work queue calls its observer at each step, and reports every planned run as a retry', async () => {
+  test('a work queue calls its observer at each step, and reports every delayed addition as a retry', async () => {
     const notified: string[] = []
     const { clock, queue } = make({
       ...unobserved,
@@ -177,7 +177,7 @@ describe('limiter', () => {
     expect([...limiter.failed()]).toEqual(['a', 'c'])
   })
 
-  test('the back-off limiter keeps the wait of a key that fails for ever at the limit', () => {
+  test('the back-off limiter never lets a key wait longer than the limit, however often the key fails', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
     for (let failure = 0; failure < 3000; failure += 1) limiter.when('a')
     expect(limiter.when('a')).toBe(300_000)

@@ -25,7 +25,7 @@ interface OnNode {
 type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
 
 interface NodeRecord {
-  /** The number of the observation since which the node status lists the volume in `volumesInUse` without a break. */
+  /** The number of the observation at which the volume last entered `volumesInUse` of the node status. */
   readonly inUseSince: Map<string, number>
   /** The number of the observation at which the volume left `volumesAttached`. Infinite while it is attached. */
   readonly attachedUntil: Map<string, number>

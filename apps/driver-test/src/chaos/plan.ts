@@ -86,7 +86,7 @@ class Planner {
     return action.do === 'modifyClaim' ? [action, ...this.#expandMeanwhile(action.claim)] : [action]
   }
 
-  /** Expands a claim that is being modified, unless its size is 1, because such a claim may still be cloned. */
+  /** Expands a claim that is being modified. A claim of size 1 stays as it is, because it may still be cloned. */
   #expandMeanwhile(name: string): readonly ChaosAction[] {
     const claim = this.#claims.get(name)
     if (claim === undefined || claim.size === 1) return []

@@ -67,7 +67,7 @@ export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
 
 export interface ChaosResult {
   readonly actions: number
-  /** Actions of the sidecars and controllers that break a rule. */
+  /** The violations of rules by sidecars and controllers. */
   readonly violations: readonly string[]
   /** Requested states that were not reached. */
   readonly missing: readonly Missing[]

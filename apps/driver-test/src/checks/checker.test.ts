@@ -27,7 +27,7 @@ function callsWith(check: CheckName, volume: string | undefined = 'vol'): readon
 }
 
 describe('Checker', () => {
-  it('a finding about a volume lists the calls about the volume, with equal failures in one line', () => {
+  it('a finding about a volume lists its calls, and repeated equal failures as one line with their number', () => {
     expect(callsWith('idempotence')).toEqual([
       'CreateVolume pvc -> OK vol, 1 ms',
       'ControllerPublishVolume vol a -> Internal "full", 1 ms, 2 times',
@@ -104,7 +104,7 @@ describe('Checker.findUnfulfilled', () => {
     expect(checker.findings.at(-1)).toMatchObject({ check, text: expect.stringMatching(text) })
   })
 
-  it('the finding about an unfulfilled request covers several objects with the same cause', () => {
+  it('one finding covers several unfulfilled requests with the same cause', () => {
     const checker = checkerOf([made, refused(9)])
     for (const text of ['pod p waits', 'claim c waits']) {
       checker.findUnfulfilled({ check: 'converges', about: 'vol', text }, undefined)

@@ -36,7 +36,7 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'inUse',
 ])
 
-/** The largest number of calls: all calls that are kept, the calls in a finding, and the calls in its time line. */
+/** The most calls that are kept in all, listed in a finding, and listed in the time line of a finding. */
 const KEPT = 5_000
 const LISTED = 10
 const ON_TIMELINE = 100

@@ -53,7 +53,7 @@ describe('Listing', () => {
     expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
   })
 
-  it('the answer to ListVolumes passes if it differs because of calls that began after its request or still run', () => {
+  it('the answer to ListVolumes passes if a call that began after its request, or that still runs, explains a difference', () => {
     const { tracker, listing, look } = scene()
     const { mark } = tracker
     for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)

@@ -22,7 +22,7 @@ export class Listing {
     this.#tracker = tracker
   }
 
-  /** Compares a list with the volumes that no call changed since `mark`, the tracker's `mark` before ListVolumes. */
+  /** Compares a list with the idle volumes that have not changed since `mark`, which was read before ListVolumes. */
   look(listed: readonly Listed[], mark: number): readonly Violation[] {
     const byId = new Map(listed.map((each) => [each.id, each]))
     const differences = this.#tracker.volumes

@@ -50,7 +50,7 @@ export class Repetitions {
   readonly #answered = new Map<string, Answered>()
   /** The last call that has succeeded or got no answer, for each volume, node and path. */
   readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
-  /** The earlier successful call that each running call repeats, by the ID of the running call. */
+  /** The earlier success that a running call repeats, by the ID of the running call. */
   readonly #repeating = new Map<number, Answered>()
   /** The requested name of each created volume, by volume ID. */
   readonly #names = new Map<string, string>()

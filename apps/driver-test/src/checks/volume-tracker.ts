@@ -2,7 +2,7 @@ import { CODES } from '@csi-sidecars/csi'
 import type { CreateVolumeRequest, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 
-/** The certainty of a state: `maybe` from the start of a call that changes the state until such a call succeeds. */
+/** The certainty of a state. `maybe`: a call that changes it has started, and no such call has succeeded since. */
 export type Certainty = 'yes' | 'maybe' | 'no'
 
 /** A volume as the driver's answers describe it. */

@@ -64,7 +64,7 @@ export class DriverUnderTest implements ChaosDriver {
     this.#usage = new UsageLooks(checker.tracker, nodes)
     this.name = direct.name
     this.inlineAttributes = parts.inlineAttributes
-    // `OwnDriverProcess` starts the driver again with its own back-off.
+    // `crash` only kills the driver, because `OwnDriverProcess` starts it again after a back-off.
     if (own !== undefined) this.crash = async () => own.kill()
   }
 
@@ -72,8 +72,8 @@ export class DriverUnderTest implements ChaosDriver {
   readonly choose: ChooseFault = ({ method }) => this.#faults.get(method)?.shift()
 
   /**
-   * The proxy calls this function at the start and at the end of each CSI call. The listeners need the checker's state
-   * from before the start of the CSI call, and from after its end.
+   * The proxy calls this function at the start and at the end of each CSI call. Listeners see the start of a call
+   * before the checker records it, and the end after the checker has recorded it.
    */
   readonly report = (call: ProxiedCall): void => {
     this.#parts.rules.see(call)

@@ -54,7 +54,7 @@ function listed({ volume, status }: ListVolumesResponse_Entry, withNodes: boolea
   }
 }
 
-/** The number of checks for left objects. A provisioner may need ten seconds until it repeats a deletion. */
+/** The number of checks for remaining objects. A provisioner may need ten seconds until it repeats a deletion. */
 const GONE_LOOKS = 20
 const GONE_MS = 60_000
 /** The pause between two checks. */

@@ -43,7 +43,7 @@ describe('openOwnNodes', () => {
     ])
   })
 
-  it('node services with separate sockets cause an error if they belong to another driver or to the same node', async () => {
+  it('node services with separate sockets cause an error if one belongs to another driver, or two to the same node', async () => {
     const a = await start('a')
     await expect(open(await start('b', { name: 'other' }))).rejects.toThrow(
       /b.sock calls itself other, and that of the controller csi.example.com$/,
@@ -56,7 +56,7 @@ describe('openOwnNodes', () => {
     await expect(open(a)).rejects.toThrow(/a.sock does not answer NodeGetInfo: .*who knows/)
   })
 
-  it('node services with separate sockets use one folder each, by which a path identifies its node', () => {
+  it('node services with separate sockets use one folder each, so that a path shows its node', () => {
     const nodes = ownNodes(['a', 'b'])
     expect(nodes.at(`${FOLDER}/node-2/x`)?.info.nodeId).toBe('b')
     expect(nodes.at(`${FOLDER}/node-3/x`)).toBeUndefined()

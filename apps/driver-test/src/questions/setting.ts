@@ -84,8 +84,8 @@ export class Setting {
   }
 
   /**
-   * Repeats a call. `Repetitions` compares the answer with the first one. It counts an error that may be temporary only
-   * twice in a row, so after such an error the call is repeated once more.
+   * Repeats a call, whose answer `Repetitions` compares with the first answer. Repeats it once more after an error that
+   * may be temporary, because such an error counts only if it occurs twice in a row.
    */
   async repeat<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,

@@ -33,7 +33,7 @@ export function codeNameOf(code: number): string {
 }
 
 /**
- * The origin of a gRPC status. `driver`: the driver has answered, or must count as if it had. `client`: this client
+ * The origin of a gRPC status. `driver`: the status comes from the driver, or is treated as such. `client`: this client
  * could not read the answer, so the outcome is unknown. `session`: an answer to this or another call broke the
  * connection. `none`: no answer came.
  */

@@ -125,7 +125,7 @@ export interface KubeClient {
   get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T>
   /** Creates the object in the namespace in its metadata. */
   create<T>(resource: Resource<T>, object: T, options?: RequestOptions): Promise<T>
-  /** Replaces the whole object with a PUT. Its `resourceVersion` guards the write. */
+  /** Replaces the whole object with a PUT. The server refuses it with 409 if `resourceVersion` is outdated. */
   replace<T>(resource: Resource<T>, object: T, options?: RequestOptions & SubresourceOption): Promise<T>
   patch<T>(
     resource: Resource<T>,
@@ -143,8 +143,8 @@ export interface KubeClient {
    */
   watch<T>(resource: Resource<T>, options: WatchOptions<NoInfer<T>>): AsyncIterable<WatchFrame<T>>
   /**
-   * Adds a listener for objects that are read again after a write without an answer. Returns a function that removes
-   * the listener. Absent in a client whose writes always get an answer.
+   * Adds a listener that receives an object again if a write to it got no answer. Returns a function that removes the
+   * listener. Absent in a client whose writes always get an answer.
    */
   onReread?<T>(resource: Resource<T>, listener: RereadListener<T>): () => void
   /** Reads a raw path with a GET, such as `/apis/storage.k8s.io/v1`. */

@@ -33,7 +33,7 @@ describe('managedFields', () => {
     expect(withoutManagedFields(JSON.stringify(value))).toBe(JSON.stringify(value))
   })
 
-  test('the decoder keeps managedFields at the end of one object and still removes them from the next object', () => {
+  test('the decoder keeps managedFields at the end of an object, but still removes them from the next object', () => {
     const first = object({ name: '1', managedFields: MANAGERS }, {})
     const second = object({ name: '2', managedFields: MANAGERS })
     expect(JSON.parse(withoutManagedFields(JSON.stringify([first, second])))).toEqual([first, object({ name: '2' })])
@@ -60,7 +60,7 @@ test.each([
   }
   const message = `couldn't decode the answer to /api/v1/namespaces/ns/secrets/s: ${what}`
   expect(thrown).toMatchObject({ code: 0, message, outcomeUnknown: false })
-  // The error has no cause, because loggers print causes too.
+  // The error has no cause, because a cause would quote the secret, and loggers print causes.
   expect(thrown).not.toHaveProperty('cause')
 })
 

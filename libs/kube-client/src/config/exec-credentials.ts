@@ -33,7 +33,7 @@ export class ExecCredentials implements Credentials {
 
   async refused(used: Authorization): Promise<boolean> {
     const before = this.#answer
-    // If the plugin has printed other credentials since, the server has not refused them, so the plugin need not run.
+    // The plugin need not run again if it has already replaced the refused credentials.
     if (before !== undefined && authorizationOf(before) === used) this.#refused = true
     const after = await this.#valid()
     return authorizationOf(after) !== used || after.certificate?.cert !== before?.certificate?.cert

@@ -27,7 +27,7 @@ describe('the credentials of an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
-  test('an exec plugin runs once for all concurrent callers, and once more for all callers that the server refused', async () => {
+  test('an exec plugin runs once for concurrent callers, and once more for all callers whose token was refused', async () => {
     const count = join(file.folder, 'count')
     file.script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
     const { credentials } = await file.load(exec({ command: './plugin' }))

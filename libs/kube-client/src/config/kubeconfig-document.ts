@@ -15,7 +15,7 @@ export interface KubeconfigDocument {
   readonly userFile: number
 }
 
-/** A YAML mapping, whose fields `text`, `texts` and `mapping` read. */
+/** A YAML mapping. The functions `text`, `texts` and `mapping` read its fields. */
 export type KubeconfigFields = Readonly<Record<string, unknown>>
 
 /** Parses a kubeconfig. Throws a one-line error if it is not a YAML mapping. */

@@ -8,8 +8,8 @@ import { fileError } from './trusted-roots.ts'
 const NO_CONFIGURATION = 'no configuration has been provided, try setting KUBERNETES_MASTER environment variable'
 
 /**
- * Throws if the used parts of a kubeconfig are invalid, with all errors in one line and the texts of clientcmd. Expects
- * absolute paths. Unused parts may be invalid.
+ * Throws a one-line error with the texts of clientcmd if used parts of a kubeconfig are invalid. Expects absolute
+ * paths. Unused parts may be invalid.
  */
 export function validateKubeconfig(document: KubeconfigDocument): void {
   const problems = [...contextProblems(document), ...userProblems(document)]

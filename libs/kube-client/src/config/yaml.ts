@@ -77,8 +77,8 @@ const SMALLEST_SHARE = 0.1
 const DEEPEST = 1_000
 
 /**
- * Throws if aliases repeat too large a share of the nodes of a document, or repeat them endlessly. An alias is the same
- * object as its anchor, so the count includes each repetition.
+ * Throws if too large a share of the nodes of a document comes from aliases, or if an alias contains itself. An alias
+ * is the same object as its anchor, so the count includes each repetition.
  */
 function checkAliases(value: unknown): void {
   const seen = new Set<object>()

@@ -24,7 +24,7 @@ test('at most `limit` requests run at a time, and the end of a request lets anot
 })
 
 describe('a refusal', () => {
-  test('a refused request halves the limit of parallel requests once for all requests that ran at that time', () => {
+  test('requests that ran together and are all refused halve the limit of parallel requests only once', () => {
     start(0, 12)
     refuse(0, 10)
     for (let more = 0; more < 11; more += 1) refuse(0, 11)
@@ -94,7 +94,7 @@ describe('pauses', () => {
     expect(refusedInRow(10)).toEqual([0, 10, 20, 40, 80, 160, 320, 640, 1000, 1000])
   })
 
-  test('the longest pause between requests is divided by the number of waiting requests', () => {
+  test('the pause between requests is at most the Retry-After divided by the number of waiting requests', () => {
     expect(refusedInRow(7, 20)).toEqual([0, 10, 20, 40, 50, 50, 50])
     expect(policy.limit).toBe(1)
   })
@@ -216,7 +216,7 @@ describe('requests of priority `spare`', () => {
     expect(policy.admit(200)).toBe(0)
   })
 
-  test('a request of priority `spare` starts at once with a burst of one request, and without a rate limit', () => {
+  test('a request of priority `spare` starts at once if the burst is one request, or if there is no rate limit', () => {
     expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
     expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
   })

@@ -4,14 +4,14 @@ import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
 export const MAX_RUNNING = 100
 /** The initial maximum number of parallel requests. */
 const FIRST_RUNNING = 16
-/** The minimum number of successes before the limit of parallel requests rises by one. Fewer cause more refusals. */
+/** The minimum number of successes before the limit of parallel requests rises. A lower number causes more 429s. */
 const ROUND = 5
 /** The shortest pause after the server refused the only running request. */
 const MIN_PAUSE_MS = 10
 
 /**
- * Adapts the limit of parallel requests. A 429 halves the limit if its request started after the last halving. As many
- * successes as the limit raise it by one, and before the first 429 each success does.
+ * Adapts the limit of parallel requests. A 429 halves the limit if its request started after the last halving. Before
+ * the first 429 each success raises the limit by one. After it, as many successes as the limit raise it by one.
  *
  * If the server refuses a request that ran alone, a pause separates requests. Each refusal in a row doubles the pause,
  * and several successes halve it. The pause is at most the Retry-After divided by the number of waiting requests.

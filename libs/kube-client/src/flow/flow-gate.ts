@@ -60,7 +60,7 @@ export class FlowGate {
     return await this.#queue(this.#returned, since, signal)
   }
 
-  /** Resolves with a permit if no other request waits and the policy has room to spare. Queues after `maxMs`. */
+  /** Resolves with a permit once no other request waits and the policy has room. Queues the caller after `maxMs`. */
   async enterSpare(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
     const asked = this.#clock.monotonic()
     for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {

@@ -105,7 +105,7 @@ describe('small reads', () => {
     expect(frames).toEqual([])
   })
 
-  test('without a Lease the client sends only the first small read while its watch stream receives data', async () => {
+  test('without a Lease the client sends one small read, and no further one while its watch stream receives data', async () => {
     await watch()
     for (let round = 0; round < 10; round += 1) {
       watches[0]?.write('\n')
@@ -215,7 +215,7 @@ describe('lease renewals', () => {
     expect(alive?.socket?.destroyed).toBe(false)
   })
 
-  test('a renewal of the Lease that its caller soon cancels closes no connection', async () => {
+  test('the client closes no connection if the caller cancels a renewal of the Lease after 1.5 s', async () => {
     await lease()
     await watch()
     await pass(1000)

@@ -65,7 +65,7 @@ export class PathCheck {
     this.#leaseAnsweredAt = this.#clock.monotonic()
   }
 
-  /** Called if the request sent at `sentAt` got no answer on a reused connection before its caller stopped waiting. */
+  /** Called when a caller stops waiting for the answer to a request, sent on a reused connection at `sentAt`. */
   unanswered(sentAt: number): void {
     const waitedMs = this.#clock.monotonic() - sentAt
     if (waitedMs < UNANSWERED_MS) return
@@ -126,7 +126,7 @@ export class PathCheck {
     return this.#kept === undefined ? again : Math.max(again, this.#heardAt() + QUIET_MS)
   }
 
-  /** Returns when the server last sent bytes on a connection that is as old as the streams. */
+  /** Returns when the server last sent bytes on a connection that is as old as the oldest stream, or older. */
   #heardAt(): number {
     const oldest = Math.min(...this.#streams().map(({ openedAt }) => openedAt))
     let heardAt = Number.NEGATIVE_INFINITY

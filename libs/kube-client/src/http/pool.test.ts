@@ -51,7 +51,7 @@ describe('many callers', () => {
     expect(await c).toBe(first)
   })
 
-  test('one failed connection attempt fails only some waiting callers, but failures of all attempts fail all callers', async () => {
+  test('a failed connection attempt fails only some waiting callers, and all callers fail if all attempts fail', async () => {
     const waiting = Array.from({ length: 16 }, () => acquire())
     dials[0]?.reject(new Error('refused'))
     await clock.settle()

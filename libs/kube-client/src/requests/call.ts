@@ -19,7 +19,7 @@ export class ApiCall {
   waitMs: number | undefined
   reconnected = false
   reauthorized = false
-  /** The header that makes the spans of the server children of the span of the call. */
+  /** The header `traceparent`, which makes the spans of the server children of the call. */
   traceparent: string | undefined
 
   constructor(request: ApiRequest, lane: RequestLane) {

@@ -15,7 +15,7 @@ export interface ExchangesOptions {
   readonly clock: Clock
   readonly metrics: RestMetrics
   readonly userAgent: string
-  /** Called if a request sent at `sentAt` on a reused connection got no byte before its caller gave up. */
+  /** Called when a caller gives up a request, sent on a reused connection at `sentAt`, without a byte of an answer. */
   onUnanswered(call: ApiCall, sentAt: number): void
   onAnswered(call: ApiCall): void
 }

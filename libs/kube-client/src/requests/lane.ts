@@ -9,7 +9,7 @@ export interface RequestLaneOptions {
   readonly clock: Clock
   readonly dial: Dial
   readonly maxConnections: number
-  /** The longest wait for a retry. A request that would wait longer fails, and its caller decides. */
+  /** The longest wait before a retry. If the server asks for more, the call fails, and its caller may retry. */
   readonly longestWaitMs: number
   policy(): FlowPolicy
   readonly perGroup: boolean
@@ -56,11 +56,11 @@ export class RequestLane {
   }
 }
 
-/** The maximum number of connections for the lease. A renewal may still hang when the next renewal is due. */
+/** The maximum number of connections for the lease: several, because a renewal may hang when the next is due. */
 const LEASE_CONNECTIONS = 4
 /** The longest wait inside the client. For longer waits the controller queues the key, so that no worker is blocked. */
 const WORK_WAIT_MS = 30_000
-/** The longest wait of a lease request. The holder of the lease has deadlines and decides about retries. */
+/** The longest wait of a lease request. The holder of the lease has deadlines and decides itself when to retry. */
 const LEASE_WAIT_MS = 1000
 
 export interface RequestLanes {

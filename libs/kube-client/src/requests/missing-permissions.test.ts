@@ -98,7 +98,7 @@ test('the log names a missing permission every ten minutes, and once more when i
   expect(await server.metrics.text()).not.toContain('csi_sidecar_missing_permission{')
 })
 
-test('a permission counts as one missing rule until no namespace refuses the request any longer', async () => {
+test('a permission refused in several namespaces counts as one missing rule, until all of them grant it', async () => {
   for (const namespace of ['a', 'b']) await expect(secretIn(namespace)).rejects.toThrow()
   expect(log.lines).toHaveLength(1)
   why = undefined
@@ -130,7 +130,7 @@ test('a missing permission is forgotten an hour after the last refusal', async (
   expect(missing.rules).toEqual([])
 })
 
-test('a 403 from an admission plugin, or for a request with `optional`, is not reported as a missing permission', async () => {
+test('a 403 is not reported as a missing permission if an admission plugin refuses, or if the request is optional', async () => {
   await expect(list({ optional: true })).rejects.toThrow()
   await expect(watch({ optional: true })).rejects.toThrow()
   await expect(client.get(SECRETS, { namespace: 'n', name: 'x' }, { priority: 'spare' })).rejects.toThrow()

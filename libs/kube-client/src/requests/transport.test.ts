@@ -55,7 +55,7 @@ describe('write guards', () => {
   })
 })
 
-test('a guarded write reports the phase `writing` to listeners of its signal, and a read reports none', async () => {
+test('a write of a guarded client sets the phase of its run to `writing` while it lasts, and a read sets no phase', async () => {
   const client = guarded(server.connect(), () => undefined)
   const { signal } = new AbortController()
   const phases: RunPhase[] = []
@@ -80,7 +80,7 @@ describe('connections', () => {
     expect(new Set(server.seen.map(({ socket }) => socket)).size).toBe(2)
   })
 
-  test('a read, but not a write, is sent again if the server closed the connection that it used', async () => {
+  test('the client sends a read again if the server has closed its connection, but never a write', async () => {
     const drop = (response: ServerResponse): void => void response.destroy()
     const client = server.connect()
     await get(client)

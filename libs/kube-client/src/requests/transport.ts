@@ -258,7 +258,7 @@ export class Transport {
   }
 }
 
-/** Returns the outcome of a 429. `ignored` for priority `spare`: the server may limit only requests such as Events. */
+/** Returns the outcome of a 429: `ignored` for priority `spare`, because the server may limit only such requests. */
 function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
   if (request.options?.priority === 'spare') return 'ignored'
   return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }

@@ -50,7 +50,7 @@ describe('unanswered writes', () => {
     expect(verbs()).toEqual(['PATCH', 'GET', 'PATCH'])
   })
 
-  test('listeners learn from the read after an unanswered write that the object no longer exists', async () => {
+  test('after a write without an answer, listeners learn if the object no longer exists', async () => {
     listen()
     await writeLost(refuse(404))
     await server.until(() => reread.length === 1)
@@ -73,7 +73,7 @@ describe('unanswered writes', () => {
     expect(verbs()).toEqual(isNews ? ['PATCH', 'GET'] : ['PATCH', 'GET', 'PATCH'])
   })
 
-  test('the client sends no write to an object that it cannot read after a write without an answer', async () => {
+  test('after a write without an answer, the client sends no write to the object as long as it cannot read it', async () => {
     listen()
     await writeLost(refuse(500))
     await server.until(() => server.seen.length === 2)

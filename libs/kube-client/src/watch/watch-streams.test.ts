@@ -55,7 +55,7 @@ async function open({ from }: { from: string | undefined } = { from: '7' }): Pro
 const brings = (stream: TestStream | undefined, line = 'x'): void => stream?.feed.data(Buffer.from(`${line}\n`))
 const openedAt = (): number[] => opened.map(({ at }) => at)
 
-test('a watch that is silent for 45 s opens a second stream, and reads only that stream 2 s later', async () => {
+test('a watch opens a second stream after 45 s of silence, and continues on it 2 s later if the first stays silent', async () => {
   await open()
   streams.reached('9')
   await clock.advance(44_999)
@@ -140,7 +140,7 @@ describe('trials', () => {
   })
 })
 
-test('a silent watch ends later if it does not know its version yet', async () => {
+test('a silent watch that does not know its version yet opens no second stream, and ends after 400 s', async () => {
   await open({ from: undefined })
   await clock.advance(399_999)
   expect([opened.length, streams.feed.over]).toEqual([1, undefined])

@@ -49,7 +49,7 @@ export class WatchStreams {
   #connection: HttpConnection | undefined
   #from: string | undefined
   #trial: Trial | undefined
-  /** The times when the last two second streams were opened, the older time first. */
+  /** The times of the last two openings of a second stream, the older time first. */
   #trials: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   #cancelTimer: Cancel | undefined
 
