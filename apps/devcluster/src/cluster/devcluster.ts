@@ -121,7 +121,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const sidecars = await startSidecars(binaries, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // The stop keeps the pods of a real API server, and those of csi-driver-test, which unmounts the volumes itself.
+  // The stop does not delete pods of a real API server, nor of csi-driver-test, which unmounts its volumes itself.
   const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {

@@ -114,7 +114,7 @@ export class PageModel {
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
-  /** Finds the node of an unnamed kubelet by the running pod of the row, because a claim does not name a node. */
+  /** Returns the ID of the actor. A change of a claim names no node, so the running pod shows which kubelet acts. */
   #whichKubelet(who: string, rows: readonly string[]): string {
     if (who !== 'kubelet') return who
     const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])
@@ -216,7 +216,7 @@ export class PageModel {
       )
   }
 
-  /** Recomputes a row of the page. Returns the IDs of the actors for which the row waited before, and waits now. */
+  /** Recomputes a row of the page. Returns the IDs of the actors for which the row has waited or waits now. */
   #row(id: string): readonly string[] {
     const { caches, clock } = this.#options
     const before = this.#rows.get(id)
