@@ -28,11 +28,11 @@ export type ChartKey =
       readonly key: string
       /** A value for tests. It is not the default. */
       readonly sample: unknown
-      /** The text of the sample on the command line. Default: the sample itself. */
+      /** The text of `sample` on the command line. Default: `sample` itself. */
       readonly text?: string
       /** The least number that the chart accepts. */
       readonly minimum?: number
-      /** The chart's template for the flag is written by hand, because the argument is not the plain value. */
+      /** The chart's template for the flag is written by hand: the argument is not just the value from values.yaml. */
       readonly by?: 'hand'
     }
   /** The reason why no value of the chart sets the flag. Only `additionalArgs` passes it. */
