@@ -82,7 +82,7 @@ async function openProxies(
   return { address, nodes, liveCalls: calls.source, emulatedDriver: undefined }
 }
 
-/** Returns the fields of the log line about a call. The caller is missing, because a proxy does not know it. */
+/** Returns the fields of the log line about a call. They do not name the caller, which a proxy does not know. */
 function callFields({ method, request, start, end = start, code, message, fault }: ProxiedCall) {
   const { volumeId, nodeId } = request
   const answer = code === undefined ? 'none' : codeNameOf(code)

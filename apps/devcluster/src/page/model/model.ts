@@ -173,7 +173,7 @@ export class PageModel {
     else this.#board.put({ is: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
   }
 
-  /** Recomputes the rows and adds the line to the time line, at once or, with many rows, after `GATHER_MS`. */
+  /** Sends the line for the time line at once. Recomputes the rows at once or, with many rows, after `GATHER_MS`. */
   #look(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
@@ -205,7 +205,7 @@ export class PageModel {
     if (this.#rows.has(last.of) || this.#actors.has(last.of)) this.#board.put(last)
   }
 
-  /** Sets the timer of a row. Infinity: no timer. */
+  /** Sets the time after which a row is recomputed. Infinity: never. */
   #lookAgain(id: string, inMs: number): void {
     this.#due.get(id)?.()
     this.#due.delete(id)
