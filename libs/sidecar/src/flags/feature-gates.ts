@@ -5,7 +5,7 @@ export interface FeatureGates<N extends string = string> {
   enabled(name: N): boolean
   /** Reports whether the command line names the gate. AllAlpha and AllBeta do not count. */
   explicit(name: N): boolean
-  /** Returns gates with another default for one of them. A gate that the command line sets keeps its value. */
+  /** Returns a copy in which the gate has this default. A gate that the command line sets keeps its value. */
   withDefault(name: N, value: boolean): FeatureGates<N>
 }
 
