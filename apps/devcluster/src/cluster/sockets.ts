@@ -25,7 +25,7 @@ export interface SocketOptions {
   readonly driverSettings?: Partial<DriverSettings> | undefined
   readonly directory: string
   readonly clock: Clock
-  /** Gets one line for each ended call to the user's own driver. */
+  /** The log, which gets one line for each ended call to the user's own driver. */
   readonly log: Logger
 }
 
