@@ -55,7 +55,7 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 
 const IGNORED = 'Ignoring feature gate that is always on'
 /**
- * Existing manifests still turn permanent gates off. The original sidecars started then, so this sidecar does, too.
+ * Existing manifests still turn permanent gates off. The Go originals start with them, so this sidecar does, too.
  */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 
@@ -101,7 +101,7 @@ export interface FeatureGate {
 /** The feature gates that an app defines. */
 export interface GateTable<N extends string = string> {
   readonly own: Readonly<Record<N, FeatureGate>>
-  /** Gates that upstream made permanent and then removed, with their fixed value. Either value is accepted. */
+  /** Gates that upstream made permanent and then removed, with their value. The command line may set either value. */
   readonly permanent: Readonly<Record<string, true>>
 }
 

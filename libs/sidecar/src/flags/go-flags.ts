@@ -98,7 +98,7 @@ export class FlagReader {
     }
   }
 
-  /** Sets the value of a flag. Throws the error of a wrong text. */
+  /** Sets the value of a flag. Throws an error if the text is not a valid value. */
   protected set(flag: Flag, text: string): void {
     const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
     // The cast is safe, because the same type of flag has read the value in `before`.
