@@ -30,7 +30,7 @@ async function open(parts: DriverAppParts<typeof FLAGS>): Promise<void> {
   const { flags, clock, log } = parts
   const { values } = flags
   checkAddresses(values)
-  // A separate registry, so that its calls are not counted among the calls of the controllers in this process.
+  // These metrics are separate, so that the calls of the livenessprobe do not count as calls of controllers.
   const metrics = new Metrics()
   registerProcessMetrics(metrics)
   const operations = new OperationMetrics(metrics)

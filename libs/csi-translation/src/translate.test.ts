@@ -75,7 +75,7 @@ it('a volume is migratable if it has an in-tree volume source, even an empty one
   expect(isInlineMigratable({ name: 'v', emptyDir: {} })).toBe(false)
 })
 
-it('`repairVolumeHandle` changes only volume handles of GCE disks', () => {
+it('the repair of volume handles changes only handles of GCE disks', () => {
   for (const driver of ['ebs.csi.aws.com', 'cinder.csi.openstack.org', 'disk.csi.azure.com', 'pxd.portworx.com']) {
     expect(translation.repairVolumeHandle(driver, 'projects/UNSPECIFIED', 'n')).toBe('projects/UNSPECIFIED')
   }

@@ -145,7 +145,7 @@ describe('similar events', () => {
 })
 
 describe('event floods', () => {
-  it('events of one object and type are dropped after 25, and then written once every five minutes', async () => {
+  it('after 25 events of one object and type, only one event is written every five minutes', async () => {
     const kinds = Array.from({ length: 30 }, () => record('boom').do)
     expect(kinds.filter((kind) => kind === 'drop')).toHaveLength(5)
     await clock.advance(5 * 60_000 - 1)

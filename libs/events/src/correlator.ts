@@ -15,7 +15,7 @@ const REMEMBERED = 4096
 /** The action for an occurrence: create an Event, repeat an earlier Event, or drop the occurrence. */
 export type Correlated =
   | { readonly do: 'create'; readonly event: Event; readonly key: string }
-  /** `event`: the Event with the patch applied. It is created if the existing Event has expired. */
+  /** `event` is the Event after the patch. The recorder creates it if the existing Event has expired. */
   | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
   | { readonly do: 'drop' }
 

@@ -37,7 +37,7 @@ beforeEach(() => {
   writer = new SeriesWriter({ client, clock, source: { component: 'external-attacher d' } })
 })
 
-it('`SeriesWriter` creates one event, and later updates its count and message', async () => {
+it('the reports of a lasting state create one event, and later update its count and message', async () => {
   const previous = await writer.write(occurrence('one'), { count: 2, signal })
   expect(previous).toMatchObject({
     metadata: { name: `va.${(BigInt(NOW) * 1_000_000n).toString(16)}`, namespace: 'default' },
@@ -54,7 +54,7 @@ it('`SeriesWriter` creates one event, and later updates its count and message', 
   ])
 })
 
-it('`SeriesWriter` creates a new event if its previous event has expired', async () => {
+it('a report of a lasting state creates a new event if the previous event has expired', async () => {
   const previous = await writer.write(occurrence('one'), { count: 1, signal })
   stored = undefined
   const again = await writer.write(occurrence('one'), { count: 9, previous, signal })

@@ -56,7 +56,7 @@ test('events that a handler emits are delivered after the events that are being 
   expect(heard).toEqual(['a', 'b', 'x', 'y', 'c'])
 })
 
-test('`emit` delivers all events before it returns, even if handlers are slow', () => {
+test('the dispatcher delivers the events of a change before the caller continues, even if handlers are slow', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     heard.push(event)

@@ -109,7 +109,7 @@ describe('rereads', () => {
   })
   const sendReread = (object: Thing): boolean => listener({ name: object.metadata.name }, object)
 
-  test('a read after a write without an answer causes an event only if the server has executed the write', async () => {
+  test('if a write got no answer, a new read of the object causes an event only if the server has executed the write', async () => {
     const before = cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -119,14 +119,14 @@ describe('rereads', () => {
     expect(cache.informer.store.get('a')).toEqual(project(after))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a'])
-    // The object was read before the watch event of the same write, which therefore causes no event here.
+    // The read has already delivered the written object, so the later watch event of the write causes no event.
     cache.server.mute = false
     cache.server.put('b')
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
   })
 
-  test('the informer removes a cached object that the client no longer finds after a write without an answer', async () => {
+  test('if a write got no answer and a new read does not find the object, the informer removes it from the cache', async () => {
     cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -136,14 +136,14 @@ describe('rereads', () => {
     expect(cache.keys).toEqual([])
   })
 
-  test('the informer subscribes to objects that the client reads again, and unsubscribes when it stops', async () => {
+  test('the client reports objects that it reads again to a running informer, but not to a stopped informer', async () => {
     await cache.start()
     expect(listeners).toBe(1)
     await cache.end()
     expect(listeners).toBe(0)
   })
 
-  test('an informer with a field selector does not subscribe to objects that the client reads again', async () => {
+  test('an informer with a field selector ignores objects that the client reads again', async () => {
     cache.create({ fieldSelector: 'metadata.name=x' })
     await cache.start()
     expect(listeners).toBe(0)

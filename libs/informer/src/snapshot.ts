@@ -94,10 +94,10 @@ export type InformerEvent<T> =
       readonly type: 'updated'
       readonly before: T
       readonly after: T
-      /** `own`: the answer to our own write, before its watch event. `resync`: nothing has changed. */
+      /** The cause of the event. `own`: the answer to our own write, before its watch event. `resync`: no change. */
       readonly cause: 'watch' | 'own' | 'resync'
     }
-  /** `object`: the last cached state. `version`: a version at which the object no longer existed, if known. */
+  /** `object` is the last cached state. At the version `version`, if known, the object no longer existed. */
   | { readonly type: 'deleted'; readonly object: T; readonly version?: string }
 
 /**

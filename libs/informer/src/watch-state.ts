@@ -92,7 +92,7 @@ function afterRefusal(state: WatchState, error: unknown): WatchStep {
       // token.
       return isGone(error) ? { state: { ...state, paged: false }, wait: !state.paged } : wait({ ...state, paged: true })
     case 'watch':
-      // Without this pause, a list whose version expires before its first event would repeat at once.
+      // If versions expire before the first event of the watch, this pause prevents one list right after another.
       if (isGone(error)) return { state: list(state), wait: state.fresh }
       if (!isPassing(error) || isAhead(error)) return wait(list(state))
       if (!isServersFault(error)) return wait(state)

@@ -106,7 +106,7 @@ export class Watcher<W> {
     }
   }
 
-  /** True if a caller of `caughtUp` needs a newer list than the list before the current watch. */
+  /** True if the current watch must end, because a caller of `caughtUp` needs a newer list. */
   get #outdated(): boolean {
     return this.#state.at === 'watch' && this.#listedSince < this.#wantedSince
   }

@@ -19,9 +19,9 @@ export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeo
  * One sidecar as a value: the facts that users see, and functions that the start calls in the order of this list.
  *
  * Guarantees: `main` calls `configure`, then `askServer`, then `controllers`, once each. Several apps in one process share
- * the client, the driver and the caches; each app has its own flags, gates, Lease and terms.
+ * the client, the driver and the caches; each app has its own flags, gates and Lease.
  *
- * Caveats: `askServer` and `controllers` run on every replica, leader or not. Only the controllers of a term may write.
+ * Caveats: `askServer` and `controllers` run on every replica, leader or not. Only controllers of a leader may write.
  *
  * Errors: a `StartError` ends the start with one log line and its exit code. Any other error counts as a bug.
  */
@@ -53,7 +53,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 export interface AppSettings {
   /** The error of flags that contradict each other. The process prints it and ends with exit code 2. */
   readonly contradiction?: string | undefined
-  /** The errors of the command line. Each of them ends the start right before the step that is its key. */
+  /** The errors of the command line, by the step of the start. The process ends right before the step with an error. */
   readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
   /** The URL of the API server, which replaces the URL in the kubeconfig. Default: empty, without effect. */
   readonly master?: string
@@ -152,7 +152,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly flags: T
   /** The standard flags that the app accepts. */
   readonly driverFlags: DriverFlags
-  /** The last log message of this app if the process also runs controllers and ends with an error. */
+  /** The log message about this app if a process that also runs controllers ends with an error. */
   readonly endingNotice: string
   /** Resolves once the app works. Throws StartError. */
   open(parts: DriverAppParts<T>): Promise<void>

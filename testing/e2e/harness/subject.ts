@@ -15,7 +15,7 @@ export type Executables = Readonly<Record<Subject, string>>
 /** All sidecars that have an executable. */
 export const SUBJECTS = [...SIDECARS, ...PREVIEWS]
 
-/** Returns one entry for each sidecar. */
+/** Calls `make` for each sidecar. Returns the results by sidecar. */
 export function bySubject<T>(make: (app: App) => T): Readonly<Record<App, T>> {
   return Object.fromEntries(SUBJECTS.map(({ app }) => [app, make(app)])) as Record<App, T>
 }

@@ -17,7 +17,7 @@ export interface TestOptions {
   /** True if no other test may run at the same time, because the test measures time or changes shared objects. */
   readonly alone?: boolean
   readonly within?: number
-  /** True for a test that runs only with the long tests. The name of a target limits this to runs on the target. */
+  /** True for a test that runs only with the long tests. `real` or `emulator`: it does so only with that API server. */
   readonly long?: boolean | Target
 }
 

@@ -39,8 +39,8 @@ export interface DevclusterOptions extends SocketOptions {
   /** The kubeconfig of a real API server. Without it the emulated API server is started. */
   readonly kubeconfig?: string | undefined
   /**
-   * The answer of each node to NodeGetInfo. If `nodeSockets` is empty, the node services are emulated and nothing is
-   * mounted. Without this option the cluster sends NodeGetInfo to the driver.
+   * The answer of each node to NodeGetInfo. Undefined: the cluster asks the driver. If this is set and `nodeSockets` is
+   * empty, the node services are emulated and nothing is mounted.
    */
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
   /** The CSIDriver object to create. Without it the cluster derives the CSIDriver from the driver's capabilities. */
@@ -121,7 +121,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const sidecars = await startSidecars(binaries, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // The stop keeps the pods of a real API server, and those of csi-driver-test, which unmounts the volumes itself.
+  // The stop does not delete pods of a real API server, nor of csi-driver-test, which unmounts its volumes itself.
   const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {

@@ -6,7 +6,7 @@ const SHELL = 'read -r _; kill -KILL "-$0"'
 export interface Guard {
   /** Ends all processes of the group now. Returns false if the machine has no shell. */
   kill(): boolean
-  /** Ends the guard without a kill. The caller uses it when all processes of the group have ended. */
+  /** Ends the guard without killing the group. The caller uses it when all processes of the group have ended. */
   release(): void
 }
 

@@ -25,7 +25,7 @@ export interface SocketOptions {
   readonly driverSettings?: Partial<DriverSettings> | undefined
   readonly directory: string
   readonly clock: Clock
-  /** Gets one line for each ended call to the user's own driver. */
+  /** The log, which gets one line for each ended call to the user's own driver. */
   readonly log: Logger
 }
 
@@ -45,7 +45,7 @@ export async function openSockets(
 ): Promise<OpenSockets> {
   const { driver, driverSettings, directory, clock, log } = options
   if (driver !== undefined) {
-    // Connects without the proxy first, so that errors name the driver's address. csi-driver-test connects earlier.
+    // Connects without the proxy first, so that errors name the driver's address. csi-driver-test did so already.
     if (options.proxy === undefined) (await openDriver({ address: driver, clock, log, signal })).close()
     return await openProxies(driver, options, stack)
   }
@@ -82,7 +82,7 @@ async function openProxies(
   return { address, nodes, liveCalls: calls.source, emulatedDriver: undefined }
 }
 
-/** Returns the fields of the log line about a call. The caller is missing, because a proxy does not know it. */
+/** Returns the fields of the log line about a call. They do not name the caller, which a proxy does not know. */
 function callFields({ method, request, start, end = start, code, message, fault }: ProxiedCall) {
   const { volumeId, nodeId } = request
   const answer = code === undefined ? 'none' : codeNameOf(code)

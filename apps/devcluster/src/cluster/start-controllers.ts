@@ -29,8 +29,8 @@ export const CONTROLLERS = [
 export type ControllerName = (typeof CONTROLLERS)[number]
 
 /**
- * Since these minor versions of Kubernetes, claims report whether pods use them, and pods wait for a detach instead of
- * failing.
+ * Since these minor versions of Kubernetes, claims report whether pods use them. The event of a pod whose volume is on
+ * another node is "Waiting for detach" instead of "Multi-Attach error".
  */
 const UNUSED_SINCE = 37
 const WAITING_SINCE = 37

@@ -81,13 +81,13 @@ describe('Player', () => {
     expect([player.mode, shown(player)]).toEqual(['live', 'a,b,c,d,e'])
   })
 
-  it('the replay player finds the position before the change that gave an item the requested state', () => {
+  it('the replay player finds the moment before an item got the requested state', () => {
     const player = withThree()
     expect(player.before('d', () => true)).toBe(2)
     expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()
   })
 
-  it('the replay player drops the oldest changes above a limit, and does not renumber the remaining changes', () => {
+  it('the replay player drops the oldest changes above a limit, and the remaining changes keep their numbers', () => {
     const player = new Player(4)
     player.begin({ items: [], frames: [] })
     for (let at = 1; at <= 10; at += 1) player.add([frame(at, `${at}`, `n${at}`)])

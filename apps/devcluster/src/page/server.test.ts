@@ -154,7 +154,7 @@ describe('POST /actions', () => {
     expect(bodies).toEqual([])
   })
 
-  it('the server of the page forwards an action without a body if the body is too long or not JSON', async () => {
+  it('an action with a body that is too long or not JSON is handled like an action without a body', async () => {
     await post({ body: JSON.stringify({ action: 'x'.repeat(20_000) }) })
     await post({ body: 'x' })
     expect(bodies).toEqual([undefined, undefined])

@@ -25,7 +25,7 @@ interface Turn<T> {
 type Is = Exclude<ClusterEvent['is'], 'call'>
 type ObjectOf<K extends Is> = NonNullable<Extract<ClusterEvent, { is: K }>['after']>
 
-/** Expects that an object of the kind `is` appears or changes, so that `holds` becomes true for it. */
+/** Expects a new or changed object of this kind for which `holds` returns true, but did not before the change. */
 export function becomes<K extends Is>(is: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,

@@ -10,7 +10,7 @@ export interface StoryStep {
   readonly expects: readonly Expectation[]
 }
 
-/** Gets the progress of the steps. */
+/** An output that shows the progress of the steps. */
 export interface Printer {
   step(number: number, title: string): void
   /** Prints a line, `afterMs` milliseconds after the start of the step. */

@@ -82,7 +82,7 @@ export class StoryScenario {
     const steps = this.steps.slice(this.#done, last)
     const firstNumber = this.#done + 1
     const watch = (listener: Parameters<typeof watchCluster>[2]) => watchCluster(caches, calls, listener)
-    // All steps count as done during the run, so that after a failure the next run cleans up and starts again.
+    // All steps count as done until the run succeeds. After a failure, the next run therefore begins at step 1.
     this.#done = this.steps.length
     const ending = await runSteps({ steps, firstNumber, printer: this.#all(), clock, watch, stepMs, pauseMs }, signal)
     if (ending.is === 'succeeded') this.#done = last

@@ -37,7 +37,7 @@ describe('styleFor', () => {
     ['an empty NO_COLOR', { isTTY: true }, { NO_COLOR: '' }, true],
     ['a dumb terminal', { isTTY: true }, { TERM: 'dumb' }, false],
   ]
-  it.each(rows)('the output chooses between colours and plain text for %s', (_, output, env, coloured) => {
+  it.each(rows)('the output has colours only if %s allows them', (_, output, env, coloured) => {
     expect(styleFor(output, env).bold('x').includes(ESCAPE)).toBe(coloured)
   })
 })

@@ -11,7 +11,7 @@ export function storyPrinter(write: (text: string) => void, style: Style): Print
   return {
     step: (number, title) => write(`\n${style.bold(`${String(number).padStart(2)}  ${fit(title, WIDTH - 4)}`)}\n`),
     line: (line, afterMs) => write(`${style.dim(time(afterMs))}${said(line, style)}\n`),
-    // The end of a step prints no line. The title of the next step shows the success, the end of the run a failure.
+    // The end of a step prints no line. The next title shows that the step has succeeded; a failure ends the run.
     ended: () => undefined,
   }
 }

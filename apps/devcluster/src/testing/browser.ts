@@ -191,7 +191,7 @@ class Devtools {
     const reply = Promise.withResolvers<unknown>()
     this.#waiting.set(id, reply)
     this.#socket.send(JSON.stringify({ id, method, params, sessionId }))
-    // This time-out is longer than that of `until` in the page, whose error shows the text of the page.
+    // The time-out of `until` in the page is shorter, because its error is more useful: it shows the text of the page.
     using limit = deadline(systemClock, TIMEOUT_MS * 1.5, { what: `${method} in the browser` })
     return (await abortable(reply.promise, limit.signal)) as T
   }

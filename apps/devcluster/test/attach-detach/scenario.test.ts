@@ -35,7 +35,7 @@ describe('attachDetachController', () => {
   })
 
   it.each(['attached', 'detached'])(
-    "the attach/detach controller repeats the update of a node's status with an %s volume if the update has failed",
+    "the attach/detach controller repeats a failed update of a node's status when a volume was %s",
     async (what) => {
       await using test = await attachDetachOnly()
       const failing = (): void => {

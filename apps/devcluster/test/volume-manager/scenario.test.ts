@@ -76,7 +76,7 @@ describe('a kubelet', () => {
     await test.until(PODS, inDefault('app'), isRunning)
   })
 
-  it('a kubelet reports a volume as in use until the check of the node has ended, even if the pod is deleted', async () => {
+  it('a kubelet reports a volume as in use until its read of the Node has ended, even if the pod is deleted by then', async () => {
     await using test = await kubeletsOnly()
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })

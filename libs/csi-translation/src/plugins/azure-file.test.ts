@@ -71,13 +71,13 @@ describe('translation back', () => {
   })
 })
 
-it('`azureFileShareInfo` splits the handle of an Azure share into its parts', () => {
+it('the handle of an Azure share contains the resource group, the account, the share and perhaps the disk', () => {
   const info = { resourceGroup: 'rg', accountName: 'a', shareName: 's' }
   expect(azureFileShareInfo('rg#a#s')).toEqual({ ...info, diskName: '' })
   expect(azureFileShareInfo('rg#a#s#d#more')).toEqual({ ...info, diskName: 'd' })
 })
 
-it('`azureFileAccountName` finds the storage account in the name of a Secret', () => {
+it('the storage account is read from the name of an Azure Secret, and a name without an account is refused', () => {
   expect(azureFileAccountName('x-azure-storage-account-a-secret-y')).toBe('a')
   expect(() => azureFileAccountName('azure-storage-account--secret')).toThrow(
     expect.objectContaining({

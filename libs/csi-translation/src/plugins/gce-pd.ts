@@ -43,7 +43,7 @@ export const gcePd = createPlugin({
   repairHandle,
 })
 
-/** Returns the CSI source. A missing partition becomes an empty text, unlike `0` for EBS. */
+/** Returns the CSI source. A missing partition becomes an empty text; for EBS volumes it becomes `0`. */
 function csiOf({ fsType, partition, readOnly }: VolumeSource<'gcePersistentDisk'>, volumeHandle: string) {
   const volumeAttributes = { partition: partition ? String(partition) : '' }
   return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })

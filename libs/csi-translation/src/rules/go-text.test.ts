@@ -18,7 +18,7 @@ it.each<[text: string, inQuotes: string]>([
 /** Texts of only a few characters, so that the separators in the searches below occur often. */
 const texts = fc.string({ unit: fc.constantFrom('a', 'b', '/', '\n', 'x'), maxLength: 30 })
 
-test('`textBehind` and `textBetween` find the same texts as the regular expressions of Go', () => {
+test('the searches in texts find the same parts as the regular expressions of Go', () => {
   fc.assert(
     fc.property(texts, (text) => {
       const last = { at: /(?=\/b)/g, length: 2 }

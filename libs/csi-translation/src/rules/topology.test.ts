@@ -82,7 +82,7 @@ describe('affinityToCsi', () => {
     expect(affinityToCsi(volume(labels, before), KEY)).toEqual(after && affinity(after))
   })
 
-  it('`affinityToCsi` ignores the match fields of a term', () => {
+  it('the translation of an affinity to CSI ignores the match fields of a term', () => {
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchFields: [within(BETA.zone, 'b')] }] } }
     const pv = { metadata: { labels: { [GA.zone]: 'a' } }, spec: { nodeAffinity } }
     expect(affinityToCsi(pv, KEY)).toEqual({
@@ -127,14 +127,14 @@ describe('topologyToInTree', () => {
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('`topologyToInTree` adds no region if the caller passes no `regionOf` function', () => {
+  it('the translation of a topology to in-tree adds no region for a plugin whose zones do not contain the region', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),
     })
   })
 
-  it('`topologyToInTree` refuses a term without zones, with the volume in the error message', () => {
+  it('the translation of a topology to in-tree refuses a term without zones, and its error contains the volume', () => {
     const pv = volume(undefined, [[within('other', 'x')]])
     expect(() => topologyToInTree(pv, KEY, regionOf)).toThrow(
       expect.objectContaining({
@@ -145,7 +145,7 @@ describe('topologyToInTree', () => {
   })
 })
 
-it('`addTopology` refuses blank zones', () => {
+it('a topology with only blank zones is refused', () => {
   expect(() => addTopology({}, KEY, ['', ' '])).toThrow(
     new TranslationError('NO_VALID_ZONES', 'there are no valid zones to add to pv'),
   )

@@ -138,7 +138,7 @@ function withRegions(
   })
 }
 
-/** Adds a requirement to each term of the affinity, because one matching term is enough. Adds a term if it has none. */
+/** Adds a requirement to each term of the affinity, because one matching term is enough. Without terms, adds one term. */
 function required(affinity: Affinity | undefined, key: string, values: readonly string[]): Affinity {
   const sound = termsOf(affinity).length > 0 ? affinity : { ...affinity, required: { nodeSelectorTerms: [{}] } }
   return withTerms(sound, (term) => withExpression(term, { key, operator: 'In', values }))

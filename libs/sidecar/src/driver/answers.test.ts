@@ -18,7 +18,7 @@ function started(reply: (clock: FakeClock) => Promise<boolean>) {
     return await reply(clock)
   }
   const answers = new DriverAnswers({ driver, clock, metrics, probe })
-  /** Returns why the driver is not ready at this time, in milliseconds since the start. */
+  /** Returns why the driver is not ready `ms` milliseconds after the start. */
   const at = async (ms: number): Promise<string | undefined> => {
     await clock.advance(ms - clock.monotonic())
     const reason = answers.whyNotReady()

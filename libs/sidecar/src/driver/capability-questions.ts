@@ -12,7 +12,7 @@ import {
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import { failing, type SentenceFailure, type StartError } from '../start-error.ts'
 
-/** The log line of a failed step. Its `err` is the cause, after the text `during` if that is set. */
+/** The log line of a failed step. Its `err` is the error of the step, with `during` before it if that is set. */
 export interface StepFailure {
   readonly message: string | SentenceFailure
   readonly during?: string

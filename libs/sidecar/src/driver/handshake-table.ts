@@ -13,12 +13,12 @@ export interface HandshakeTable {
     /** The time limit of each Probe in milliseconds. */
     readonly probeMs: number
     readonly nameMs: number
-    /** The time limit for all capability questions together. Default: each question has only a separate limit. */
+    /** The time limit for all capability questions together. Default: only the limits of the single questions apply. */
     readonly questionsMs?: number
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    /** The log lines for the second connection to a migrated driver. Undefined: there is never a second connection. */
+    /** The log lines for connecting again to a driver that replaces an in-tree plugin. Default: connects only once. */
     readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }

@@ -128,7 +128,7 @@ describe('driver apps', () => {
     return parsed.flagsOf(ASKS).values['http-endpoint']
   }
 
-  test('an app that asks only the driver runs only if --controllers names it', () => {
+  test('an app that asks only the driver does not run unless --controllers names it', () => {
     expect(parse('-v=1')).toMatchObject({ running: [LEFT] })
     expect(parse('--controllers=asks')).toMatchObject({ running: [ASKS] })
   })

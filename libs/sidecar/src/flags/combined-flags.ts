@@ -173,7 +173,7 @@ function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<s
   )
 }
 
-/** Reports whether a flag applies only to this idle app: it has the prefix of this app, or no running app has it. */
+/** Reports whether a flag applies only to an app that does not run: by its prefix, or because no running app has it. */
 function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
   if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
   const has = (each: FlaggedApp): boolean =>

@@ -112,14 +112,14 @@ describe('settings', () => {
     expect(gates(RESIZER_GATES, 'AllBeta=false').enabled('VolumeAttributesClass')).toBe(true)
   })
 
-  test('`withDefault` changes a feature gate only if the command line does not set it', () => {
+  test('a changed default of a feature gate applies only if the command line does not set the gate', () => {
     const absent = (text: string) => gates(RESIZER_GATES, text).withDefault('VolumeAttributesClass', false)
     expect(absent('').enabled('VolumeAttributesClass')).toBe(false)
     expect(absent('VolumeAttributesClass=true').enabled('VolumeAttributesClass')).toBe(true)
     expect(absent('').enabled('AnnotateFsResize')).toBe(true)
   })
 
-  test('`explicit` is true if the command line names the feature gate, but not if AllBeta sets it', () => {
+  test('a feature gate counts as set explicitly if the command line names it, but not if AllBeta sets it', () => {
     const set = gates(RESIZER_GATES, 'AllBeta=true,VolumeAttributesClass=true')
     expect([set.explicit('VolumeAttributesClass'), set.explicit('AnnotateFsResize')]).toEqual([true, false])
   })

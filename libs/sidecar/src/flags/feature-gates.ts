@@ -5,7 +5,7 @@ export interface FeatureGates<N extends string = string> {
   enabled(name: N): boolean
   /** Reports whether the command line names the gate. AllAlpha and AllBeta do not count. */
   explicit(name: N): boolean
-  /** Returns gates with another default for one of them. A gate that the command line sets keeps its value. */
+  /** Returns a copy in which the gate has this default. A gate that the command line sets keeps its value. */
   withDefault(name: N, value: boolean): FeatureGates<N>
 }
 
@@ -55,7 +55,7 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 
 const IGNORED = 'Ignoring feature gate that is always on'
 /**
- * Existing manifests still turn permanent gates off. The original sidecars started then, so this sidecar does, too.
+ * Existing manifests still turn permanent gates off. The Go originals start with them, so this sidecar does, too.
  */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 
@@ -101,7 +101,7 @@ export interface FeatureGate {
 /** The feature gates that an app defines. */
 export interface GateTable<N extends string = string> {
   readonly own: Readonly<Record<N, FeatureGate>>
-  /** Gates that upstream made permanent and then removed, with their fixed value. Either value is accepted. */
+  /** Gates that upstream made permanent and then removed, with their value. The command line may set either value. */
   readonly permanent: Readonly<Record<string, true>>
 }
 

@@ -68,7 +68,7 @@ describe('end', () => {
 })
 
 describe('values', () => {
-  test('each type of flag reads its values', () => {
+  test('the parser converts the values of each type of flag', () => {
     const args =
       '--i=-3 --u=0x10 --f=1e3 --d=1m30s --v=5 --vmodule=a=1,,b*=2 --gates=A=true, --labels=k:v --on-loss=exit'
     expect(values(...args.split(' '))).toMatchObject({

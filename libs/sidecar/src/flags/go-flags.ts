@@ -28,11 +28,11 @@ export type ChartKey =
       readonly key: string
       /** A value for tests. It is not the default. */
       readonly sample: unknown
-      /** The text of the sample on the command line. Default: the sample itself. */
+      /** The text of `sample` on the command line. Default: `sample` itself. */
       readonly text?: string
       /** The least number that the chart accepts. */
       readonly minimum?: number
-      /** The chart's template for the flag is written by hand, because the argument is not the plain value. */
+      /** The chart's template for the flag is written by hand: the argument is not just the value from values.yaml. */
       readonly by?: 'hand'
     }
   /** The reason why no value of the chart sets the flag. Only `additionalArgs` passes it. */
@@ -98,7 +98,7 @@ export class FlagReader {
     }
   }
 
-  /** Sets the value of a flag. Throws the error of a wrong text. */
+  /** Sets the value of a flag. Throws an error if the text is not a valid value. */
   protected set(flag: Flag, text: string): void {
     const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
     // The cast is safe, because the same type of flag has read the value in `before`.

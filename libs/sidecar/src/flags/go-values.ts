@@ -44,7 +44,7 @@ const MAX_INT64 = 2n ** 63n - 1n
 
 /** Matches the prefixes of numbers in Go: 0x, 0o, 0b, and a leading 0 for octal. */
 const PREFIXED = /^0(?:[xX](?<hex>.*)|[bB](?<binary>.*)|[oO](?<octal>.*)|(?<plain>.+))$/s
-/** Reads digits without a sign. Like Go, it reports a number above `max` before a later wrong character. */
+/** Reads digits without a sign. Like Go, it reports a number above `max` even if a wrong character follows. */
 function parseMagnitude(text: string, max: bigint): bigint {
   const { hex, binary, octal, plain } = PREFIXED.exec(text)?.groups ?? {}
   const base = hex !== undefined ? 16 : binary !== undefined ? 2 : octal !== undefined || plain !== undefined ? 8 : 10

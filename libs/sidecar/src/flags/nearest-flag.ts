@@ -21,8 +21,8 @@ function sameBeginning(name: string, known: string): boolean {
 }
 
 /**
- * Returns how many characters to insert, remove or replace, if fewer than `limit`. The case and the kind of dash do not
- * count.
+ * Returns the number of characters to insert, remove or replace, but `limit` if the lengths differ by that much. Upper
+ * case equals lower case, and `_` equals `-`.
  */
 function edits(left: string, right: string, limit: number): number {
   if (Math.abs(left.length - right.length) >= limit) return limit

@@ -73,17 +73,17 @@ describe('parsePFlags', () => {
     expect(parse(line)).toMatchObject({ kind: 'refused', error })
   })
 
-  it.each(['--help', '-h', '--v=3 --help'])('`parsePFlags` requests the usage for %j', (line) => {
+  it.each(['--help', '-h', '--v=3 --help'])('the pflag parser requests the usage for %j', (line) => {
     expect(parse(line)).toEqual({ kind: 'help' })
   })
 
-  it('the flags that `parsePFlags` reports as given include an alias that was used', () => {
+  it('an alias on the command line counts as given, and so does its flag', () => {
     const parsed = parse('--enable-leader-election -v=1')
     if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
     expect([...parsed.flags.given]).toEqual(['leader-election', 'enable-leader-election', 'v'])
   })
 
-  it('the error of `parsePFlags` for an unknown flag contains the nearest flag', () => {
+  it('the error of the pflag parser for an unknown flag contains the nearest flag', () => {
     expect(parse('--csi-adress=/a')).toMatchObject({ nearest: 'csi-address' })
   })
 })

@@ -14,7 +14,7 @@ const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBo
   'provisioning-retry-count': {},
   // Accepted by external-snapshotter before v8.2. The gate CSIVolumeGroupSnapshot has replaced it.
   'enable-volume-group-snapshots': { isBoolean: true },
-  // Accepted by external-snapshotter before v2.0, in addition to 'connection-timeout'.
+  // Accepted by external-snapshotter before v2.0, which also accepted 'connection-timeout'.
   snapshotter: {},
 }
 

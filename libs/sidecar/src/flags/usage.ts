@@ -35,6 +35,6 @@ function entryText(spelling: string, help: string, flag: Flag): string {
   const head = `  ${spelling}${placeholder === '' ? '' : ` ${placeholder}`}`
   const shown = type.show(flag.default)
   const tail = shown === undefined ? '' : ` (default ${shown})`
-  // A flag of one letter without a placeholder leaves room for the text on the same line.
+  // If a flag has one letter and no placeholder, its help text fits on the same line.
   return `${head}${head.length <= 4 ? '\t' : '\n    \t'}${text.replaceAll('\n', '\n    \t')}${tail}\n`
 }

@@ -11,7 +11,7 @@ const STALLED_MS = 10_000
 /** The time after which a silent watch fails /livez. Bookmarks arrive about once a minute. */
 const SILENT_MS = 15 * 60_000
 
-/** Computes the results of the health paths. Has no service at first, because the server listens before the start. */
+/** Computes the results of the health paths. The service is unknown at first: the server listens before the start. */
 export class Health {
   readonly #loop: EventLoopWatch
   #service: StartedService | undefined

@@ -39,7 +39,7 @@ async function get(path: string, options: { method?: string; headers?: Record<st
 
 const text = ({ status, body }: Answer): string => `${status} ${body.toString()}`
 
-test('/debug/stuck passes its query to its handler, and does not exist without a handler', async () => {
+test('/debug/stuck answers the query of a request, and returns 404 if the server has no handler for the path', async () => {
   await start({ debugStuck: async (query) => ({ status: 200, body: `limit ${query.get('limit')}` }) })
   expect(text(await get('/debug/stuck?limit=7'))).toBe('200 limit 7')
   await server?.close()

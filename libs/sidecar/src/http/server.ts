@@ -11,7 +11,7 @@ import {
   type Routes,
 } from './listener.ts'
 
-/** Returns one reason for each problem, and none if the process is healthy. Called for each request. */
+/** The health check of a path, run for each request. Returns a reason for each problem, or an empty list if healthy. */
 export type EndpointCheck = () => readonly string[] | Promise<readonly string[]>
 
 /** The checks behind the health paths; a path without a check is not served. */

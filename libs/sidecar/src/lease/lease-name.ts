@@ -40,7 +40,7 @@ export async function leaseNamespace({ flag, env, file = NAMESPACE_FILE }: Names
   return (await readTrimmed(file)) || 'default'
 }
 
-/** Reads a text. A file that is unreadable or, as outside of a pod, missing counts as empty. */
+/** Reads a text file. An unreadable file counts as empty. Outside of a pod the file is missing. */
 async function readTrimmed(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim()

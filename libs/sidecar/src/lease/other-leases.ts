@@ -72,7 +72,7 @@ export class OtherLeases {
     }
   }
 
-  /** Logs an error if another process takes one of the Leases while this process leads. Ends with the signal. */
+  /** Logs an error if another process takes a Lease while this process leads. Ends when the signal is aborted. */
   async watch(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     while (!signal.aborted) {

@@ -47,7 +47,7 @@ async function work(controllers: readonly Controller[]): Promise<void> {
   await clock.settle()
 }
 
-test('`identified` returns controllers unchanged if runs have neither IDs nor traces', () => {
+test('controllers stay unchanged if their runs have neither IDs nor traces', () => {
   const controllers = [controllerOf(async () => SETTLED)]
   expect(identified({ clock }, DRIVER, controllers)).toBe(controllers)
 })

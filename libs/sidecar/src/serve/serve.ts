@@ -172,7 +172,7 @@ async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSigna
 
 /**
  * Takes part in the election until it is stopped or loses the lease. If the driver stays lost, it releases the lease
- * but stays in the election. Failed work releases the lease, so that another process may take it, and then throws.
+ * but stays in the election. If the work fails, it releases the lease for another process and throws the error.
  */
 async function runElection(
   role: LeaseRole & { readonly elector: Elector },

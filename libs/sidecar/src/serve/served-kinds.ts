@@ -72,7 +72,7 @@ export class ServedKinds {
     this.#missing = undefined
   }
 
-  /** Reports whether a kind is missing. False also without permission to ask: the lists then log the error. */
+  /** Reports whether a kind may be missing. Returns false without permission to ask: the lists log that error. */
   async #isMissing(signal: AbortSignal): Promise<boolean> {
     const { client, clock, resources } = this.#options
     const [{ group, version }] = resources

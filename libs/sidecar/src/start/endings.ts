@@ -73,7 +73,7 @@ export function terminationMessage(host: Host, log: Logger): (message: string) =
 }
 
 /**
- * Returns the ending after an error of the start or the service. `askedFor`: the ending of a signal during the start.
+ * Returns how the process ends after an error. `askedFor` is the ending that a signal during the start has requested.
  */
 export function endOf(
   error: unknown,

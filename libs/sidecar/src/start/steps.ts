@@ -108,7 +108,7 @@ export async function openEndpoint(
     readonly security: Security | undefined
     readonly client: () => KubeClient
     readonly limits: () => ServerLimits
-    /** The pairs of the log line if the server cannot be opened. */
+    /** The key-value pairs of the log line about a server that cannot be opened. */
     readonly pairs: Pairs
   },
 ): Promise<HttpEndpoint> {

@@ -26,7 +26,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** The HTTP codes for a missing object, for an existing or changed object, and for a change that its state forbids. */
+/** The HTTP codes for a missing object, for an existing or changed object, and for a forbidden change. */
 const REFUSALS = [404, 409, 422]
 
 /** Reports whether the server refused the request because of the state of the object. Throws any other failure. */

@@ -90,7 +90,7 @@ function replace<Q extends object, R extends object>(
 /** True if this process can mount file systems, which needs root on Linux. */
 const CAN_MOUNT = process.platform === 'linux' && process.getuid?.() === 0
 
-/** Bugs in snapshots and in the stored data of volumes. Other bugs belong to a driver that stores neither. */
+/** Bugs in snapshots and in the stored data of volumes. In the tests of other bugs the driver stores neither. */
 const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   Object.entries({ ...SNAPSHOT_BUGS, ...(CAN_MOUNT ? CONTENT_BUGS : {}) }).map(([name, check]) => [
     name,
@@ -111,7 +111,7 @@ function isIn<K extends ContentBug | SnapshotBug>(bugs: Readonly<Record<K, unkno
   return Object.hasOwn(bugs, bug)
 }
 
-/** Bugs that show when the driver is killed or exits. Each start adds the bug after the driver has read its state. */
+/** Bugs of a driver that is killed or exits. At each start, the bug is added after the driver has read its state. */
 const KILL_BUGS: Readonly<Record<string, Planted>> = {
   'attachments-lost-at-kill': found('kept', ({ controller }) => {
     for (const { attachments } of controller.volumes.all) attachments.clear()

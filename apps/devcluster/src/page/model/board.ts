@@ -48,7 +48,7 @@ export class Board {
     this.#send(frame)
   }
 
-  /** Sends the collected items and the entry of the time line in one frame. Sends nothing if there are none. */
+  /** Sends the collected items and the entry of the time line in one frame. Without items and entry, sends nothing. */
   frame(line?: TimelineEntry): void {
     if (line === undefined && this.#set.size === 0 && this.#gone.size === 0) return
     const frame: Frame = {
@@ -65,7 +65,7 @@ export class Board {
   }
 }
 
-/** The approximate size of the frames that are kept. A page reads them all before it shows anything. */
+/** The limit for the approximate size of the kept frames. A new page must read all of them before it shows anything. */
 const MOST_BYTES = 2 * 1024 * 1024
 
 /** The latest frames, and the state of all items before them. Older frames are merged into this state. */

@@ -133,7 +133,7 @@ describe('waitsOf', () => {
     expect(waits(change)).toEqual(expected)
   })
 
-  it('a claim keeps the start of its wait if only the message changes', () => {
+  it('a wait of a claim keeps its start time if only its message changes', () => {
     const broken = { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') }
     const first = rowOf('x', rowView(broken), { before: undefined, now: 7 })
     const later = rowOf(

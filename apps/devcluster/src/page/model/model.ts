@@ -114,7 +114,7 @@ export class PageModel {
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
-  /** Finds the node of an unnamed kubelet by the running pod of the row, because a claim does not name a node. */
+  /** Returns the ID of the actor. A change of a claim names no node, so the running pod shows which kubelet acts. */
   #whichKubelet(who: string, rows: readonly string[]): string {
     if (who !== 'kubelet') return who
     const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])
@@ -173,7 +173,7 @@ export class PageModel {
     else this.#board.put({ is: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
   }
 
-  /** Recomputes the rows and adds the line to the time line, at once or, with many rows, after `GATHER_MS`. */
+  /** Sends the line for the time line at once. Recomputes the rows at once or, with many rows, after `GATHER_MS`. */
   #look(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
@@ -205,7 +205,7 @@ export class PageModel {
     if (this.#rows.has(last.of) || this.#actors.has(last.of)) this.#board.put(last)
   }
 
-  /** Sets the timer of a row. Infinity: no timer. */
+  /** Sets the time after which a row is recomputed. Infinity: never. */
   #lookAgain(id: string, inMs: number): void {
     this.#due.get(id)?.()
     this.#due.delete(id)
@@ -216,7 +216,7 @@ export class PageModel {
       )
   }
 
-  /** Recomputes a row of the page. Returns the IDs of the actors for which the row waited before, and waits now. */
+  /** Recomputes a row of the page. Returns the IDs of the actors for which the row has waited or waits now. */
   #row(id: string): readonly string[] {
     const { caches, clock } = this.#options
     const before = this.#rows.get(id)

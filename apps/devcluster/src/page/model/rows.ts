@@ -40,7 +40,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
   }
 }
 
-/** Returns the start of the same wait in the previous row. Messages are not compared: they can contain counts. */
+/** Returns the start of the wait if the row had the same wait before. Messages may differ: they can contain counts. */
 function sinceOf(
   { who, about, why }: Pick<Wait, 'who' | 'about' | 'why'>,
   before: readonly Wait[],
@@ -73,7 +73,7 @@ function placesOf({ attachments, pods }: RowView): readonly Place[] {
     const state = placeState(attachment, users.length > 0)
     return { node: nodeName, state, pods: users, ...(error !== undefined && { error }) }
   })
-  // If the driver needs no attach, only the running pods show the nodes of the volume.
+  // If the driver needs no attach, only running pods show on which nodes the volume is mounted.
   const known = new Set(places.map(({ node }) => node))
   for (const { nodeName } of running) {
     if (!known.has(nodeName)) places.push({ node: nodeName, state: 'mounted', pods: on(nodeName) })

@@ -36,7 +36,7 @@ export interface RowView {
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
 }
 
-/** A wait without its start time, which comes from the previous row. */
+/** A wait without its start time, which `rowOf` adds. */
 export interface WaitNow extends Omit<Wait, 'since' | 'stuck'> {
   readonly remedy: Remedy
 }

@@ -3,7 +3,7 @@ import { CallDetails, PageEventText, tag } from './parts.ts'
 import type { Player } from './player.ts'
 import type { Actor, LastCall, LastEvent } from './wire.ts'
 
-/** The number of kubelets up to which idle kubelets are shown too. */
+/** The number of components that are always shown. Further components are hidden while they are idle. */
 const MOST_IDLE = 16
 
 /** The cards of the components, each with its work, its last event and its last CSI call. */

@@ -71,7 +71,7 @@ function podsOf(rows: readonly ClaimRow[]): Iterable<readonly [box: string, chip
   return [...found.values()].sort(([, a], [, b]) => BY_NAME.compare(a.name, b.name))
 }
 
-/** Returns one mark for each node of a volume. The first mark has the key of the row, so its moves are animated. */
+/** Returns one mark for each node of a volume. The key of the first mark never changes, so its moves are animated. */
 function volumesOf({ id, name, volume, places }: ClaimRow): readonly (readonly [box: string, chip: Chip])[] {
   if (volume === undefined) return []
   const chip = (key: string, state: PlaceState | string): Chip => ({ key, kind: 'volume', name: short(name), state })

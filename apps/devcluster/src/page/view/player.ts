@@ -122,7 +122,7 @@ export class Player {
     return found
   }
 
-  /** Returns the position before the last frame that contains the item in a state that `isSo` accepts. */
+  /** Finds the last frame that gives the item a state for which `isSo` returns true. Returns the position before it. */
   before(id: string, isSo: (item: Item) => boolean): number | undefined {
     const index = this.#frames.findLastIndex(({ items = [] }) => items.some((item) => item.id === id && isSo(item)))
     return index < 0 ? undefined : index

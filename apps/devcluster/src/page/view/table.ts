@@ -10,7 +10,7 @@ const MOST_ROWS = 100
 
 type NameOf = (actor: string) => string
 
-/** The table of rows: the desired state on the left, the actual state on the right, the next component between them. */
+/** The table. Each row shows a desired state, the component that must act next, and the actual state. */
 export class Table {
   readonly #player: Player
   readonly #nameOf: NameOf

@@ -64,7 +64,7 @@ function ofActor({ id, why, last }: Actor, now: number): Shown[] {
   ]
 }
 
-/** Returns the key of a list entry. It contains the texts, so that an entry with a changed text is drawn again. */
+/** Returns the key of a list entry. The key contains the texts of the entry, so that a changed text is drawn again. */
 function keyOf({ wait: { who, about, why, message, level, stuck }, row = '' }: Shown): string {
   return [row, who, about, why, message, level, stuck].join('\n')
 }

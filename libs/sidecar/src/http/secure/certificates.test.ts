@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, test } from '@jest/globals'
 import { pairSource, selfMadeSource } from './certificates.ts'
 
-/** Returns a reader of two files. Both files are replaced after each of the given numbers of reads. */
+/** Returns a reader of two files. After each of these numbers of reads, both files have a new version. */
 function replacedAfter(reads: readonly number[]): (file: string) => Promise<string> {
   let read = 0
   return async (file) => {

@@ -6,7 +6,7 @@ import { Reviews } from './reviews.ts'
 import { securitySettings } from './settings.ts'
 import { openTls } from './tls.ts'
 
-/** The TLS and the authorization of the HTTP endpoint, as far as the flags request them. */
+/** The TLS and the authorization that the flags request for the HTTP endpoint. */
 export interface Security {
   /** Creates the HTTPS server. Undefined: the server uses plain HTTP. */
   readonly secure: SecureFactory | undefined

@@ -41,7 +41,7 @@ test('--authorize-metrics is possible with plain HTTP', () => {
 })
 
 test.each(['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-CHACHA20-POLY1305,AES256-SHA'])(
-  'the flag for the cipher suites %s adds them to the suites of TLS 1.3',
+  'the server offers the requested cipher suites %s in addition to the suites of TLS 1.3',
   (names) => {
     const { tls } = settings(`${SERVED} ${PAIR} --tls-cipher-suites=${names}`)
     expect(tls?.ciphers).toBe(`${TLS_13}:${names.replace(',', ':')}`)
