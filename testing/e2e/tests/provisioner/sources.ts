@@ -188,7 +188,7 @@ test('--prevent-volume-mode-conversion=false lets every claim have another volum
   await provision(t, { spec: restoring(t) })
 })
 
-test('a VolumeSnapshot that is being deleted is restored only if it has the finalizer of a begun restore', async (t) => {
+test('a VolumeSnapshot that is being deleted is restored only if its finalizer shows that a restore has begun', async (t) => {
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=0'] })
   for (const [what, finalizers] of Object.entries({ new: [HELD], begun: [HELD, SNAPSHOT_FINALIZER] })) {
     const name = await createSnapshot(t, { what, finalizers })
