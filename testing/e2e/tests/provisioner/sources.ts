@@ -40,7 +40,7 @@ const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protection'
 const HELD = 'example.com/held'
 const SECOND = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
 
-/** Starts a provisioner whose driver supports snapshots and clones, and returns each volume with a content source. */
+/** Starts a provisioner whose driver supports snapshots and clones, and answers CreateVolume with a content source. */
 async function ready(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
   await installCrds(t)
   const prepare = (driver: Driver): void => driver.on('CreateVolume', withSource)
