@@ -54,7 +54,7 @@ const root = resolve(import.meta.dirname, '../..')
 process.exitCode = await main()
 
 /**
- * Runs the bench scenes in sequence and returns the exit code. After each scene of full size, writes its section of
+ * Runs the benchmarks in sequence and returns the exit code. After each benchmark of full size, writes its section of
  * testing/bench/RESULTS.md, so that an interrupted run keeps its results.
  */
 async function main(): Promise<number> {

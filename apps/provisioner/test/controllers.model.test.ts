@@ -99,7 +99,7 @@ async function run(steps: readonly Step[], finalizeClaims: boolean): Promise<voi
   model.kill()
 }
 
-/** Answers the oldest requests one by one. Returns the first request whose label `is` accepts, without answering it. */
+/** Answers the oldest requests one by one, until `is` accepts the label of a request. Returns it without an answer. */
 async function reach(model: ProvisionerModel, is: (label: string) => boolean): Promise<InFlight> {
   for (let left = 30; left > 0; left -= 1) {
     model.process?.deliver()

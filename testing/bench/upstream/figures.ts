@@ -22,7 +22,7 @@ export interface Row {
   readonly original: readonly number[]
 }
 
-/** Collects the figures of one bench scene. The rows keep the order in which they were first recorded. */
+/** Collects the figures of one benchmark. The rows keep the order in which they were first recorded. */
 export class Figures {
   readonly #rows = new Map<string, { app: Role; what: string; ours: number[]; original: number[] }>()
 

@@ -32,7 +32,7 @@ export interface GroundOptions {
   readonly profiles?: string | undefined
 }
 
-/** The API server of one bench scene, with the drivers and the sidecars that run against it. */
+/** The API server of one benchmark, with the drivers and the sidecars that run against it. */
 export class Ground implements AsyncDisposable {
   readonly cluster: ControlPlane
   readonly #folder = temporaryFolder('bench')
@@ -135,19 +135,19 @@ export class Ground implements AsyncDisposable {
   }
 }
 
-/** The settings and the helpers that each bench scene receives. */
+/** The settings and the helpers that each benchmark receives. */
 export interface Bench {
   readonly rounds: number
   readonly figures: Figures
   readonly printLine: (line: string) => void
   /** Returns the number of objects multiplied by `--scale`, but at least 2. */
   sized(count: number): number
-  /** Starts an empty API server for the scene. The caller disposes of it. */
+  /** Starts an empty API server for the benchmark. The caller disposes of the server. */
   ground(): Promise<Ground>
 }
 
 export interface BenchScene {
-  /** The name of the scene for `--only`. */
+  /** The name of the benchmark, a value of `--only`. */
   readonly name: string
   readonly title: string
   /** The facts that a reader needs to interpret the figures. */

@@ -16,7 +16,7 @@ export function finalizerOf(driver: string): string {
   return `external-attacher/${driver.replace(/[^A-Za-z0-9-]/gu, '-')}`
 }
 
-/** Returns the name of a node that only this driver uses, so that scenes and rounds do not share nodes. */
+/** Returns the name of a node that only this driver uses, so that benchmarks and rounds do not share nodes. */
 export function nodeOf(driver: string, index = 0): string {
   return `${driver}-${index}`
 }

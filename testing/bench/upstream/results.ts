@@ -11,7 +11,7 @@ interface Conditions {
   readonly versions: string
 }
 
-/** The date and the load of the machine when a bench scene begins or ends. */
+/** The date and the load of the machine when a benchmark begins or ends. */
 interface Moment {
   readonly date: string
   readonly load: string
@@ -59,7 +59,7 @@ export interface Outcome {
 const KEPT = '## Where the time and the memory go'
 const SECTION = /^(?=### )/m
 
-/** Formats the results of one bench scene as a Markdown section. */
+/** Formats the results of one benchmark as a Markdown section. */
 export function section({ scene, rows, failure }: Outcome, measured: string): string {
   const parts = [`### ${scene.title}`, scene.conditions, measured]
   if (rows.length > 0) parts.push(markdown(rows))
@@ -67,7 +67,7 @@ export function section({ scene, rows, failure }: Outcome, measured: string): st
   return parts.join('\n\n')
 }
 
-/** Returns the line that says when and on which machine a finished scene was measured. */
+/** Returns the line that says when and on which machine a benchmark ran. */
 export function measuredText({ machine, versions }: Conditions, begun: Moment, rounds: number): string {
   return `Measured on ${begun.date} UTC, ${rounds} rounds, ${machine}; load ${begun.load} before and ${moment().load} after; ${versions}.`
 }
@@ -89,7 +89,7 @@ and anonymous is the part of it that no file backs. Each section says when it wa
 | environment of ours | \`MALLOC_ARENA_MAX=1\`, as in the image |
 `
 
-/** Replaces the section of one scene in the results file. Keeps all other sections and the text written by hand. */
+/** Replaces the section of one benchmark in the results file. Keeps all other sections and the text written by hand. */
 export function writeSection(file: string, text: string, scenes: readonly BenchScene[]): void {
   const old = readFileSync(file, 'utf8')
   const hand = old.indexOf(KEPT)

@@ -144,7 +144,7 @@ async function live(
   }
 }
 
-/** Returns a table with the shortest found history that still violates one of the same rules. */
+/** Omits steps as long as the history still violates one of the same rules. Returns a table of the remaining steps. */
 async function smallest(cluster: Cluster, history: History, found: readonly Finding[]): Promise<readonly string[]> {
   const place = `the logs of all sides are in ${placeOf(history, '*')}`
   const rules = new Set(found.map(({ rule }) => rule))

@@ -207,7 +207,7 @@ export class Side {
     return WRITE_FAULTS[failing.way]
   }
 
-  /** The resources that a process watches before it sees the objects of the history. */
+  /** The resources whose watches a process must open before the history begins. */
   get #watches(): readonly string[] {
     return this.#history.apps.map((app) => SUBJECTS[app].watched[0] ?? '')
   }
@@ -229,8 +229,8 @@ export class Side {
   }
 
   /**
-   * Checks up to three times for late calls and writes, because running work may end after the state has converged. The
-   * first check without findings is the last.
+   * Checks up to three times for late calls and writes, because running work may end after the state has converged.
+   * Stops after a check without findings.
    */
   async #quiet(): Promise<readonly Finding[]> {
     for (let left = 2; ; left -= 1) {

@@ -86,10 +86,10 @@ const QUIET_MS = RESYNC_MS + 1500
 const LOOK_MS = 300
 const TIME_LIMIT_MS = 60_000
 
-/** The result of a scenario: the differences between the two sides, and the failed actions. */
+/** The result of a scenario: the differences between the two clusters, and the failed actions. */
 export interface Verdict {
   readonly scenario: Scenario
-  /** One line per difference or failed action. Empty if both sides are equal after each step. */
+  /** One line per difference or failed action. Empty if both clusters are equal after each step. */
   readonly lines: readonly string[]
 }
 
@@ -108,7 +108,7 @@ export interface NumberedScenario {
 }
 
 /**
- * Runs scenarios in parallel on both sides, step by step. After each step it waits until the objects settle, and
+ * Runs scenarios in parallel on both clusters, step by step. After each step it waits until the objects settle, and
  * compares them.
  */
 export async function play(
@@ -151,7 +151,7 @@ async function act({ scenario, scenes, lines }: Running, side: Side, at: number)
 
 type Views = ReadonlyMap<string, readonly [real: View, ours: View]>
 
-/** Waits until neither side has changed for a while and every expected condition holds. */
+/** Waits until neither cluster has changed for a while and every expected condition holds. */
 async function settle(active: readonly Running[], sides: readonly [Side, Side], at: number): Promise<Views> {
   const limits = active.map(({ scenario }) => scenario.steps[at]?.timeLimitMs ?? TIME_LIMIT_MS)
   const end = performance.now() + Math.max(...limits)

@@ -18,7 +18,7 @@ import { type Api, ApiFailure, type Ref } from '../harness/api/api.ts'
 import * as objects from '../harness/api/objects.ts'
 import type { View } from './view.ts'
 
-/** One side (real or ours) of a scenario. Its claims and pods have a namespace; other names contain its ID. */
+/** A scenario in one of the two clusters. Its claims and pods have a namespace; other names contain its ID. */
 export interface ScenarioSide {
   readonly api: Api
   readonly id: string
@@ -85,9 +85,9 @@ export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>
   readonly claim?: string
   /** Null for a volume without a CSI source. */
   readonly csi?: null
-  /** Selects how the attacher answers for this volume. */
+  /** The part of the volume's handle that selects the result of an attach. */
   readonly handle?: 'refused' | 'slow' | 'stuck'
-  /** The name of another driver of the scenario. */
+  /** The short name of the driver, if it is another driver than the driver of the scenario. */
   readonly driver?: string
   readonly metadata?: Metadata
 }
@@ -95,7 +95,7 @@ export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>
 /** The label that lets volumes and claims without a class bind only within their scenario. */
 const SCENARIO = 'scenario'
 
-/** Creates a volume and waits until a controller has seen it, so that the next action finds it on both sides. */
+/** Creates a volume and waits until a controller has seen it, so that the next action finds it in both clusters. */
 export function volume(what: string, options: VolumeOptions = {}): Action {
   const { size = '1Gi', modes = ['ReadWriteOnce'], policy = 'Retain', ...others } = options
   const { class: name, claim: reservedFor, handle = 'handle', driver, metadata, ...spec } = others
@@ -228,7 +228,7 @@ export function changed(resource: Resource<unknown>, what: string, body: Body): 
   return (scene) => scene.api.merge(resource, refIn(scene, resource, what), bodyOf(body, scene))
 }
 
-/** Like `changed`, but only for the status. */
+/** Returns an action that merges these fields into the status of an object. */
 export function reported(resource: Resource<unknown>, what: string, status: Body): Action {
   return (scene) => {
     const ref = { ...refIn(scene, resource, what), subresource: 'status' }

@@ -30,7 +30,7 @@ const ROOT = join(import.meta.dirname, '../../..')
 /** The resync period of both PersistentVolume controllers. In Kubernetes it is 15 s. */
 export const RESYNC_MS = 3000
 
-/** A real API server with one set of controllers: the real kube-controller-manager, or ours. */
+/** A cluster: a real API server with the real kube-controller-manager or with our controllers. */
 export interface Side {
   readonly name: 'real' | 'ours'
   readonly api: Api
@@ -64,7 +64,7 @@ const OUR_CONTROLLERS = [
   'expander',
 ] as const satisfies readonly ControllerName[]
 
-/** Starts one side. Both sides get the same provisioner and attacher, which are not part of kube-controller-manager. */
+/** Starts a cluster. Both get the same provisioner and attacher, which are not part of kube-controller-manager. */
 export async function startSide(name: Side['name'], { binaries, folder: parent }: SideOptions): Promise<Side> {
   await using stack = new AsyncDisposableStack()
   const folder = join(parent, name)
@@ -142,7 +142,7 @@ const FINALIZER = 'external-attacher/parity'
 const PERIOD_MS = 100
 
 /**
- * A minimal external-attacher for both sides. Texts in a volume's handle select the result: `refused` fails, `slow`
+ * A minimal external-attacher for both clusters. Texts in a volume's handle select the result: `refused` fails, `slow`
  * never ends, and `stuck` attaches but never detaches.
  */
 async function playAttacher(api: Api, signal: AbortSignal): Promise<void> {

@@ -18,7 +18,7 @@ export interface Objects {
   readonly events: readonly Event[]
 }
 
-/** The compared state of a scenario: the fields of each object and the events, with names that both sides share. */
+/** The compared state of a scenario: the fields of each object and the events, with the same names in both clusters. */
 export interface View {
   /** The values by object, such as `PersistentVolumeClaim data`, and by field. */
   readonly objects: ReadonlyMap<string, ReadonlyMap<string, string>>
@@ -66,7 +66,7 @@ function ownOf(id: string, { claims, volumes, attachments, pods, nodes, events }
   }
 }
 
-/** Returns a function that replaces generated names and UIDs by texts that are equal on both sides. */
+/** Returns a function that replaces generated names and UIDs by texts that are equal in both clusters. */
 function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (text: string) => string {
   const names = new Map<string, string>()
   for (const { metadata } of [claims, volumes, attachments, pods, nodes].flat()) {

@@ -11,7 +11,7 @@ export interface Issued {
 
 /** A certificate authority for tests, which signs with openssl. */
 export interface Authority extends Issued {
-  /** Issues a certificate for a host, which also serves as `localhost` and 127.0.0.1. */
+  /** Issues a server certificate with this common name. It is valid for `localhost` and 127.0.0.1. */
   server(name: string): Issued
   /** Issues a certificate for a client. The subject has the form of openssl: `/O=ops/CN=scraper`. */
   client(subject: string, usage?: string): Issued

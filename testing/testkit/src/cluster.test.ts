@@ -44,7 +44,7 @@ test('the change given to an object builder sets fields at any depth and drops f
   })
 })
 
-test('`startCluster` stores objects with their status, and stop removes all files', async () => {
+test('`startCluster` stores objects with their status, and `stop` removes all files', async () => {
   const { claim, volume } = bound()
   const cluster = await startCluster({ objects: [claim, volume] })
   const stored = cluster.api.get(PERSISTENT_VOLUME_CLAIMS, { name: 'pvc-1' })

@@ -16,11 +16,11 @@ export interface Model<S> {
   /** Returns the key of a state. States with the same key are equal. Default: the JSON of the state. */
   keyOf?(state: S): string
   movesFrom(state: S): Iterable<ModelMove<S>>
-  /** Reports whether a state is a goal. Default: each state that no fair move leaves. */
+  /** Reports whether a state is a goal. Default: true for a state without a fair move to another state. */
   isGoal?(state: S): boolean
   /** Returns the first broken rule of a state. Undefined if the state is correct. */
   violationOf(state: S): string | undefined
-  /** Returns the unfinished work of a state that no fair move leaves, or undefined. */
+  /** Returns the unfinished work of a state without a fair move to another state. Undefined if there is none. */
   unfinished?(state: S): string | undefined
   /** Returns a state in the form that counterexamples show. Default: the state itself. */
   show?(state: S): unknown

@@ -7,7 +7,7 @@ import { runScenario, type ScenarioStep } from './scenario.ts'
 
 const seen: string[] = []
 
-/** Publishes volumes one after another. In these scenarios, it is the program under test. */
+/** The program under test in these scenarios. It publishes volumes one after another. */
 async function publishAll(cluster: EmulatedCluster, ids: readonly string[]): Promise<void> {
   const client = new Client(`unix:${join(cluster.directory, 'csi.sock')}`, credentials.createInsecure())
   for (const volumeId of ids) {

@@ -4,7 +4,7 @@ import { pv, va } from './builders.ts'
 import type { EmulatedCluster } from './cluster.ts'
 import { ANY, runScenario, type ScenarioScript } from './scenario.ts'
 
-/** Patches the status of each new attachment. In these scenarios, it is the program under test. */
+/** The program under test in these scenarios. It patches the status of each new attachment. */
 async function markAttached(
   cluster: EmulatedCluster,
   signal: AbortSignal,

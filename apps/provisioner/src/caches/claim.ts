@@ -40,7 +40,7 @@ export interface WantedVolume {
 
 export type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>
 
-/** Keeps the requested volume of a bound claim with `finalizer`: its CreateVolume call may still be running. */
+/** Caches the requested volume of a bound claim only if it has `finalizer`: CreateVolume may still be running then. */
 export function claimProjection(
   finalizer: string,
 ): (pvc: PersistentVolumeClaim, intern?: Interner) => ProvisionerClaim {

@@ -139,7 +139,7 @@ function otherWriters({ objects, items }: Pick<CapacityDeps, 'objects' | 'items'
     })
 }
 
-/** Enqueues all wanted CSIStorageCapacity objects after each `--capacity-poll-interval`. */
+/** Enqueues all CSIStorageCapacity objects that should exist, once in each `--capacity-poll-interval`. */
 async function poll(queue: Enqueuer, { settings, items, clock }: CapacityDeps, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     await clock.sleep(settings.pollMs, stop).catch(() => undefined)

@@ -50,7 +50,7 @@ export function capacityProjection(
       key: `${namespace}/${name}`,
       resourceVersion,
       uid,
-      // Provisioners write only `matchLabels`. Other objects get a key that nothing requires, and are deleted.
+      // Provisioners write only `matchLabels`. An object with another selector counts as needless, and is deleted.
       item: isOurs ? itemKey(storageClassName, nodeTopology.matchLabels ?? {}) : `of another kind: ${name}`,
       capacity: intern.text(capacity),
       maximum: intern.text(maximumVolumeSize),

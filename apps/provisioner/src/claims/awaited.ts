@@ -19,12 +19,12 @@ const RESOURCES: ReadonlyMap<string, Resource<KubeObject>> = new Map<string, Res
   ['attributesClass', VOLUME_ATTRIBUTES_CLASSES],
 ])
 
-/** The pause between two rounds of reads. After a minute's wait, a claim still notices a change within a second. */
+/** The pause between two rounds of reads. A claim that has waited up to a minute notices a change within a second. */
 const PERIOD_MS = 700
 /** An object is read again after a hundredth of the time that claims have waited for it. No user notices this delay. */
 const PAUSES_IN_WAIT = 100
 const LONGEST_PAUSE_MS = 30_000
-/** At most this many objects are read in one period. If more are due, they take turns. */
+/** The maximum number of objects that are read in one period. If more must be read, they take turns. */
 const READS_PER_PERIOD = 10
 const MISSING = ''
 

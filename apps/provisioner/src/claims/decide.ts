@@ -8,7 +8,7 @@ import type { ProvisionerSettings } from '../parts.ts'
 /** The state of a claim and of everything that decides its next step, read at one moment. */
 export interface ClaimView {
   readonly claim: ProvisionerClaim
-  /** The StorageClass. Undefined if missing. A running CreateVolume call of a deleted claim keeps its first class. */
+  /** The StorageClass. Undefined if missing. For a deleted claim, the class of its running CreateVolume call. */
   readonly class: Class | undefined
   /** The name of the claim's volume. Undefined if no valid name can be derived from the flags. */
   readonly volumeName: string | undefined
@@ -18,7 +18,7 @@ export interface ClaimView {
   readonly inProgress: boolean
   /** True if the volume exists at the driver, but its PersistentVolume is not stored yet. */
   readonly unsaved: boolean
-  /** Milliseconds until a claim is tried again that the driver has refused as infeasible. 0: no wait. */
+  /** The milliseconds until a claim that the driver has refused as infeasible is tried again. 0: no wait. */
   readonly pausedForMs: number
   /** True if the allowed topologies of the class include the node of this process. */
   readonly allowsNode: boolean

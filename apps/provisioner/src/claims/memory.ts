@@ -84,7 +84,7 @@ export class ClaimMemory {
     this.#news.forget(`${uid} begins`)
   }
 
-  /** Forgets a claim's CreateVolume call, which has ended, its topology requirement and its delay of node selection. */
+  /** Called when a claim's CreateVolume call has ended. Forgets the call, its topology and the node selection delay. */
   ended(uid: string): void {
     this.inProgress.delete(uid)
     this.ownership.forget(uid)

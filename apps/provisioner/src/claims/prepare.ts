@@ -74,7 +74,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   return { claim, class: ofClaim, request, fsType, refs, capabilities, migrated }
 }
 
-/** Returns the data source. A running CreateVolume call keeps its source, whose object may be deleted by now. */
+/** Returns the data source. A repeated CreateVolume call keeps the source of the first call, even if it is deleted. */
 async function contentOf(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
   return run.deps.memory.inProgress.get(parts.claim.uid)?.content ?? (await contentSource(run, parts))
 }

@@ -14,8 +14,8 @@ import { cachedClaim } from './observe.ts'
 import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
 
 /**
- * Stores the PersistentVolume of a created volume. If the name is taken, deletes the volume, unless a PersistentVolume
- * refers to it, and returns an error. Throws if the volume can neither be stored nor deleted now.
+ * Stores the PersistentVolume of a created volume. If another PersistentVolume has its name, returns an error, and
+ * deletes a volume to which no PersistentVolume refers. Throws if neither storing nor deleting is possible now.
  */
 async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
@@ -118,8 +118,8 @@ function nameOf({ metadata }: PersistentVolume): string {
 }
 
 /**
- * Stores the PersistentVolume of a created volume, or leaves it in `unsaved` for a later try. Returns an error if the
- * PersistentVolume cannot exist, because its name is taken.
+ * Stores the PersistentVolume of a created volume, or leaves it in `unsaved` for a later try. Returns an error if
+ * another PersistentVolume has its name.
  */
 export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
@@ -180,7 +180,7 @@ export function storeController(deps: ClaimDeps, source: Source): Controller {
     name: 'unsavedpvs',
     workers: deps.settings.workers <= 0 ? 0 : WORKERS,
     backoff: BACKOFF,
-    // Needs no caches: the claim controller adds the keys, and has already waited for the caches.
+    // This controller waits for no caches: the claim controller adds its keys, and has waited for them.
     caches: [],
     sources: [source],
     reconcile: async (name, { signal }) => {

@@ -8,7 +8,7 @@ export interface ProvisionErrorOptions {
   readonly reschedule?: boolean
 }
 
-/** A failure before the driver is called. Its message is part of an event. An earlier call may still be running. */
+/** A failure that ends an attempt before the driver is called. Its message is part of an event. */
 export class ProvisionError extends Error {
   override readonly name = 'ProvisionError'
   readonly waitsFor: readonly Cause[]

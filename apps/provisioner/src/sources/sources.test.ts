@@ -81,7 +81,7 @@ describe('whyUnusable', () => {
     else expect(reasonOf(parts)).toContain(expected)
   })
 
-  it('`whyUnusable` accepts each mode without --prevent-volume-mode-conversion', () => {
+  it('`whyUnusable` accepts every volume mode without --prevent-volume-mode-conversion', () => {
     expect(reasonOf({ spec: block }, false)).toBeUndefined()
   })
 })

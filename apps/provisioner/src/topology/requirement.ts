@@ -132,7 +132,7 @@ function termsOf(keys: readonly string[], { nodes, registrations }: TopologyNode
   return terms
 }
 
-/** Returns an error that a change of the selected node, or of any node if no node is selected, may end. */
+/** Returns the error. The claim is retried when its selected node changes, or any node if none is selected. */
 function failure(message: string, node?: string): ProvisionError {
   const waitsFor = [node === undefined ? { on: 'nodes' } : { on: 'node', name: node }]
   return new ProvisionError(`error generating accessibility requirements: ${message}`, { waitsFor })

@@ -90,7 +90,7 @@ async function deleteVolume(
   if (pv === undefined || current === undefined) return SETTLED
   if (current.uid !== volume.uid || decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete')
     return AGAIN
-  // The volume is deleted by the process on a node that can reach it, with `--node-deployment`.
+  // `--node-deployment` leaves the deletion to a process on a node that can reach the volume.
   const { node } = deps.settings
   if (node !== undefined && !isReachable(pv.spec, node)) return SETTLED
   const className = pv.spec?.storageClassName ?? ''

@@ -52,7 +52,7 @@ function nextOf(objects: readonly Put[]): Put {
 process.once('message', (beats: Beats) => {
   process.on('message', () => process.send?.(written satisfies Written))
   beat(beats).catch((error: unknown) => {
-    // A write that fails because the parent has ended the scene is not an error.
+    // A write that fails because the parent has ended the benchmark is not an error.
     if (!process.connected) return
     process.stderr.write(`${String(error)}\n`)
     process.exit(1)

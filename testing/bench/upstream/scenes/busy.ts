@@ -12,7 +12,7 @@ import { type Layout, startLayout } from './loaded.ts'
 
 const OWN = 'busy.example.com'
 const FOREIGN = 'other.example.com'
-/** Changes per second and kind. A sidecar watches two kinds and gets 1,000 foreign and 100 own changes. */
+/** Changes per second of each kind: of other drivers' objects, and of our driver's. A sidecar watches two kinds. */
 const FOREIGN_PER_SECOND = 500
 const OWN_PER_SECOND = 50
 const KINDS = 3

@@ -263,7 +263,7 @@ again('the backoff of an attach doubles from --retry-interval-start to --retry-i
   await attach(t, at)
   const tries = t.ours ? 6 : 7
   await eventually('enough tries', () => volumeCalls(at.driver).length >= tries)
-  // The Go originals often try a new attachment twice before they wait, so only the maximum is checked for them.
+  // The Go originals often try a new attachment twice before they wait, so only their last two waits are checked.
   const gaps = gapsOf(volumeCalls(at.driver)).slice(t.ours ? 0 : -2)
   const wanted = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
   for (const [index, want] of wanted.entries()) {
@@ -291,7 +291,7 @@ async function failedOnce(t: TestContext, ...args: readonly string[]): Promise<A
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)
-  // The Go originals often try a new attachment twice at once. The pause lets the second try end.
+  // The Go originals often try a new attachment twice without a wait. The pause lets the second try end.
   await pause(700)
   return at
 }
@@ -303,7 +303,7 @@ again('a change of the labels of an attachment during the backoff causes a retry
   await eventually('another try', () => volumeCalls(driver).length > before, { within: 3000 })
 })
 
-again('another client that edits or removes attachError causes no retry', async (t) => {
+again('an edit or a removal of attachError by another client causes no retry', async (t) => {
   const { driver, attacher } = await failedOnce(t)
   const before = volumeCalls(driver).length
   for (const attachError of [{ message: 'edited', time: '2020-01-01T00:00:00Z' }, null]) {

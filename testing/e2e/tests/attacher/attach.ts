@@ -86,7 +86,7 @@ test('an attach keeps the order of foreign finalizers and appends our finalizer'
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })).metadata?.finalizers, [...others, finalizer])
 })
 
-test('an attach writes neither a PV with our finalizer nor a VolumeAttachment with our finalizer and annotation', async (t) => {
+test('an attach writes only the status if the PV and the VolumeAttachment already have our finalizer and annotation', async (t) => {
   const { attacher, node, finalizer } = await scene(t)
   const finalizers = [finalizer]
   const va = { metadata: { finalizers, annotations: { [NODE_ID_ANNOTATION]: `${node}-id` } } }

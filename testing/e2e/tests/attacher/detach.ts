@@ -331,7 +331,7 @@ pvFinalizer('a second patch removes our finalizer from a PV if another writer ha
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
   await pause(300)
-  // Another writer changes the list immediately before the attacher's patch, which contains the old list.
+  // Another writer changes the finalizers immediately before the attacher's patch, which is based on the old list.
   const finalizers = [at.finalizer]
   const moved = (): Fault => ({
     kind: 'wait',

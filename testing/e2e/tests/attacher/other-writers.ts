@@ -63,7 +63,7 @@ test('the attacher restores our finalizer on an attached VolumeAttachment, witho
   await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ metadata }) => metadata?.finalizers?.length === 2)
   await at.attacher.line('Restored the finalizer that another writer has removed')
   equal(volumeCalls(at.driver).length, 1)
-  // Without the restored finalizer, the next process would not unpublish.
+  // The next attacher process would not unpublish the volume of an attachment without our finalizer.
   await at.attacher.endBy('SIGKILL')
   await t.sidecar({ driver: at.driver })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })

@@ -65,7 +65,7 @@ interface Claimed extends AttacherScene {
 
 /** Attaches a volume that is bound to a claim. */
 async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claimed> {
-  // The role `both` allows events, which the roles in the charts of drivers do not allow for attachers.
+  // The charts of drivers grant attachers no permission for events, so the test uses the role `both`.
   const at = await scene(t, { role: 'both', ...setup })
   const unbound = claim(t.namespace, t.name('claim'), { volumeName: t.name('pv'), storageClassName: '' })
   const made = await t.create(PERSISTENT_VOLUME_CLAIMS, unbound)
@@ -151,7 +151,7 @@ async function lost(t: TestContext, args: readonly string[] = []): Promise<Claim
   return at
 }
 
-test('a detach without its PersistentVolume appears as blocked in metrics and events', ours, async (t) => {
+test('a detach whose PersistentVolume is missing appears as blocked in metrics and events', ours, async (t) => {
   const at = await lost(t)
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   const item = await pending(at.attacher, ({ operation, state }) => operation === 'detach' && state === 'waiting')

@@ -129,7 +129,7 @@ test('an attached volume that ListVolumes does not show is logged as an error an
   await never('a publish of what is listed', () => volumeCalls(at.driver).length > after, 3 * PERIOD_MS)
 })
 
-test('a publish that ListVolumes causes and that returns the same result writes nothing (Go originals: an empty patch)', async (t) => {
+test('a publish of a volume missing in ListVolumes writes nothing if the result is the same (Go originals: an empty patch)', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await attachAndWait(t, at)
   if (t.ours) {
@@ -144,7 +144,7 @@ test('a publish that ListVolumes causes and that returns the same result writes 
   await eventually('an empty patch', empty)
 })
 
-test('a failed publish that ListVolumes caused stores attachError, keeps `attached`, and is retried in the next period', async (t) => {
+test('a failed publish of a volume missing in ListVolumes stores attachError, keeps `attached`, and is retried in the next period', async (t) => {
   // Our attacher also retries after the back-off, so the back-off is long.
   const at = await comparing(t, { list: () => page({}), args: [`--retry-interval-start=${t.ours ? '30s' : '100ms'}`] })
   await attachAndWait(t, at)
@@ -158,7 +158,7 @@ test('a failed publish that ListVolumes caused stores attachError, keeps `attach
   equal((await getAttachment(t)).status?.attached, true)
 })
 
-test('a failed publish that ListVolumes caused is retried after its backoff', { only: 'ours' }, async (t) => {
+test('a failed publish of a volume missing in ListVolumes is retried with backoff', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({}), args: ['--retry-interval-start=100ms'] })
   await attachAndWait(t, at)
   at.driver.on('ControllerPublishVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
@@ -170,7 +170,7 @@ test('a failed publish that ListVolumes caused is retried after its backoff', { 
   await untilAttachment(t, ({ status }) => status?.attachError === undefined)
 })
 
-test('the first ListVolumes of a leader can cause the publish of an attached volume', { only: 'ours' }, async (t) => {
+test('a new leader publishes an attached volume that its first ListVolumes lacks', { only: 'ours' }, async (t) => {
   const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }) })
   await attachAndWait(t, at)
   await at.attacher.endBy('SIGTERM')
@@ -192,7 +192,7 @@ test('the comparison with ListVolumes logs nothing about an inline volume of a d
   if (t.ours) equal(errorsAbout(at, t.name('va')), [])
 })
 
-test('a publish that ListVolumes causes replaces the whole attachmentMetadata', { only: 'ours' }, async (t) => {
+test('a publish of a volume missing in ListVolumes replaces all attachmentMetadata', { only: 'ours' }, async (t) => {
   const at = await comparing(t, {
     list: () => page({}),
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),

@@ -190,7 +190,7 @@ export function gapsOf(calls: readonly Call[]): number[] {
 
 type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly mark: number }
 
-/** Starts an attacher and waits until it has attached a volume. `mark` is the number of its writes up to then. */
+/** Starts an attacher and attaches a volume. `mark` is the number of writes that the attacher has sent by then. */
 export async function attachedScene(
   t: TestContext,
   { pv = {}, va = {}, ...setup }: AttacherSceneSetup & { pv?: object; va?: object } = {},

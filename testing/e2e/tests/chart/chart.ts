@@ -110,7 +110,7 @@ resizerTest(
   },
 )
 
-bothTest('the permissions of the chart are sufficient for one Lease of the combined process', DRIVERLESS, async (t) => {
+bothTest('the permissions of the chart suffice for one process with a single Lease', DRIVERLESS, async (t) => {
   const driver = await t.fullDriver()
   const node = await surroundings(t)
   const values = { sidecars: { singleLease: 'one-lease' } }

@@ -137,7 +137,7 @@ migration(
   },
 )
 
-migration('commands of docs/migration.md lead to one process, back, and to a new version', INSTALLATION, async (t) => {
+migration('commands of docs/migration.md merge two processes, separate them, and upgrade', INSTALLATION, async (t) => {
   await using here = await ground(t)
   const { kubelet, shell } = here
   const released = releasedChart(t)
@@ -160,7 +160,7 @@ migration('commands of docs/migration.md lead to one process, back, and to a new
   await shell(`helm uninstall example --namespace ${NAMESPACE}`)
 })
 
-migration('the commands of docs/migration.md lead to all sidecars in one process and back', INSTALLATION, async (t) => {
+migration('the commands of docs/migration.md merge all sidecars into one process and back', INSTALLATION, async (t) => {
   await installCrds(t)
   await using here = await ground(t)
   const { kubelet, shell, driver } = here
@@ -186,10 +186,7 @@ migration('the commands of docs/migration.md lead to all sidecars in one process
 
 const operations = installationTests('attacher', 'operations')
 
-/**
- * Commands that this test does not run. Logs, port-forward and raw reads need a real node. The tests of explain run
- * `kubectl csi`. This cluster has no snapshots.
- */
+/** Commands that need a real node or snapshots, which this test lacks. Other tests run `kubectl csi`. */
 const NOT_HERE = [
   'kubectl -n <namespace> logs',
   'kubectl -n <namespace> port-forward',

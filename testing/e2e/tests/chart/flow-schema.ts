@@ -58,7 +58,7 @@ test('the FlowSchema of the chart gives election priority only to Lease requests
 })
 
 const WITHIN_MS = 5 * 60_000
-/** The number of noisy accounts. It exceeds the number of queues of a priority level. */
+/** The number of accounts that overload the API server. It exceeds the number of queues of a priority level. */
 const NOISY_ACCOUNTS = 150
 const SEAT_HELD_MS = 6_000
 /** The default of `--leader-election-renew-deadline`. */

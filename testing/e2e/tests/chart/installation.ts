@@ -164,8 +164,8 @@ export const INSTALLATION: TestOptions = { only: 'ours', notOne: true, target: '
 const CHART_LINE = `oci://${REGISTRY}/charts/csi-sidecars --version ${version} `
 
 /**
- * Builds the chart as a release does, with image tags instead of digests. Returns a function that changes a command of
- * a document, so that it installs this chart for the test's driver.
+ * Packages the chart as a release does, but with image tags instead of digests. Returns a function that changes a
+ * command of a document, which then installs this chart for the test's driver.
  */
 export function releasedChart(t: TestContext): (line: string) => string {
   const chart = releaseChart(t.folder, REGISTRY, {})

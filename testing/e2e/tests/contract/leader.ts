@@ -122,7 +122,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await leaseOf(t)).spec?.leaseTransitions, 0)
   })
 
-  test('invalid times of leader election end the sidecar with exit code 2 and the reason', async (t) => {
+  test('contradicting durations of leader election end the sidecar with exit code 2 and the reason', async (t) => {
     const driver = await t.fullDriver()
     for (const [args, text] of [
       [['--leader-election-lease-duration=10s'], 'leaseDuration must be greater than renewDeadline'],
@@ -134,7 +134,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('the sidecar checks the times of leader election after --version, feature gates and the kubeconfig', async (t) => {
+  test('--version and errors in feature gates or kubeconfig take precedence over invalid durations of leader election', async (t) => {
     const args = ['--leader-election', '--leader-election-lease-duration=10s', '--kubeconfig=/nonexistent']
     const asked = await t.exec([...args, '--version'])
     equal(asked.code, 0)

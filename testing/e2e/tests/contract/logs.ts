@@ -143,7 +143,7 @@ attacher('a log value with line breaks is indented between < and >', async (t) =
 /** Asserts that the source location in a log line is a log call in our source, with the message of the line if any. */
 function isInSource(app: string, { caller, msg }: { caller: string; msg: string }): void {
   const [, folder = '', file = '', line = ''] = /^([^/]+)\/(.+):(\d+)$/.exec(caller) ?? []
-  // The search prefers files of the app, because a library may have a file with the same folder and name.
+  // Files of the app come first, because a library may have a file with the same folder and name.
   const globs = [
     `{apps,libs}/${folder}/src/${file}`,
     `apps/${app}/src/**/${folder}/${file}`,

@@ -150,7 +150,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(rss > 10e6 && rss < 500e6, `${rss}`)
   })
 
-  test('the metric leader_election_master_status is 1 for the leader, and its label name is empty', async (t) => {
+  test('the metric leader_election_master_status is 1 for the leader, with an empty label `name`', async (t) => {
     const sidecar = await worked(t, ['--leader-election'])
     const metrics = await sidecar.metrics()
     const status = 'leader_election_master_status'

@@ -194,7 +194,7 @@ test('kubectl csi explain reports that the volume of a pod is attached to anothe
   match(stdout, /Multi-Attach error for volume/)
 })
 
-test('kubectl csi explain names the terminating pod on an unready node that holds the volume', async (t) => {
+test('kubectl csi explain names the terminating pod that keeps a volume attached to an unready node', async (t) => {
   const at = await scene(t)
   const { pv, pvc } = await bound(t)
   await t.createAttachment('va', { pv, node: at.node })
@@ -225,7 +225,7 @@ test('kubectl csi explain names the terminating pod on an unready node that hold
 test('kubectl csi explain reports that a deleted PersistentVolume is still attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
-  // `strip` deletes the volume first: before the deletion, the attacher would restore a removed finalizer.
+  // `strip` removes the finalizer only after the deletion, because the attacher would restore it before.
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
   // The attacher must notice the deletion of the volume before it detaches.
   await pause(4 * WATCHES_DIFFER_MS)

@@ -20,7 +20,7 @@ const KUBECTL = join(controlPlaneFolder(ROOT), 'kubectl')
 
 const test = testsOf('attacher', 'explain')
 
-test('kubectl csi explain reports that nothing is stuck about an attached volume, and exits with 0', async (t) => {
+test('kubectl csi explain reports that an attached volume is not stuck, and exits with 0', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
   const { ask, user } = await asking(t)
@@ -68,7 +68,7 @@ test('kubectl csi explain lists the objects that it may not read, and still name
   onlyReads(t, user)
 })
 
-test('kubectl csi explain answers unknown and exits with 2 if the user has no read permission', async (t) => {
+test('kubectl csi explain answers `unknown` and exits with 2 if the user has no read permission', async (t) => {
   await scene(t)
   const { ask } = await asking(t, [])
   const one = await ask('explain', 'pv', 'any')

@@ -41,7 +41,7 @@ interface State {
   /** Creates the objects and injects the faults that lead to the state. */
   readonly stage: (t: TestContext) => Promise<unknown>
   readonly of: 'vs' | 'vsc' | 'pvc'
-  /** Returns the name that `explain` gives to the waiting object or sidecar. Default: the snapshotter. */
+  /** Returns the object or sidecar that waits, as the output of `explain` names it. Default: the snapshotter. */
   readonly waiter?: (t: TestContext) => string
   readonly waitsFor: (t: TestContext) => RegExp
 }
@@ -291,7 +291,7 @@ for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.e
   })
 }
 
-test('kubectl csi explain reports that nothing is stuck about a ready snapshot', async (t) => {
+test('kubectl csi explain reports that a ready snapshot is not stuck', async (t) => {
   await createContent(t)
   await setStatus(t, t.name('content'), { readyToUse: true, snapshotHandle: 'snap-1' })
   await createVolumeSnapshot(t, 'snap', {

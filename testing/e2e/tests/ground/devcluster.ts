@@ -77,8 +77,8 @@ export function sidecarArgs(executables: Readonly<Record<App, string>>): string[
 
 const root = resolve(import.meta.dirname, '../../../..')
 /**
- * The number of tries of the demo with the Go originals, which may fail: they never retry a claim that was created
- * before its class or had conflicts, and after a conflict they leave a finalizer on a VolumeSnapshot.
+ * The maximum number of tries of the demo with the Go originals, which sometimes fails. They give up a claim after a
+ * conflict or a missing class, and leave a finalizer on a VolumeSnapshot after a conflict.
  */
 const TRIES_OF_ORIGINALS = 3
 
@@ -229,7 +229,7 @@ spec:
 `
 
 check(
-  'embedded cluster: the status page and kubectl csi list the same cause of a pending pod first',
+  'embedded cluster: the status page and kubectl csi show the same first cause for a pending pod',
   'emulator',
   async ({ folder, executables }) => {
     const { child, text, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))

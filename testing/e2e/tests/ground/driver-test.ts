@@ -135,7 +135,7 @@ long(
 )
 
 long(
-  'driver test: a driver that --driver-command starts is killed, and its unexpected end is a finding',
+  'driver test: with --driver-command, the test kills the driver, and an unexpected end of the driver is a finding',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
     const place = temporaryFolder('driver')
@@ -261,7 +261,7 @@ function driverArgs(
     `--state=${join(place, 'state.json')}`,
     ...nodeSockets(place, nodes).map((each) => `--node=${each}`),
     ...(bug === undefined ? [] : [`--bug=${bug}`]),
-    // A driver with any other bug supports neither snapshots nor stored data in volumes.
+    // Without this flag, the driver supports neither snapshots nor stored data in volumes.
     ...(bug === undefined || BUGS[bug]?.holds === true ? [`--holds=${join(place, 'holds')}`] : []),
   ]
 }

@@ -40,7 +40,7 @@ function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }
 }
 
-// The recorded answers are of one Kubernetes version, because other versions have other error messages.
+// The conformance test runs with one Kubernetes version only, because error messages differ between versions.
 const ofItsVersion = isDefaultKubernetes() ? check : () => undefined
 
 ofItsVersion(
@@ -304,7 +304,7 @@ async function watched<T extends KubeObject>(
   return found
 }
 
-/** Reports whether an object was read as protobuf: unlike JSON, it has undefined fields or lacks the creation time. */
+/** Reports whether an object was read as protobuf: only then can it have undefined fields or lack a creation time. */
 function isMessage({ metadata = {} }: KubeObject): boolean {
   return !('creationTimestamp' in metadata) || Object.values(metadata).includes(undefined)
 }

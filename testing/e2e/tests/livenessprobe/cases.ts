@@ -68,7 +68,7 @@ function messages({ sidecar }: Probe): readonly string[] {
 const SIDES: readonly Side[] = LONG ? ['original', 'ours'] : ['ours']
 
 const test = testsOf('both', 'livenessprobe')
-/** The options of tests that need Go to build the Go original, so they run only with the real API server. */
+/** The options of tests that need the Go original. Only test runs with the real API server build Go programs. */
 const ONE_TARGET = { only: 'ours', target: 'real' } as const
 
 type Start = (setup: Partial<ProbeSetup>) => Promise<Probe>

@@ -97,7 +97,7 @@ for (const { what, args, end, capable } of [
 }
 
 test(
-  '--http-endpoint serves the controllers, and the livenessprobe listens only if a flag asks for it',
+  '--http-endpoint does not serve the livenessprobe, which listens only if a flag sets its port or endpoint',
   EMULATED,
   async (t) => {
     const at = await scene(t)

@@ -309,7 +309,7 @@ attacher('the comparison with ListVolumes completes a GCE handle from the node I
   equal(volumeCalls(driver)[0]?.request['volume_id'], 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-x')
 })
 
-resizer('the resizer expands an in-tree claim only after it has the annotation for the driver', async (t) => {
+resizer('the resizer expands an in-tree claim only if an annotation of the claim names the driver', async (t) => {
   const name = 'cinder.csi.openstack.org'
   const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })

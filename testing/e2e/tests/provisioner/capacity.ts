@@ -234,7 +234,7 @@ test('a driver without topology has one CSIStorageCapacity per class, created on
   equal(await uids(), before)
 })
 
-test('GetCapacity is repeated for a topology for which it fails, and the other topology gets its CSIStorageCapacity', async (t) => {
+test('a GetCapacity call that fails for one topology is repeated, and does not delay the CSIStorageCapacity of another', async (t) => {
   const { driver } = await ready(t, {
     args: ['--retry-interval-start=300ms'],
     prepare: (each) =>

@@ -52,7 +52,7 @@ export async function createClass(t: TestContext, parts: Partial<StorageClass> =
   await t.create(STORAGE_CLASSES, { ...head, provisioner: t.driverName, ...parts })
 }
 
-/** Returns the class parameters that name a Secret for a use, such as `provisioner-`. The empty use means all calls. */
+/** Returns the class parameters that name the Secret for a use such as `provisioner-`. Empty: the default Secret. */
 export function secretParameters(use: string, { name, namespace }: { name: string; namespace: string }) {
   return { [`csi.storage.k8s.io/${use}secret-name`]: name, [`csi.storage.k8s.io/${use}secret-namespace`]: namespace }
 }

@@ -40,7 +40,7 @@ const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protection'
 const HELD = 'example.com/held'
 const SECOND = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
 
-/** Starts a provisioner whose driver supports snapshots and clones, and returns each volume with a content source. */
+/** Starts a provisioner whose driver supports snapshots and clones, and answers CreateVolume with a content source. */
 async function ready(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
   await installCrds(t)
   const prepare = (driver: Driver): void => driver.on('CreateVolume', withSource)
@@ -188,7 +188,7 @@ test('--prevent-volume-mode-conversion=false lets every claim have another volum
   await provision(t, { spec: restoring(t) })
 })
 
-test('a VolumeSnapshot that is being deleted is restored only if it has the finalizer of a begun restore', async (t) => {
+test('a VolumeSnapshot that is being deleted is restored only if its finalizer shows that a restore has begun', async (t) => {
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=0'] })
   for (const [what, finalizers] of Object.entries({ new: [HELD], begun: [HELD, SNAPSHOT_FINALIZER] })) {
     const name = await createSnapshot(t, { what, finalizers })

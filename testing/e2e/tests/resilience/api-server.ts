@@ -80,7 +80,7 @@ test('the attacher resumes a dropped watch without a new list', { only: 'ours' }
   at.attacher.gate.dropWatches()
   await attachAndWait(t, at, { suffix: '-b' })
   const later = at.attacher.gate.requests.slice(mark).filter(({ method }) => method === 'GET')
-  // A request without a resource is no list: the attacher reads `/version` to check its connections.
+  // `isList` excludes requests without a resource: the attacher reads `/version` to check its connections.
   const isList = ({ resource, watch, name, query }: WireRequest): boolean =>
     resource !== '' && name === undefined && (!watch || query['sendInitialEvents'] === 'true')
   equal(later.filter(isList), [])
@@ -240,7 +240,7 @@ for (const { count, workers } of [
   { count: 10, workers: 100 },
 ]) {
   limits(
-    `${COUNT} attaches, with ${workers} workers and ${count} requests allowed at a time, cause fewer refused than answered requests`,
+    `${COUNT} attaches by ${workers} workers, of which ${count} may send a request at a time, cause fewer refused than answered requests`,
     {
       target: 'emulator',
       within: 120_000,

@@ -91,7 +91,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(calls(t, second).length, 1)
   })
 
-  shared('after SIGKILL of a leader, the standby waits out its Lease and repeats the running call', async (t) => {
+  shared('after SIGKILL of a leader, the standby repeats the running call once the Lease has expired', async (t) => {
     await surroundings(t)
     const { first } = await leaderAndStandby(t)
     first.driver.on(call, 'hang')

@@ -115,7 +115,7 @@ test('a lost Lease stops only the controller that held it', {
   equal(at.sidecar.exit, undefined)
 })
 
-test('with --single-lease, the process waits until the separate Leases are free, and logs any later holder', {
+test('with --single-lease, the process waits until the separate Leases are free, and logs when one of them is held again', {
   ...OURS,
   within: 200_000,
   long: 'emulator',
@@ -129,7 +129,7 @@ test('with --single-lease, the process waits until the separate Leases are free,
   await attach(t, at)
   await never('an attach', () => at.driver.callsOf('ControllerPublishVolume').length > 0, 2000)
   equal(at.sidecar.gate.writes('leases'), [])
-  // The pod must become ready, because the Deployment of the current leader may wait for it.
+  // The pod must become ready, because a rollout may end the pod of the current leader only then.
   await eventually('ready', async () => (await at.sidecar.http('/readyz')).code === 200)
   const ref = { namespace: 'default', name: old }
   await t.api.merge(LEASES, ref, { spec: { holderIdentity: '' } })

@@ -147,7 +147,7 @@ concurrent('immediately after its restart, a driver gets all expansions that it 
   ok(Date.now() - back < 8000, `${Date.now() - back} ms`)
 })
 
-concurrent('a condition Unused that another writer changes causes no call and no write, and stays', async (t) => {
+concurrent('changes of the condition Unused by another writer cause no call and no write, and stay', async (t) => {
   const at = await scene(t)
   await bound(t)
   const flip = (status: string): Promise<unknown> => {

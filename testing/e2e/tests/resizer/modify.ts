@@ -324,7 +324,7 @@ test('a modification is retried with another driver call if the PersistentVolume
   equal(await warningsOf(t), [])
 })
 
-test('a request for the current class after an infeasible class causes a call with the parameters of the current class', async (t) => {
+test('if the user returns from an infeasible class to the current class, the driver gets the parameters of the current class', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-max=5m'] })
   await modify(t, 'silver')
   at.driver.on('ControllerModifyVolume', (call) =>

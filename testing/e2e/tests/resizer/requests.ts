@@ -112,7 +112,7 @@ test('a claim that is deleted during ControllerExpandVolume does not end the res
   equal(at.resizer.exit, undefined)
 })
 
-test('the resizer accepts --worker-threads as --workers', { only: 'ours' }, async (t) => {
+test('the resizer accepts --worker-threads as another name for --workers', { only: 'ours' }, async (t) => {
   await scene(t, { args: ['--worker-threads=3'] })
   await grown(t)
 })

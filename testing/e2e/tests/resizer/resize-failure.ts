@@ -216,7 +216,7 @@ async function nudge(t: TestContext): Promise<void> {
   await editClaim(t, { metadata: { labels: { nudged: String(Date.now()) } } })
 }
 
-again('the retries of an expansion to one size have a growing backoff', async (t) => {
+again('the backoff grows with each failed expansion to the same size', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=500ms', '--retry-interval-max=2s'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   await raised(t)
@@ -245,7 +245,7 @@ again('an expansion to an infeasible size is retried once in each --retry-interv
   ok(quick <= 2, `${quick} quick tries`)
   await eventually('another', () => expands(at).length > quick, { within: 4000 })
   await pause(2000)
-  // The Go originals notice only at the next read that a claim is infeasible: up to three tries each time.
+  // The Go originals notice only at the next read that a claim is infeasible, so they may try three times.
   ok(expands(at).length <= quick + (t.ours ? 1 : 3), `${expands(at).length} tries`)
 })
 

@@ -187,7 +187,7 @@ test('claim and volume show the size that the driver returns, if it exceeds the 
   equal((await getVolume(t)).spec?.capacity, { storage: '3145729Ki' })
 })
 
-test('a node-only driver gets no call, and the volume and the claim get the size for the kubelet', async (t) => {
+test('an expansion with a node-only driver makes no call, and records the size to which the kubelet must expand the volume', async (t) => {
   const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })
   ok(

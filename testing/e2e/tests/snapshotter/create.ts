@@ -213,7 +213,7 @@ test('a failed CreateSnapshot call is retried while watch events are delayed', {
   release()
 })
 
-test('a group content stops no retries of a snapshot content with the same name', { only: 'ours' }, async (t) => {
+test('a snapshot content is retried although a group content has the same name', { only: 'ours' }, async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=1s'] })
   driver.on('CreateSnapshot', INTERNAL)
@@ -279,7 +279,7 @@ deletion('an unbound pre-provisioned snapshot content is deleted without the bei
   equal(driver.callsOf('DeleteSnapshot').length, 1)
 })
 
-deletion('16 contents that are deleted during CreateSnapshot leave no snapshot behind', { only: 'ours' }, async (t) => {
+deletion('16 snapshot contents deleted during CreateSnapshot leave no snapshot', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=16'] })
   driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
   await createClass(t)

@@ -250,7 +250,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a missing Secret of a content that is a member of a group': {
     of: 'member',
-    // The retries are fast, because the Go original notices the handles of the snapshot-controller only at a retry.
+    // The retries are fast, because the Go original notices only at a retry that the member has its handles.
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
     parts: withSecret(SNAPSHOT, 'none'),
     says: (name) =>
@@ -377,7 +377,7 @@ const CODES = ['Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'No
 )
 const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable']
 
-failing('the being-created annotation stays only after gRPC codes with which the creation may still run', async (t) => {
+failing('the being-created annotation stays only after gRPC codes that leave the result open', async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ONCE })
   driver.on('CreateSnapshot', ({ request }) => ({ code: Number(request['source_volume_id']), message: 'no' }))

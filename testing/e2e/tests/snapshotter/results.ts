@@ -252,7 +252,7 @@ test('the snapshotter polls a pre-provisioned snapshot with ListSnapshots until 
   equal(snapshotter.gate.writes().length, 2)
 })
 
-test('the status of a VolumeGroupSnapshotContent lists its snapshots in the order of the driver, and is polled until ready', async (t) => {
+test('the snapshotter polls a group snapshot until it is ready, and its status lists the snapshots in the order of the driver', async (t) => {
   const snapshots = [
     described({ snapshotId: 's-2', sourceVolumeId: 'vol-2', sizeBytes: 0n, readyToUse: false }),
     described({ snapshotId: 's-1', sourceVolumeId: 'vol-1' }),
@@ -291,7 +291,7 @@ test('the snapshotter checks and deletes a pre-provisioned group snapshot with t
   ])
 })
 
-test('ListSnapshots checks a group member with the Secret in its annotations once the member has its handles', async (t) => {
+test('ListSnapshots gets the Secret of a group member once the snapshot-controller has written the handles', async (t) => {
   const driver = await begin(t)
   driver.on('ListSnapshots', listed({ snapshotId: 'snap-m' }))
   const { name, namespace } = await t.createSecret({ user: 'me' })

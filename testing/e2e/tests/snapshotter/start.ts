@@ -284,7 +284,7 @@ test('the snapshotter creates snapshots if the API server forbids VolumeGroupSna
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`the snapshotter leads with the Lease name of the Go original, and releases the Lease within seconds of ${signal}`, {
+  test(`the snapshotter uses the Lease name of the Go original, and releases the Lease within seconds of ${signal}`, {
     only: 'ours',
   }, async (t) => {
     const { snapshotter } = await scene(t, { args: ELECTION })

@@ -23,7 +23,7 @@ export interface SentRequest {
 
 export interface Passing {
   readonly signal?: AbortSignal | undefined
-  /** Returns the error of a request whose signal ends the wait. Default: the reason of the signal. */
+  /** Returns the error of a request whose signal is aborted before the answer. Default: the reason of the signal. */
   readonly onAbort?: ((reason: unknown) => unknown) | undefined
   /** Throws if the sender must not send the request. */
   readonly beforeSend?: (() => void) | undefined
