@@ -46,9 +46,7 @@ export type NodeStep =
   | { readonly do: 'requestDetach'; readonly node: string }
   /** Runs the key of the volume again after `ms` milliseconds, even if no event occurs. */
   | { readonly do: 'wait'; readonly ms: number }
-  /**
-   * Removes the volume from the node status. Unless forced, it then detaches only if the node does not use the volume.
-   */
+  /** Removes the volume from the node status, and then detaches it if the node does not use it or `force` is set. */
   | { readonly do: 'detach'; readonly node: string; readonly force: Force | undefined }
   | { readonly do: 'attach'; readonly node: string }
   /** Reads the VolumeAttachment from the API server. */

@@ -120,7 +120,7 @@ describe('podProjection', () => {
 
 describe('nodeProjection', () => {
   const annotated = { name: 'n', annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } }
-  it('a node is managed if its annotation is `true`', () => {
+  it('the attach/detach controller manages a node only if the annotation of its kubelet is `true`', () => {
     expect(nodeProjection({ metadata: { name: 'n' } }).managed).toBe(false)
     expect(nodeProjection({ metadata: annotated }).managed).toBe(true)
   })
