@@ -27,7 +27,7 @@ describe('the generated sections', () => {
   // The section of metrics is checked only on Linux, because a process without /proc has fewer metrics.
   const here = marked.filter(({ name }) => process.platform === 'linux' || name !== 'metrics')
 
-  it.each(here)('$name in $path equals the code (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
+  it.each(here)('section $name in $path matches code (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
     expect(sectionOf(read(path), name)).toBe(await sectionText(name))
   })
 
