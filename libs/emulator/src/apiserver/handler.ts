@@ -27,7 +27,7 @@ export interface HandlerParts extends VerbParts {
   readonly log: Logger
 }
 
-/** A request in progress: its facts, its log entry and the dependencies that serve it. */
+/** A request in progress, with its user, its log entry and the dependencies of the handler. */
 interface Exchange {
   readonly parts: HandlerParts
   readonly request: HttpRequest

@@ -27,7 +27,7 @@ export interface HistoryLimits {
 
 type ChangeListener = (change: StoredChange) => void
 
-/** All objects of one kind in the order of their keys, and their last changes within the limits of the history. */
+/** All objects of one kind, sorted by key, and the history of their last changes. */
 export class KindCollection {
   readonly kind: ServedKind
   readonly #limits: HistoryLimits
