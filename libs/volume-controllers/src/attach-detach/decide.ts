@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import type { AttachedTo } from './actual-state.ts'
 import type { PodRef } from './desired-state.ts'
 
-/** One volume and one node that wants it, has it, or may have it. */
+/** One volume and one node whose pods want it, or to which it is or may be attached. */
 export interface NodeView {
   readonly node: string
   /** The pods on the node that want the volume. If there are none, the volume should be detached. */

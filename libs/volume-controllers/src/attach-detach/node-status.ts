@@ -10,9 +10,7 @@ export interface NodeStatusParts {
   readonly nodes: Pick<Informer<CachedNode, Node>, 'learn' | 'store'>
 }
 
-/**
- * Whether the status of a node lists a volume. `perhaps`: this process has not written it, or its last write failed.
- */
+/** Whether a node status lists a volume. `perhaps`: the last write of this process failed, or there was none. */
 export type Says = 'yes' | 'no' | 'perhaps'
 
 /**

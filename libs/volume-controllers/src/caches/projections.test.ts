@@ -85,7 +85,7 @@ describe('podProjection', () => {
     ],
   }
 
-  it('`podProjection` classifies the volumes by the handling that they need', () => {
+  it('`podProjection` distinguishes claims, inline CSI volumes, and volumes that the node provides', () => {
     expect(podProjection({ metadata, spec }).volumes).toEqual([
       { is: 'claim', name: 'data', claim: 'data', readOnly: true, ephemeral: false },
       { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
