@@ -147,7 +147,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
   }
 }
 
-/** Performs a request whose answer an injected fault replaces. Drops refusals, but throws internal errors. */
+/** Performs a request whose answer an injected fault replaces. Ignores a refusal, but throws internal errors. */
 function applyAnyway(parts: VerbParts, call: () => ResourceCall): void {
   try {
     answer(parts, call())

@@ -165,8 +165,8 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
 }
 
 /**
- * Reads the node from the API server, because the cache may be late. If the cached node is newer than the answer, it
- * decides: no later event would correct a decision that is based on the answer.
+ * Reads the node from the API server, because the cache may be late. If the cached node is newer than the answer, the
+ * cached node decides: no later event would correct a decision that is based on the answer.
  */
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
   const { nodes } = parts.caches
