@@ -8,8 +8,8 @@ const { setFlagsFromString } = require('node:v8')
 const { Script } = require('node:vm')
 
 /**
- * The start options of `start-flags.mjs` that NODE_OPTIONS must contain in an image, because the first line of a script
- * has room for one option only. An executable has them built in.
+ * The start options that an image sets by NODE_OPTIONS, because the first line of a script can contain only one option.
+ * An executable has all options of `start-flags.mjs` built in.
  */
 const SCRIPT_OPTIONS = '--max-semi-space-size=1'
 /**

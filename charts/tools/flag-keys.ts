@@ -31,7 +31,7 @@ const FOR_ONE: ReadonlySet<string> = new Set(
   IN_CHART.flatMap(({ value }) => flagsForOne(value)).map(({ name }) => name),
 )
 
-/** How the chart's values set a flag. */
+/** The key of values.yaml that sets a flag. */
 export interface FlagKey extends Exclude<ChartKey, { none: string }> {
   readonly flag: Flag
   /** The section of values.yaml with the key: a sidecar, `PROCESS`, `EACH`, or a common section such as `logging`. */

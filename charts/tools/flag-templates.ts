@@ -34,7 +34,7 @@ function isReadByOneProcess(app: AppName, name: string): boolean {
   )
 }
 
-/** The values of a sidecar's section that are about its process, with their defaults: templates cannot read values.yaml. */
+/** Returns a template with the defaults of a sidecar's process settings, because templates cannot read values.yaml. */
 function ofProcessTemplate(app: AppName): string {
   const values = documentedValues()
     .map((value) => ({ ...value, path: value.key.split('.') }))

@@ -35,7 +35,7 @@ function hasBelow(key: string, keys: readonly string[]): boolean {
   return keys.some((each) => each.startsWith(`${key}.`))
 }
 
-/** Returns the comments by the keys right below them. */
+/** Returns the comments by key. A comment belongs to the key in the line after it. */
 function commentsIn(text: string): ReadonlyMap<string, string> {
   const comments = new Map<string, string>()
   const path: string[] = []

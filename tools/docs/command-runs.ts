@@ -1,6 +1,6 @@
 import type { Command } from './commands.ts'
 
-/** The file that runs certain commands of the documents. A test checks that this file contains the text `sign`. */
+/** The file `by` runs the commands that match `lines`. A test checks that this file contains the text `sign`. */
 export interface RunBy {
   readonly lines: RegExp
   readonly by: string

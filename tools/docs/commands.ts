@@ -101,7 +101,7 @@ function missingProgram(program = ''): string | undefined {
   return existsSync(join(ROOT, 'node_modules/.bin', program)) ? undefined : `there is no program ${program}`
 }
 
-/** Returns the error of a helm command. Instead of an install or upgrade, `helm template` runs with the same values. */
+/** Returns the error of a helm command. An install or upgrade is replaced by `helm template` with the same values. */
 function whyNotHelm(args: readonly string[]): string | undefined {
   const [verb = '', ...rest] = args
   if (!['install', 'upgrade', 'template', 'lint', 'show'].includes(verb)) return undefined

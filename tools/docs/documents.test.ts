@@ -81,7 +81,7 @@ describe('commands', () => {
     expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
   })
 
-  it('only documents whose commands the end-to-end tests run contain kubectl commands', () => {
+  it('kubectl commands appear only in documents whose commands the end-to-end tests run', () => {
     const kubectl = commands.filter(({ line }) => line.startsWith('kubectl'))
     expect(new Set(kubectl.map(({ path }) => path))).toEqual(
       new Set(['README.md', 'docs/migration.md', 'docs/operations.md']),

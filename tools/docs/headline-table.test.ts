@@ -28,7 +28,7 @@ it('a row of the headline table has the medians of this project and of the Go or
   expect(figuresOf(RESULTS, { scene: 'With', sidecar: 'attacher', what: 'RSS (MiB)' })).toEqual(['92.4 MiB', '232 MiB'])
 })
 
-it('a figure that is missing in the results causes an error, not an empty cell', () => {
+it('a figure of the headline table that RESULTS.md lacks causes an error, not an empty cell', () => {
   expect(() => figuresOf(RESULTS, { scene: 'With', sidecar: 'resizer', what: 'RSS (MiB)' })).toThrow(
     'testing/bench/RESULTS.md has no RSS (MiB) in With',
   )

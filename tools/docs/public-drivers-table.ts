@@ -20,7 +20,7 @@ export function publicDriversTable(): string {
   return table(['driver', 'replaced', 'remains, and notes'], rows)
 }
 
-/** Returns the name of a sidecar. If a pod contains it several times, for several drivers, the count follows. */
+/** Returns the name of a sidecar, with its count if a pod contains it several times, for several drivers. */
 function counted([app, lines]: readonly [string, readonly string[]]): string {
   return lines.length === 1 ? app : `${app} (${lines.length} times)`
 }

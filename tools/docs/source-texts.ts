@@ -20,7 +20,7 @@ export function runtimeSources(): string {
 
 /** Returns the messages of warnings and error lines that are literals in the sources. */
 export function errorMessages(sources: string): ReadonlySet<string> {
-  // The message is the first literal argument of a log call. It may follow an error: a variable or `new Error`.
+  // The message is the first literal argument of a log call. An error may precede it: a variable or `new Error`.
   const calls = sources.matchAll(
     /[lL]og\)?\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|`([^`]+)`)/g,
   )

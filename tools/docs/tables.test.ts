@@ -27,7 +27,7 @@ describe('the generated sections', () => {
   // The section of metrics is checked only on Linux, because a process without /proc has fewer metrics.
   const here = marked.filter(({ name }) => process.platform === 'linux' || name !== 'metrics')
 
-  it.each(here)('$name in $path equals the code (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
+  it.each(here)('section $name in $path matches code (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
     expect(sectionOf(read(path), name)).toBe(await sectionText(name))
   })
 
@@ -94,7 +94,7 @@ describe('the documentation', () => {
     // The flags of the driver test are the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
-    // The name of each sidecar is a flag of the driver test. `sources` lacks the flags of provisioner and snapshotter.
+    // The driver test has a flag for each sidecar. `sources` does not contain the flags of provisioner and snapshotter.
     for (const app of [...APPS, 'provisioner', 'snapshotter']) {
       flags.add(app)
       for (const [, name = ''] of read(`apps/${app}/src/flags.ts`).matchAll(/name: '([a-z][a-z-]*)'/g)) {

@@ -24,7 +24,7 @@ it('the kubeconfig comes from the flag, else from KUBECONFIG, else from the home
   expect(kubeconfigFiles(undefined, {}, home)).toEqual([usual])
 })
 
-it('missing files of KUBECONFIG are ignored, and the first is named if all are missing', () => {
+it('missing files of KUBECONFIG are ignored, but if all are missing, the first file is returned', () => {
   const a = file('a')
   expect(kubeconfigFiles(undefined, { KUBECONFIG: `/no:${a}` }, home)).toEqual([a])
   expect(kubeconfigFiles(undefined, { KUBECONFIG: '/no:/neither' }, home)).toEqual(['/no'])

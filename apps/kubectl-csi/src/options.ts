@@ -5,7 +5,7 @@ import yargs from 'yargs'
 import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
 
-/** The question that the command line asks. */
+/** The subcommand and its arguments. */
 export type CommandQuestion =
   | {
       readonly ask: 'explain'
@@ -105,7 +105,7 @@ function apart(word: string): readonly string[] {
   return option === undefined || value === undefined ? [word] : [option, value]
 }
 
-/** Reports whether the word that is being typed is the first one after `explain`. */
+/** Reports whether the user is typing the first word after `explain`. */
 function wantsKind(argv: unknown, current: string): boolean {
   const words = typeof argv === 'object' && argv !== null && '_' in argv && Array.isArray(argv._) ? argv._ : []
   return words.includes('explain') && words.length - words.indexOf('explain') <= 2 && !current.startsWith('-')

@@ -31,7 +31,7 @@ export class NoSuchObjectError extends Error {
   override readonly name = 'NoSuchObjectError'
 }
 
-/** Answers the question. Resolves with the exit code: 0 well, 1 stuck, 2 unknown. */
+/** Runs `explain` or `stuck`. Resolves with the exit code: 0 if nothing is stuck, 1 if something is, 2 if unknown. */
 export function run(options: PluginOptions, around: Surroundings): Promise<number> {
   const { question } = options
   return question.ask === 'stuck' ? stuck(options, around) : explain(question, options, around)

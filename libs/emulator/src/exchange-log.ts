@@ -2,7 +2,7 @@ import { abortable, type Clock, deadline } from '@csi-sidecars/base'
 
 interface LogLimits {
   readonly entries: number
-  /** The limit of the sum of the sizes that `note` reports, in bytes. */
+  /** The maximum total size of the kept entries, in bytes. Callers of `note` report the sizes. */
   readonly bytes: number
 }
 
@@ -10,9 +10,9 @@ const DEFAULT_LIMITS: LogLimits = { entries: 20_000, bytes: 64 * 1024 * 1024 }
 
 /** A request that has no complete answer yet. */
 export interface OpenExchange<Entry> {
-  /** Adds facts to the entry. `bytes` is their size. */
+  /** Adds facts to the log entry. `bytes` is the size of these facts. */
   note(facts: Partial<Entry>, bytes?: number): void
-  /** Ends the exchange. Only the first call has an effect. */
+  /** Marks the log entry as ended. Only the first call has an effect. */
   end(facts: Partial<Entry>): void
 }
 
@@ -21,12 +21,12 @@ interface LogParts<Entry, Match> {
   /** The plural noun for the entries in messages, such as `requests`. */
   readonly noun: string
   readonly fits: (entry: Entry, match: Match) => boolean
-  /** Reports whether the method `until` counts an entry. Without `counts`, it also counts unanswered requests. */
+  /** Reports whether `until` counts an entry. Without this function, `until` also counts unanswered requests. */
   readonly counts?: (entry: Entry) => boolean
   readonly limits?: Partial<LogLimits>
 }
 
-/** The requests to a server, in the order of their beginnings. The log keeps the newest entries within its limits. */
+/** The requests to a server, in the order in which they began. The log keeps the newest entries within its limits. */
 export class ExchangeLog<Entry extends object, Match extends object> {
   readonly #parts: LogParts<Entry, Match>
   readonly #limits: LogLimits

@@ -1,7 +1,7 @@
 import { messageOf, systemClock } from '@csi-sidecars/base'
 import { createLogger } from '@csi-sidecars/telemetry'
 
-/** The check runs before other imports, because they fail if generated code is missing. */
+/** Builds missing generated code. The imports below would fail without this code. */
 await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
 const { readCommandLine, startCommand } = await import('./command.ts')
 

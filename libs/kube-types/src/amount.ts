@@ -26,7 +26,7 @@ export function signOf(amount: Amount): -1 | 0 | 1 {
 export function roundedUp(amount: Amount, scale: number): Amount {
   const dropped = scale - amount.scale
   if (dropped <= 0 || amount.mantissa === 0n) return amount
-  // All digits are dropped. The power of ten to divide by could be huge, so it is not computed.
+  // If all digits are dropped, the result is known without the power of ten, which could be huge.
   if (dropped > digitsOf(amount.mantissa)) return { mantissa: BigInt(signOf(amount)), scale }
   const divisor = 10n ** BigInt(dropped)
   const whole = amount.mantissa / divisor

@@ -1,8 +1,8 @@
 import type { ProtobufReader } from './protobuf.ts'
 
 /**
- * Reads the message from the position of the reader to `end`. Returns the fields in proto/kube in the form that JSON
- * has. Throws a `ProtobufError`.
+ * Reads the message from the position of the reader to `end`. Returns the fields that proto/kube defines, in the form
+ * that JSON has. Throws a `ProtobufError`.
  */
 export type MessageReader<T> = (reader: ProtobufReader, end: number) => T
 

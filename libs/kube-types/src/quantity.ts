@@ -167,9 +167,7 @@ function binaryText(amount: Amount): string | undefined {
   return `${mantissa}${suffixText('BinarySI', power) ?? ''}`
 }
 
-/**
- * Writes the largest suffix that leaves no fraction. Amounts above exa get the suffix E, which upstream loses.
- */
+/** Uses the largest suffix that leaves no fraction. Amounts larger than exa get the suffix E, which upstream omits. */
 function decimalText(amount: Amount, family: 'DecimalSI' | 'DecimalExponent'): string {
   const { mantissa, scale } = reduced(amount)
   const thousands = Math.floor(scale / 3) * 3

@@ -55,7 +55,7 @@ function changeable({ spec }: VolumePatchParts): JsonObject {
   return { capacity: capacity ?? {}, volumeAttributesClassName }
 }
 
-/** Returns the status with an empty map for each absent map. The patch then names each removed entry. */
+/** Returns the status with an empty map for each absent map, so that the patch names each removed entry. */
 function withMaps(status: Omit<PersistentVolumeClaimStatus, 'conditions'>): JsonObject {
   const { capacity, allocatedResources, allocatedResourceStatuses, ...others } = status
   return {

@@ -15,7 +15,7 @@ export type Wire<T> = 0 extends 1 & T
 
 type WireObject<T> = { readonly [Key in keyof T as WireName<Key>]: WireField<T, Key> }
 
-/** The type of a field. A list that JSON always contains is null if it is empty, and so is a time that is not set. */
+/** The type of a field. A list or a time that JSON always contains is null if it is empty. */
 type WireField<T, Key extends keyof T> = undefined extends T[Key]
   ?
       | Wire<T[Key]>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { coalesced } from './coalesce.ts'
 
-/** Returns a coalesced function whose runs end when the test says so. Each run resolves with its number. */
+/** Returns a coalesced function. The test ends each run, which then resolves with the number of the run. */
 function scripted(): { runs: (() => void)[]; ask: (key: string) => Promise<number>; fail: (error: Error) => void } {
   const runs: (() => void)[] = []
   let fail: (error: Error) => void = () => undefined

@@ -89,7 +89,7 @@ export function keysOfPodVolumes(
   ]
 }
 
-/** Returns the target of an event, from the fields of a cached object. */
+/** Returns the reference that an event has to its object, from the fields of the cached object. */
 export function targetOf(
   resource: Resource<unknown>,
   { key, uid, resourceVersion }: { readonly key: string; readonly uid: string; readonly resourceVersion: string },

@@ -23,7 +23,7 @@ export interface CaseStep {
   readonly only?: readonly string[]
 }
 
-/** The requests of each case, by its name. They run in order; then the runner removes the created objects. */
+/** The requests of each case, by the name of the case. They run in order; then the created objects are removed. */
 export type Cases = Readonly<Record<string, readonly CaseStep[]>>
 
 /** The answer, without the parts that differ from run to run. */

@@ -62,8 +62,8 @@ function partAt(value: unknown, path: string): unknown {
 }
 
 /**
- * An allowed difference between the emulator and kube-apiserver v1.36.3, with its reason. `hide` removes it from a
- * value before the comparison. A difference without `hide` concerns requests that no case sends.
+ * An allowed difference between the emulator and kube-apiserver v1.36.3, with its reason. `hide` removes the difference
+ * from a value before the comparison. A difference without `hide` concerns requests that no case sends.
  */
 interface Difference {
   readonly what: string

@@ -15,7 +15,7 @@ export type Adviser = (key: RowKey) => Advice
 
 const POINTS_BELOW = 'See below'
 
-/** Returns an adviser for the text of docs/operations.md. It throws if not exactly one row fits a key. */
+/** Returns an adviser for the text of docs/operations.md. It throws unless exactly one row fits a key. */
 export function adviserOf(page: string): Adviser {
   const known = new Map<RowKey, Advice>()
   const find = ({ heading, see }: RowKey): Advice => {

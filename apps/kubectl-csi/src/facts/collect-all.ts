@@ -20,7 +20,7 @@ import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf,
 
 /** Excludes the Leases that nodes renew as heartbeats. There is one for each node. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
-/** The maximum number of nodes to read. If many nodes are lost at once, the first ones suffice to show it. */
+/** The maximum number of nodes to read. If many nodes are lost at once, the first nodes suffice to show the problem. */
 const MOST_NODES = 100
 
 /** Reports whether a claim has findings even without facts about other objects. */

@@ -16,9 +16,9 @@ export function readOnly(client: KubeClient): ReadOnlyClient {
 }
 
 export interface ListQuery<T> extends Selection {
-  /** Selects the objects to keep. */
+  /** Selects the objects to keep in the result. */
   readonly where?: (object: T) => boolean
-  /** Reduces an object to the fields to keep. */
+  /** Reduces an object to the fields that the caller needs. */
   readonly keep?: (object: T) => T
   /** Receives the key of each object with an unexpected shape. Such objects are not in the result. */
   readonly notUnderstood?: (key: string) => void

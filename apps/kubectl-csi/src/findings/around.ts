@@ -46,7 +46,7 @@ export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterF
     // The CSINode is deleted after its Node, so a node counts as gone only if both are missing.
     nodeGone: (name) => facts.nodes.get(name).is === 'absent' && facts.csiNodes.get(name).is === 'absent',
     node: (name) => nodeState(name, facts),
-    // Errors of calls are unknown here: sidecars and events report them, but API objects do not.
+    // Errors of driver calls are unknown here, because only sidecars and events report them.
     failing: () => undefined,
     warning: () => undefined,
   }
@@ -154,7 +154,7 @@ const BINDING = [
 /** Returns the last event of the PV controller or the provisioner about a claim. */
 export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: ClusterFacts): Event | undefined {
   const last = lastEvent(metadata?.uid, facts, BINDING)
-  // Controllers repeat the events about a running attempt between failures, so an event about a failure says more.
+  // Events about attempts repeat between failures, so an older event about a failure explains more.
   const isTrying = last?.reason === 'Provisioning' || last?.reason === 'ExternalProvisioning'
   return (isTrying ? lastEvent(metadata?.uid, facts, ['ProvisioningFailed']) : undefined) ?? last
 }

@@ -18,7 +18,7 @@ interface Surroundings {
   readonly pending: PendingItem | undefined
 }
 
-/** Returns the cause from the current objects, else from the last error, else the reason of work without an error. */
+/** Returns the first known cause: from the current objects, from the last error, or for work without an error. */
 export function attachmentCause(va: VolumeAttachment, around: Surroundings): AttachmentCause {
   return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
 }
@@ -120,7 +120,7 @@ function saidLast(va: VolumeAttachment, { pending }: Surroundings): AttachmentCa
   }
 }
 
-/** Returns the cause of work that has not failed and is not done. */
+/** Returns the cause of unfinished work that has not failed. */
 function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundings): AttachmentCause {
   const { attacher: driver = '' } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined

@@ -204,7 +204,7 @@ describe('pending work', () => {
       })?.items ?? [],
     )
 
-  it("the attacher's pending work causes the finding DriverCalled, because the API does not show running calls", () => {
+  it("the finding DriverCalled reports a running driver call, which only the attacher's pending work shows", () => {
     const facts = factsWith({ ...SOUND, pending: item({ state: 'calling', since: ago(100), stuck: true }) })
     expect(attachmentFindings(attaching(), facts)).toMatchObject([
       { reason: 'DriverCalled', waitsFor: 'driver csi.example.com to answer its call', sure: 'certain', stuck: true },

@@ -45,7 +45,7 @@ export interface ClaimWork {
   /** The cause that the claim itself shows. It takes precedence over error messages. */
   readonly known?: FailureCause | undefined
   readonly silent: FailureCause
-  /** The advice if the message shows only that the driver refuses. */
+  /** The advice if the error message names no known cause, or only that the driver refuses. */
   readonly refusedAdvice: RowKey
   readonly evidence: readonly Evidence[]
 }

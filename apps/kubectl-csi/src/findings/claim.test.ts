@@ -216,7 +216,7 @@ describe('claimFindings', () => {
     expect(claimFindings(asked, factsWith(SOUND))).toMatchObject([{ reason: 'NotBegun', sure: 'likely' }])
   })
 
-  it('a claim has a finding even if its volume may not be read', () => {
+  it('a claim has a finding even if the user may not read its volume', () => {
     const facts = factsWith({ ...SOUND, volumes: factsWith().volumes })
     expect(claimFindings(growing(IN_PROGRESS), facts)).toMatchObject([
       { waiter: 'external-resizer of (unknown driver)', reason: 'DriverSilent' },

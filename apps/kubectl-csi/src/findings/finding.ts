@@ -3,7 +3,7 @@ import type { ClusterFacts, KindRef } from '../facts/facts.ts'
 import type { SidecarName } from '../facts/leases.ts'
 import type { PendingItem } from '../facts/pending.ts'
 
-/** One field of one object, and its value. */
+/** Evidence for a finding: one field of one object, and its value. */
 export interface Evidence {
   readonly object: KindRef
   readonly field: string

@@ -126,7 +126,7 @@ export function containersText(containers: readonly NotReady[]): string {
   return containers.map(({ pod, name, state }) => `container ${name} of ${textOf(pod)} (${state})`).join(', ')
 }
 
-/** Returns the text of a wait for a leader. `then` is the text of the wait after it. */
+/** Returns the text of a wait for a leader. `then` is the text of the wait that follows. */
 export function noLeaderText(
   leadership: NoLeader,
   facts: Pick<ClusterFacts, 'sidecarPods' | 'holdersGone' | 'now'>,

@@ -79,7 +79,7 @@ describe('podFindings', () => {
     expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
   })
 
-  it('a pod gets a finding from its events only if attachments may not be read', () => {
+  it('a pod gets a finding from its events only if the user may not read attachments', () => {
     const message =
       'AttachVolume.Attach failed for volume "pv-1" : CSINode node-1 does not contain driver csi.example.com'
     const facts = { volumes: allOf(), events: byUid([event('FailedAttachVolume', message)]) }

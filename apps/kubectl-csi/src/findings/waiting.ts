@@ -59,7 +59,7 @@ export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: Cl
   }
 }
 
-/** The reasons whose error message is analysed, because it says more than the reason. */
+/** The wait reasons whose error messages are analysed, because the messages name a more exact cause. */
 const FAILS: ReadonlySet<Reason> = new Set([
   'ProvisioningFails',
   'ClassCannotProvision',

@@ -3,7 +3,7 @@ import { type ClusterFacts, type KindRef, textOf } from '../facts/facts.ts'
 import type { WaitFinding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
 
-/** `well`: nothing waits too long. `unknown`: nothing was found, but not all objects could be read. */
+/** `well`: no object waits too long. `unknown`: no such object was found, but not all objects could be read. */
 export type ExplainVerdict = 'well' | 'stuck' | 'unknown'
 
 export const EXIT_CODES: Readonly<Record<ExplainVerdict, number>> = { well: 0, stuck: 1, unknown: 2 }

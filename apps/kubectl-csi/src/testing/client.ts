@@ -10,7 +10,7 @@ export interface ProxiedClient {
 /** Answers a query to the proxy of a pod. Throws the error of the proxy. */
 export type PodProxy = (query: URLSearchParams) => unknown
 
-/** Adds a proxy to pods to a client, because the emulator has no such proxy. */
+/** Gives a client a proxy to pods, because the emulator has no such proxy. */
 export function withProxy(whole: KubeClient, proxy: PodProxy = () => ({})): ProxiedClient {
   const asked: string[] = []
   const discover = (path: string): Promise<unknown> => {

@@ -85,7 +85,7 @@ test('the server answers 400 to bytes that are not HTTP, and closes the connecti
   expect(await speak('\u0016\u0003\u0001 hello\r\n\r\n')).toMatch(/^HTTP\/1.1 400 /)
 })
 
-test('the request log drops old entries when the bodies of all entries are too large together', async () => {
+test('the request log drops old entries when the total size of the logged bodies exceeds a limit', async () => {
   const body = JSON.stringify({ metadata: { name: 'A' }, data: { a: 'x'.repeat(1_000_000) } })
   for (let index = 0; index < 80; index += 1) {
     await fetch(api.url + CONFIGS, { method: 'POST', headers: JSON_TYPE, body })

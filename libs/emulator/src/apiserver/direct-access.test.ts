@@ -44,7 +44,7 @@ test('an update that removes the last finalizer of a deleted object removes the 
   await gone
 })
 
-test('`delete` only marks a pod on a node, because its kubelet removes it', () => {
+test('`delete` only marks a pod on a node as deleted, because the kubelet removes the pod', () => {
   api.create(PODS, { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [] }, status: { phase: 'Running' } })
   api.delete(PODS, { name: 'p' })
   expect(api.get(PODS, { name: 'p' })?.metadata?.deletionGracePeriodSeconds).toBe(30)

@@ -27,7 +27,7 @@ export interface HandlerParts extends VerbParts {
   readonly log: Logger
 }
 
-/** A request in progress: its facts, its log entry and the dependencies that serve it. */
+/** A request in progress, with its user, its log entry and the dependencies of the handler. */
 interface Exchange {
   readonly parts: HandlerParts
   readonly request: HttpRequest
@@ -49,7 +49,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     const info = requestInfo(request.method ?? 'GET', url)
     const open = parts.requests.add(factsOf(parts, request, { url, info }))
     logged = open
-    // If the request gets no answer, its log entry ends when the connection closes.
+    // If the connection closes before an answer, this ends the log entry of the request.
     response.once('close', () => open.end({}))
     const user = parts.authentication.userOf(request.headers.authorization)
     open.note({ user: user.name })
@@ -147,7 +147,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
   }
 }
 
-/** Performs a request although an injected fault replaces its answer. Ignores refusals, and throws internal errors. */
+/** Performs a request whose answer an injected fault replaces. Ignores a refusal, but throws internal errors. */
 function applyAnyway(parts: VerbParts, call: () => ResourceCall): void {
   try {
     answer(parts, call())
@@ -172,7 +172,7 @@ function factsOf(
   }
 }
 
-/** Returns the parsed body for the request log. Undefined if it cannot be read; the verb refuses such a body later. */
+/** Returns the parsed body for the request log. Undefined if the body is empty or cannot be parsed. */
 function loggedBody(info: RequestInfo, contentType: string | undefined, body: Buffer): Json | undefined {
   if (body.length === 0) return undefined
   const type = mediaType(contentType)

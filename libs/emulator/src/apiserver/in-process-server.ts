@@ -22,7 +22,7 @@ export interface InProcessServerOptions {
   /** The tokens of other users. RBAC roles and bindings grant the permissions of these users. */
   readonly tokens?: readonly TokenGrant[]
   readonly faults?: readonly RequestRule[]
-  /** The size of the history that each kind keeps for watches and list pages. */
+  /** The limits of the history that the server keeps of each kind, for watches and list pages. */
   readonly history?: HistoryLimits
   /** The number of requests that the log keeps with their bodies. With 0 the log only counts requests. */
   readonly keptRequests?: number | undefined

@@ -128,7 +128,7 @@ test('a streaming list sends all objects, and then a bookmark that marks their e
   expect(frames[1]?.object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' })
 })
 
-test('a watch sends the changes after its version, and DELETED for an object that no longer matches its selector', async () => {
+test('a watch sends the changes after its `resourceVersion`, and DELETED for an object that no longer matches its selector', async () => {
   const { resourceVersion } = api
   await ask('POST', VOLUMES, volume('pv-1', { labels: { a: '1' } }))
   await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: '2' } } })

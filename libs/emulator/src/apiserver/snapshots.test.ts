@@ -184,7 +184,7 @@ describe('VolumeGroupSnapshotContent', () => {
     expect(body['message']).toContain(message)
   })
 
-  it('the group snapshot handle stays until a write removes it', async () => {
+  it('a group snapshot handle can be set and removed, but not changed', async () => {
     await createGroup()
     const status = (value: string | null): Promise<Answer> =>
       ask('PATCH', `${GROUP_CONTENTS}/g/status`, { body: { status: { volumeGroupSnapshotHandle: value } } })

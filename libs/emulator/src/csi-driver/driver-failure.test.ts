@@ -16,6 +16,6 @@ test('a retry delay becomes google.rpc.RetryInfo in the error details', () => {
   expect(Buffer.from(details as Buffer).toString('latin1')).toContain('type.googleapis.com/google.rpc.RetryInfo')
 })
 
-test('a failure may have a code without a name', () => {
+test('a failure may have a status code that gRPC does not define', () => {
   expect(new DriverFailure(99, 'strange').toServiceError().code).toBe(99)
 })

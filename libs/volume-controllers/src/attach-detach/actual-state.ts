@@ -11,7 +11,7 @@ export interface AttachedTo {
   readonly detachRequestedAt: number | undefined
 }
 
-/** The actual state: the nodes that have each volume, and the lists of volumes for the status of each node. */
+/** The actual state: the nodes to which each volume is attached, and the volume lists for the status of each node. */
 export class ActualAttachments {
   readonly #volumes = new Map<string, Map<string, AttachedTo>>()
   /**

@@ -39,7 +39,7 @@ export function attachDetachController(parts: ControllerParts, options: AttachDe
       keysOf(pods, (event) => onPod(event, state)),
       keysOf(attachments, (event) => onAttachment(event, state)),
       ...keysOfPodVolumes(caches, (pod) => state.syncPod(pod)),
-      // `rebuilt` is last, because the sources above treat existing nodes as new and clear their lists of volumes.
+      // `rebuilt` must run last, because the sources above first clear the volume lists of all nodes.
       rebuilt(state),
       periodicKeys(clock, populateMs, () => state.populate()),
     ],
@@ -59,7 +59,7 @@ function onPod(event: InformerEvent<CachedPod>, state: AttachDetachState): reado
   return event.type === 'deleted' ? state.desired.deletePod(event.object.uid) : state.syncPod(objectOf(event))
 }
 
-/** Updates the desired and the actual state for a node. Returns the volumes whose detach may depend on the change. */
+/** Updates the desired and the actual state after an event of a node. Returns the volumes to reconcile. */
 function onNode(event: InformerEvent<CachedNode>, state: AttachDetachState): readonly string[] {
   const node = objectOf(event)
   if (event.type === 'deleted') {

@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import type { AttachedTo } from './actual-state.ts'
 import type { PodRef } from './desired-state.ts'
 
-/** One volume and one node that wants it, has it, or may have it. */
+/** One volume and one node whose pods want it, or to which it is or may be attached. */
 export interface NodeView {
   readonly node: string
   /** The pods on the node that want the volume. If there are none, the volume should be detached. */
@@ -46,9 +46,7 @@ export type NodeStep =
   | { readonly do: 'requestDetach'; readonly node: string }
   /** Runs the key of the volume again after `ms` milliseconds, even if no event occurs. */
   | { readonly do: 'wait'; readonly ms: number }
-  /**
-   * Removes the volume from the node status. Unless forced, it then detaches only if the node does not use the volume.
-   */
+  /** Removes the volume from the node status, and then detaches it if the node does not use it or `force` is set. */
   | { readonly do: 'detach'; readonly node: string; readonly force: Force | undefined }
   | { readonly do: 'attach'; readonly node: string }
   /** Reads the VolumeAttachment from the API server. */

@@ -7,7 +7,7 @@ import { inUseList, type StatusList } from './node-status.ts'
 const NODE = 'node-1'
 const NEVER = new AbortController().signal
 
-/** The volumes that the node status should list. The next variables are the state of the fake client and cache. */
+/** The volumes that the node status should list. */
 let used: readonly string[]
 let writes: (readonly string[])[]
 let cached: CachedNode
@@ -52,14 +52,14 @@ describe('attachedList', () => {
     expect([list.says(NODE, 'a'), list.says(NODE, 'b')]).toEqual(['yes', 'no'])
   })
 
-  it('the list of attached volumes is written after a start even if the cache has the desired state', async () => {
+  it('the list of attached volumes is written after a start even if the cached node has the same list', async () => {
     expect(list.says(NODE, 'a')).toBe('perhaps')
     await write()
     expect(writes).toEqual([[]])
     expect(list.says(NODE, 'a')).toBe('no')
   })
 
-  it('the list of attached volumes is written again after a lost answer, even if the cache has the desired state', async () => {
+  it('the list of attached volumes is written again after a lost answer, even if the cached node has the same list', async () => {
     used = ['a']
     await write()
     used = []

@@ -10,14 +10,12 @@ export interface NodeStatusParts {
   readonly nodes: Pick<Informer<CachedNode, Node>, 'learn' | 'store'>
 }
 
-/**
- * Whether the status of a node lists a volume. `perhaps`: this process has not written it, or its last write failed.
- */
+/** Whether a node status lists a volume. `perhaps`: the last write of this process failed, or there was none. */
 export type Says = 'yes' | 'no' | 'perhaps'
 
 /**
- * The only writer of a list of volumes in the status of each node. It trusts the cache only after a confirmed write:
- * the answer to a successful write may be lost, and other components may act on the write before the cache shows it.
+ * The only writer of a list of volumes in the node statuses. It trusts the cached list only if its last write was
+ * confirmed: otherwise the API server may have a newer list, and other components may already act on it.
  */
 export interface StatusList {
   /** Writes the list of a node. Resolves when the API server has a list that is at least as new as this call. */

@@ -166,7 +166,7 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
 
 /**
  * Reads the node from the API server, because the cache may be late. If the cached node is newer than the answer, the
- * cached node counts, because no later event would correct a decision from the old answer.
+ * cached node decides: no later event would correct a decision that is based on the answer.
  */
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
   const { nodes } = parts.caches
@@ -206,7 +206,7 @@ interface MultiAttachText {
   readonly why: string
 }
 
-/** Returns the text of the event. `users` are the pods with the volume. `waitingMessage`: text of Kubernetes 1.37. */
+/** Returns the event text. `users` are the pods that use the volume. `waitingMessage`: as in Kubernetes 1.37. */
 export function multiAttachText(
   pod: PodRef,
   users: readonly PodRef[],

@@ -111,7 +111,7 @@ export class AttachDetachState {
   volumeNameOf({ pvName, key, nodeName }: Attachment): string | undefined {
     const volume = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)
     if (volume?.csi !== undefined) return uniqueVolumeName(volume.csi)
-    // Without a PersistentVolume, only the actual state can identify the attachment.
+    // If the PersistentVolume is unknown, this finds the node's volume whose attachment has this name.
     for (const volumeName of this.actual.volumesOn(nodeName)) {
       const id = csiVolumeOf(volumeName)
       if (id !== undefined && attachmentName(id, nodeName) === key) return volumeName

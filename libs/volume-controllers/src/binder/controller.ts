@@ -89,7 +89,7 @@ function claimsOf(pod: CachedPod, caches: Caches): readonly ClaimToPlace[] {
   })
 }
 
-/** Returns the smallest limit of the drivers on a node, minus the claims of its pods. Each claim counts once. */
+/** Returns how many more claims fit on a node: the smallest limit of its drivers, minus the claims of its pods. */
 function roomOn(node: string, pods: readonly CachedPod[], { csiNodes }: Caches): number | undefined {
   const limits = [...(csiNodes.store.get(node)?.drivers.values() ?? [])].flatMap(({ most }) =>
     most === undefined ? [] : [most],

@@ -136,7 +136,7 @@ function selectedNode(claims: readonly ClaimToPlace[]): string | undefined {
   return undefined
 }
 
-/** Returns the selected node, or else the node with the fewest pods. If several have as few, the first name wins. */
+/** Returns the selected node, or else the node with the fewest pods. The order of the names breaks ties. */
 function best(choices: readonly Choice[], selected: string | undefined): Choice | undefined {
   const chosen = choices.find(({ node }) => node === selected)
   return chosen ?? choices.toSorted((a, b) => a.pods - b.pods || (a.node < b.node ? -1 : 1))[0]

@@ -2,7 +2,7 @@ import type { Cached } from '@csi-sidecars/informer'
 import type { Pod, Volume } from '@csi-sidecars/kube-types'
 import { identityOf } from './metadata.ts'
 
-/** One volume of a pod, by the handling that it needs. */
+/** One volume of a pod: a claim, an inline CSI volume, or a volume that the node provides. */
 export type PodVolume =
   /** `ephemeral`: the claim was created for this pod, which owns it. */
   | {

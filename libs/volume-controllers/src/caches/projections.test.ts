@@ -85,7 +85,7 @@ describe('podProjection', () => {
     ],
   }
 
-  it('`podProjection` classifies the volumes by the handling that they need', () => {
+  it('`podProjection` distinguishes claims, inline CSI volumes, and volumes that the node provides', () => {
     expect(podProjection({ metadata, spec }).volumes).toEqual([
       { is: 'claim', name: 'data', claim: 'data', readOnly: true, ephemeral: false },
       { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
@@ -120,7 +120,7 @@ describe('podProjection', () => {
 
 describe('nodeProjection', () => {
   const annotated = { name: 'n', annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' } }
-  it('a node is managed if its annotation is `true`', () => {
+  it('the attach/detach controller manages a node only if the annotation of its kubelet is `true`', () => {
     expect(nodeProjection({ metadata: { name: 'n' } }).managed).toBe(false)
     expect(nodeProjection({ metadata: annotated }).managed).toBe(true)
   })

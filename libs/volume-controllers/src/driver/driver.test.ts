@@ -83,7 +83,7 @@ describe('node socket', () => {
 })
 
 describe('withSubstituteNode', () => {
-  it('a driver with a substitute node answers node calls itself, and passes on all other calls', async () => {
+  it('a driver with an emulated node service answers node calls itself, and passes on all other calls', async () => {
     const driver = withSubstituteNode(await open('controller'))
     expect(driver.capabilities.node).toEqual(new Set([NodeRpc.EXPAND_VOLUME]))
     const before = emulated.calls.length

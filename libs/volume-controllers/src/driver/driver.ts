@@ -36,7 +36,7 @@ export interface OpenDriverOptions {
 
 /** The time-out of each of the first calls, which identify the driver. */
 const HANDSHAKE_MS = 10_000
-/** How long the first calls are repeated if the driver dies. A driver in a crash loop may answer in between. */
+/** How long the first calls are repeated if the driver dies, because a driver in a crash loop may answer later. */
 const DEATHS_MS = 30_000
 const PAUSE_MS = 200
 /** The time-out of a call about a volume, as in kubelet. */

@@ -99,7 +99,7 @@ async function perform(step: EphemeralStep, { pod: { key, uid }, parts, signal }
   const { client, caches } = parts
   if (step.do === 'fail') throw new Error(step.message)
   const pod = await client.get(PODS, refOf(key), { signal })
-  // A pod that was recreated under this name gets its claims after its own event.
+  // A pod that was recreated under this name gets its claims when the event of its creation arrives.
   if (pod.metadata?.uid !== uid) return
   const claim = claimFor(pod, step)
   if (claim === undefined) return

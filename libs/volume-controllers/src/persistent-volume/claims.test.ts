@@ -152,7 +152,7 @@ describe('unbound claims', () => {
     )
   })
 
-  it('a binding sets the capacity of the claim to the size before the expansion while the expansion is running', () => {
+  it('a claim that is bound during an expansion of its volume gets the capacity before the expansion', () => {
     const growing = volume({
       capacity: '2Gi',
       annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' },

@@ -60,8 +60,8 @@ export function persistentVolumeControllers(
 }
 
 /**
- * Returns the volumes whose phase may depend on a claim. A claim that was deleted early may name no volume, but the
- * volume names the claim.
+ * Returns the volumes whose phase may depend on a claim. If the claim is deleted, these include the volumes that refer
+ * to it, because the claim may not name them.
  */
 function volumesOfClaim(event: InformerEvent<Claim>, { volumes }: Caches): string[] {
   const { key, volumeName } = objectOf(event)

@@ -3,7 +3,7 @@ import type { Claim } from '../caches/claim.ts'
 import { isForClaim, type Volume } from '../caches/volume.ts'
 import { matchesLabels, matchesNode } from '../selectors.ts'
 
-/** The inputs of a choice among volumes, in addition to the claim and the volumes. */
+/** The inputs for the choice of a volume, in addition to the claim and the candidates. */
 export interface MatchOptions {
   /** The node that must reach the volume, if the binder chooses. Undefined if the controller chooses. */
   readonly node?: { readonly name: string; readonly labels: Readonly<Record<string, string>> }

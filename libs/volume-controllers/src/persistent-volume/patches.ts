@@ -46,8 +46,8 @@ export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined 
 }
 
 /**
- * Returns the patch for the phase of a claim and the status fields of its volume. The capacity of a bound claim stays:
- * it may be lower than the volume's until the file system is expanded.
+ * Returns the patch of a claim's status: the phase, and the fields that the volume determines. A bound claim keeps its
+ * capacity, which may be lower than the volume's until the file system is expanded.
  */
 export function claimStatusPatch(claim: Claim, phase: ClaimPhase, volume: Volume | undefined): Patch | undefined {
   const status: Record<string, unknown> = {}

@@ -9,7 +9,7 @@ import { baseController, type ControllerParts, refOf, settledUnlessFailed } from
 import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
-/** The workers mostly wait for lists of pods, which they share. The more workers wait, the fewer lists are needed. */
+/** The workers mostly wait for lists of pods. Waiting workers share a list, so many workers need few lists. */
 const CLAIM_WORKERS = 250
 const VOLUME_WORKERS = 4
 
@@ -51,7 +51,7 @@ function claimsOfDeletedPod(event: InformerEvent<CachedPod>): string[] {
   return event.type === 'deleted' ? claimKeysOf(event.object) : []
 }
 
-/** Reports whether the object is gone or its finalizers have changed. The event of a change enqueues the key again. */
+/** Reports whether a patch failed because the object is gone or has changed. A change enqueues the key again. */
 function isOutdated(error: unknown): boolean {
   return isNotFound(error) || isInvalid(error)
 }

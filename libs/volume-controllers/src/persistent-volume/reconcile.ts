@@ -109,8 +109,8 @@ export async function reconcileVolume(key: string, parts: VolumeRunParts, signal
 }
 
 /**
- * Returns the claim in the `claimRef` of a volume. The API server must confirm that the claim is gone, because a late
- * cache could otherwise release a bound volume, which is then lost.
+ * Returns the claim in the `claimRef` of a volume. If the cache lacks the claim, the API server is asked: the volume of
+ * an existing claim must not be released.
  */
 async function claimOf(
   { claimRef, phase }: Volume,

@@ -20,7 +20,6 @@ export type VolumeStep =
   /** Enqueues the claim, because the claim worker must still write the volume name to the claim. */
   | { readonly do: 'lookAtClaim'; readonly key: string }
 
-/** Returns the plan for a volume. */
 export function decideVolume({ volume, claim }: VolumeView): readonly VolumeStep[] {
   const { claimRef } = volume
   if (claimRef?.uid === undefined) return phase(volume, 'Available')

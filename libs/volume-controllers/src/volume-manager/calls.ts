@@ -88,7 +88,7 @@ class GroupError extends Error {
   override readonly name = 'GroupError'
 }
 
-/** Prepares the publish call of a volume, which the caller sends later. A failed preparation mounts nothing. */
+/** Returns a function that sends the publish call of a volume. If it cannot be prepared, nothing is mounted. */
 async function publishCall(
   { source, pod }: PodVolume<MountSource>,
   parts: NodeParts,

@@ -97,7 +97,7 @@ export class DesiredState {
     return volumes
   }
 
-  /** Returns the sources of all wanted volumes. */
+  /** Returns the sources of all volumes that pods of the node want. */
   sources(): readonly MountSource[] {
     return [...this.#volumes.values()].map(({ source }) => source)
   }
@@ -106,7 +106,7 @@ export class DesiredState {
     return this.#pods.get(podUid) ?? new Set()
   }
 
-  /** Returns the wanted volumes that need an attach. */
+  /** Returns the names of the wanted volumes that must be attached. */
   *attachable(): Generator<string> {
     for (const [volumeName, { source }] of this.#volumes) if (source.is === 'csi' && source.attach) yield volumeName
   }

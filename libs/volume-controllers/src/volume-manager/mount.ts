@@ -128,7 +128,7 @@ async function withEvents(
   }
 }
 
-/** Returns the start of kubelet's error message, which differs for volumes in mode Block. */
+/** Returns the start of kubelet's message about a failed mount, which differs for block volumes. */
 function failedText(source: MountSource, what: 'MountDevice' | 'SetUp'): string {
   const block = source.is === 'csi' && source.block
   const step = block ? { MountDevice: 'SetUpDevice', SetUp: 'MapPodDevice' }[what] : what

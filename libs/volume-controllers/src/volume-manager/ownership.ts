@@ -12,7 +12,7 @@ const PERMISSIONS = 0o7777
 export function giveToGroup(path: string, { gid, onRootMismatch }: FsGroup): void {
   if (onRootMismatch && belongsTo(path, gid)) return
   giveBelow(path, gid)
-  // The folder itself is changed last, because its group shows that the content is complete.
+  // The group of the folder is changed last, because it shows that all files inside are already changed.
   giveOne(path, gid)
 }
 
@@ -52,7 +52,7 @@ export interface FsGroupView {
 
 const SINGLE_WRITER: readonly string[] = ['ReadWriteOnce', 'ReadWriteOncePod']
 
-/** Returns the component that sets the Unix group: a driver that supports this, or the node if the policy allows it. */
+/** Returns the component that sets the Unix group: the driver if it can, the node if the policy allows it, or none. */
 export function groupsBy({ source, pod, policy, driverMayDo }: FsGroupView): GroupsBy {
   if (pod.fsGroup === undefined || (source.is === 'csi' && source.block)) return 'none'
   if (driverMayDo) return 'driver'

@@ -59,12 +59,12 @@ test('a user has the rights of the roles of its groups, and the request log name
   ])
 })
 
-test.each(['HEAD', 'OPTIONS'])('the server refuses a %s request for a resource', async (method) => {
+test.each(['HEAD', 'OPTIONS'])('the server answers 405 to a %s request for a resource', async (method) => {
   const response = await fetch(api.url + CONFIGS, { method })
   expect(response.status).toBe(405)
 })
 
-test('a service account token expires', async () => {
+test('a service account token is refused after it has expired', async () => {
   const clock = new FakeClock()
   const tokens = new Authentication({ clock, adminToken: 'admin', open: false })
   const { token } = tokens.issue({ namespace: 'n', name: 'a', uid: 'u' }, 600)

@@ -29,7 +29,7 @@ interface Issued {
 const ADMIN: AuthenticatedUser = { name: 'admin', groups: ['system:masters', AUTHENTICATED] }
 const ANONYMOUS: AuthenticatedUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
-/** Authenticates requests by bearer tokens, which the options contain or which it issues to service accounts. */
+/** Authenticates requests by bearer token. The options list fixed tokens; service accounts get temporary tokens. */
 export class Authentication {
   readonly #clock: Clock
   readonly #tokens = new Map<string, Issued>()

@@ -35,7 +35,7 @@ function requireKind(kind: ServedKind, object: Json, body: Buffer): void {
   throw badRequest(`the API version in the data () does not match the expected API version (${groupVersionOf(kind)})`)
 }
 
-/** Returns an error text if the kind that an object names is not the kind in the path. Undefined if they agree. */
+/** Returns an error message if the kind of an object differs from the kind in the path. Otherwise undefined. */
 export function kindMismatch(kind: ServedKind, object: Json): string | undefined {
   const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
   const said = textAt(object, 'kind') || kind.kind
@@ -77,7 +77,7 @@ export function decoded(
   }
 }
 
-/** Returns the 422 error for a patch with an invalid result. It shows the result, which the writer has not seen. */
+/** Returns the 422 error for a patch with an invalid result. The error shows the result, which no client has sent. */
 export function wrongResult(result: ApiObject, why: string): ReturnType<typeof invalid> {
   const errors = new FieldErrors()
   errors.invalid('patch', JSON.stringify(result), why)

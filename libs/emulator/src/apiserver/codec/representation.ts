@@ -104,7 +104,7 @@ export function renderObject(
   }
 }
 
-/** Returns a list in the form that the client requests. A JSON list consists of the stored texts of its objects. */
+/** Returns a list in the form that the client requests. A JSON list joins the stored JSON texts of its objects. */
 export function renderList(kind: ServedKind, listing: ListedPage, { shape, now }: Rendering): string | Buffer {
   const metadata: JsonMap = {
     resourceVersion: String(listing.revision),

@@ -16,7 +16,7 @@ interface FailureDetails {
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** The kind that a failure is about. `details` and messages name its plural. */
+/** The kind of the object that a failure concerns. Its plural appears in `details` and in messages. */
 export interface FailureSubject {
   readonly group: string
   readonly plural: string

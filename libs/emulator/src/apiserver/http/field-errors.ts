@@ -44,7 +44,7 @@ export class FieldErrors {
     this.#add(field, 'FieldValueTooLong', `Too long: may not be more than ${limitBytes} bytes`)
   }
 
-  /** Reports a text that is empty or absent. Returns whether the text is present. */
+  /** Reports an error if a required text is empty or absent. Returns whether the text is present. */
   needed(field: string, value: Json | undefined): boolean {
     const isThere = (value ?? '') !== ''
     if (!isThere) this.required(field)
@@ -64,7 +64,7 @@ export class FieldErrors {
     if (!sameJson(value, before)) this.invalid(field, value, 'field is immutable')
   }
 
-  /** Reports a value that `seen` already contains, and adds the value to `seen`. */
+  /** Reports a duplicate: a value that `seen` already contains. Adds the value to `seen`. */
   unique(field: string, value: string, seen: Set<string>): void {
     if (seen.has(value)) this.#add(field, 'FieldValueDuplicate', `Duplicate value: ${quoted(value)}`)
     seen.add(value)

@@ -208,7 +208,7 @@ function document(root: string): object | undefined {
   }
 }
 
-/** Returns the operations that kubectl reads: the list for `kubectl explain`, and the options of a patch for writes. */
+/** Returns the OpenAPI paths that kubectl reads: the list for `kubectl explain`, and the query parameters of PATCH. */
 function pathsOf(kind: ServedKind): JsonMap {
   const place = `/${rootOf(kind)}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.plural}`
   const { group, version } = kind

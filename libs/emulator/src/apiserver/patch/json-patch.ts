@@ -6,7 +6,7 @@ const MOST_OPERATIONS = 10_000
 
 type Change = (parent: Json, key: string) => Json
 
-/** Applies a JSON patch (RFC 6902). Throws 422 without a reason if an operation is impossible or a `test` fails. */
+/** Applies a JSON patch (RFC 6902). Throws 422, without details, if an operation is impossible or a `test` fails. */
 export function applyJsonPatch(target: Json, patch: Json): Json {
   if (!isList(patch)) throw badRequest('json: cannot unmarshal object into Go value of type jsonpatch.Patch')
   if (patch.length > MOST_OPERATIONS) {
@@ -100,7 +100,7 @@ function adder(value: Json): Change {
   }
 }
 
-/** Returns a change that sets a value. It also creates an absent key, as the Go library does. */
+/** Returns a change that sets the value of a key. As in the Go library, the key may be absent before. */
 function replacer(value: Json): Change {
   return (parent, key) => {
     if (isList(parent)) return parent.with(indexIn(parent, key), value)

@@ -3,7 +3,7 @@ import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../
 import type { ServedKind } from '../schema/kinds.ts'
 import { innerSchema, type Schema, type SchemaField, schemaOf } from '../schema/schema.ts'
 
-/** Returns how the list at a path merges: by a key of its items, without a key as a set, or not at all (undefined). */
+/** Returns the merge key of the list at a path; no key for a set. Undefined if a patch replaces the list. */
 export type ListRules = (path: readonly string[]) => { readonly key: string | undefined } | undefined
 
 const DELETE_FROM_LIST = '$deleteFromPrimitiveList/'
@@ -23,7 +23,7 @@ interface MergePath {
 function mergeValue(target: Json | undefined, patch: Json, place: MergePath): Json {
   if (!isObject(patch)) return patch
   if (isObject(target)) return mergeMap(target, patch, place)
-  // A field that does not exist yet gets the fields of the patch. The `$patch` directive has no effect on it.
+  // An object that does not exist yet gets all fields of the patch, and `$patch` has no effect.
   const { $patch: _directive, ...fields } = patch
   return mergeMap({}, fields, place)
 }
@@ -132,8 +132,8 @@ interface Ordering {
 }
 
 /**
- * Sorts the items that `order` names. Puts each other item in front of the first named item that followed it before the
- * patch, or else at the end.
+ * Sorts the items that `order` names. Any other item is put before the first named item that it preceded in `before`,
+ * or at the end.
  */
 function inOrder(list: readonly Json[], { order, before, key }: Ordering): readonly Json[] {
   const keyOf = (item: Json): Json | undefined => (key !== undefined && isObject(item) ? item[key] : item)

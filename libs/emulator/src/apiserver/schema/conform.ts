@@ -2,7 +2,7 @@ import { Quantity, QuantityError } from '@csi-sidecars/kube-types'
 import { isList, isObject, type Json, type JsonMap, setOwn } from './json.ts'
 import type { Scalar, Schema, SchemaField, SchemaFieldType } from './schema.ts'
 
-/** The error for a value that does not fit its field. Its message is that of the JSON decoder of Go. */
+/** The error for a value that does not fit its field, with the message of Go's JSON decoder. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }

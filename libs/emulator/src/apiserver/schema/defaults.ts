@@ -61,7 +61,7 @@ function filled(type: SchemaFieldType, value: Json): Json {
 
 const INNER = new WeakMap<Schema, readonly SchemaField[]>()
 
-/** Returns the fields of a type whose values may contain fields with defaults. */
+/** Returns the fields of a type that contain objects with defaults, at any depth. */
 function innerOf(schema: Schema): readonly SchemaField[] {
   const known = INNER.get(schema)
   if (known !== undefined) return known

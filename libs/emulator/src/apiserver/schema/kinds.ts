@@ -10,7 +10,7 @@ export interface ServedKind {
   readonly namespaced: boolean
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
-  /** The names of the subresources. If `status` is one of them, only it changes the status of an object. */
+  /** The names of the subresources. If `status` is one of them, other writes do not change the status of an object. */
   readonly subresources: readonly string[]
   /** True if a PUT may create an object. */
   readonly createOnUpdate: boolean
@@ -18,11 +18,11 @@ export interface ServedKind {
   readonly unconditionalUpdate: boolean
   /** True if a DELETE returns the object instead of a Status. */
   readonly returnsDeleted: boolean
-  /** The generation of a new object, which grows with each change of the spec. Undefined for kinds without it. */
+  /** The generation of a new object, which grows with each change of the spec. Undefined if the kind has none. */
   readonly firstGeneration: number | undefined
   /** True for the kind of a CRD. Its objects have no protobuf form, and refuse strategic merge patches. */
   readonly custom: boolean
-  /** True if the kind supports only POST, as a review or an action. Its objects are not stored. */
+  /** True if the kind supports only POST, such as SubjectAccessReview. Its objects are not stored. */
   readonly reviewOnly: boolean
 }
 

@@ -151,7 +151,7 @@ function typeOf(drafts: ReadonlyMap<string, Draft>, text: string): SchemaFieldTy
   return { is: 'object', schema }
 }
 
-/** Returns the type of an object, or of the objects in a list or a map. Undefined for other types. */
+/** Returns the type of the object in a field, or of the objects in a list or a map. Undefined for other fields. */
 export function innerSchema(type: SchemaFieldType): Schema | undefined {
   if (type.is === 'object') return type.schema
   return type.is === 'list' || type.is === 'map' ? innerSchema(type.of) : undefined

@@ -9,7 +9,7 @@ function collection(limits: Partial<HistoryLimits> = {}): KindCollection {
   return new KindCollection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000, ...limits })
 }
 
-test('keys stay sorted after insertions and deletions', () => {
+test('the keys of a collection stay sorted after insertions and deletions', () => {
   const it = collection()
   for (const name of ['c', 'a', 'd', 'b']) it.put(`n/${name}`, object(name), 11)
   it.remove('n/c', object('c'), 12)
@@ -38,7 +38,7 @@ test('`since` returns the changes after a revision, each with the entry before t
   expect(it.since(15)).toEqual([])
 })
 
-test('`differencesAt` returns the entries that were different at a revision', () => {
+test('`differencesAt` returns the old entries of all objects that have changed since a revision', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 12)

@@ -27,7 +27,7 @@ export interface HistoryLimits {
 
 type ChangeListener = (change: StoredChange) => void
 
-/** All objects of one kind in the order of their keys, and their last changes within the limits of the history. */
+/** All objects of one kind, sorted by key, and the history of their last changes. */
 export class KindCollection {
   readonly kind: ServedKind
   readonly #limits: HistoryLimits
@@ -90,7 +90,7 @@ export class KindCollection {
     return entry
   }
 
-  /** Returns the changes since a revision, oldest first. Throws 410 if the history no longer reaches back to it. */
+  /** Returns the changes since a revision, oldest first. Throws 410 if the history has dropped some of them. */
   since(revision: number): readonly StoredChange[] {
     if (revision < this.#compacted) {
       throw expired(`too old resource version: ${revision} (${this.#compacted})`)
@@ -99,7 +99,7 @@ export class KindCollection {
     return this.#history.slice(behind)
   }
 
-  /** Returns the entries that were different at a revision, by key. Undefined for objects that did not exist then. */
+  /** Returns the old entries of all objects that have changed since a revision. Undefined for objects created later. */
   differencesAt(revision: number): ReadonlyMap<string, StoredEntry | undefined> {
     const then = new Map<string, StoredEntry | undefined>()
     for (const change of this.since(revision)) {
@@ -145,7 +145,7 @@ export class KindCollection {
     this.#forgotten += 1
   }
 
-  /** Removes dropped changes from the list when they fill half of it. A removal after each drop would be slow. */
+  /** Shortens the history when dropped changes fill half of it. Shortening it after each drop would be slow. */
   #tidy(): void {
     if (this.#forgotten < 64 || this.#forgotten * 2 < this.#history.length) return
     this.#history = this.#history.slice(this.#forgotten)
@@ -153,7 +153,7 @@ export class KindCollection {
   }
 }
 
-/** Returns the first index from `start` whose item is behind a position in a sorted list, or the length of the list. */
+/** Returns the index of the first item, at `start` or later, for which `isBehind` is true, or else the length. */
 function firstIndex<T>(sorted: readonly T[], start: number, isBehind: (item: T) => boolean): number {
   let low = start
   let high = sorted.length

@@ -82,7 +82,7 @@ interface PageRequest {
   readonly revision: number
   readonly after: string | undefined
   readonly limit: number
-  /** True if the page shows the current objects. Then no earlier state of the objects is computed. */
+  /** True if the page shows the current objects, and not their state at `revision`. */
   readonly inexact?: boolean
 }
 

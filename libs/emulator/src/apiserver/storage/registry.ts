@@ -12,7 +12,7 @@ export interface ObjectRegistry {
   readonly absent: Set<ServedKind>
   readonly store: Store
   readonly clock: Clock
-  /** False if updates are stored without validation, as a server of another version may have stored them. */
+  /** False if updates are stored without validation, like objects that another server version has accepted. */
   readonly validates: boolean
 }
 

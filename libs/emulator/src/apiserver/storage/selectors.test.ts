@@ -29,7 +29,7 @@ test.each([['=1'], ['a in 1'], ['a b'], ['a in (1'], ['-a']])('the label selecto
   expect(() => labelSelector(selector)).toThrow('unable to parse requirement')
 })
 
-test('a field selector compares texts; an absent field is empty, and an absent flag is false', () => {
+test('a field selector treats an absent field as empty, and an absent flag as false', () => {
   const node = { metadata: { name: 'n' }, spec: {} }
   expect(fieldSelector(NODE, 'spec.unschedulable=false').matches(node)).toBe(true)
   expect(fieldSelector(POD, 'spec.nodeName=').matches(node)).toBe(true)
@@ -37,7 +37,7 @@ test('a field selector compares texts; an absent field is empty, and an absent f
   expect(fieldSelector(EVENT, 'source=c').matches({ metadata: {}, source: { component: 'c' } })).toBe(true)
 })
 
-test('a field selector that selects one object by name reports this name', () => {
+test('`fieldSelector` returns the name if the selector matches only one name', () => {
   expect(fieldSelector(PERSISTENT_VOLUME, 'metadata.name=a').name).toBe('a')
   expect(fieldSelector(PERSISTENT_VOLUME, 'metadata.name!=a').name).toBeUndefined()
 })

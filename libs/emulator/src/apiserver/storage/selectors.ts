@@ -61,7 +61,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 
 interface FieldSelector {
   readonly matches: Predicate
-  /** The only name that can match, from `metadata.name=a`. In one namespace, the server then reads one object. */
+  /** The only name that can match. With `metadata.name=a`, the server reads only one object of a namespace. */
   readonly name: string | undefined
 }
 

@@ -2,7 +2,7 @@ import type { ApiObject } from '../schema/json.ts'
 import { KINDS, type ServedKind } from '../schema/kinds.ts'
 import { type HistoryLimits, KindCollection, type StoredEntry } from './collection.ts'
 
-/** The default history of each kind: enough for a client that was disconnected for a while. */
+/** The default limits of the history of each kind, enough for a client that was disconnected for a while. */
 const DEFAULT_HISTORY: HistoryLimits = { changes: 50_000, bytes: 16 * 1024 * 1024 }
 /** The revision before the first write. */
 const FIRST = 1

@@ -14,7 +14,7 @@ export function fields(rules: Readonly<Record<string, FieldRule>>): FieldRule {
   }
 }
 
-/** Applies one rule to the items of a list. `ruleOf` creates a rule for each list, which may remember earlier items. */
+/** Applies a rule to the items of a list. `ruleOf` creates a rule for each list, so that it may remember items. */
 export function items(ruleOf: () => FieldRule): FieldRule {
   return (errors, path, value) => {
     const rule = ruleOf()
@@ -66,7 +66,7 @@ export function notBelow(least: number, why: string): FieldRule {
   }
 }
 
-/** Returns a rule that reports a text which it has already checked before. */
+/** Returns a rule that reports duplicate texts. */
 export function unique(): FieldRule {
   const seen = new Set<string>()
   return (errors, path, value) => errors.unique(path, String(value ?? ''), seen)

@@ -37,7 +37,7 @@ function requiredOnceSet(parent: string, field: string): CustomRule {
   }
 }
 
-/** Requires exactly one of two fields in the source, and forbids their change. */
+/** Requires exactly one of two fields in `spec.source`, and forbids to change them. */
 function oneSource(first: string, second: string): readonly CustomRule[] {
   const path = 'spec.source'
   const exclusive: CustomRule = (errors, object) => {

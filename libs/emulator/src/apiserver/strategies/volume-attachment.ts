@@ -48,7 +48,7 @@ function checkStatus(errors: FieldErrors, object: ApiObject): void {
     const error = at(object, 'status', field)
     if (!isObject(error)) continue
     if (Buffer.byteLength(textAt(error, 'message') ?? '') > MOST_MESSAGE_BYTES) {
-      // The error for a long message names the limit of `attachmentMetadata`, as in kube-apiserver.
+      // As in kube-apiserver, the error for a message that is too long states the limit of `attachmentMetadata`.
       errors.tooLong(`status.${field}.message`, MOST_METADATA_BYTES)
     }
     errors.notBelow(`status.${field}.errorCode`, error['errorCode'], [0, 'must be between 0 and 2147483647, inclusive'])

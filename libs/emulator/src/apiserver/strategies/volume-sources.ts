@@ -72,7 +72,7 @@ function checkSource(
   if (!uri.startsWith(start)) errors.unsupported(`${field}.diskURI`, uri, [form])
 }
 
-/** Returns the source to compare with the old source, without a `controllerExpandSecretRef` that an update may add. */
+/** Returns the source that no update may change, without a `controllerExpandSecretRef` that this update adds. */
 export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonMap {
   const picked: Record<string, Json | undefined> = {}
   for (const { name } of SOURCES) picked[name] = at(spec, name)

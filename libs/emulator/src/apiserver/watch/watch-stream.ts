@@ -46,7 +46,7 @@ const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
 
 /**
  * One open watch. It sends each change as it happens, until its socket is full. Later it sends the missed changes from
- * the history, so a slow client needs no memory in addition to its socket.
+ * the history, so the server keeps no queue for a slow client.
  */
 export class WatchStream {
   readonly #parts: WatchParts

@@ -4,7 +4,7 @@ import { schemaNamed } from '../../schema/schema.ts'
 import { decodeMessage } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
-/** Returns an object as protobuf, and the object that a client must read from these bytes. Tests of clients use it. */
+/** Encodes an object for tests of protobuf clients. `value` is the object that a client must read from `bytes`. */
 export function canonical(kind: string, object: object): { readonly value: JsonMap; readonly bytes: Buffer } {
   const schema = schemaNamed(kind)
   const bytes = encodeMessage(schema, conform(schema, object as JsonMap).value)
