@@ -43,7 +43,7 @@ const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 const TEST_LIMIT_MS = 120_000
 
 /** The number of concurrent checks. More checks would disturb each other's timing on a small machine. */
-const CHECKS_TOGETHER = 2
+const CHECKS_TOGETHER = 3
 
 /** The number of tests so far. It is part of object names and is never reset, as events of an earlier round remain. */
 let numbered = 0

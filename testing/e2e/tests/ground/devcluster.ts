@@ -76,10 +76,7 @@ export function sidecarArgs(executables: Readonly<Record<App, string>>): string[
 }
 
 const root = resolve(import.meta.dirname, '../../../..')
-/**
- * The maximum number of tries of the demo with the Go originals, which sometimes fails. They give up a claim after a
- * conflict or a missing class, and leave a finalizer on a VolumeSnapshot after a conflict.
- */
+/** The maximum number of tries of the demo with the Go originals, which give up a claim after a conflict. */
 const TRIES_OF_ORIGINALS = 3
 
 async function playOurs({ folder }: Ground, args: readonly string[]): Promise<void> {
@@ -96,6 +93,15 @@ async function playWithOriginals({ cluster, folder }: Ground, args: readonly str
       await removeRest(cluster)
     }
   }
+}
+
+/** Returns the Go originals. After a conflict, only a sweep of theirs removes the finalizer of a VolumeSnapshot. */
+function sweepingOriginals({ folder }: Ground): Readonly<Record<App, string>> {
+  const provisioner = join(folder, 'sweeping-provisioner')
+  const all = originals(root)
+  const line = `exec ${all.provisioner} --snapshot-orphan-sweep-interval=1s "$@"`
+  writeFileSync(provisioner, `#!/bin/sh\n${line}\n`, { mode: 0o755 })
+  return { ...all, provisioner }
 }
 
 const OF_THE_DEMO: readonly Resource<KubeObject>[] = [
@@ -129,7 +135,7 @@ async function prepared({ cluster, folder }: Ground): Promise<string> {
 
 const BINARIES = [
   ['the sidecars under test', ({ executables }: Ground) => executables, playOurs],
-  ['the Go originals', () => originals(root), playWithOriginals],
+  ['the Go originals', sweepingOriginals, playWithOriginals],
 ] as const
 
 for (const [who, binaries, play] of BINARIES) {
@@ -172,6 +178,9 @@ const VOLUME_CONTROLLERS = [
   'persistentvolumeclaim-protection-controller',
 ]
 
+/** For tests of the demo with its pauses, which mostly wait. */
+const PACED = { target: 'emulator', together: true } as const
+
 const COLOUR = '\u001b['
 const CTRL_C = '\u0003'
 
@@ -191,7 +200,7 @@ check(
 
 check(
   'embedded cluster: in a terminal the program keeps running, prints commands to inspect it, and ends with Ctrl-C',
-  'emulator',
+  PACED,
   async ({ folder, executables }) => {
     const { child, text, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const pages = [...new Set(text().match(/http:\/\/127\.0\.0\.1:\d+\/\w*/g))]
@@ -230,7 +239,7 @@ spec:
 
 check(
   'embedded cluster: the status page and kubectl csi show the same first cause for a pending pod',
-  'emulator',
+  PACED,
   async ({ folder, executables }) => {
     const { child, text, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const [, page = ''] = /Watch it at (http\S+\d\/)/.exec(text()) ?? []
@@ -259,7 +268,7 @@ async function firstWaitOf(page: string, claim: string): Promise<ClaimRow['waits
 
 check(
   'embedded cluster: the API server refuses requests without a valid token or from other web sites',
-  'emulator',
+  PACED,
   async ({ folder, executables }) => {
     const { child, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const config = readFileSync(kubeconfig, 'utf8')

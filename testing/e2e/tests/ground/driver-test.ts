@@ -152,7 +152,7 @@ long(
   },
 )
 
-check('driver test: without a driver, the program exits with 2 and one line', 'emulator', async ({ folder }) => {
+check('driver test: without a driver, the program exits with 2 and one line', TOGETHER, async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const lines = async (...flags: readonly string[]): Promise<string> => {
     const { code, output } = await runProgram('driver-test', folder, flags)
@@ -179,7 +179,7 @@ check('driver test: without a driver, the program exits with 2 and one line', 'e
   }
 })
 
-check('driver test: the program reports a driver that does not start as a finding', 'emulator', async ({ folder }) => {
+check('driver test: the program reports a driver that does not start as a finding', TOGETHER, async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const junit = join(folder, 'junit.xml')
   const flags = [`--driver=unix://${socket}`, '--driver-command=sh -c "exit 3"', `--report=${junit}`]

@@ -112,7 +112,8 @@ async function living(
 ): Promise<AsyncDisposable & { readonly driver: Driver; readonly storage: Storage }> {
   await installCrds(t)
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
-  const manager = await startControllerManager({ kubeconfig, folder: t.folder, controllers: CONTROLLERS })
+  const args = ['--pvclaimbinder-sync-period=2s']
+  const manager = await startControllerManager({ kubeconfig, folder: t.folder, controllers: CONTROLLERS, args })
   const controller = start(
     join(cacheFolder(ROOT), 'snapshot-controller'),
     [`--kubeconfig=${kubeconfig}`, '--feature-gates=CSIVolumeGroupSnapshot=true', '--retry-interval-start=200ms'],
