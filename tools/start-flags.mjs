@@ -6,6 +6,7 @@
 export const START_FLAGS = [
   // This flag makes Node ignore OPENSSL_CONF. It is first, because an image's start script has only the first flag.
   '--openssl-config=/dev/null',
-  // New objects get 1 MiB instead of 16 MiB. In a burst this saves a third of the memory and costs 10 % CPU time.
-  '--max-semi-space-size=1',
+  // New objects get 4 MiB instead of 16 MiB, which saves a third of the memory of a burst. With 1 MiB a burst needs 15 %
+  // more CPU time and 6 MiB less.
+  '--max-semi-space-size=4',
 ]

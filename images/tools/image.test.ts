@@ -194,7 +194,7 @@ withBuildah('the Dockerfile', () => {
       const commandLine = readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')
       expect(commandLine.slice(0, 3)).toEqual(['/usr/bin/node', '--openssl-config=/dev/null', `/${name}`])
       const environment = readFileSync(`/proc/${child}/environ`, 'utf8')
-      expect(environment).toContain('NODE_OPTIONS=--max-semi-space-size=1')
+      expect(environment).toContain('NODE_OPTIONS=--max-semi-space-size=4')
       for (const foreign of ['stack-trace-limit', 'NODE_V8_COVERAGE']) expect(environment).not.toContain(foreign)
       execFileSync('kill', ['-TERM', child])
       expect(await process.exited).toEqual({ code: 0, signal: null })
