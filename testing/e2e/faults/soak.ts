@@ -1,17 +1,28 @@
-// Runs the attacher under a steady load, with a fault every few seconds. Prints one line a minute. Fails if work is
-// lost, or if memory or the number of descriptors grows.
+// Runs all five controllers in one process under a steady load, with a fault every few seconds. Prints one line a
+// minute. Fails if work is lost, if memory or the number of descriptors grows, or if the chart's memory limit is too low.
 
 import { join, resolve } from 'node:path'
 import { NUMBER, readArguments } from '@csi-sidecars/command'
 import { between, pick, seeded } from '@csi-sidecars/disturb'
-import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { freePort } from '@csi-sidecars/emulator'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  type PersistentVolumeClaim,
+  VOLUME_SNAPSHOT_CONTENTS,
+} from '@csi-sidecars/kube-types'
 import { refusal, retryAfter } from '../harness/api/gate.ts'
 import { TestContext } from '../harness/context.ts'
+import type { Answer, Call } from '../harness/driver/driver.ts'
 import { median } from '../harness/median.ts'
-import { anonymousMiB } from '../harness/process/memory.ts'
+import { anonymousMiB, memoryLimit } from '../harness/process/memory.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { eventually, pause } from '../harness/waiting.ts'
-import { type AttacherScene, attach, attached, detachAndWait, scene } from '../tests/attacher/scene.ts'
+import { attach, attached, detachAndWait } from '../tests/attacher/scene.ts'
+import { claimRef, createClaim, deleted, provisioned, setPhase } from '../tests/provisioner/scene.ts'
+import { raised } from '../tests/resizer/scene.ts'
+import { createContent, remove, snapshot } from '../tests/snapshotter/scene.ts'
+import { pod, QUICK, type WorkScene } from '../tests/work.ts'
 import { copied } from '../tools/binaries.ts'
 import { openCluster } from '../tools/open-cluster.ts'
 
@@ -21,14 +32,25 @@ const { values } = readArguments(
   { hours: NUMBER, seed: NUMBER },
 )
 
-/** The number of volumes that are attached and detached concurrently. */
+/** The number of volumes with work at the same time. */
 const AT_WORK = 8
 const FAULT_EVERY_MS = 5_000
 const SAMPLE_EVERY_MS = 60_000
-/** The time limit of each attach and detach. After it, the volume counts as lost. */
+/** The time limit of each step in the life of a volume. After it, the volume counts as lost. */
 const LIMIT_MS = 90_000
 /** The allowed growth of memory and descriptors from the second to the last quarter of the run. */
 const GROWTH = 1.15
+/** The memory limit of the chart for one process with all controllers. */
+const LIMIT_MIB = 384
+const METHODS = [
+  'CreateVolume',
+  'DeleteVolume',
+  'ControllerPublishVolume',
+  'ControllerUnpublishVolume',
+  'ControllerExpandVolume',
+  'CreateSnapshot',
+  'DeleteSnapshot',
+]
 
 interface Sample {
   readonly anonymousMiB: number
@@ -59,13 +81,22 @@ try {
 }
 
 async function soak(ms: number): Promise<number> {
-  const at = await scene(context, { args: ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=0'] })
+  const program = context.executable('both')
+  const limit = memoryLimit(LIMIT_MIB, { name: 'csi-soak', program, folder: context.folder })
+  if (limit === undefined) printLine('without a memory limit: it needs root')
+  const healthPort = await freePort()
+  const at = await pod(context, {
+    more: ',livenessprobe',
+    args: [...QUICK, '-v=0', `--livenessprobe-health-port=${healthPort}`],
+    binary: limit?.binary,
+  })
   const end = Date.now() + ms
   const tally = { done: 0, lost: [] as string[], faults: 0 }
   const samples: Sample[] = []
-  const going = (): boolean => Date.now() < end && at.attacher.exit === undefined
+  const going = (): boolean => Date.now() < end && at.sidecar.exit === undefined
   const workers = Array.from({ length: AT_WORK }, (_, worker) => work(at, worker, { going, tally }))
   await Promise.all([...workers, disturb(at, { going, tally }), watch(at, { going, tally }, samples)])
+  await eventually('a healthy driver', async () => (await fetch(`http://127.0.0.1:${healthPort}/healthz`)).ok)
   const quarter = Math.floor(samples.length / 4)
   // Growth is checked only if there are at least four samples.
   const typical = (what: keyof Sample, from: number, to?: number): number =>
@@ -73,9 +104,10 @@ async function soak(ms: number): Promise<number> {
   const grown = (['anonymousMiB', 'descriptors'] as const).filter(
     (what) => quarter > 0 && typical(what, -quarter) > GROWTH * typical(what, quarter, 2 * quarter),
   )
-  const { exit } = at.attacher
+  const { exit } = at.sidecar
+  const peak = limit === undefined ? '' : `, at most ${limit.peakMib().toFixed(0)} of ${LIMIT_MIB} MiB`
   printLine(
-    `${tally.done} volumes attached and detached, ${tally.lost.length} lost, ${tally.faults} faults, seed ${values.seed}`,
+    `${tally.done} lives of volumes, ${tally.lost.length} lost, ${tally.faults} faults, seed ${values.seed}${peak}`,
   )
   for (const name of tally.lost) printLine(`lost: ${name}`)
   if (grown.length > 0) printLine(`grown: ${grown.join(', ')}`)
@@ -90,24 +122,59 @@ interface Soak {
   readonly tally: Counts
 }
 
-/** Attaches and detaches one volume after another until the run ends. */
-async function work(at: AttacherScene, worker: number, { going, tally }: Soak): Promise<void> {
+/** Runs the lives of volumes one after another, until the time is over. */
+async function work(at: WorkScene, worker: number, { going, tally }: Soak): Promise<void> {
   for (let nth = 0; going(); nth += 1) {
-    const { pv, va } = await attach(context, at, { suffix: `-${worker}-${nth}` })
+    const suffix = `-${worker}-${nth}`
     try {
-      await attached(context, va, { within: LIMIT_MS })
-      await detachAndWait(context, va, { within: LIMIT_MS })
+      await createdAndDeleted(suffix)
+      await attachedAndDetached(at, suffix)
+      await expanded(suffix)
+      await snapshotted(suffix)
       tally.done += 1
     } catch (error) {
-      tally.lost.push(`${va}: ${String(error).slice(0, 300)}`)
+      tally.lost.push(`${suffix}: ${String(error).slice(0, 300)}`)
     }
-    await context.api.delete(PERSISTENT_VOLUMES, { name: pv })
   }
 }
 
+async function createdAndDeleted(suffix: string): Promise<void> {
+  const uid = await createClaim(context, { suffix: `-new${suffix}` })
+  const { metadata } = await provisioned(context, uid, LIMIT_MS)
+  const name = metadata?.name ?? ''
+  await context.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(context, `-new${suffix}`))
+  await setPhase(context, name, 'Released')
+  await deleted(context, name, LIMIT_MS)
+}
+
+async function attachedAndDetached(at: WorkScene, suffix: string): Promise<void> {
+  const { pv, va } = await attach(context, at, { suffix })
+  await attached(context, va, { within: LIMIT_MS })
+  await detachAndWait(context, va, { within: LIMIT_MS })
+  await context.api.delete(PERSISTENT_VOLUMES, { name: pv })
+}
+
+async function expanded(suffix: string): Promise<void> {
+  const { pv, pvc } = await raised(context, { suffix: `-grown${suffix}` })
+  const ref = { namespace: context.namespace, name: pvc }
+  const isExpanded = ({ status }: PersistentVolumeClaim): boolean => status?.capacity?.['storage'] === '2Gi'
+  await context.api.until(PERSISTENT_VOLUME_CLAIMS, { ...ref, within: LIMIT_MS }, isExpanded)
+  await context.api.delete(PERSISTENT_VOLUME_CLAIMS, ref)
+  await context.api.delete(PERSISTENT_VOLUMES, { name: pv })
+}
+
+async function snapshotted(suffix: string): Promise<void> {
+  const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `uid${suffix}` }
+  const name = await createContent(context, { what: `content${suffix}`, spec: { volumeSnapshotRef } })
+  const ref = { name, within: LIMIT_MS }
+  await context.api.until(VOLUME_SNAPSHOT_CONTENTS, ref, ({ status }) => status?.readyToUse === true)
+  await remove(context, name)
+  await context.api.untilGone(VOLUME_SNAPSHOT_CONTENTS, { name }, { within: LIMIT_MS })
+}
+
 /** Injects one random fault after another. The seed determines their order. */
-async function disturb({ attacher, driver }: AttacherScene, { going, tally }: Soak): Promise<void> {
-  const { gate } = attacher
+async function disturb({ sidecar, driver }: WorkScene, { going, tally }: Soak): Promise<void> {
+  const { gate } = sidecar
   const random = seeded(Number(values.seed), 'soak')
   const inject = (fault: ReturnType<typeof refusal> | { kind: 'cut' } | { kind: 'loseAnswer' }): void => {
     let left = between(random, 1, 20)
@@ -117,6 +184,11 @@ async function disturb({ attacher, driver }: AttacherScene, { going, tally }: So
       return fault
     })
   }
+  const fail = (fault: (call: Call, nth: number) => Answer | undefined): void => {
+    const method = pick(random, METHODS) ?? ''
+    const usual = method === 'CreateSnapshot' ? snapshot() : { reply: {} }
+    driver.on(method, (call, nth) => fault(call, nth) ?? usual)
+  }
   const faults: readonly (() => Promise<void> | void)[] = [
     () => gate.dropWatches(),
     () => inject(refusal(500, 'InternalError', 'injected failure')),
@@ -125,11 +197,8 @@ async function disturb({ attacher, driver }: AttacherScene, { going, tally }: So
     () => inject({ kind: 'cut' }),
     () => inject({ kind: 'loseAnswer' }),
     () => cluster.compact(),
-    () =>
-      driver.on('ControllerPublishVolume', (_, nth) =>
-        nth < 5 ? { code: 13, message: 'injected failure' } : { reply: {} },
-      ),
-    () => driver.on('ControllerUnpublishVolume', (_, nth) => (nth < 2 ? 'hang' : { reply: {} })),
+    () => fail((_, nth) => (nth < 5 ? { code: 13, message: 'injected failure' } : undefined)),
+    () => fail((_, nth) => (nth < 2 ? 'hang' : undefined)),
     async () => {
       driver.kill()
       await pause(between(random, 1, 2000))
@@ -141,9 +210,9 @@ async function disturb({ attacher, driver }: AttacherScene, { going, tally }: So
       await gate.open()
     },
     async () => {
-      attacher.signal('SIGSTOP')
+      sidecar.signal('SIGSTOP')
       await pause(between(random, 1, 2000))
-      attacher.signal('SIGCONT')
+      sidecar.signal('SIGCONT')
     },
   ]
   while (going()) {
@@ -158,14 +227,14 @@ async function disturb({ attacher, driver }: AttacherScene, { going, tally }: So
   gate.rules.length = 0
 }
 
-async function watch({ attacher }: AttacherScene, { going, tally }: Soak, samples: Sample[]): Promise<void> {
+async function watch({ sidecar }: WorkScene, { going, tally }: Soak, samples: Sample[]): Promise<void> {
   const began = Date.now()
   for (let next = began + SAMPLE_EVERY_MS; going(); next += SAMPLE_EVERY_MS) {
     while (Date.now() < next && going()) await pause(500)
-    if (attacher.exit !== undefined) return
-    const metrics = await eventually('metrics', () => attacher.metrics())
+    if (sidecar.exit !== undefined) return
+    const metrics = await eventually('metrics', () => sidecar.metrics())
     const sample = {
-      anonymousMiB: anonymousMiB(attacher.pid),
+      anonymousMiB: anonymousMiB(sidecar.pid),
       descriptors: metrics.value('process_open_fds') ?? Number.NaN,
       delaySeconds: metrics.value('nodejs_eventloop_lag_max_seconds') ?? Number.NaN,
     }
@@ -173,7 +242,7 @@ async function watch({ attacher }: AttacherScene, { going, tally }: Soak, sample
     const { descriptors, delaySeconds } = sample
     const minutes = Math.round((Date.now() - began) / 60_000)
     printLine(
-      `${minutes} of ${Math.round(Number(values.hours) * 60)} min: ${tally.done} volumes, ${tally.lost.length} lost, ${tally.faults} faults; ` +
+      `${minutes} of ${Math.round(Number(values.hours) * 60)} min: ${tally.done} lives, ${tally.lost.length} lost, ${tally.faults} faults; ` +
         `${sample.anonymousMiB.toFixed(1)} MiB, ${descriptors} descriptors, delay ${delaySeconds.toFixed(3)} s`,
     )
   }

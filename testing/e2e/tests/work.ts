@@ -4,6 +4,7 @@ import type { Driver } from '../harness/driver/driver.ts'
 import type { Subject } from '../harness/subject.ts'
 import { attach, attached } from './attacher/scene.ts'
 import { raised } from './resizer/scene.ts'
+import { createClass as createSnapshotClass, installCrds, snapshot } from './snapshotter/scene.ts'
 
 /** Work for the sidecar under test: a volume to attach, or a claim to expand. */
 export interface Work {
@@ -80,4 +81,26 @@ export async function done(t: TestContext, { suffix = '', within }: Work & { wit
 export async function work(t: TestContext, parts: Work & { within?: number } = {}): Promise<void> {
   await begin(t, parts)
   await done(t, parts)
+}
+
+const WHOLE_POD = '--controllers=attacher,resizer,provisioner,snapshotter'
+
+/** Starts all four controllers in one process, and waits for their watches. */
+export async function pod(t: TestContext, setup: PodSetup = {}): Promise<WorkScene> {
+  const { more = '', args = [], binary } = setup
+  await installCrds(t)
+  const driver = await t.driver({
+    controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
+  })
+  driver.on('CreateSnapshot', snapshot())
+  const node = await surroundings(t)
+  await createSnapshotClass(t)
+  const sidecar = await t.sidecar({ driver, app: 'both', role: 'pod', binary, args: [`${WHOLE_POD}${more}`, ...args] })
+  await t.watching(sidecar, ...WATCHED.both, 'storageclasses', 'volumesnapshotcontents', 'volumesnapshotclasses')
+  return { driver, sidecar, node }
+}
+
+interface PodSetup extends Pick<SidecarSetup, 'args' | 'binary'> {
+  /** Controllers in addition to the four, after a comma. */
+  readonly more?: string
 }

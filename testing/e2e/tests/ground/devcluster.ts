@@ -178,7 +178,7 @@ const VOLUME_CONTROLLERS = [
   'persistentvolumeclaim-protection-controller',
 ]
 
-/** For tests of the demo with its pauses, which mostly wait. */
+/** The options of tests of the demo with its pauses, which mostly wait. */
 const PACED = { target: 'emulator', together: true } as const
 
 const COLOUR = '\u001b['

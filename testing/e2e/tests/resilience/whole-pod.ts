@@ -7,31 +7,10 @@ import { eventually, never } from '../../harness/waiting.ts'
 import { attachAndWait, attached, suffixes } from '../attacher/scene.ts'
 import { calls, createClaim, eventOf, provisioned, released } from '../provisioner/scene.ts'
 import { grown, raised } from '../resizer/scene.ts'
-import {
-  createContent,
-  createClass as createSnapshotClass,
-  installCrds,
-  ready,
-  snapshot,
-} from '../snapshotter/scene.ts'
-import { surroundings, WATCHED, type WorkScene } from '../work.ts'
+import { createContent, ready } from '../snapshotter/scene.ts'
+import { pod } from '../work.ts'
 
 const test = testsOf('both', 'whole pod', { only: 'ours' })
-
-/** Starts all four controllers in one process, and waits for their watches. */
-async function pod(t: TestContext, args: readonly string[] = []): Promise<WorkScene> {
-  await installCrds(t)
-  const driver = await t.driver({
-    controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
-  })
-  driver.on('CreateSnapshot', snapshot())
-  const node = await surroundings(t)
-  await createSnapshotClass(t)
-  const controllers = '--controllers=attacher,resizer,provisioner,snapshotter'
-  const sidecar = await t.sidecar({ driver, app: 'both', role: 'pod', args: [controllers, ...args] })
-  await t.watching(sidecar, ...WATCHED.both, 'storageclasses', 'volumesnapshotcontents', 'volumesnapshotclasses')
-  return { driver, sidecar, node }
-}
 
 test('the four controllers of one process share one watch of each kind', async (t) => {
   // Without `sendInitialEvents`, each kind takes three requests: a refused watch, a list and a watch.
@@ -68,7 +47,7 @@ for (const [app, call, begin] of [
 ] satisfies readonly [string, string, (t: TestContext, suffix: string) => Promise<unknown>][]) {
   const title = `200 claims for which ${call} fails repeatedly do not delay attaches`
   test(title, { alone: true, within: 240_000 }, async (t) => {
-    const at = await pod(t, [`--${app}-retry-interval-start=50ms`, `--${app}-retry-interval-max=1s`, '-v=2'])
+    const at = await pod(t, { args: [`--${app}-retry-interval-start=50ms`, `--${app}-retry-interval-max=1s`, '-v=2'] })
     at.driver.on(call, { code: 3, message: 'never' })
     await inParallel(12, suffixes(200), (suffix) => begin(t, `-bad${suffix}`))
     await eventOf(t, t.name('pvc-bad-0'), 'never')
