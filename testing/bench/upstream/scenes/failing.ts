@@ -1,11 +1,12 @@
-import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { CSI_NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { grantTo } from '../../../e2e/harness/api/user.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
 import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
-import { attach, attached, copiesOfFirst, nodeOf, nodes, volumes } from '../objects.ts'
+import { attach, attached, copiesOfFirst, growing, nodeOf, nodes, volumes } from '../objects.ts'
 import { isWrite, type Subject } from '../subject.ts'
 import { ATTACHED, ATTACHES, attachTimes, BETWEEN_ATTACHES_MS, percentile, volumeOf } from '../work.ts'
+import { ask as askForVolume } from './provision.ts'
 
 const HANG_MS = 15_000
 const ATTACH_MS = 100
@@ -70,24 +71,33 @@ async function leave(ground: Ground, driver: string, { prefix, detaches }: { pre
 const BAD = 10_000
 const FAILING_MS = 60_000
 const BAD_PREFIX = 'bad'
+const THREE = '--controllers=attacher,resizer,provisioner'
 
-/** Measures how attachments that fail repeatedly slow down healthy attachments. */
+/** The objects that fail. */
+type Failing = 'attachments' | 'claims'
+
+/** Measures how attachments and claims that fail repeatedly slow down healthy attachments. */
 export const failing: BenchScene = {
   name: 'failing',
   title: 'Attachments beside others that fail',
   conditions:
-    'Ours alone, with default flags and the right to write events. The driver refuses the bad volumes at once with the same words. Healthy attaches ' +
+    'Ours alone, with default flags and the right to write events: the attacher, and one process of attacher, resizer ' +
+    'and provisioner beside claims. The driver refuses the bad volumes at once with the same words. Healthy attaches ' +
     `are asked for every ${BETWEEN_ATTACHES_MS} ms, ${ATTACHES} in all, once the others have failed for ` +
     `${FAILING_MS / 1000} s; their time is that until ControllerPublishVolume.`,
   async run(bench) {
-    for (const bad of [0, bench.sized(BAD)]) {
-      bench.printLine(`  beside ${bad}`)
-      await beside(bench, bad)
+    for (const [of, bad] of [
+      ['attachments', 0],
+      ['attachments', bench.sized(BAD)],
+      ['claims', bench.sized(BAD)],
+    ] as const) {
+      bench.printLine(`  beside ${bad} ${of}`)
+      await beside(bench, of, bad)
     }
   },
 }
 
-async function beside(bench: Bench, bad: number): Promise<void> {
+async function beside(bench: Bench, of: Failing, bad: number): Promise<void> {
   await using ground = await bench.ground()
   // Our chart grants the attacher this rule for events. The RBAC roles of the Go original do not contain it.
   const events = [{ apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] }]
@@ -96,18 +106,20 @@ async function beside(bench: Bench, bad: number): Promise<void> {
   driver.on('ControllerPublishVolume', (call) =>
     volumeOf(call).startsWith(BAD_PREFIX) ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
   )
+  driver.on('CreateVolume', { code: 13, message: 'no such array' })
   const count = bench.sized(ATTACHES)
   await nodes(ground, driver.name)
   await volumes(ground, driver.name, { count, prefix: ATTACHED })
-  if (bad > 0) await makeBad(ground, driver.name, bad)
-  const subject = await ground.start({ side: 'ours', app: 'attacher', driver })
+  if (bad > 0) await makeBad(ground, driver.name, { of, count: bad })
+  const onePod = of === 'claims' ? ({ together: 'pod', args: [THREE] } as const) : {}
+  const subject = await ground.start({ side: 'ours', app: 'attacher', driver, ...onePod })
   await pause(bad > 0 ? FAILING_MS : FAILING_MS / 10)
   const [before, eventsBefore] = [subject.cost(), await eventWrites(subject)]
   const from = performance.now()
   const times = await attachTimes(ground, subject, { count })
   const seconds = (performance.now() - from) / 1000
   const after = subject.cost()
-  const label = `beside ${bad} that fail: `
+  const label = `beside ${bad} ${of} that fail: `
   bench.figures.note('attacher', 'ours', {
     [`${label}attach, median (ms)`]: percentile(times, 0.5),
     [`${label}attach, p99 (ms)`]: percentile(times, 0.99),
@@ -119,12 +131,18 @@ async function beside(bench: Bench, bad: number): Promise<void> {
   await subject.stop()
 }
 
-/** Creates volumes and attachments that fail. Writes them into etcd, because single requests would take minutes. */
-async function makeBad(ground: Ground, driver: string, count: number): Promise<void> {
-  const first = `${BAD_PREFIX}-0`
+/** Creates objects that fail. Writes them into etcd, because single requests would take minutes. */
+async function makeBad(ground: Ground, driver: string, { of, count }: { of: Failing; count: number }) {
+  const name = `${BAD_PREFIX}-0`
+  if (of === 'claims') {
+    await growing(ground, driver)
+    await askForVolume(ground, driver, name)
+    const originals = [{ resource: PERSISTENT_VOLUME_CLAIMS, name, namespace: 'default' }]
+    return await copiesOfFirst(ground, { count, prefix: BAD_PREFIX }, originals)
+  }
   await volumes(ground, driver, { count: 1, prefix: BAD_PREFIX })
-  await attach(ground, driver, { name: first, node: nodeOf(driver) })
-  const originals = [PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS].map((resource) => ({ resource, name: first }))
+  await attach(ground, driver, { name, node: nodeOf(driver) })
+  const originals = [PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS].map((resource) => ({ resource, name }))
   await copiesOfFirst(ground, { count, prefix: BAD_PREFIX }, originals)
 }
 

@@ -104,7 +104,7 @@ async function createNodes(ground: Ground, count: number): Promise<void> {
 }
 
 /** Creates a claim with the annotation by which the PersistentVolume controller requests its provisioning. */
-async function ask({ api }: Ground, driver: string, name: string): Promise<void> {
+export async function ask({ api }: Ground, driver: string, name: string): Promise<void> {
   const annotations = { 'volume.kubernetes.io/storage-provisioner': driver }
   const wanted = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })
   await api.create(PERSISTENT_VOLUME_CLAIMS, wanted)
