@@ -72,7 +72,7 @@ describe('attach', () => {
     ])
   })
 
-  it('an attach whose CSINode is missing is reported as waiting for it', async () => {
+  it('an attach without a CSINode is reported as waiting for the CSINode', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')

@@ -182,7 +182,7 @@ describe('failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('the back-off of an attach begins with 1 second again if another writer reverts the status before the watch shows the success', async () => {
+  it('if another writer reverts an attach, the back-off begins with 1 second again', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000]) {
       await publishAgain()

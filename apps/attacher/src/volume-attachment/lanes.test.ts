@@ -105,7 +105,7 @@ describe('placementOf', () => {
     expect(place(va).limits[0]).toEqual({ group: 'volume handle-1', max: 1 })
   })
 
-  it('the queue places the unpublish of a volume without an attachment like a detach', () => {
+  it('the queue treats the unpublish of a volume without an attachment like a detach', () => {
     const memory = new AttachmentMemory()
     const request = { volumeId: 'handle-1', nodeId: 'id' }
     const publication = { volume: 'handle-1', nodeName: 'node1', request, secret: undefined, migrated: false }

@@ -66,7 +66,7 @@ export interface AttachmentModelState {
   readonly process: AttachmentModelProcess | null
   /** The interventions of other writers so far, one letter for each kind. */
   readonly done: string
-  /** True if our finalizer was removed by hand so that no process can know that the volume is published. */
+  /** True if a user has removed our finalizer, and no process can know that the volume is published. */
   readonly excused: boolean
 }
 

@@ -40,8 +40,8 @@ interface State {
   readonly foreign: boolean
   readonly process: Process | null
   /**
-   * The interventions of other writers so far, one letter for each kind. x: our finalizer was removed while no process
-   * could see it.
+   * The interventions of other writers so far, one letter for each kind. The letter x: our finalizer was removed, and
+   * no process could see that.
    */
   readonly done: string
 }
