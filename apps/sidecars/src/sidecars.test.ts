@@ -86,7 +86,7 @@ describe('one process', () => {
     expect(log.startsWith(error)).toBe(true)
   })
 
-  it('the process reports how to start without a controller that does not apply to the driver', async () => {
+  it('if the driver does not support a controller, the log shows how to start without it', async () => {
     await using cluster = await startCluster()
     cluster.driver.script('GetPluginCapabilities', () => ({ capabilities: [] }))
     const args = ['--controllers=resizer,livenessprobe', '--livenessprobe-health-port=0']
