@@ -118,7 +118,7 @@ describe('failing keys', () => {
     expect(only()).toMatchObject({ since: NOW + 5000, tries: 1 })
   })
 
-  test('the report of a key begins again if the key gets other work, or its object is deleted', async () => {
+  test('the report of a key starts from zero if the key gets other work, or its object is deleted', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(500)
@@ -154,7 +154,7 @@ describe('failing keys', () => {
     expect(only().message).toHaveLength(512)
   })
 
-  test('the report shows the obstacle of the work as the reason if the error of its run has no reason', async () => {
+  test('the report shows the obstacle of the work if the error of the run has no reason', async () => {
     subject = { operation: 'attach', obstacle: 'CSINodeMissing' }
     reconcile = async () => ({ kind: 'retry', cause: new Error('x') })
     await add('a')
