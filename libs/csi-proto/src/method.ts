@@ -69,7 +69,7 @@ function bytesOf<T>(codec: Codec<T>, message: T): Buffer {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Returns a reader that refuses a text that is not UTF-8, as Go does. A replaced byte would change the text. */
+/** Returns a reader that refuses a text that is not UTF-8, as Go does. It never replaces invalid bytes. */
 export function strictReader(bytes: Uint8Array): BinaryReader {
   return new BinaryReader(bytes, textOf)
 }
