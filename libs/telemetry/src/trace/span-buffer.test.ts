@@ -215,7 +215,7 @@ describe('closing', () => {
     ])
   })
 
-  test('`close` sends the waiting spans once if no earlier attempt shows whether the collector is reachable', async () => {
+  test('`close` sends the waiting spans once if no batch was sent before', async () => {
     answer = () => AWAY
     add('ab')
     await close()

@@ -92,7 +92,7 @@ describe('empty runs', () => {
     expect(spans).toEqual([])
   })
 
-  test('a failed run without requests records a span for its wait and one for itself', () => {
+  test('a failed run without requests records a span for its wait and a span for the run', () => {
     tracer().start(RUN).trace.end({}, new Error('no volume'))
     expect(spans.map(({ name, error }) => [name, error])).toEqual([
       ['wait in queue', undefined],
