@@ -61,6 +61,6 @@ export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume>
   }
 }
 
-/** Returns the volume of a deleted attachment: if it was the last attachment, our finalizer can be removed. */
+/** Returns the volume of a deleted attachment. If no other attachment uses the volume, our finalizer can be removed. */
 export const onAttachmentGone: Trigger<CachedAttachment> = (event) =>
   event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []

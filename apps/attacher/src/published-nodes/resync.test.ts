@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('compareForever', () => {
-  it('`compareForever` enqueues an attachment after two consecutive listings without its volume, and after each further one', async () => {
+  it('`compareForever` enqueues an attachment after two consecutive listings without its volume, and after each further listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({})
     await fixture.clock.settle()

@@ -31,7 +31,7 @@ describe('attach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('an attach that fails repeatedly sends low-priority requests, but stores its first error and its success with normal priority', async () => {
+  it('a repeatedly failing attach sends low-priority requests, but stores its first error and its success with normal priority', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.publish = async () => {

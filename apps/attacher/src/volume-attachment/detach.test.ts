@@ -167,7 +167,7 @@ describe('keep', () => {
     expect(fixture.api.requests.filter((each) => each.includes('attachError'))).toEqual([])
   })
 
-  it('the attacher sends the patch that restores the finalizer only once if the API server refuses it as invalid', async () => {
+  it('the attacher does not repeat a patch of the finalizer that the API server refuses as invalid', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)

@@ -157,7 +157,7 @@ describe('attachmentLanes', () => {
     expect(taken.slice(workers)).toEqual(attachments(more, false).map(({ key }) => key))
   })
 
-  it('waiting attaches start before detaches occupy more than their share of the workers', () => {
+  it('while attaches wait, detaches occupy only their share of the workers', () => {
     const taken = started(10, [...attachments(100, true), ...attachments(20, false)])
     expect(taken).toHaveLength(10)
     expect(taken.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])

@@ -16,7 +16,7 @@ import {
 import { DRIVER, FINALIZER, ofPv, view, volume } from '../views.ts'
 import { attachmentOf, has, type Letters } from './attachment-object.ts'
 
-/** The triggers and decisions of the attacher. A test replaces one by a broken version, and expects a problem. */
+/** The triggers and decisions of the attacher. A test breaks one of them, and expects the model to fail. */
 export const ATTACHMENT_RULES = {
   decideAttach,
   decideKeep,

@@ -8,7 +8,7 @@ import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
 
 const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }
 
-/** The triggers and decisions of the attacher. A test replaces one by a broken version, and expects a problem. */
+/** The triggers and decisions of the attacher. A test breaks one of them, and expects the model to fail. */
 export const VOLUME_RULES = {
   decideRelease,
   needsFinalizer,
