@@ -46,7 +46,7 @@ describe('one process', () => {
     expect(driver.calls.filter(({ method }) => method === 'Probe')).toHaveLength(1)
   })
 
-  it('one process runs a third app with a separate Lease', async () => {
+  it('a third app in the process has a separate Lease', async () => {
     const label = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } } as const
     await using cluster = await startCluster({ objects: [...Object.values(bound()), csiNode(), va(), label] })
     const { api } = cluster
