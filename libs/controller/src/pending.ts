@@ -34,7 +34,7 @@ export interface WorkSubject {
   readonly node?: string | undefined
   /** When the work became due according to the API, in seconds since 1970. Default: when its key was added. */
   readonly sinceSeconds?: number | undefined
-  /** The reason in the caches why the work cannot be done. One of a small set, because it is a label of metrics. */
+  /** The reason why the work cannot be done, according to the caches. One of a small set, for metrics. */
   readonly obstacle?: string | undefined
 }
 

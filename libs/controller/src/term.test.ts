@@ -220,7 +220,7 @@ describe('stopping', () => {
     expect([term.isOver, term.failures]).toEqual([true, []])
   })
 
-  test('a run that fails for another reason is reported as failed even after an abort of `cut`', async () => {
+  test('after an abort of `cut`, a failure for another reason is still reported', async () => {
     const reconcile: Reconcile = (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(busy), { once: true }))
     const term = await Term.begin(reconcile)

@@ -85,7 +85,7 @@ async function caughtUp(caches: readonly ReadCache[], { stop, soleSince }: Lead)
   }
 }
 
-/** Waits for all promises. The first failure calls `onFailure`. Its error is thrown when the others have ended. */
+/** Waits for all promises. The first failure calls `onFailure`, and is thrown when all promises have ended. */
 async function allEnded(parts: readonly (Promise<void> | undefined)[], onFailure: () => void): Promise<void> {
   const watched = parts.map((part) =>
     part?.catch((error: unknown) => {
