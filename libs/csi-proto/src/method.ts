@@ -1,7 +1,7 @@
 import { BinaryReader, type BinaryWriter } from '@bufbuild/protobuf/wire'
 import type { handleServerStreamingCall, handleUnaryCall, MethodDefinition } from '@grpc/grpc-js'
 
-/** The definition of an RPC for clients and servers of grpc-js, with the shapes of its request and its response. */
+/** The definition of an RPC for grpc-js, with the fields of its request and its response. */
 export interface Method<Q, R> extends MethodDefinition<Q, R> {
   /** The path of the RPC, for example `/csi.v1.Controller/ControllerPublishVolume`. */
   readonly path: string
