@@ -25,7 +25,7 @@ export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
   return merged
 }
 
-/** The largest fraction of a millisecond, to the microsecond. */
+/** The largest fraction of a millisecond that has whole microseconds. */
 const LAST = 0.999
 
 /**

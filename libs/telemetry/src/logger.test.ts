@@ -54,7 +54,7 @@ describe('text', () => {
     )
   })
 
-  test('an unquoted message keeps its quotes, stays on one line and is followed by the context', () => {
+  test('the text format prints an unquoted message with its quotes, on one line, before the context', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).warn('"a" is\r\nold', UNQUOTED)
     expect(unnumbered(records)).toMatch(/\] "a" is\\r\\nold driver="d"\n$/)

@@ -209,7 +209,7 @@ describe('process metrics', () => {
 })
 
 describe('event loop', () => {
-  test('the exposition reports a late heartbeat of the event loop as lag, but only once', async () => {
+  test('the exposition reports the delay of a late heartbeat of the event loop only once', async () => {
     const clock = new FakeClock()
     const metrics = new Metrics()
     const watch = watchEventLoop(clock, metrics)

@@ -10,7 +10,7 @@ import type { Encoding, ExportSettings } from './settings.ts'
 export type Delivery =
   /** The collector has accepted the request. It has rejected some of the spans if `rejected` is not 0. */
   | { readonly kind: 'delivered'; readonly rejected: number; readonly why: string }
-  /** The client may retry, after `afterMs` if the collector asks for a delay. */
+  /** The request may be sent again. `afterMs` is set if the collector asks for a delay. */
   | { readonly kind: 'later'; readonly why: string; readonly afterMs: number | undefined }
   | { readonly kind: 'refused'; readonly why: string }
 

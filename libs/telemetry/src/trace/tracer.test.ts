@@ -111,7 +111,7 @@ describe('traceparent', () => {
     expect(spans.at(-1)).toMatchObject({ traceId: PARENT.traceId, parentSpanId: PARENT.spanId })
   })
 
-  test('a run respects an unsampled traceparent of its object, and sends it with its requests', async () => {
+  test('a run continues an unsampled traceparent of its object, and sends it with its requests', async () => {
     const tracing = tracer()
     const context = tracing.start({ ...RUN, traceparent: of('00') })
     const header = await runs.run(context, async () => {
