@@ -117,7 +117,7 @@ describe('recovery', () => {
     expect(table.take(work('a'))).toBeUndefined()
   })
 
-  it('`FailureSeriesTable` returns no events of a recovered object if none was written or its work has vanished', () => {
+  it('`FailureSeriesTable` returns no events of a recovered object if no event was written', () => {
     look([work('a')], QUIET_MS, 0)
     expect(table.take(work('a'))).toBeUndefined()
     report([work('b')], QUIET_MS)

@@ -21,7 +21,7 @@ export interface AttachmentRecord {
   readonly statusPending: boolean
   /** True if the API server has reported that the attachment is gone, and the cache still holds it. */
   readonly gone: boolean
-  /** True if the volume was already detached after its PersistentVolume was gone, so that this happens once. */
+  /** True if a volume without a PersistentVolume was detached. The next run does not detach it again. */
   readonly lostDetached: boolean
   /** Set if another writer has set `attached` back to false. */
   readonly statusReverted: UndoneWrite | undefined

@@ -180,7 +180,7 @@ describe('recreated volume', () => {
     expect([fixture.api.requests, fixture.calls]).toEqual([['hold pv1'], []])
   })
 
-  it('an attach checks the volume again that the patch of the finalizer returns', async () => {
+  it('an attach checks the volume that the patch of the finalizer returns', async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), deleting: true })
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.calls).toEqual([])

@@ -37,7 +37,7 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const failure = failureOf(error, driver.lost)
   const recorded = failure.record && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
-  // The status may show `attached` after an earlier attach. `different` makes the next run publish again.
+  // An earlier attach may have set `attached` in the status. `different` makes the next run publish again.
   const { attached, deleting, finalizers } = newest(run)
   if (operation === 'attach' && attached === true && !deleting) memory.note(run.va, { listing: 'different' })
   // A detach that only has to write the status needs no volume, so it is retried.
