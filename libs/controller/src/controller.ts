@@ -53,7 +53,7 @@ export interface Run {
   readonly waitedFor: readonly Cause[]
   /**
    * Sets the causes that run the key again as soon as they happen, for example the creation of a missing object. A
-   * failed run that does not call it keeps the earlier causes. Call it before the steps that may fail, so that no cause
+   * failed run without this call keeps the earlier causes. Call it before the steps that may fail, so that no cause
    * during these steps is missed.
    */
   waitFor(...causes: readonly Cause[]): void
