@@ -19,7 +19,7 @@ export function nodeCommand() {
   fail(`Node ${OLDEST_NODE} is needed, this is ${process.version}. "npm ci" with optional packages installs one.`)
 }
 
-/** Returns the sidecars to build: those without an argument, such as `--attacher`, that names another binary. */
+/** Returns the sidecars to build. An argument such as `--attacher` replaces a sidecar by another binary. */
 export function ownSidecars(args) {
   const given = (flag) => args.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
   const isAsked = ['--help', 'completion', '--get-yargs-completions'].some(given)

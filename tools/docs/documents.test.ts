@@ -89,7 +89,7 @@ describe('commands', () => {
   })
 
   it.each(commands.map((command) => [command.path, command.line, command] as const))(
-    'a command in the document %s has a test that runs it, or a reason for having none: %s',
+    'a command in the document %s has a test that runs it, or a reason why it has no test: %s',
     (_path, _line, command) => {
       const run = runOf(command)
       if (run === undefined) throw new Error('tools/docs/command-runs.ts has neither what runs it nor why nothing does')
