@@ -1,4 +1,4 @@
-// Builds generated code and sidecars if they are missing. Existing files may be outdated. A program that runs from
+// Builds generated code and sidecars if they are missing, but does not update existing files. A program that runs from
 // source without `npm start` imports this file first.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

@@ -9,8 +9,8 @@ import { START_FLAGS } from './start-flags.mjs'
 const WANTED = `v${readFileSync(join(import.meta.dirname, '../.nvmrc'), 'utf8').trim()}`
 
 /**
- * Returns the Node.js for executables and code caches: `BUILD_NODE`, or else a Node.js of the version in .nvmrc on the
- * PATH, or else the running Node.js. For some platforms npm lacks that version and installs an older Node.js.
+ * Returns the Node.js for executables and code caches: `BUILD_NODE`, or a Node.js of the version in .nvmrc, or the
+ * running Node.js. npm installs an older Node.js on platforms for which it lacks that version.
  */
 export function buildNode() {
   const { BUILD_NODE, PATH = '' } = process.env

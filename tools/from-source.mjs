@@ -9,7 +9,7 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 export const bin = (name) => join(root, 'node_modules', '.bin', name)
 
 export const OLDEST_NODE = 26
-/** A build that takes longer than this does not come from the cache. A printed line then explains the wait. */
+/** A build that takes longer than this was not in the cache. A printed line then explains the wait. */
 const QUIET_MS = 1500
 
 /** Returns the path of the Node.js that `npm ci` has installed, or of the running Node.js if it is new enough. */
@@ -19,7 +19,7 @@ export function nodeCommand() {
   fail(`Node ${OLDEST_NODE} is needed, this is ${process.version}. "npm ci" with optional packages installs one.`)
 }
 
-/** Returns the sidecars that no argument, such as `--attacher`, replaces by another binary. */
+/** Returns the sidecars to build. An argument such as `--attacher` replaces a sidecar by another binary. */
 export function ownSidecars(args) {
   const given = (flag) => args.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
   const isAsked = ['--help', 'completion', '--get-yargs-completions'].some(given)

@@ -1,6 +1,6 @@
 import type { Command } from './commands.ts'
 
-/** The file `by` runs the commands that match `lines`. A test checks that this file contains the text `sign`. */
+/** The commands in documents that the file `by` runs. A test checks that the file contains the text `sign`. */
 export interface RunBy {
   readonly lines: RegExp
   readonly by: string
@@ -18,8 +18,8 @@ const CHECK = '.github/workflows/check.yml'
 const LINES_OF_DOCUMENTS = 'testing/e2e/tests/ground/documents.ts'
 
 /**
- * The files that run the commands of documents, or the reasons why no file runs them. The first pattern that matches
- * `path: line` counts. A file may run a command with other options.
+ * The files that run the commands of documents, or the reasons why no file runs them. Of several patterns that match
+ * `path: line`, the first one counts. A file may run a command with other options.
  */
 export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   // These commands need a cluster.

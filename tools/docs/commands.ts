@@ -36,7 +36,7 @@ export function allCommands(): readonly Command[] {
   return allDocuments().flatMap(commandsIn)
 }
 
-/** Returns the reason why a command cannot work. Undefined if no reason is found without a cluster. */
+/** Returns the reason why a command cannot work. Undefined if no reason is found. The check needs no cluster. */
 export function whyNot(line: string, withHelm: boolean): string | undefined {
   let folder = ROOT
   for (const part of line.split(/\s+(?:&&|\|\||\||;)\s+/)) {

@@ -36,7 +36,7 @@ describe('named files', () => {
     expect(missingFiles(allDocuments())).toEqual([])
   })
 
-  it('the check of named files ignores code in documents that is no path', () => {
+  it('the check of file names in documents ignores code that is not a path', () => {
     const text = '`libs/base` `decide*.ts` `helm lint` `attached: true` `dist/csi-attacher` `a.b`\n```\n`x.ts`\n```\n'
     expect(filesNamedIn(text)).toEqual(['libs/base', 'decide*.ts'])
   })
@@ -89,7 +89,7 @@ describe('commands', () => {
   })
 
   it.each(commands.map((command) => [command.path, command.line, command] as const))(
-    'a command in the document %s has a test that runs it, or a reason why no test does: %s',
+    'a command in the document %s has a test that runs it, or a reason why it has no test: %s',
     (_path, _line, command) => {
       const run = runOf(command)
       if (run === undefined) throw new Error('tools/docs/command-runs.ts has neither what runs it nor why nothing does')

@@ -28,7 +28,7 @@ it('a row of the headline table has the medians of this project and of the Go or
   expect(figuresOf(RESULTS, { scene: 'With', sidecar: 'attacher', what: 'RSS (MiB)' })).toEqual(['92.4 MiB', '232 MiB'])
 })
 
-it('a figure of the headline table that RESULTS.md lacks causes an error, not an empty cell', () => {
+it('the headline table causes an error if RESULTS.md lacks one of its figures', () => {
   expect(() => figuresOf(RESULTS, { scene: 'With', sidecar: 'resizer', what: 'RSS (MiB)' })).toThrow(
     'testing/bench/RESULTS.md has no RSS (MiB) in With',
   )

@@ -32,7 +32,7 @@ const HEADLINES: readonly Headline[] = [
     'attacher',
     "SIGTERM to the next leader's first call (s)",
   ),
-  // The next two rows repeat the first two rows with more objects and raised rate limits.
+  // The next two rows measure the work of the first two rows, with more objects and raised rate limits.
   line('1,000 volumes to attach, limits raised for both sides', OPENED, 'attacher', 'first wave: attached (s)'),
   line(
     '1,000 claims to expand, limits raised for both sides',

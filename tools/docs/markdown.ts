@@ -7,7 +7,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 export const code = (text: string): string => `\`${text}\``
 
-/** Returns the text of a generated section, which is between two marks. Undefined if the document lacks the section. */
+/** Returns the text of a generated section. Undefined if the document lacks the section. */
 export function sectionOf(document: string, name: string): string | undefined {
   return markedSection(name).exec(document)?.[2]?.trim()
 }

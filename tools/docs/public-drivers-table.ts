@@ -8,7 +8,7 @@ interface PublicDriver {
   readonly note?: string
 }
 
-/** Returns a table with a row for each public driver in the tests: its replaced sidecars, and its other sidecars. */
+/** Returns the table of the public drivers in the tests: the sidecars that we replace, and the remaining sidecars. */
 export function publicDriversTable(): string {
   const file = new URL('../../charts/tests/public-drivers.json', import.meta.url)
   const drivers: readonly PublicDriver[] = JSON.parse(readFileSync(file, 'utf8'))
@@ -20,7 +20,7 @@ export function publicDriversTable(): string {
   return table(['driver', 'replaced', 'remains, and notes'], rows)
 }
 
-/** Returns the name of a sidecar, with its count if a pod contains it several times, for several drivers. */
+/** Returns the name of a sidecar, with the number of its containers if the driver has several of them. */
 function counted([app, lines]: readonly [string, readonly string[]]): string {
   return lines.length === 1 ? app : `${app} (${lines.length} times)`
 }

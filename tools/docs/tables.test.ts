@@ -40,7 +40,7 @@ describe('the documentation', () => {
   it('the documentation explains exactly the warnings and error lines that the sidecars can write', () => {
     const inCode = [...errorMessages(sources)].map(shown)
     const listed = firstColumn('### Warnings and errors of a running sidecar')
-    // These messages are constants in the sources, so that `errorMessages` does not find them.
+    // `errorMessages` does not find these messages, because they are constants in the sources.
     const constants = [
       'Lost connection to CSI driver, exiting',
       'Failed to load the cert/key pair, the one before stays',
@@ -74,7 +74,7 @@ describe('the documentation', () => {
     expect(quoted.filter((line) => !sources.includes(`'${line}`))).toEqual([])
   })
 
-  it('the documentation marks correctly which log lines of the Go originals our sidecars also write', () => {
+  it('the documentation is right about which log lines of the Go originals our sidecars write', () => {
     const [, section = ''] = /^### Lines of the log\n(.*?)^## /ms.exec(read('docs/migration.md')) ?? []
     const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]
     const messages = rows.flatMap(([, cell = '', says = '']) =>
@@ -91,7 +91,7 @@ describe('the documentation', () => {
   it('the documentation names only existing flags', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
     const ofCommands = ['help', 'previous', 'context', 'older-than', 'reset-then-reuse-values']
-    // The flags of the driver test are the keys of a table.
+    // The driver test declares its flags as the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
     // The driver test has a flag for each sidecar. `sources` does not contain the flags of provisioner and snapshotter.

@@ -6,7 +6,7 @@ import type { HandshakeTable } from '@csi-sidecars/sidecar'
 
 const SECOND = 1000
 
-/** Describes the first calls to the driver. ControllerGetCapabilities is called only if a controller service exists. */
+/** Describes the first calls to the driver. A driver without a controller service gets no ControllerGetCapabilities. */
 export function handshakeOf(values: {
   readonly timeout: number
   readonly 'csi-address': string

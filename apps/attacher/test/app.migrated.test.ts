@@ -121,7 +121,7 @@ describe('migration', () => {
     })
   })
 
-  it('the attacher reports an in-tree volume that cannot be translated, and attaches the others', async () => {
+  it('the attacher reports an in-tree volume that cannot be translated, and attaches other volumes', async () => {
     const kind = { azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Shared' } }
     const good = pv('pv-2', { metadata: { finalizers: [FINALIZER] } })
     await runScenario({

@@ -78,7 +78,7 @@ describe('requests', () => {
     })
   })
 
-  it('a driver without attach is not called, and all attachments are marked as attached', async () => {
+  it('a driver that cannot attach is not called, and all attachments are marked as attached', async () => {
     const body = { ...UID, status: { attached: true } }
     await scenario({
       given: {

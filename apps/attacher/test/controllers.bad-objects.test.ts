@@ -83,7 +83,7 @@ const ROWS: Row[] = [
 ]
 
 describe('bad objects', () => {
-  it.each(ROWS)('a bad object is reported, and the others are attached: $name', async ({ va, pv, node, error }) => {
+  it.each(ROWS)('a bad object is reported and blocks no other attach: $name', async ({ va, pv, node, error }) => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     const metadata = { name: 'bad' }

@@ -25,7 +25,7 @@ describe('stop', () => {
     expect(scenario.clock.pending).toBe(0)
   })
 
-  it('a stopped attacher ends before the controllers start if the caches are not filled', async () => {
+  it('an attacher that is stopped before its caches are filled starts no controllers', async () => {
     const scenario = new AttacherScenario()
     scenario.start()
     const { running } = scenario
@@ -61,7 +61,7 @@ describe('lost lease', () => {
 })
 
 describe('concurrent calls', () => {
-  it('a single-node volume is published on one node at a time, while a detach from another node starts at once', async () => {
+  it('a publish of a single-node volume waits for the publish on another node, but a detach starts at once', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.addFinalizers('own', 'n1')
     await scenario.create('own', 'n2')

@@ -72,7 +72,7 @@ describe('attach', () => {
     ])
   })
 
-  it('an attach whose CSINode is missing is reported as waiting for it', async () => {
+  it('an attach without a CSINode is reported as waiting for the CSINode', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -112,7 +112,7 @@ describe('lost volume', () => {
     expect(scenario.inFlight).toEqual([UNPUBLISH])
   })
 
-  it('a detach without its PersistentVolume retries until the status shows the error', async () => {
+  it('a detach without its PersistentVolume retries until its error is stored in the status', async () => {
     await attached()
     await lose()
     await scenario.remove('own')
@@ -158,7 +158,7 @@ describe('with --recover-lost-volumes', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('a detach makes no CSI call if the API server has the PersistentVolume although the cache lacks it', async () => {
+  it('a detach makes no CSI call if only the cache lacks the PersistentVolume', async () => {
     await attached()
     scenario.api.delete(PERSISTENT_VOLUMES, { name: 'own' })
     scenario.api.edit(PERSISTENT_VOLUMES, { name: 'own' }, { metadata: { finalizers: null } })

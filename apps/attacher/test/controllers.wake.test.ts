@@ -122,7 +122,7 @@ describe('attach', () => {
     expect(scenario.inFlight).toEqual([PUBLISH])
   })
 
-  it('an attach runs at once after a detach from another node even if it failed for another reason before the detach', async () => {
+  it('a detach from another node starts a failed attach at once, whatever its last failure was', async () => {
     await refusedForOtherNode()
     // The next attach must add our finalizer again, and the API server refuses that patch once.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })

@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 
 describe('own writes', () => {
-  it("the attacher writes three times for a volume's first attach, twice for the next, once for a detach", async () => {
+  it('the first attach of a volume takes three writes, the next attach takes two, and a detach takes one', async () => {
     await scenario.answerAtOnce()
     await scenario.create('shared', 'n1')
     expect(scenario.takePatches()).toEqual([
@@ -84,7 +84,7 @@ describe('own writes', () => {
     expect(scenario.api.server.get(PERSISTENT_VOLUMES, { name: 'shared' })).toBeUndefined()
   })
 
-  it('a restarted attacher repeats no finished attach, and detaches an attachment that was deleted before', async () => {
+  it('a restarted attacher repeats no finished attach, and detaches an attachment deleted during the restart', async () => {
     await scenario.answerAtOnce()
     await scenario.create('own', 'n1')
     await scenario.create('shared', 'n1')
@@ -182,7 +182,7 @@ describe('failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('the back-off of an attach begins with 1 second again if another writer reverts the status before the watch shows the success', async () => {
+  it('if another writer reverts an attach, the back-off begins with 1 second again', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000]) {
       await publishAgain()

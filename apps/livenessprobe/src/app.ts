@@ -30,7 +30,7 @@ async function open(parts: DriverAppParts<typeof FLAGS>): Promise<void> {
   const { flags, clock, log } = parts
   const { values } = flags
   checkAddresses(values)
-  // These metrics are separate, so that the calls of the livenessprobe do not count as calls of controllers.
+  // A separate registry, so that the calls of the livenessprobe do not count as calls of controllers.
   const metrics = new Metrics()
   registerProcessMetrics(metrics)
   const operations = new OperationMetrics(metrics)
@@ -109,7 +109,7 @@ export async function openEndpoints(
   const routes = own === '' ? health : new Map([...metricsRoute, ...health])
   closeAtEnd(
     await listenHttp({ address, routes, log }).catch((cause: unknown) => {
-      // The Go original exits with 0. In a process with controllers, 0 would mean that they have finished their work.
+      // The livenessprobe alone exits with 0, as in Go. With controllers, 0 would mean that their work is done.
       throw new StartError('Failed to start http server', { cause, exitCode: alone ? 0 : 1 })
     }),
   )

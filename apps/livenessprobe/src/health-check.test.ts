@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { SharedProbes } from './health-check.ts'
 
-/** Returns probes that the test ends, in the order in which they started. */
+/** Returns `ask`, and the started probes in their order. A probe ends when the test calls its `end`. */
 function scripted() {
   const started: { readonly end: () => void; readonly signal: AbortSignal }[] = []
   const probes = new SharedProbes(
@@ -15,7 +15,7 @@ function scripted() {
   return { started, ask }
 }
 
-test('the livenessprobe runs up to eight probes at the same time; further HTTP requests share the last probe', async () => {
+test('the livenessprobe runs up to eight probes at once, and further HTTP requests share the last probe', async () => {
   const { started, ask } = scripted()
   const asked = Array.from({ length: 50 }, () => ask())
   expect(started).toHaveLength(8)

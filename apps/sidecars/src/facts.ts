@@ -13,7 +13,7 @@ interface Rule {
 interface Facts {
   readonly original: string
   readonly rules: readonly Rule[]
-  /** The permissions in addition to `rules`, if the sidecar can run on each node. */
+  /** The RBAC rules that the sidecar needs in addition to `rules` if it runs on each node. */
   readonly nodeRules?: readonly Rule[]
   readonly call: string
   readonly startLine: string

@@ -46,7 +46,7 @@ describe('one process', () => {
     expect(driver.calls.filter(({ method }) => method === 'Probe')).toHaveLength(1)
   })
 
-  it('one process runs a third app with a separate Lease', async () => {
+  it('a third app in the process has a separate Lease', async () => {
     const label = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } } as const
     await using cluster = await startCluster({ objects: [...Object.values(bound()), csiNode(), va(), label] })
     const { api } = cluster
@@ -86,7 +86,7 @@ describe('one process', () => {
     expect(log.startsWith(error)).toBe(true)
   })
 
-  it('the process reports how to start without a controller that does not apply to the driver', async () => {
+  it('if the driver does not support a controller, the log shows how to start without it', async () => {
     await using cluster = await startCluster()
     cluster.driver.script('GetPluginCapabilities', () => ({ capabilities: [] }))
     const args = ['--controllers=resizer,livenessprobe', '--livenessprobe-health-port=0']

@@ -41,7 +41,7 @@ export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
  */
 export const LIVENESSPROBE: DriverApp = livenessprobe
 
-/** The sidecars of the combined process: the default ones, and others that run on request. */
+/** The sidecars of the combined process: the default sidecars, and the sidecars that run only on request. */
 export const CHOICE = {
   byDefault: SIDECARS.map(({ value }) => value),
   onRequest: [...PREVIEWS.map(({ value }) => value), LIVENESSPROBE],

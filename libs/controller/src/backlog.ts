@@ -133,7 +133,7 @@ export class Backlog {
     return { driver_name: this.driver, operation, state, reason }
   }
 
-  /** Sums stuck work by operation and reason, over all states. */
+  /** Adds up the stuck work of all states, for each operation and reason. */
   #stuck(series: readonly Series[]): Iterable<{ labels: Readonly<Record<string, string>>; value: number }> {
     const sums = new Map<string, { labels: Readonly<Record<string, string>>; value: number }>()
     for (const { operation, reason, stuck } of series) {

@@ -52,8 +52,8 @@ export interface Run {
   /** The causes that the key waited for when the run began. */
   readonly waitedFor: readonly Cause[]
   /**
-   * Sets the causes that run the key again as soon as they happen, for example the creation of a missing object. If a
-   * failed run does not call this, the earlier causes stay. Call it before the steps that may fail, so that no cause
+   * Sets the causes that run the key again as soon as they happen, for example the creation of a missing object. A
+   * failed run without this call keeps the earlier causes. Call it before the steps that may fail, so that no cause
    * during these steps is missed.
    */
   waitFor(...causes: readonly Cause[]): void

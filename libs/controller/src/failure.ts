@@ -4,7 +4,7 @@ import { ApiError } from '@csi-sidecars/kube-client'
 
 /** The reason why a run has failed, for reports about pending work. */
 export interface RunFailure {
-  /** The short reason, from a small set because it labels metrics. Undefined: neither driver nor API server refused. */
+  /** One of a few short reasons, for metrics. Undefined if neither the driver nor the API server refused the work. */
   readonly reason: string | undefined
   readonly code: string | undefined
   readonly message: string

@@ -59,7 +59,7 @@ export function pendingWork(snapshot: KeySnapshot): PendingWork {
   }
 }
 
-/** Returns why work is not done: a refusal by the driver or the API server, else the obstacle, else the key's state. */
+/** Returns why work is pending: the refusal of a request, or an obstacle, or the state of the key. */
 function reasonOf({ state, record, subject, causes, paused, blockedBy, table }: KeySnapshot): string {
   if (paused && state === 'queued') return 'DriverAway'
   if (blockedBy !== undefined && state === 'queued') return 'VolumeOrNodeBusy'

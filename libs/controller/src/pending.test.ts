@@ -118,7 +118,7 @@ describe('failing keys', () => {
     expect(only()).toMatchObject({ since: NOW + 5000, tries: 1 })
   })
 
-  test('the report of a key begins again if the key gets other work, or its object is deleted', async () => {
+  test('the report of a key starts from zero if the key gets other work, or its object is deleted', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(500)
@@ -154,7 +154,7 @@ describe('failing keys', () => {
     expect(only().message).toHaveLength(512)
   })
 
-  test('the report shows the obstacle of the work as the reason if the error of its run has no reason', async () => {
+  test('the report shows the obstacle of the work if the error of the run has no reason', async () => {
     subject = { operation: 'attach', obstacle: 'CSINodeMissing' }
     reconcile = async () => ({ kind: 'retry', cause: new Error('x') })
     await add('a')
@@ -246,7 +246,7 @@ describe('metrics', () => {
     return line === undefined ? undefined : Number(line.slice(series.length + 1))
   }
 
-  test('metrics count pending keys, with their age at the scrape, and do not count settled keys', async () => {
+  test('metrics count only pending keys, and show the age of the oldest key', async () => {
     reconcile = async () => ({ kind: 'retry', cause: new RpcError(14, 'no') })
     await add('a')
     await clock.advance(500)
@@ -264,7 +264,7 @@ describe('metrics', () => {
     expect(await value(`csi_sidecar_pending_work${labels}`)).toBeUndefined()
   })
 
-  test('metrics measure completed work, and the time between its due time and its first run', async () => {
+  test('metrics show how long completed work took, and how long it waited for its first run', async () => {
     subject = { operation: 'attach', sinceSeconds: NOW / 1000 - 5 }
     reconcile = async () => {
       await clock.sleep(2000)

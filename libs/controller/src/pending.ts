@@ -1,6 +1,6 @@
 import type { RunPhase } from '@csi-sidecars/base'
 
-/** The state of a key. `waiting`: the key waits for a cause, and for its back-off if it has one. */
+/** The state of a key. A `waiting` key waits for a cause, and perhaps also for the end of its back-off. */
 export type KeyState = 'queued' | 'waiting' | 'backoff' | RunPhase
 
 /** The operation on an object. `release` removes the finalizer of a volume. The kubelet does `node-expand`. */
@@ -34,11 +34,11 @@ export interface WorkSubject {
   readonly node?: string | undefined
   /** When the work became due according to the API, in seconds since 1970. Default: when its key was added. */
   readonly sinceSeconds?: number | undefined
-  /** The reason in the caches why the work cannot be done. One of a small set, because it is a label of metrics. */
+  /** The reason why the work cannot be done, according to the caches. One of a small set, for metrics. */
   readonly obstacle?: string | undefined
 }
 
-/** A report about work that is not done. */
+/** A report about pending work. */
 export interface PendingWork extends Omit<WorkSubject, 'sinceSeconds' | 'obstacle'> {
   /** The name of the original sidecar in Go, for example `external-attacher`. */
   readonly sidecar: string
@@ -47,7 +47,7 @@ export interface PendingWork extends Omit<WorkSubject, 'sinceSeconds' | 'obstacl
   /** The name of the queue. Undefined for work of another process, for example of the kubelet. */
   readonly queue?: string | undefined
   readonly state: KeyState
-  /** The reason why the work is not done. One of a small set, in CamelCase: it is a label of metrics. */
+  /** The reason why the work is still pending. One of a small set, in CamelCase: it is a label of metrics. */
   readonly reason: string
   /** When the work became due, in milliseconds since 1970. */
   readonly since: number
@@ -69,13 +69,11 @@ export interface PendingTable {
    * Returns the pending work of a key, or undefined. Called before each run and by each reader, so it must be cheap.
    */
   readonly subject: (key: string) => WorkSubject | undefined
-  /** Texts about a waiting key, by the `on` of its cause: the kind of the object, and the reason without obstacle. */
+  /** Texts about waiting keys, by `on` of the cause: the kind of the object, and a reason if no obstacle is known. */
   readonly causes: Readonly<Record<string, { readonly kind: string; readonly reason: string }>>
 }
 
-/**
- * Returns when work became due. `sinceSeconds` is a whole second; `addedAt` is more exact if it is within that second.
- */
+/** Returns the moment when work became due: `addedAt`, or the nearest moment within the second `sinceSeconds`. */
 export function dueSince(addedAt: number, sinceSeconds: number | undefined): number {
   if (sinceSeconds === undefined) return addedAt
   const from = sinceSeconds * 1000

@@ -64,8 +64,8 @@ export class Runner implements Enqueuer {
   }
 
   /**
-   * Runs keys until `stop` is aborted, and resolves when the running keys have ended. Only `cut` cancels running keys;
-   * it must be aborted after `stop`.
+   * Runs keys until `stop` is aborted, and resolves when the running keys have ended. To cancel the running keys, abort
+   * `cut` too.
    */
   async work(stop: AbortSignal, cut: AbortSignal): Promise<void> {
     const { workers } = this.#controller

@@ -82,7 +82,7 @@ test('objects that failed before the start, and all objects of a resync, are add
   expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
 })
 
-test('the function that `keysOf` calls for each event can check whether a key is running', () => {
+test('`keysOf` lets its trigger check whether a key is running', () => {
   const informer = new ScriptedInformer()
   const idle = keysOf(informer.asInformer, (event, { isInWork }) => {
     const { key } = event.type === 'updated' ? event.after : event.object

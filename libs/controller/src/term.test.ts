@@ -15,7 +15,7 @@ import {
   Term,
 } from './testing/scripted-term.ts'
 
-/** Checks that a stopped term ends and leaves no listeners and no timers behind. */
+/** Checks that `runTerm` leaves no listeners and no timers behind after a stop. */
 afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
@@ -186,7 +186,7 @@ describe('the workers', () => {
     expect(runs).toEqual(['a@0', 'b@0', 'c@0', 'a@0'])
   })
 
-  test.each([0, -1])('a controller runs no key if `workers` is %d, and ends only with its term', async (workers) => {
+  test.each([0, -1])('a controller with `workers` %d runs no key, and ends only when stopped', async (workers) => {
     const term = await Term.begin([SETTLED], { workers })
     await term.add('a')
     expect([term.runs, term.isOver]).toEqual([[], false])
@@ -220,7 +220,7 @@ describe('stopping', () => {
     expect([term.isOver, term.failures]).toEqual([true, []])
   })
 
-  test('a run that fails for another reason is reported as failed even after an abort of `cut`', async () => {
+  test('after an abort of `cut`, a failure for another reason is still reported', async () => {
     const reconcile: Reconcile = (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(busy), { once: true }))
     const term = await Term.begin(reconcile)
@@ -231,7 +231,7 @@ describe('stopping', () => {
     expect(term.failures).toEqual([{ key: 'a', cause: busy }])
   })
 
-  test('an abort of `stop` ends `alongside` and the sources of keys, and then the term calls `onEnd`', async () => {
+  test('after an abort of `stop`, `alongside` and the sources of keys end before `onEnd` is called', async () => {
     const steps: string[] = []
     const term = await Term.begin([SETTLED], {
       sources: [
@@ -255,7 +255,7 @@ describe('stopping', () => {
     expect(steps).toEqual(['start', 'source began', 'stopped', 'source ended', 'end'])
   })
 
-  test('a term never starts a controller whose caches are not ready', async () => {
+  test('`runTerm` never starts a controller whose caches are not ready', async () => {
     const steps: string[] = []
     const caughtUp = (_: number, stop: AbortSignal): Promise<void> =>
       new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason), { once: true }))
@@ -265,7 +265,7 @@ describe('stopping', () => {
     expect(steps).toEqual([])
   })
 
-  test('a term without controllers lasts until it is stopped', async () => {
+  test('`runTerm` without controllers runs until it is stopped', async () => {
     const stop = new AbortController()
     const lead = { stop: stop.signal, cut: stop.signal, assertLeading: () => undefined, soleSince: 0 }
     let over = false
@@ -280,7 +280,7 @@ describe('stopping', () => {
   })
 })
 
-test('an error of `alongside` cancels running keys, and the term throws the error when they have ended', async () => {
+test('after an error of `alongside`, `runTerm` cancels the running keys and then throws the error', async () => {
   const broken = new Error('a bug')
   const start = Promise.withResolvers<void>()
   let cut = 0

@@ -19,7 +19,7 @@ export interface Lead {
   readonly cut: AbortSignal
   /** Throws unless this process may act at this moment. */
   readonly assertLeading: () => void
-  /** The moment since which no other process acts, in monotonic milliseconds. */
+  /** The moment from which on only this process acts, in monotonic milliseconds. */
   readonly soleSince: number
 }
 
@@ -39,7 +39,7 @@ export interface TermOptions {
  * ready. If a controller throws, all controllers are stopped, and the error is thrown when all runs have ended.
  */
 export async function runTerm(lead: Lead, controllers: readonly Controller[], options: TermOptions): Promise<void> {
-  // Without controllers, `allEnded` resolves at once, but the term must last until `stop`.
+  // Without controllers, `allEnded` resolves at once, but `runTerm` must wait for `stop`.
   if (controllers.length === 0) await aborted(lead.stop)
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
@@ -53,7 +53,7 @@ export async function runTerm(lead: Lead, controllers: readonly Controller[], op
 async function runController(lead: Lead, controller: Controller, options: TermOptions): Promise<void> {
   if (!(await caughtUp(controller.caches, lead))) return
   controller.onStart?.()
-  // The idle workers of all controllers would make one shared signal slow, so each controller has its own signals.
+  // Each controller has separate signals, because a signal with the listeners of all idle workers would be slow.
   using stop = scope(lead.stop)
   using cut = scope(lead.cut)
   const queue = newQueue(controller, options)
@@ -85,7 +85,7 @@ async function caughtUp(caches: readonly ReadCache[], { stop, soleSince }: Lead)
   }
 }
 
-/** Waits for all promises. The first failure calls `onFailure`. Its error is thrown when the others have ended. */
+/** Waits for all promises. The first failure calls `onFailure`, and is thrown when all promises have ended. */
 async function allEnded(parts: readonly (Promise<void> | undefined)[], onFailure: () => void): Promise<void> {
   const watched = parts.map((part) =>
     part?.catch((error: unknown) => {

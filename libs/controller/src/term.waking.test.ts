@@ -3,7 +3,7 @@ import { type Outcome, SETTLED } from './controller.ts'
 import { busy, endTerms, hanging, RETRY, type Reconcile, Term } from './testing/scripted-term.ts'
 import type { Cause } from './waiting.ts'
 
-/** Checks that a stopped term ends and leaves no listeners and no timers behind. */
+/** Checks that `runTerm` leaves no listeners and no timers behind after a stop. */
 afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })

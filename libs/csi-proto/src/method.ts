@@ -1,7 +1,7 @@
 import { BinaryReader, type BinaryWriter } from '@bufbuild/protobuf/wire'
 import type { handleServerStreamingCall, handleUnaryCall, MethodDefinition } from '@grpc/grpc-js'
 
-/** The definition of an RPC for clients and servers of grpc-js, with the shapes of its request and its response. */
+/** The definition of an RPC for grpc-js, with the fields of its request and its response. */
 export interface Method<Q, R> extends MethodDefinition<Q, R> {
   /** The path of the RPC, for example `/csi.v1.Controller/ControllerPublishVolume`. */
   readonly path: string
@@ -69,7 +69,7 @@ function bytesOf<T>(codec: Codec<T>, message: T): Buffer {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Returns a reader that refuses a text that is not UTF-8, as Go does. A replaced byte would change the text. */
+/** Returns a reader that refuses a text that is not UTF-8, as Go does. It never replaces invalid bytes. */
 export function strictReader(bytes: Uint8Array): BinaryReader {
   return new BinaryReader(bytes, textOf)
 }

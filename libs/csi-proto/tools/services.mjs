@@ -1,5 +1,5 @@
 // Writes src/gen/services.ts from the descriptors of the proto file, which it reads as JSON from standard input. The
-// output has the shape of each message, and one constant for each RPC, so that bundlers drop unused RPCs.
+// output describes the fields of each message, and has a constant for each RPC, so that bundlers drop unused RPCs.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 
 const FILE = 'csi/v1/csi.proto'

@@ -10,7 +10,7 @@ export interface CallSite {
 type Callable = (...args: never[]) => unknown
 
 const UNKNOWN: CallSite = { file: '???', folder: '', line: 1 }
-/** The parsed call sites, by the text of the stack or by the text that the build has written. */
+/** The parsed call sites. The key is a line of the stack, or the text that the build has written. */
 const known = new Map<string, CallSite>()
 
 /** Finds the caller of `callee` in a stack trace, for programs that run from source. This costs some microseconds. */

@@ -5,14 +5,14 @@ import type { CallSite } from './caller.ts'
 export type Pairs = Readonly<Record<string, unknown>>
 
 /**
- * A value to pass in place of pairs, so that the text format does not quote the message. It is used for lines that a Go
- * original logs with the unstructured functions of klog: quoting would put a backslash before each quote in them.
+ * Pass this value in place of pairs if the text format must not quote the message. It is for lines that a Go original
+ * logs with klog's unstructured functions: quoting would put a backslash before each quote in them.
  */
 export const UNQUOTED: Pairs = {}
 
 /**
- * Merges the pairs, `first` before `second`. If a key has two values, the value and the place in `second` win.
- * If the values are equal, the first place stays, so that context pairs come first in every line.
+ * Merges the pairs: the pairs of `first` come before the pairs of `second`. If both have a key, the value in `second`
+ * wins. The key moves to the end, unless both values are equal.
  */
 export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
   if (second === undefined) return first
@@ -25,7 +25,7 @@ export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
   return merged
 }
 
-/** The largest fraction of a millisecond, to the microsecond. */
+/** The largest fraction of a millisecond that has whole microseconds. */
 const LAST = 0.999
 
 /**

@@ -58,7 +58,7 @@ describe('stuck readers', () => {
     })
   })
 
-  test('a stuck reader of the log delays a flush no longer than the given time', async () => {
+  test('a flush of the log ends after the given time even if the reader is stuck', async () => {
     const { stream, clock, sink } = piped()
     sink.write('a\n')
     const flushed = sink.flush(500)
@@ -95,7 +95,7 @@ test('a flush of the log ends at once if no record is waiting', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('the log reports the number of dropped lines, in its own format', () => {
+test('the log reports the number of dropped lines in the format of the log', () => {
   const stream = new Pipe()
   const { log, sink } = openLog({ format: 'json', verbosity: 0, clock: new FakeClock(), stream })
   const line = 'x'.repeat(600_000)

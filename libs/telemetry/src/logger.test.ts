@@ -16,7 +16,7 @@ function capture(options: Partial<LoggerOptions> = {}): { log: Logger; records: 
   return { log: createLogger({ format: 'text', verbosity: 4, clock, write, ...options }), records, clock }
 }
 
-/** The first record without its line number, which changes with each edit of this file. */
+/** Returns the first record without its line number, because each edit of this file changes the number. */
 const unnumbered = (records: readonly string[]): string => (records[0] ?? '').replace(/(test\.ts:)\d+/, '$1N')
 
 describe('text', () => {
@@ -54,7 +54,7 @@ describe('text', () => {
     )
   })
 
-  test('an unquoted message keeps its quotes, stays on one line and is followed by the context', () => {
+  test('the text format prints an unquoted message with its quotes, on one line, before the context', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).warn('"a" is\r\nold', UNQUOTED)
     expect(unnumbered(records)).toMatch(/\] "a" is\\r\\nold driver="d"\n$/)
@@ -175,7 +175,7 @@ describe('JSON', () => {
     expect(unnumbered(records)).toBe(`{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"no use","v":0}\n`)
   })
 
-  test('a log line in JSON contains a repeated key of its context once, with the value of the call', () => {
+  test('if context and call have the same key, a log line in JSON contains only the value of the call', () => {
     const { log, records } = capture(json)
     log.with({ a: 1, b: 2 }).info('m', { a: 3 })
     expect(unnumbered(records)).toMatch(/"msg":"m","b":2,"v":0,"a":3\}\n$/)

@@ -33,7 +33,7 @@ export interface LoggerOptions {
   /** Levels for single files. Only the text format uses them. */
   readonly vmodule?: readonly VmoduleRule[]
   readonly clock: Clock
-  /** Returns the ID of the current run, which ends each line of the run. If absent, lines have no ID. */
+  /** Returns the ID of the current run. Each line of the run ends with this ID. Default: lines have no ID. */
   readonly traceId?: (() => string | undefined) | undefined
   /** Writes one whole record with its line break. Must not throw or block. */
   write(record: string): void

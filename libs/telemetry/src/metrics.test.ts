@@ -209,7 +209,7 @@ describe('process metrics', () => {
 })
 
 describe('event loop', () => {
-  test('the exposition reports a late heartbeat of the event loop as lag, but only once', async () => {
+  test('the exposition reports the delay of a late heartbeat of the event loop only once', async () => {
     const clock = new FakeClock()
     const metrics = new Metrics()
     const watch = watchEventLoop(clock, metrics)
@@ -222,7 +222,7 @@ describe('event loop', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a heartbeat of the event loop that does not come counts as overdue', async () => {
+  test('a missing heartbeat of the event loop counts as overdue', async () => {
     const clock = new FakeClock()
     const watch = watchEventLoop(clock, new Metrics())
     const elapsed = clock.monotonic.bind(clock)

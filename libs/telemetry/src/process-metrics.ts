@@ -10,8 +10,8 @@ export function processStartSeconds(): number {
 }
 
 /**
- * Registers the `process_*` metrics of the Prometheus clients and a few `nodejs_*` metrics. They are measured only for
- * an exposition. Metrics that need `proc` are omitted if it does not exist.
+ * Registers the `process_*` metrics of the Prometheus clients and a few `nodejs_*` metrics. They are measured only when
+ * the metrics are read. Metrics that need `proc` are omitted if it does not exist.
  */
 export function registerProcessMetrics(metrics: Metrics, proc = '/proc/self'): void {
   for (const reading of [...processReadings(), ...procReadings(proc), ...nodeReadings()]) metrics.reading(reading)

@@ -18,7 +18,7 @@ describe('seconds', () => {
 })
 
 describe('texts', () => {
-  it('`texts` drops the values of a list that are no texts', () => {
+  it('`texts` removes the values of a list that are not strings', () => {
     expect(NEITHER.map(texts)).toStrictEqual([undefined, undefined, undefined, undefined, undefined, [], undefined])
     expect(texts(['a', 1, null, ['b'], 'c'])).toStrictEqual(['a', 'c'])
   })

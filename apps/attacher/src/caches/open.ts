@@ -15,7 +15,7 @@ import { attachmentProjection, BY_VOLUME, type CachedAttachment } from './attach
 import { text } from './fields.ts'
 import { type CachedVolume, volumeProjection } from './volume.ts'
 
-/** The caches that attaches and detaches read, in addition to the cache of VolumeAttachments. */
+/** The caches for attaching and detaching, in addition to the cache of VolumeAttachments. */
 export interface AttachingCaches {
   readonly volumes: Informer<CachedVolume, PersistentVolume>
   readonly nodes: Informer<CachedDriverNode>

@@ -169,7 +169,7 @@ describe('projections', () => {
     expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
   })
 
-  it('the projection of an attachment distinguishes labels, annotations and owners, and ignores the order of their keys', () => {
+  it('the cached attachment changes with labels, annotations and owners, but not with the order of their keys', () => {
     const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).rest
     expect(rest({ labels: { a: '1', b: '2' } })).toBe(rest({ labels: { b: '2', a: '1' } }))
     const all = [{ labels: { a: '1' } }, { annotations: { a: '1' } }, { ownerReferences: [{ name: 'a' }] }]

@@ -13,7 +13,7 @@ export const PV_QUEUE = 'csi-attacher-pv'
 export function volumeController(term: AttacherTerm): Controller {
   const { settings, volumes, attachments, api, finalizers, clock, log } = term
   const backoff = backoffOf(settings)
-  /** The UIDs of PersistentVolumes from which another writer has removed our finalizer, with the last removal. */
+  /** The last removal of our finalizer by another writer, for each UID of a PersistentVolume. */
   const undone = new Map<string, UndoneWrite>()
   const deps = { api, volumes, attachments: attachments.store, finalizers, undone, settings, clock, log }
   return {
@@ -61,6 +61,6 @@ export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume>
   }
 }
 
-/** Returns the volume of a deleted attachment: if it was the last attachment, our finalizer can be removed. */
+/** Returns the volume of a deleted attachment. If no other attachment uses the volume, our finalizer can be removed. */
 export const onAttachmentGone: Trigger<CachedAttachment> = (event) =>
   event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []

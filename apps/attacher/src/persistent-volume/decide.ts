@@ -30,7 +30,7 @@ export function hasLostFinalizer({ before, after }: Change, settings: VolumeRele
   return isLost && !mayBeReleased(after, settings)
 }
 
-/** Reports whether our finalizer is missing on an attached volume. Without it, the volume could be deleted. */
+/** Reports whether our finalizer is missing on an attached volume. The volume could be deleted then. */
 export function needsFinalizer(
   pv: CachedVolume,
   attachments: readonly CachedAttachment[],

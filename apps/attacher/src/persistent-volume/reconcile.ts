@@ -15,7 +15,7 @@ export interface VolumeReleaseDeps {
   readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
   readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
-  /** The UIDs of PersistentVolumes from which another writer has removed our finalizer, with the last removal. */
+  /** The last removal of our finalizer by another writer, for each UID of a PersistentVolume. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly settings: VolumeReleaseSettings
   readonly clock: Clock
@@ -38,7 +38,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
     return await restore(pv, { ...deps, log }, run)
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
-    // If our finalizer has to be removed later, the key waits until an attachment is deleted.
+    // If our finalizer has to be removed later, the deletion of an attachment starts the next run.
     if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED

@@ -92,7 +92,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('the attacher runs one ListVolumes at a time, and pauses after a slow one for as long as it took', async () => {
+  it('after a slow ListVolumes, the attacher pauses for as long as it took', async () => {
     void fixture.start({ pages: () => fixture.clock.sleep(100_000).then(() => page('')) })
     await fixture.clock.advance(100_000)
     expect(fixture.asked).toHaveLength(1)

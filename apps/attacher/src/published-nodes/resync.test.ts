@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('compareForever', () => {
-  it('`compareForever` enqueues an attachment after two consecutive listings without its volume, and after each further one', async () => {
+  it('`compareForever` enqueues an attachment after two consecutive listings without its volume, and after each further listing', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -80,7 +80,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('an attachment with a running CSI call is not compared before the next listing, but other attachments are', async () => {
+    it('while the CSI call of an attachment runs, a listing is compared only with other attachments', async () => {
       fixture.has(withFinalizer({ attached: true }))
       fixture.has({ ...withFinalizer({ attached: true }), key: 'va2' })
       const end = begin('va1')

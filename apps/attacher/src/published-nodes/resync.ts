@@ -15,9 +15,9 @@ export interface ComparisonOptions {
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>
   readonly attachments: Reader<CachedAttachment>
   readonly view: (va: CachedAttachment, signal: AbortSignal) => Promise<ComparedAttachment>
-  /** Enqueues the attachment. `listing` may give its run work that the status alone does not show. */
+  /** Enqueues the attachment. `listing` is the result of the comparison, on which the next run acts. */
   readonly reprocess: (va: CachedAttachment, listing: ListingResult | undefined) => void
-  /** Reports whether an error in the status is outdated once the driver's listing agrees with `attached`. */
+  /** Reports whether the status has an outdated error. Called only if the driver's listing agrees with the status. */
   readonly hasStaleError: (va: CachedAttachment) => boolean
   /** Begins to record CSI calls. A listing is not reliable for a volume whose call ran at the same time. */
   readonly workSince: () => WorkSince
@@ -123,7 +123,7 @@ function act(
     'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
     { VolumeAttachment, volumeHandle, attachedStatus: attached, found },
   )
-  // A volume that is listed but not marked as attached needs no forced run, because its attach may be under way.
+  // A volume that is listed but not marked as attached is only enqueued, because its attach may be under way.
   reprocess(va, attached || va.deleting ? 'different' : undefined)
 }
 
@@ -169,7 +169,7 @@ export async function listAll(
   return published
 }
 
-/** The keys whose runs have called the driver since the call of `since()`, or were calling it at that moment. */
+/** The keys with a CSI call since `since()` was called, including calls that were under way at that moment. */
 export interface WorkSince extends Disposable {
   has(key: string): boolean
 }

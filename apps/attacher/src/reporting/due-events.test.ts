@@ -62,7 +62,7 @@ describe('FailureSeriesTable', () => {
     expect(report([work('a', { tries: 3 })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('`FailureSeriesTable` chooses no further event for an object without a new try or a new message', () => {
+  it('`FailureSeriesTable` chooses the next event about an object only after a new try or a new message', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a')], QUIET_MS + PERIOD_MS).reported).toEqual([])
     expect(report([work('a', { message: 'other' })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
@@ -117,7 +117,7 @@ describe('recovery', () => {
     expect(table.take(work('a'))).toBeUndefined()
   })
 
-  it('`FailureSeriesTable` returns no events of a recovered object if no event was written, or if its work is no longer pending', () => {
+  it('`FailureSeriesTable` returns no events of a recovered object if no event was written', () => {
     look([work('a')], QUIET_MS, 0)
     expect(table.take(work('a'))).toBeUndefined()
     report([work('b')], QUIET_MS)

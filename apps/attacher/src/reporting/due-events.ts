@@ -42,7 +42,7 @@ export interface DueEvents {
 export class FailureSeriesTable {
   readonly #series = new Map<string, FailureSeries>()
 
-  /** Begins to choose at most `most` of the events that are due at `now`. */
+  /** Begins a choice of at most `most` events. The events are due at `now`. */
   look(now: number, most: number): DueLook {
     return new DueLook(this.#series, now, most)
   }

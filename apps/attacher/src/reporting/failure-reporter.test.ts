@@ -90,7 +90,7 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 const WORDS = 'Volume pv on node n: failed to attach: no'
 
 describe('attach', () => {
-  it('a failing attach causes one event about the attachment and one about the claim, whose counts increase later', async () => {
+  it('a failing attach causes one event about the attachment and one about the claim, and later raises their counts', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     expect(requests.splice(0)).toEqual([
@@ -192,7 +192,7 @@ describe('refusals', () => {
     ])
   })
 
-  it('other events are still written if the namespace of a refused event is being deleted', async () => {
+  it('if an event is refused because its namespace is being deleted, other events are still written', async () => {
     answer = async (request) => {
       if (request.startsWith('create PersistentVolumeClaim')) {
         const error = apiError(403, 'Forbidden', 'x')

@@ -6,11 +6,11 @@ import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type FailureSeries, FailureSeriesTable, PERIOD_MS } from './due-events.ts'
 
-/** The name of the Go original, which stands for the attacher in pending work and in events. */
+/** The name of the attacher in events and in reports of pending work. It is the name of the Go original. */
 export const SIDECAR = 'external-attacher'
 /** The pause between two checks for failing work. */
 const LOOK_MS = 5_000
-/** The limit of event writes, over all objects. */
+/** The limit of event writes, for all objects together. */
 const WRITES_PER_SECOND = 5
 /** Each object needs two writes: for the attachment and for its claim. */
 const OBJECTS_PER_LOOK = Math.floor((WRITES_PER_SECOND * LOOK_MS) / 1000 / 2)

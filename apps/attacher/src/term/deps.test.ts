@@ -32,7 +32,7 @@ function undo(): number {
 }
 
 describe('undoneAgain', () => {
-  it('the pause before an undone write is repeated starts at 0 ms and doubles up to a limit', async () => {
+  it('the first undone write is repeated at once, and then the pause doubles up to a limit', async () => {
     const waits: number[] = []
     for (let left = 5; left > 0; left -= 1) {
       waits.push(undo())
@@ -42,7 +42,7 @@ describe('undoneAgain', () => {
     expect(waits).toEqual([0, 1_000, 2_000, 4_000, 4_000])
   })
 
-  it('the pause before an undone write is repeated is 0 ms again if nothing was undone for long', async () => {
+  it('an undone write is repeated at once again if nothing was undone for long', async () => {
     expect([undo(), undo()]).toEqual([0, 1_000])
     await clock.advance(5_000)
     expect(undo()).toBe(2_000)

@@ -17,7 +17,7 @@ export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: s
 export class ComparisonFixture {
   readonly clock = new FakeClock()
   readonly stop = new AbortController()
-  /** The enqueued keys: `va1` for a forced run, `va1 same` for a listing that agrees, else `va1 as usual`. */
+  /** The enqueued keys: `va1` if the listing differs from the status, `va1 same` if it agrees, else `va1 as usual`. */
   readonly forced: string[] = []
   /** The tokens of the pages that the driver was asked for. */
   readonly asked: string[] = []

@@ -32,7 +32,7 @@ const va = (
 
 let waitMs: number
 
-/** Reconciles `va1`. `since` can replace the API server's answer to the patch before it enters the cache. */
+/** Reconciles `va1`. `since` may change the API server's answer to the patch before it is cached. */
 function run(
   signal = new AbortController().signal,
   since: (answer: VolumeAttachment) => VolumeAttachment | undefined = (answer) => answer,
@@ -54,7 +54,7 @@ function run(
   return reconcileTrivially('va1', deps, recordingRun(signal))
 }
 
-it('if the driver cannot attach, the attacher delays its status write if another writer undoes it repeatedly', async () => {
+it('if the driver cannot attach, the attacher pauses before it repeats an undone status write', async () => {
   api.put(va() as never)
   waitMs = 1_000
   expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })

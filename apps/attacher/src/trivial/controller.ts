@@ -26,7 +26,7 @@ import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts
 export function trivialController(deps: AttacherDeps & { readonly api: KubeClient }): Controller {
   const { settings, attachments, clock, log } = deps
   const backoff = backoffOf(settings)
-  /** The UIDs of attachments whose status another writer has reverted, with the last reverted write. */
+  /** The last status write that another writer has reverted, for each UID of an attachment. */
   const undone = new Map<string, UndoneWrite>()
   return {
     name: VA_QUEUE,
@@ -60,7 +60,7 @@ export function trivialController(deps: AttacherDeps & { readonly api: KubeClien
 export interface TrivialDeps {
   readonly api: KubeClient
   readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
-  /** The UIDs of attachments whose status another writer has reverted, with the last reverted write. */
+  /** The last status write that another writer has reverted, for each UID of an attachment. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly clock: Clock
   readonly log: Logger
@@ -87,7 +87,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
-    // A refused UID is not logged: the attachment was recreated, and the cache will show the recreated one.
+    // If the UID does not match, the attachment was recreated. The cache will show that, so nothing is logged.
     if (!isUidMismatch(error)) log.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }

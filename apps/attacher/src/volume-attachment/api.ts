@@ -57,7 +57,7 @@ export async function patchTested(run: AttachmentRun, change: Change): Promise<V
     } catch (error) {
       if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
       await readAgain(run)
-      // The current object leads to the same patch, so the API server refuses it for another reason than a failed test.
+      // The current object leads to the same patch. So no `test` has failed, and another try would fail too.
       if (isInvalid(error) && JSON.stringify(change(newest(run))) === JSON.stringify(next)) throw error
     }
   }

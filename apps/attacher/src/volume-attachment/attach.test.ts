@@ -31,7 +31,7 @@ describe('attach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('an attach that fails repeatedly sends low-priority requests, but stores its first error and its success with normal priority', async () => {
+  it('a repeatedly failing attach sends low-priority requests, but stores its first error and its success with normal priority', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.publish = async () => {
@@ -66,7 +66,7 @@ describe('attach', () => {
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status /)])
   })
 
-  it('an attach clears an error that the API server stores but the cache did not show', async () => {
+  it('an attach clears a stored error that the cache does not show yet', async () => {
     const attachError = { message: 'full', time: '2023-11-14T22:13:20Z' }
     fixture.api.put(va({ metadata: FINALIZED, status: { attachError } }))
     fixture.late.set('va1', va({ metadata: FINALIZED }))

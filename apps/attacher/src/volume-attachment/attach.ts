@@ -42,8 +42,8 @@ export async function attach(run: AttachmentRun, plan: AttachPlan): Promise<Outc
 }
 
 /**
- * Adds our finalizer to the PersistentVolume if the plan begins with it, and decides the other steps again from the API
- * server's answer. Undefined if the volume was replaced: other limits of the queue then apply to the key.
+ * Adds our finalizer to the PersistentVolume if that is the first step of the plan, and plans the other steps again.
+ * Undefined if the volume was replaced: other limits of the queue apply to the new volume.
  */
 async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promise<AttachPlan | undefined> {
   const { view } = plan
@@ -52,7 +52,7 @@ async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promis
   const before = view.volume.pv
   const pv = await addVolumeFinalizer(run, first.name)
   if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
-  // `pv` lacks the source of another driver's volume. Sources never change, so the source in `before` is used.
+  // `pv` has no source if another driver has the volume. Sources never change, so the source in `before` is used.
   const current = { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } }
   const steps = decideAttach(current)
   waitForCause(run, steps)
@@ -152,7 +152,7 @@ async function markAttached(run: AttachmentRun, context: Context): Promise<Outco
   let saved: VolumeAttachment | undefined
   try {
     saved = await patchStatus(run, (va) => attachedPatch(va, context))
-    // The answer to the patch may show an error, or keys of an earlier publish context, that the cache lacked.
+    // The answer may contain an error or an old publish context that the cache lacked. A second patch removes them.
     if (newest(run).attached === true) await patchStatus(run, (va) => attachedPatch(va, context))
   } catch (error) {
     // The volume is attached, and only the status does not show it. So no error is recorded, and the run is repeated.

@@ -90,7 +90,7 @@ export function nodeFailure({ va, node, settings }: AttachmentView): FailStep {
   }
 }
 
-/** Reports whether an error in the status is outdated once the driver's listing agrees with the status. */
+/** Reports whether the status has an outdated error. Called only if the driver's listing agrees with the status. */
 export function hasStaleError(va: CachedAttachment, finalizer: string): boolean {
   if (va.attached === true) return va.attachError !== undefined
   const isDetached = va.deleting && !va.finalizers?.includes(finalizer)

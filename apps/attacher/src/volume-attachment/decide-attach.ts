@@ -22,7 +22,7 @@ import type { AttachmentView } from './observe.ts'
 import { addFinalizerPatch, type PublishNote } from './patches.ts'
 
 export type AttachStep =
-  /** Adds our finalizer to the PersistentVolume. The later steps of the plan are decided again after it. */
+  /** Adds our finalizer to the PersistentVolume. The later steps are decided again after this step. */
   | { readonly do: 'addVolumeFinalizer'; readonly name: string }
   | LoadSecretStep
   | ({ readonly do: 'addFinalizer' } & PublishNote)

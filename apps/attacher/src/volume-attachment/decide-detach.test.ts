@@ -229,7 +229,7 @@ describe('node ID', () => {
     },
   ]
 
-  it('a detach fails if neither CSINode nor annotation has a node ID, although this process has published the volume', () => {
+  it('a detach fails if neither the CSINode nor the annotation has a node ID', () => {
     const va = withFinalizer({ ...deleting, nodeId: undefined })
     const steps = decideDetach(view({ va, node: { known: 'noNode' }, published: [published('here')] }))
     expect(steps).toMatchObject([{ do: 'fail' }])

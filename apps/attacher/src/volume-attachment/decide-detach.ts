@@ -38,7 +38,7 @@ export type DetachStep =
       readonly waitsFor: Cause
       readonly obstacle: AttachObstacle | undefined
     }
-  /** Removes our finalizer before the status is written: with it, `attached: false` would mean "maybe published". */
+  /** Removes our finalizer before the status is written: until then, `attached: false` means "maybe published". */
   | { readonly do: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is already detached, and only the status may still have to be written. */
   | { readonly do: 'markDetached' }

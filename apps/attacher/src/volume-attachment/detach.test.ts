@@ -43,7 +43,7 @@ describe('detach', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('a detach stores an error in the status and blocks if the volume is missing', async () => {
+  it('a detach stores an error in the status and waits if the volume is missing', async () => {
     fixture.api.objects.delete('pv1')
     expect(await fixture.run()).toMatchObject({
       kind: 'blocked',
@@ -58,7 +58,7 @@ describe('detach', () => {
     expect(await fixture.run()).toBe(DONE)
   })
 
-  it('a detach that the driver refuses waits for no other object', async () => {
+  it('a detach that the driver refuses is retried, and waits for no other object', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
     expect(fixture.lastRun.causes).toEqual([])
@@ -167,7 +167,7 @@ describe('keep', () => {
     expect(fixture.api.requests.filter((each) => each.includes('attachError'))).toEqual([])
   })
 
-  it('the attacher sends the patch that restores the finalizer only once if the API server refuses it as invalid', async () => {
+  it('the attacher does not repeat a patch of the finalizer that the API server refuses as invalid', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)
@@ -175,7 +175,7 @@ describe('keep', () => {
     expect(fixture.api.requests.map((each) => each.split(' ')[0])).toEqual(['patch', 'get'])
   })
 
-  it('an attach error of an attached attachment is cleared once, after a listing has confirmed the attach', async () => {
+  it('if a listing confirms the attach, one patch clears the attach error', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true, attachError } }))
     fixture.memory.note(VA, { listing: 'same' })
     await fixture.run()
@@ -185,7 +185,7 @@ describe('keep', () => {
     ])
   })
 
-  it('a forced attach that fails is repeated, because the attacher remembers that the listing disagrees with the status', async () => {
+  it('if a listing lacks an attached volume, a failed publish is repeated', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.note(VA, { listing: 'different' })
     fixture.publish = () => Promise.reject(new Error('no'))

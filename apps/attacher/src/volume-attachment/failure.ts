@@ -46,7 +46,7 @@ export function failureOf(error: unknown, driverLost: boolean): OperationFailure
   return { message, code: undefined, record: !busy, retryAfterMs: undefined }
 }
 
-/** Reports whether the driver does not know the volume or the node. */
+/** Reports whether the driver has answered NotFound: it does not know the volume or the node. */
 export function isNotFoundByDriver(error: unknown): boolean {
   return error instanceof RpcError && error.code === CODES.NotFound
 }

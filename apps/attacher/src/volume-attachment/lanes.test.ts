@@ -105,7 +105,7 @@ describe('placementOf', () => {
     expect(place(va).limits[0]).toEqual({ group: 'volume handle-1', max: 1 })
   })
 
-  it('the queue places the unpublish of a volume without an attachment like a detach', () => {
+  it('the queue treats the unpublish of a volume without an attachment like a detach', () => {
     const memory = new AttachmentMemory()
     const request = { volumeId: 'handle-1', nodeId: 'id' }
     const publication = { volume: 'handle-1', nodeName: 'node1', request, secret: undefined, migrated: false }
@@ -157,7 +157,7 @@ describe('attachmentLanes', () => {
     expect(taken.slice(workers)).toEqual(attachments(more, false).map(({ key }) => key))
   })
 
-  it('waiting attaches start before detaches occupy more than their share of the workers', () => {
+  it('while attaches wait, detaches occupy only their share of the workers', () => {
     const taken = started(10, [...attachments(100, true), ...attachments(20, false)])
     expect(taken).toHaveLength(10)
     expect(taken.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])

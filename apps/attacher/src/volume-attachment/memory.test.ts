@@ -58,7 +58,7 @@ describe('orphaned publications', () => {
   const orphans = (): unknown[] => [memory.orphanedPublicationsOn('node1'), memory.orphanedPublication('h on id')]
   const NONE = [[], undefined]
 
-  it('a publication is orphaned from the deletion of its attachment until it is unpublished', () => {
+  it('a publication becomes orphaned when its attachment is deleted, and is dropped when it is unpublished', () => {
     const publication = publish(VA)
     expect(orphans()).toEqual(NONE)
     expect(memory.forget(VA)).toEqual(['h on id'])

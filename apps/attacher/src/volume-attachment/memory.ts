@@ -17,11 +17,11 @@ export interface Publication {
 export interface AttachmentRecord {
   /** The result of the last comparison with the driver's listing. Runs act on it until one of them succeeds. */
   readonly listing: ListingResult | undefined
-  /** True if the status must be written. Without our finalizer, no API object shows that the status is outdated. */
+  /** True if the status must still be written. Once our finalizer is removed, no API object shows that. */
   readonly statusPending: boolean
   /** True if the API server has reported that the attachment is gone, and the cache still holds it. */
   readonly gone: boolean
-  /** True if a volume whose PersistentVolume is gone was detached, so that it is not detached again. */
+  /** True if a volume without a PersistentVolume was detached. The next run does not detach it again. */
   readonly lostDetached: boolean
   /** Set if another writer has set `attached` back to false. */
   readonly statusReverted: UndoneWrite | undefined
@@ -44,7 +44,7 @@ const EMPTY: AttachmentRecord = {
 type Identity = { readonly uid: string }
 
 /**
- * Facts about attachments that are not in the API. To lose them with the process or the lease does no harm.
+ * Facts about attachments that the API does not hold. A new process or leader can do without them.
  * An orphaned publication is a published volume whose attachment is gone or now names another volume.
  */
 export class AttachmentMemory {

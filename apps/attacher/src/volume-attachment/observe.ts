@@ -26,7 +26,7 @@ export interface AttachmentView {
   readonly confirmed: boolean
   /** True if another writer has removed our finalizer from an attachment that is not being deleted. */
   readonly stripped: boolean
-  /** True if our finalizer is removed and the status is not written yet: it may still be `attached: true`. */
+  /** True if our finalizer is removed, but the status may still be `attached: true` and must be written. */
   readonly statusPending: boolean
   /** The publishes of this process for the attachment, in their order. */
   readonly published: readonly Publication[]

@@ -39,7 +39,7 @@ describe('reconcileOrphanedPublication', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('`reconcileOrphanedPublication` retries with the error of the driver', async () => {
+  it('`reconcileOrphanedPublication` retries after an error of the driver', async () => {
     const refusal = new RpcError(CODES.Internal, 'no')
     fixture.unpublish = () => Promise.reject(refusal)
     expect(await fixture.run({}, KEY)).toMatchObject({ kind: 'retry', cause: { cause: refusal } })

@@ -56,7 +56,7 @@ describe('subjectOf', () => {
     expect(subject(va)).toEqual(expected)
   })
 
-  it('`subjectOf` returns an attach without a start time if a listing lacks the volume', () => {
+  it('`subjectOf` returns an attach without a start time if a listing lacks an attached volume', () => {
     memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     const expected = { ...ABOUT, operation: 'attach', sinceSeconds: undefined }
     expect(subject(withFinalizer({ attached: true, dueSeconds: DUE }))).toEqual(expected)
@@ -103,7 +103,7 @@ describe('obstacles', () => {
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeDeleting', undefined])
   })
 
-  it('the obstacle of a pending operation names a missing CSINode, unless a detach finds the annotated node ID', () => {
+  it('the obstacle names a missing CSINode for an attach, and for a detach without an annotated node ID', () => {
     node = undefined
     expect([obstacle(), obstacle(detaching), obstacle({ ...detaching, nodeId: undefined })]).toEqual([
       'CSINodeMissing',

@@ -22,7 +22,7 @@ describe('detach', () => {
     expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
   })
 
-  it('a detach writes the status if a foreign finalizer keeps the attachment', async () => {
+  it('a detach writes the status if a foreign finalizer keeps the attachment in the API', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -31,7 +31,7 @@ describe('detach', () => {
     ])
   })
 
-  it('a detach whose status write failed writes the status in the next run, without another unpublish', async () => {
+  it('a detach repeats a failed status write without another unpublish', async () => {
     fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({
@@ -91,7 +91,7 @@ describe('detach', () => {
     expect(fixture.api.requests.at(-1)).toBe(REMOVE_FINALIZER)
   })
 
-  it('a forced detach writes nothing if the attachment has no finalizer and is not marked as attached', async () => {
+  it('a repeated unpublish writes nothing if the attachment has no finalizer and is not marked as attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
@@ -99,7 +99,7 @@ describe('detach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('a forced detach writes the status if the attachment has no finalizer but is marked as attached', async () => {
+  it('a repeated unpublish writes the status if the attachment has no finalizer but is marked as attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
     fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()

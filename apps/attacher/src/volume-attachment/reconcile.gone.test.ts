@@ -20,7 +20,7 @@ describe('deleted attachment', () => {
     fixture.api.put(again())
   }
 
-  it('the publish for a deleted attachment stores no result in the recreated attachment, which now owns the volume', async () => {
+  it('the result of a publish for a deleted attachment is not stored in the recreated attachment', async () => {
     fixture.publish = async () => {
       replaced()
       return { device: '/dev/x' }
@@ -142,7 +142,7 @@ describe('deleted attachment', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('an attach does not publish again after a read confirms the deletion that the cache lacks', async () => {
+  it('after a read has confirmed the deletion of a cached attachment, its volume is not published again', async () => {
     fixture.publish = async () => {
       fixture.late.set('va1', va({ metadata: FINALIZED }))
       fixture.api.objects.delete('va1')
@@ -177,7 +177,7 @@ describe('deleted attachment', () => {
     expect(fixture.enqueued).toEqual([])
   })
 
-  it('an attachment that was reported as gone is attached if the API server has it', async () => {
+  it('an attachment that was reported as gone by mistake is attached', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
     fixture.memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(await fixture.run()).toBe(DONE)

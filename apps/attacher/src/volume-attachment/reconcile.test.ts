@@ -92,7 +92,7 @@ describe('attach', () => {
     ])
   })
 
-  it('an attach stores no attach error if only the status cannot be stored', async () => {
+  it('an attach stores no attach error if the publish succeeds and only the status write fails', async () => {
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry', cause: new Error('failed to mark as attached: no') })
     expect(fixture.api.requests.filter((request) => request.includes('attachError'))).toEqual([])
@@ -180,7 +180,7 @@ describe('recreated volume', () => {
     expect([fixture.api.requests, fixture.calls]).toEqual([['hold pv1'], []])
   })
 
-  it('an attach decides its steps again with the volume that the patch of the finalizer returns', async () => {
+  it('an attach checks the volume that the patch of the finalizer returns', async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), deleting: true })
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.calls).toEqual([])
@@ -203,7 +203,7 @@ describe('recreated volume', () => {
   })
 })
 
-it('an attach whose queue group has changed is queued again, and keeps the result of the listing', async () => {
+it('an attach is queued again if its queue group has changed, and keeps the result of the listing', async () => {
   fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
   fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
   expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })

@@ -23,7 +23,7 @@ export async function reconcileAttachment(key: string, deps: AttachmentDeps, run
     if (await isGone(cached, deps, signal)) return SETTLED
     memory.note(cached, { gone: false })
   }
-  // Other limits of the queue apply to a changed volume. No `await` may follow before `observe`, or it hides a change.
+  // A changed volume has other limits, so the key is queued again. An `await` before `observe` would hide a change.
   if (!deps.placementUnchanged(key)) return AGAIN
   const afterMs = cached === undefined ? 0 : undoneWait(cached, deps)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }

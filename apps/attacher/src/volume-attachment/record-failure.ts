@@ -8,12 +8,12 @@ import { attachErrorPatch, detachErrorPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
 
 type Operation = 'attach' | 'detach'
-/** The failed operation. Once the error of a blocked detach is recorded, the detach is not retried by back-off. */
+/** The failed operation. A blocked detach whose error is in the status waits for an event, and not for a back-off. */
 type Attempt = Operation | 'blocked detach'
 
 /**
  * Sets the events that the key waits for. Call it before the steps are performed: a missing object may appear while
- * they run. After a refused publish the key waits for a detach from another node until the next publish is sent.
+ * they run. A refused publish waits for a detach from another node, until the next publish is sent.
  */
 export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | DetachStep)[]): void {
   const last = steps.at(-1)
@@ -37,7 +37,7 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const failure = failureOf(error, driver.lost)
   const recorded = failure.record && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
-  // The status may show an earlier attach whose answer was lost. `different` makes the next run publish again.
+  // An earlier attach may have set `attached` in the status. `different` makes the next run publish again.
   const { attached, deleting, finalizers } = newest(run)
   if (operation === 'attach' && attached === true && !deleting) memory.note(run.va, { listing: 'different' })
   // A detach that only has to write the status needs no volume, so it is retried.

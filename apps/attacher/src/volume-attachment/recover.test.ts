@@ -55,7 +55,7 @@ describe('missing volume', () => {
 })
 
 describe('recreated volume', () => {
-  it('a detach blocks until the recreated volume is deleted if its handle differs', () => {
+  it('a detach waits while a recreated volume with another handle exists', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
         'PersistentVolume "pv1" was made again since it was attached: its uid is other-uid, that of the attached one was pv1-uid',
@@ -73,7 +73,7 @@ describe('recreated volume', () => {
   })
 })
 
-it('a detach uses the current handle of the PersistentVolume if its UID is the recorded UID', () => {
+it('if the UID of the PersistentVolume is unchanged, a detach uses its current handle', () => {
   const request = { volumeId: 'other', nodeId: 'node1-id' }
   const changed = ofPv(volume({ csi: csi({ volumeHandle: 'other' }) }))
   expect(detach({ volume: changed })).toEqual([{ ...UNPUBLISH, request }, REMOVE_FINALIZER])

@@ -41,7 +41,7 @@ export interface AttachmentDeps {
   readonly observe: ObserveAttachment
   /** Reports whether the key still belongs to the lane and the groups of the queue from which it was taken. */
   readonly placementUnchanged: (key: string) => boolean
-  /** Wakes the keys that wait for the cause. */
+  /** Runs the keys that wait for the cause. */
   readonly wake: (cause: Cause) => void
   readonly enqueue: (key: string) => void
   /** The feature gate `MutableCSINodeAllocatableCount`: error codes of the driver are stored in the status. */

@@ -33,7 +33,7 @@ describe('onAttachment', () => {
     expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'resync' })]).toEqual([])
   })
 
-  it('`onAttachment` ignores an added attachment that is attached, unless it lacks our finalizer or has an error', () => {
+  it('`onAttachment` ignores a new attachment that is attached, has our finalizer and has no error', () => {
     const added = (va: CachedAttachment): readonly string[] => [...trigger({ type: 'added', object: va })]
     expect(added(withFinalizer({ attached: true }))).toEqual([])
     expect(log.lines.map(({ message }) => message)).toEqual(['VolumeAttachment is already attached'])
@@ -317,7 +317,7 @@ describe('causes', () => {
     nodeId,
   })
 
-  it('waiting attachments wake when a volume is created, deleted or gets other access modes', () => {
+  it('waiting attachments wake when their volume is created, deleted or gets other access modes', () => {
     expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
     expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])

@@ -105,8 +105,8 @@ export const onDetachWanted: Trigger<CachedAttachment> = (event) =>
   event.type === 'updated' && event.after.deleting && !event.before.deleting ? [event.after.key] : []
 
 /**
- * Returns the orphaned publications on the node of an attachment that ends. It may have been the last attachment that
- * still needed their volume on the node.
+ * Returns the orphaned publications on the node of an attachment that ends. They are unpublished now if no other
+ * attachment needs their volumes on the node.
  */
 export function onAttachmentEnd(memory: Pick<AttachmentMemory, 'orphanedPublicationsOn'>): Trigger<CachedAttachment> {
   return (event) => {
@@ -128,8 +128,8 @@ export function causesOfVolume(event: InformerEvent<CachedVolume>): readonly Cau
 }
 
 /**
- * Returns the attachments of a new volume that are not attached. They may be queued behind calls for an earlier volume
- * of the same name, and can start with the new handle at once.
+ * Returns the attachments of a new volume that are not attached. They may wait behind calls for an earlier volume of
+ * the same name. With the new handle they can start at once.
  */
 export function onVolumeAdded(attachmentsOf: (volume: string) => readonly CachedAttachment[]): Trigger<CachedVolume> {
   return (event) => {

@@ -24,7 +24,7 @@ export type SourceErrorCode =
   | 'VA_INLINE_NOT_CSI'
   | 'PV_NOT_CSI'
 
-/** The reason why an attachment has no volume that the driver can be called for. */
+/** The reason why an attachment has no usable volume. */
 export interface PublishSourceFailure {
   readonly ok: false
   /** The code of the failure. Undefined if the translation throws an unexpected error. */

@@ -75,7 +75,7 @@ describe('readVolume', () => {
     await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
   })
 
-  it('`readVolume` returns a missing volume if the API server has none, although the cache has it', async () => {
+  it('`readVolume` reports a volume as missing if only the cache has it', async () => {
     expect(await read(foreign, apiError(404, 'NotFound'))).toEqual(ofPv(undefined))
   })
 

@@ -31,8 +31,8 @@ export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedDriverNode
 }
 
 /**
- * Returns the volume of an attachment. The source of another driver's volume is not cached, so it is read from the API
- * server. Throws if the cache lags, because the queue has grouped the key by the cached volume.
+ * Returns the volume of an attachment. If another driver has the volume, its source is read from the API server. Throws
+ * if that volume has changed since it was cached.
  */
 export async function readVolume(
   va: CachedAttachment,
@@ -60,7 +60,7 @@ export function pvOf(volume: AttachVolumeView): CachedVolume | undefined {
   return volume.from === 'pv' ? volume.pv : undefined
 }
 
-/** Returns the ID in the CSINode. Undefined if the CSINode is missing, or lacks the driver. */
+/** Returns the node ID in the CSINode. Undefined if the CSINode is missing, or lacks the driver. */
 export function nodeIdIn(node: AttachNodeView): string | undefined {
   return node.known === 'id' ? node.nodeId : undefined
 }

@@ -1,7 +1,7 @@
 import { BinaryReader } from '@bufbuild/protobuf/wire'
 import { attributeMap, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
 
-/** The functions that read the fields of a message, by field number and wire type: `5/2`. */
+/** The functions that read the fields of a message. The key `5/2` means field number 5 with wire type 2. */
 type Readers = Readonly<Record<string, (reader: BinaryReader) => unknown>>
 
 /** The field values of a protobuf message, in the order of the message. */

@@ -13,7 +13,7 @@ export interface ReceivedSpan {
   readonly attributes: Readonly<Record<string, unknown>>
   readonly statusCode: number
   readonly statusMessage: string
-  /** The attributes of the sender. */
+  /** The attributes of the program that sends the span. */
   readonly resource: Readonly<Record<string, unknown>>
   readonly scope: string
 }

@@ -146,7 +146,7 @@ test.each([
   },
 )
 
-test('the client refuses spans that cannot be encoded, so that nothing sends them again', async () => {
+test('the client refuses spans that cannot be encoded, so they are not sent again', async () => {
   client = undefined
   const [span] = BATCH.spans
   if (span === undefined) throw new Error('no span')

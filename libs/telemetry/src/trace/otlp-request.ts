@@ -8,9 +8,9 @@ import type { Encoding, ExportSettings } from './settings.ts'
 
 /** The result of one export request. */
 export type Delivery =
-  /** The collector has accepted the request, but rejected `rejected` of its spans for the reason `why`. */
+  /** The collector has accepted the request. It has rejected some of the spans if `rejected` is not 0. */
   | { readonly kind: 'delivered'; readonly rejected: number; readonly why: string }
-  /** The client may retry, after `afterMs` if the collector asks for a delay. */
+  /** The request may be sent again. `afterMs` is set if the collector asks for a delay. */
   | { readonly kind: 'later'; readonly why: string; readonly afterMs: number | undefined }
   | { readonly kind: 'refused'; readonly why: string }
 
@@ -35,7 +35,7 @@ export class OtlpClient {
       settings.url.protocol === 'https:' ? new https.Agent({ ...options, ...settings.tls }) : new http.Agent(options)
   }
 
-  /** Sends one batch of spans. Never rejects: a failure is a result of the kind `later` or `refused`. */
+  /** Sends one batch of spans. The promise never rejects: a failure is a result of the kind `later` or `refused`. */
   async send(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
     let body: Buffer
     try {

@@ -11,7 +11,7 @@ export interface RunContext {
 }
 
 interface RunSlot {
-  /** The context, until the run ends. Objects that the run creates, such as connections, may keep the slot longer. */
+  /** The context; undefined after the run. A connection that the run has opened may keep this object longer. */
   context: RunContext | undefined
 }
 

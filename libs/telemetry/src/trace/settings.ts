@@ -116,7 +116,7 @@ function headers(variable: string, text: string): Record<string, string> {
       validateHeaderName(name)
       validateHeaderValue(name, value)
     } catch {
-      // The thrown error contains the value, which may be a token.
+      // The caught error is dropped, because it contains the value, which may be a token.
       throw new VariableError(variable, 'not every pair of it can be a header')
     }
   }

@@ -93,7 +93,7 @@ test('the buffer sends a full batch of spans at once, and the remaining spans af
   expect(sent).toEqual(['abc@0', 'd@5000'])
 })
 
-test('the buffer sends one request at a time, and the next one follows at once if a batch is full', async () => {
+test('the buffer sends one request at a time, and a full batch follows at once', async () => {
   const first = Promise.withResolvers<Delivery>()
   answer = () => first.promise
   add('abcdefgh')
@@ -215,7 +215,7 @@ describe('closing', () => {
     ])
   })
 
-  test('`close` sends the waiting spans once if no earlier attempt shows whether the collector is reachable', async () => {
+  test('`close` sends the waiting spans once if no batch was sent before', async () => {
     answer = () => AWAY
     add('ab')
     await close()

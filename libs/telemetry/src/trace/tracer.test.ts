@@ -92,7 +92,7 @@ describe('empty runs', () => {
     expect(spans).toEqual([])
   })
 
-  test('a failed run without requests records a span for its wait and one for itself', () => {
+  test('a failed run without requests records a span for its wait and a span for the run', () => {
     tracer().start(RUN).trace.end({}, new Error('no volume'))
     expect(spans.map(({ name, error }) => [name, error])).toEqual([
       ['wait in queue', undefined],
@@ -111,7 +111,7 @@ describe('traceparent', () => {
     expect(spans.at(-1)).toMatchObject({ traceId: PARENT.traceId, parentSpanId: PARENT.spanId })
   })
 
-  test('a run respects an unsampled traceparent of its object, and sends it with its requests', async () => {
+  test('a run continues an unsampled traceparent of its object, and sends it with its requests', async () => {
     const tracing = tracer()
     const context = tracing.start({ ...RUN, traceparent: of('00') })
     const header = await runs.run(context, async () => {

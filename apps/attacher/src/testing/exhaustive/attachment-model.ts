@@ -89,7 +89,7 @@ function othersSteps(state: AttachmentModelState, { lists, most, rules }: Option
   ]
 }
 
-/** Returns `done` after a kill. Adds `k` if the status is outdated, which only a listing shows to a new process. */
+/** Returns `done` after a kill. Adds `k` if only a listing can show a new process that the status is outdated. */
 function killed({ va, done }: AttachmentModelState): string {
   const isStale = has(va, 'Z') ? !has(va, 'F') && hasStatus(va) : has(va, 'A') && has(va, 'X')
   return isStale && !done.includes('k') ? withDone(done, 'k') : done

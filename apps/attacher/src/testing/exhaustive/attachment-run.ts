@@ -31,7 +31,7 @@ const NOW = Date.UTC(2026, 0, 1)
 const ERROR = { message: 'no', code: undefined }
 const NOTE = { nodeId: 'node1-id', finalizer: FINALIZER }
 
-/** Returns the outcomes of the next step of a run. Failed requests are not `fair`: no request fails for ever. */
+/** Returns the outcomes of the next step of a run. A failure is not `fair`, because no request fails for ever. */
 export function runSteps(
   state: RunningState,
   run: AttachmentModelRun,

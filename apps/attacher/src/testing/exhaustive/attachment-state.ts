@@ -16,7 +16,7 @@ import {
 import { DRIVER, FINALIZER, ofPv, view, volume } from '../views.ts'
 import { attachmentOf, has, type Letters } from './attachment-object.ts'
 
-/** The triggers and decisions of the attacher. A test replaces one by a broken version, and expects a problem. */
+/** The triggers and decisions of the attacher. A test breaks one of them, and expects the model to fail. */
 export const ATTACHMENT_RULES = {
   decideAttach,
   decideKeep,
@@ -66,7 +66,7 @@ export interface AttachmentModelState {
   readonly process: AttachmentModelProcess | null
   /** The interventions of other writers so far, one letter for each kind. */
   readonly done: string
-  /** True if our finalizer was removed by hand so that no process can know that the volume is published. */
+  /** True if a user has removed our finalizer, and no process can know that the volume is published. */
   readonly excused: boolean
 }
 

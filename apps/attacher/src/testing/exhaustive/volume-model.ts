@@ -8,7 +8,7 @@ import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
 
 const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }
 
-/** The triggers and decisions of the attacher. A test replaces one by a broken version, and expects a problem. */
+/** The triggers and decisions of the attacher. A test breaks one of them, and expects the model to fail. */
 export const VOLUME_RULES = {
   decideRelease,
   needsFinalizer,
@@ -40,8 +40,8 @@ interface State {
   readonly foreign: boolean
   readonly process: Process | null
   /**
-   * The interventions of other writers so far, one letter for each kind. x: our finalizer was removed while no process
-   * could see it.
+   * The interventions of other writers so far, one letter for each kind. The letter x: our finalizer was removed, and
+   * no process could see that.
    */
   readonly done: string
 }

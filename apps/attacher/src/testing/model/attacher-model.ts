@@ -39,7 +39,7 @@ export class AttacherModel {
   process: AttacherProcess | undefined
   /** The attachments whose volume the storage has detached by itself. The next attach may leave `attachError` set. */
   readonly blurred = new Set<string>()
-  /** Attachments that were recreated, or whose handle or node ID changed. The API may not show old publications. */
+  /** Attachments that were recreated, or whose handle or node ID changed. The API may lack their old publications. */
   readonly remade = new Set<string>()
   readonly remadeVolumes = new Set<string>()
   /** The publications of earlier attacher processes, as the text `HANDLE on NODE_ID`. */

@@ -9,10 +9,10 @@ import {
 import { FINALIZER } from '../views.ts'
 import { type AttacherModel, hasFinalizer, pairs, vaName } from './attacher-model.ts'
 
-/** A time longer than several of the longest back-offs, with more ListVolumes listings than a comparison needs. */
+/** A time with several of the longest back-offs, and with enough ListVolumes listings for a comparison. */
 const LONG_MS = 10 * 60_000
 
-/** Ends all faults: all requests pass, all events are delivered, and time passes. */
+/** Ends all faults: all requests are answered, all events are delivered, and time passes. */
 export async function calmDown(model: AttacherModel): Promise<void> {
   model.start()
   const { process } = model
@@ -51,8 +51,8 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
     if (model.remadeVolumes.has(volume) && detachError?.message === `persistentvolume "${volume}" not found`) return
     invariant(!hasFinalizer(va), `still with our finalizer: ${state}`)
     invariant(places.length === 0, `never detached: ${state}`)
-    // If the status could not be stored after the removal of our finalizer, a comparison corrects it. Inline volumes
-    // are not compared.
+    // If the status was not stored after the removal of our finalizer, the next listing leads to its correction. Inline
+    // volumes are not compared with a listing.
     invariant(!attached || volume === 'inline', `detached, and the status does not say so: ${state}`)
   } else if (attached) {
     invariant(hasFinalizer(va), `attached without our finalizer: ${state}`)
