@@ -86,8 +86,8 @@ export function textOf({ bytes, from, to }: ByteSpan): string {
 }
 
 /**
- * Decodes a page. Its objects are decoded when the caller reads them. Throws NoListError if the bytes are not a list,
- * possibly only while the objects are read.
+ * Decodes a page of a list. The decoder decodes each object when the caller reads it. Throws NoListError, possibly only
+ * while the objects are read.
  */
 export function decodeListMessage(bytes: Buffer, read: MessageReader<unknown>): DecodedList {
   return asNoList(() => {

@@ -181,7 +181,7 @@ function bound(credentials: Credentials): Omit<Credentials, 'certificate'> {
   }
 }
 
-/** Returns a function that reads a PEM from `<name>-data`, or from the file `<name>`, which may be renewed. */
+/** Returns a function that reads a PEM from the field `<name>-data`, or from the file in the field `<name>`. */
 function pemSource(from: KubeconfigFields, name: string): (() => string) | undefined {
   const data = text(from, `${name}-data`)
   if (data !== '') return () => Buffer.from(data, 'base64').toString('utf8')

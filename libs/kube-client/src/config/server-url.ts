@@ -11,9 +11,7 @@ export function redactedUrl(text: string): string {
 }
 
 export interface ServerAddress {
-  /**
-   * The origin with the port if the user wrote one, even a default port, because users know the server by this text.
-   */
+  /** The origin of the server. It contains the port that the user wrote, even a default port of the scheme. */
   readonly origin: string
   readonly basePath: string
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { type Clock, toError } from '@csi-sidecars/base'
 import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser.ts'
 
-/** The receiver of one exchange: a whole response, or a failure at any point. Its methods must not throw. */
+/** Receives the response of one exchange, or its failure at any point. Its methods must not throw. */
 export interface ExchangeSink extends ResponseSink {
   /** Ends the exchange. `answered` is false if no byte of a response was received. */
   fail(error: Error, answered: boolean): void

@@ -121,7 +121,7 @@ async function withTimeLimit<T>(limit: Limit, run: (signal: AbortSignal) => Prom
 }
 
 function tlsOptions(address: Address, material: ConnectionOptions | undefined): ConnectionOptions {
-  // Server name indication allows no addresses. Node then checks the certificate by `host`.
+  // Server name indication does not allow IP addresses. For an address, Node checks the certificate by `host`.
   const servername = material?.servername ?? (isIP(address.host) ? undefined : address.host)
   return {
     ALPNProtocols: ['http/1.1'],

@@ -22,7 +22,7 @@ const FIRST_READ_MS = 1000
 const QUIET_MS = 16_000
 /** The time limit of a small read. A reachable server answers sooner. */
 const ANSWER_MS = 10_000
-/** A request without an answer for this time shows that its connection may be dead. A shorter wait shows nothing. */
+/** The time without an answer after which a request makes its connection suspect. */
 const UNANSWERED_MS = 2000
 /** Connections that opened within this time of each other count as equally old. */
 const TOGETHER_MS = 5000
@@ -65,7 +65,7 @@ export class PathCheck {
     this.#leaseAnsweredAt = this.#clock.monotonic()
   }
 
-  /** Called when a caller stops waiting for the answer to a request, sent on a reused connection at `sentAt`. */
+  /** Called when a caller stops waiting for an answer. `sentAt` is the time when the request was sent. */
   unanswered(sentAt: number): void {
     const waitedMs = this.#clock.monotonic() - sentAt
     if (waitedMs < UNANSWERED_MS) return
@@ -126,7 +126,7 @@ export class PathCheck {
     return this.#kept === undefined ? again : Math.max(again, this.#heardAt() + QUIET_MS)
   }
 
-  /** Returns when the server last sent bytes on a connection that is as old as the oldest stream, or older. */
+  /** Returns the time when the server last sent bytes on a connection that is not newer than the oldest stream. */
   #heardAt(): number {
     const oldest = Math.min(...this.#streams().map(({ openedAt }) => openedAt))
     let heardAt = Number.NEGATIVE_INFINITY

@@ -15,7 +15,7 @@ export interface ExchangesOptions {
   readonly clock: Clock
   readonly metrics: RestMetrics
   readonly userAgent: string
-  /** Called when a caller gives up a request, sent on a reused connection at `sentAt`, without a byte of an answer. */
+  /** Called when a caller stops waiting without any byte of an answer to its request, sent at `sentAt`. */
   onUnanswered(call: ApiCall, sentAt: number): void
   onAnswered(call: ApiCall): void
 }
@@ -101,7 +101,7 @@ export class Exchanges {
     return noAnswer(call, thrown, { origin: this.#origin })
   }
 
-  /** Returns the text of the request after `beforeSend` has allowed it. The caller sends it without any wait. */
+  /** Calls `beforeSend`, and then returns the text of the request. The caller must send the text at once. */
   #ready(call: ApiCall): string {
     const text = this.#writer.write(call.request, call)
     call.signal?.throwIfAborted()
