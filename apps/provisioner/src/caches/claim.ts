@@ -112,7 +112,7 @@ export const SNAPSHOT_KIND = 'VolumeSnapshot'
 export const CLAIM_KIND = 'PersistentVolumeClaim'
 export const SNAPSHOT_GROUP = 'snapshot.storage.k8s.io'
 
-/** Returns the keys under which the cache indexes a claim: the snapshot or the claim that its volume is copied from. */
+/** Returns the index keys of a claim: the snapshot or the claim from which the volume of the claim is copied. */
 export function sourceKeys(claim: ProvisionerClaim): readonly string[] {
   const { dataSource, dataSourceRef } = claim.wanted ?? {}
   const { namespace } = namespacedRef(claim.key)

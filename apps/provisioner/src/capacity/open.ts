@@ -88,7 +88,7 @@ function needs(message: string): StartError {
 const MANAGER = 'external-provisioner'
 const LONGEST_LABEL = 63
 
-/** Returns the `managed-by` label. With `--node-deployment` it has the node's name. A hash replaces too long parts. */
+/** Returns the `managed-by` label, with the node's name for `--node-deployment`. A hash shortens long labels. */
 export function managerName(node: string | undefined): string {
   if (node === undefined) return MANAGER
   const name = `${MANAGER}-${node}`
@@ -109,7 +109,7 @@ function hashText(text: string): string {
 interface Start {
   readonly namespace: string
   readonly podName: string
-  /** How many controller references to follow from the pod. 0: the pod itself is the owner. */
+  /** The number of controller references between the pod and the owner. 0: the pod itself is the owner. */
   readonly level: number
 }
 

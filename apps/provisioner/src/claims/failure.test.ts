@@ -35,7 +35,7 @@ describe('failureOf', () => {
     expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
   })
 
-  it('`failureOf` returns the objects whose change may end a ProvisionError', () => {
+  it('`failureOf` returns the objects that a claim waits for after a ProvisionError', () => {
     const waitsFor = [{ on: 'secret', name: 'ns/a' }]
     expect(failureOf(new ProvisionError('x', { waitsFor }), { mayReschedule: false }).waitsFor).toBe(waitsFor)
   })

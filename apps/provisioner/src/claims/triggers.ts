@@ -37,7 +37,7 @@ export function endsOf(
     })
 }
 
-/** Wakes claims that wait for one node or for any node. Ignores updates that do not change labels or topology keys. */
+/** Wakes claims that wait for nodes, when the labels or the topology keys of a node change. */
 export function causesOfTopology({ nodes, registrations }: TopologyCaches): readonly Source[] {
   return [
     causesOf(nodes, (event) => (changesLabels(event) ? causes(event) : [])),

@@ -155,7 +155,7 @@ export class ProvisionerModel {
     return this.api.server.list(PERSISTENT_VOLUMES)
   }
 
-  /** Sets the reclaim policy Retain on volumes in use. The deletion of released volumes may have begun already. */
+  /** Sets the reclaim policy Retain on volumes in use. The deletion of other volumes may have begun. */
   retain(name: string): void {
     const body = { spec: { persistentVolumeReclaimPolicy: 'Retain' } }
     for (const { metadata, spec, status } of this.volumes) {
