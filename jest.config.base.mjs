@@ -19,6 +19,6 @@ export default {
   // A busy machine is slow, so the time-out of the tests is long.
   testTimeout: 60_000,
   collectCoverageFrom: ['src/**/*.ts', '!src/gen/**'],
-  // A failed test may leave something open, which keeps jest running. CI forces the exit; a developer sees the fault.
+  // A failed test may leave a handle open, which keeps jest running. CI forces the exit; a developer sees the fault.
   ...(process.env.CI !== undefined && { forceExit: true }),
 }

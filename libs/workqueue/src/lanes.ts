@@ -180,7 +180,7 @@ export class Lanes implements KeyOrder {
     return this.capacity - this.#workers - lane.reserved
   }
 
-  /** Reports whether a worker is free, or the lane has not used up its reserve. */
+  /** Reports whether the lane may start a key: a worker is free, or the lane has a reserve left. */
   #hasRoom(lane: KeyLane, inWork: number): boolean {
     return (
       this.#inWork < this.#workers ||
