@@ -24,11 +24,11 @@ const NO_LIMITS: readonly GroupLimit[] = []
  *
  * Guarantees:
  * - No worker is idle while a key could start: one lane may occupy all workers.
- * - If other lanes occupy all workers, a lane still starts as many keys as it has reserved. So no lane starves another,
- *   however long its work hangs, and at most `capacity` keys are in work.
+ * - A lane starts as many keys as it has reserved even if hanging work of other lanes occupies all workers.
+ * - At most `capacity` keys are in work.
  * - The reserve of a lane is for normal keys first, so that hanging retries never starve new work.
  * - The first lane is preferred. Every fourth started key is of another lane, unless it would occupy a reserve.
- * - A group never has more keys in work than its limit. A full group, which is at its limit, blocks only its keys.
+ * - A group never has more keys in work than its limit. A full group delays only the keys of the group.
  * - Keys of a lane start in the order of their arrival, except retries and keys of full groups.
  */
 export class Lanes implements KeyOrder {

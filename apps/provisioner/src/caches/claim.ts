@@ -40,7 +40,7 @@ export interface WantedVolume {
 
 export type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>
 
-/** Caches the requested volume of a bound claim only if it has `finalizer`: CreateVolume may still be running then. */
+/** Caches the requested volume of a bound claim only if the claim has `finalizer`, as CreateVolume may still run. */
 export function claimProjection(
   finalizer: string,
 ): (pvc: PersistentVolumeClaim, intern?: Interner) => ProvisionerClaim {

@@ -11,7 +11,7 @@ import type { ClaimMemory } from './memory.ts'
 export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): Trigger<ProvisionerClaim> {
   return (event) => {
     if (event.type === 'deleted') return []
-    // A change by this process needs no new run: the run that wrote it continues by itself.
+    // A change by this process needs no new run: the run that wrote the change continues by itself.
     if (event.type === 'updated' && event.cause === 'own') return []
     const claim = event.type === 'added' ? event.object : event.after
     const { uid, wanted } = claim

@@ -66,7 +66,7 @@ function firstDocument(content: string): string {
   return end < 0 ? lines.join('') : lines.slice(0, end).join('')
 }
 
-/** The limits of go-yaml: they accept a document of 10 MB with aliases, but not one that expands to a gigabyte. */
+/** The limits of go-yaml, which refuse a document whose aliases expand to a gigabyte. */
 const FREE_NODES = 1_000
 const FREE_ALIASED = 100
 const FEW_NODES = 400_000

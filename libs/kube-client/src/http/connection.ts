@@ -123,8 +123,8 @@ interface Handle {
 }
 
 /**
- * Reports whether the kernel has bytes that the process has not read yet. An unsolicited response in them would be
- * taken as the answer to the next request. Versions of Node.js before 26.12.1 cannot report it.
+ * Reports whether the kernel has bytes that the process has not read. The client would take an unsolicited response in
+ * these bytes as the answer to its next request. Always false before Node.js 26.12.1.
  */
 function hasUnreadBytes(socket: Socket): boolean {
   const { _handle: handle } = socket as Socket & { readonly _handle?: Handle | null }

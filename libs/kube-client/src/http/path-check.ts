@@ -29,10 +29,9 @@ const TOGETHER_MS = 5000
 
 /**
  * Detects that all old connections are dead although none was closed. A device on the way may acknowledge bytes and not
- * forward them, so neither errors nor TCP keep-alive report it. The sign is a lease request without an answer. In a
- * process without a lease, small reads on one connection serve as the sign while streams are open. The check then
- * closes each connection that is older than the request and has received nothing since. A single silent stream is
- * resumed by `watch-streams.ts`.
+ * forward them, so neither errors nor TCP keep-alive report the loss. The check notices that a lease request gets no
+ * answer, or a small read in a process without a lease. It then closes each connection that is older than the request
+ * and has received nothing since. A single silent stream is resumed by `watch-streams.ts`.
  */
 export class PathCheck {
   readonly #clock: Clock
