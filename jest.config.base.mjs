@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-// The npm scripts of the packages set this Node option. Without it, as in `npx jest FILE`, jest starts again with it.
+// The npm scripts of the packages set this Node option. Without the option, as in `npx jest`, jest restarts itself.
 const ESM = '--experimental-vm-modules'
 const { NODE_OPTIONS = '' } = process.env
 if (!NODE_OPTIONS.includes(ESM) && !process.execArgv.includes(ESM)) {

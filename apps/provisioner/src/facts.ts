@@ -1,4 +1,4 @@
-/** Facts about this sidecar, in addition to its flags, that tests, benchmarks and images use. */
+/** Facts about this sidecar for tests, benchmarks and images. */
 export const facts = {
   /** The Go package that this sidecar replaces. */
   original: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',

@@ -65,7 +65,7 @@ describe('delays', () => {
     expect(due).toEqual(['middle@200'])
   })
 
-  test('a delayed key can be added again after it was due or removed', async () => {
+  test('a key can be added again after it was reported or removed', async () => {
     const { clock, delays, due } = make()
     delays.add('a', 100)
     await clock.advance(100)

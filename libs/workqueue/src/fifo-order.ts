@@ -143,7 +143,7 @@ export type KeyPriority = 'normal' | 'retry'
 export interface KeyOrder {
   /** The number of waiting keys, including keys that cannot start yet. */
   readonly length: number
-  /** Adds a key. Normal keys go before retries. While both wait, every fourth started key is a retry. */
+  /** Adds a key. Normal keys go before retries, but every fourth started key is a retry if a retry waits. */
   push(key: string, priority: KeyPriority): void
   /** Called when a waiting key is added again, because its position may have to change. */
   touch(key: string): void
@@ -160,7 +160,7 @@ export const FAIRNESS_INTERVAL = 4
 
 const RESERVED_SHARE = 0.4
 
-/** Returns how many normal keys start in addition while retries occupy all workers. With one worker it is 0. */
+/** Returns the number of normal keys that start while retries occupy all workers. It is 0 with one worker. */
 export function reservedFor(workers: number): number {
   return workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_SHARE))
 }

@@ -11,7 +11,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(10)
   })
 
-  test('while other lanes occupy all workers, a lane starts as many more keys as it has reserved', () => {
+  test('a lane starts its reserved number of keys while other lanes occupy all workers', () => {
     const { lanes, push, takeAll, release } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     takeAll()

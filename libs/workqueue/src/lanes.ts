@@ -196,9 +196,7 @@ export class Lanes implements KeyOrder {
     )
   }
 
-  /**
-   * Returns the first key of the lane for which the lane and all its groups have room. Keys before it wait for a group.
-   */
+  /** Returns the first key of the lane that can start. Keys before this key wait for a group from now on. */
   #next(lane: KeyLane): LaneEntry | undefined {
     if (!this.#hasRoom(lane, lane.inWork - lane.retriesInWork)) return undefined
     const normalOnly = !this.#hasRoom(lane, lane.inWork)

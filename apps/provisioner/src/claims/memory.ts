@@ -36,7 +36,7 @@ export interface CreatedVolume {
   readonly migrated: boolean
 }
 
-/** Facts about unbound claims that only this process remembers, by the UIDs of the claims. */
+/** The facts that only this process remembers about unbound claims, by the UIDs of the claims. */
 export class ClaimMemory {
   readonly inProgress = new Map<string, Followed>()
   /** The created volumes, by the names of their PersistentVolumes. */

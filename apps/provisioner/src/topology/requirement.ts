@@ -147,7 +147,7 @@ interface Segment {
   readonly value: string
 }
 
-/** Pairs of topology keys and values, sorted by key. A node matches if it has all of them. */
+/** Pairs of topology keys and values, sorted by key. A node matches if it has all pairs. */
 type Term = readonly Segment[]
 
 type Labels = Readonly<Record<string, string>>

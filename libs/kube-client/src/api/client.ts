@@ -44,7 +44,7 @@ export interface ListOptions extends Selection, RequestOptions {
 
 export interface Decoding<T> {
   /**
-   * Requests protobuf, and reads the objects if the server sends it. These objects have only the fields that the reader
+   * Decodes objects from protobuf, which the client then requests. The objects have only the fields that the reader
    * reads. If absent, the client requests JSON with all fields.
    */
   readonly message?: MessageReader<T> | undefined
@@ -125,7 +125,7 @@ export interface KubeClient {
   get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T>
   /** Creates the object in the namespace in its metadata. */
   create<T>(resource: Resource<T>, object: T, options?: RequestOptions): Promise<T>
-  /** Replaces the whole object with a PUT. The server refuses it with 409 if `resourceVersion` is outdated. */
+  /** Replaces the whole object with a PUT. The server refuses the PUT with 409 if `resourceVersion` is outdated. */
   replace<T>(resource: Resource<T>, object: T, options?: RequestOptions & SubresourceOption): Promise<T>
   patch<T>(
     resource: Resource<T>,

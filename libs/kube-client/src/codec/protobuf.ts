@@ -49,7 +49,7 @@ function afterPrefix({ bytes, from, to }: ByteSpan): ByteSpan {
   return { bytes, from: from + PREFIX_BYTES, to }
 }
 
-/** Returns a field of a message, which is empty if the message does not have it. Throws ProtobufError. */
+/** Returns a field of a message. A missing field is empty. Throws ProtobufError. */
 export function fieldOf({ bytes, from, to }: ByteSpan, tag: number): ByteSpan {
   const reader = new ProtobufReader(bytes, from)
   const end = reachField(reader, to, tag)

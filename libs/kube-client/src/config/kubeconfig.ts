@@ -190,8 +190,8 @@ function pemSource(from: KubeconfigFields, name: string): (() => string) | undef
 }
 
 /**
- * Checks a certificate or key that is written in the kubeconfig. Files are not checked: they may change, and each
- * connection reads them.
+ * Checks a certificate or key that the kubeconfig contains. Files are not checked here, because each connection reads
+ * the current files.
  */
 function checkCertificate(user: KubeconfigFields): void {
   if (text(user, 'client-certificate-data') + text(user, 'client-key-data') === '') return

@@ -4,7 +4,7 @@ import type { OpenStream } from '../http/dial.ts'
 import { throughSocksProxy } from '../http/socks-proxy.ts'
 import { redactedUrl } from './server-url.ts'
 
-/** Returns the proxy that the environment sets for a server, by the rules of Go programs. Undefined if it sets none. */
+/** Returns the proxy that the environment sets for a server, by the rules of Go. Undefined if no proxy is set. */
 export function environmentProxy(origin: string, env: NodeJS.ProcessEnv): OpenStream | undefined {
   const url = new URL(origin)
   const secure = url.protocol === 'https:'

@@ -74,7 +74,7 @@ async function handshake(
   return ready(socket, 'secureConnect', { signal, describe: handshakeError })
 }
 
-/** Resolves with the socket when it emits `event`. An error, the end or an abort before that destroys the socket. */
+/** Resolves with the socket when the socket emits `event`. An earlier error, end or abort destroys the socket. */
 export function ready<S extends Socket>(
   socket: S,
   event: string,

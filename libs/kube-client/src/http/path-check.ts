@@ -16,15 +16,15 @@ export interface PathUser {
 /** The delay of the first small read, so that it does not slow the start. Later reads reuse its connection. */
 const FIRST_READ_MS = 1000
 /**
- * The time without an answer after which the client sends a small read. Together with the time limit of the read it is
- * below half a minute.
+ * The time without an answer after which the client sends a small read. This time and the time limit of the read are
+ * less than half a minute together.
  */
 const QUIET_MS = 16_000
 /** The time limit of a small read. A reachable server answers sooner. */
 const ANSWER_MS = 10_000
 /** The time without an answer after which a request makes its connection suspect. */
 const UNANSWERED_MS = 2000
-/** Connections that opened within this time of each other count as equally old. */
+/** Connections count as equally old if they opened within this time. */
 const TOGETHER_MS = 5000
 
 /**

@@ -24,7 +24,7 @@ export interface ExchangesOptions {
 const READ_MS = 60_000
 /** The time limit of a write. The API server ends a write after 34 s, so a later answer is lost. */
 const WRITE_MS = 35_000
-/** The time limit for the response head of a watch. Some proxies send it only with the first event or bookmark. */
+/** The time limit for the response head of a watch. Some proxies delay the head until the first event or bookmark. */
 const STREAM_HEAD_MS = 90_000
 
 /** Sends a call once over one connection: the request, its time limit, its metrics and its errors. */
@@ -58,7 +58,7 @@ export class Exchanges {
       if (!(error instanceof ExchangeError)) throw error
       metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: undefined })
       this.#count(call, '<error>')
-      // Only a read is repeated. The server may have carried out a write before it closed the connection.
+      // Only a read is repeated, because the server may have carried out a write before it closed the connection.
       if (!reused || error.answered || call.writes || call.reconnected) {
         throw noAnswer(call, error.cause, { origin: this.#origin, sent: true })
       }
@@ -67,7 +67,7 @@ export class Exchanges {
     }
   }
 
-  /** Requests a stream. Resolves with `streaming`, or with the refusal after it has closed the connection. */
+  /** Requests a stream. Resolves with `streaming`, or closes the connection and resolves with the refusal. */
   async open(call: ApiCall, connection: HttpConnection, sink: StreamSink): Promise<'streaming' | ApiAnswer> {
     const { clock } = this.#options
     try {

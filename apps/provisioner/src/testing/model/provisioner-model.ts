@@ -122,7 +122,7 @@ export class ProvisionerModel {
         namespace: NAMESPACE,
         name,
         annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER },
-        // This finalizer keeps a deleted claim until the PV controller has handled it.
+        // This finalizer keeps a deleted claim until the PV controller has handled the deletion.
         finalizers: ['kubernetes.io/pvc-protection'],
       },
       spec: {
