@@ -134,7 +134,7 @@ async function lookUpOwner(client: KubeClient, start: Start, signal: AbortSignal
       throw failed(`${what} has no controlling owner, cannot unwind the ownership further`)
     }
     const { apiVersion, kind, name } = owner
-    // The reference identifies the last owner completely, so no permission to read this owner is needed.
+    // The reference contains all data of the last owner, so no permission to read this owner is needed.
     if (left === 1) return { apiVersion, kind, name, uid: owner.uid }
     current = { apiVersion, kind, name }
   }

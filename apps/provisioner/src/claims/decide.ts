@@ -8,7 +8,7 @@ import type { ProvisionerSettings } from '../parts.ts'
 /** The state of a claim and of everything that decides its next step, read at one moment. */
 export interface ClaimView {
   readonly claim: ProvisionerClaim
-  /** The StorageClass. Undefined if missing. For a deleted claim, the class of its running CreateVolume call. */
+  /** The StorageClass, if it exists. For a deleted claim, the class of its running CreateVolume call. */
   readonly class: Class | undefined
   /** The name of the claim's volume. Undefined if no valid name can be derived from the flags. */
   readonly volumeName: string | undefined

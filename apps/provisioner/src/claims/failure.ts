@@ -23,7 +23,7 @@ export interface Failure {
    * running. `final`: the creation has ended. `reschedule`: the creation has ended, and another node may succeed.
    */
   readonly state: 'unchanged' | 'background' | 'final' | 'reschedule'
-  /** True if the driver was called in this attempt. Its answer then also covers earlier calls for the volume. */
+  /** True if the driver was called in this attempt. The driver's answer also covers earlier calls for the volume. */
   readonly answered: boolean
   /** True if the driver refuses the request with InvalidArgument, so that a quick retry is useless. */
   readonly infeasible: boolean

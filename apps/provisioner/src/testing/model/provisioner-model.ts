@@ -27,7 +27,7 @@ const API_FAULTS = [
   { code: 403, reason: 'Forbidden', message: 'no' },
   { code: 500, reason: 'InternalError', message: 'etcd is away' },
 ] as const
-/** Codes after which the driver may continue the creation. */
+/** The gRPC codes after which the driver may continue the creation. */
 const NOT_FINAL = ['DeadlineExceeded', 'Unavailable', 'Aborted', 'Canceled'] as const satisfies readonly CodeName[]
 const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const satisfies readonly CodeName[]
 
