@@ -35,7 +35,7 @@ export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: 
   }
 }
 
-/** Reports whether this provisioner is named in the annotations of the volume or, if they are missing, as its CSI driver. */
+/** Reports whether the annotations of the volume, or else its CSI driver, name this provisioner. */
 function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
   const provisionedBy = metadata?.annotations?.[PROVISIONED_BY]
   const migrated = metadata?.annotations?.[MIGRATED_TO]
