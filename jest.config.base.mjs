@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-// The npm scripts of the packages set this Node option. Without it, as in `npx jest FILE`, jest starts again with it.
+// The npm scripts of the packages set this Node option. Without the option, as in `npx jest`, jest restarts itself.
 const ESM = '--experimental-vm-modules'
 const { NODE_OPTIONS = '' } = process.env
 if (!NODE_OPTIONS.includes(ESM) && !process.execArgv.includes(ESM)) {
@@ -19,6 +19,6 @@ export default {
   // A busy machine is slow, so the time-out of the tests is long.
   testTimeout: 60_000,
   collectCoverageFrom: ['src/**/*.ts', '!src/gen/**'],
-  // A failed test may leave something open, which keeps jest running. CI forces the exit; a developer sees the fault.
+  // A failed test may leave a handle open, which keeps jest running. CI forces the exit; a developer sees the fault.
   ...(process.env.CI !== undefined && { forceExit: true }),
 }

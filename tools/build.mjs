@@ -52,7 +52,7 @@ if (!values['bundle-only'])
     folder: 'dist',
   })
 
-/** Writes the minified bundle in ASCII. V8 keeps its source in memory, with two bytes a character for other texts. */
+/** Writes the minified bundle in ASCII, because V8 needs twice the memory for a source with other characters. */
 async function bundle() {
   const file = `dist/${name}.cjs`
   const { metafile, outputFiles } = await build({

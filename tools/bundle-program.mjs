@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 import { callSites } from './call-sites.mjs'
 import { leanModules } from './lean-modules.mjs'
 
-// The setting lets the paths in the metafile start at the root of the repository, like those in the lockfile.
+// This folder makes the paths in the metafile start at the root of the repository, like the paths in the lockfile.
 const absWorkingDir = join(import.meta.dirname, '..')
 const app = relative(absWorkingDir, process.cwd())
 const outdir = join(app, 'dist')

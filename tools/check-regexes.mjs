@@ -44,8 +44,8 @@ function isSuperLinear(source, flags) {
 }
 
 /**
- * Reports whether a search may take quadratic time. It does if a loop reads the rest of the text in vain from each
- * position, as for /error: (.*)$/ in a text of many `error: `.
+ * Reports whether a search may take quadratic time: a loop reads the rest of the text from each position without a
+ * match. An example is /error: (.*)$/ in a text of many `error: `.
  */
 function isSearchedAgain(source, flags) {
   const parsed = new RegExpParser().parsePattern(source, 0, source.length, {

@@ -57,7 +57,7 @@ function keyOf(flag: Flag, own: string): readonly FlagKey[] {
   return [{ ...chart, flag, section: isOwn ? own : first, name: isOwn ? chart.key : rest.join('.') }]
 }
 
-/** Returns the flags of a sidecar that only `additionalArgs` can set, each with the reason. */
+/** Returns the flags of a sidecar that have no key in values.yaml, each with the reason. */
 export function notInValues(app: AppName): Readonly<Record<string, string>> {
   return Object.fromEntries(
     FLAG_TABLES[app].flatMap(({ name, chart }: Flag) =>

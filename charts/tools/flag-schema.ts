@@ -37,7 +37,7 @@ function setProperty(schema: Schema, section: string, key: FlagKey): void {
 
 /** Returns undefined for texts and lists, whose valid values are written by hand. */
 function propertyOf({ flag, minimum, sample }: FlagKey, isOfOne: boolean): Schema | undefined {
-  // Null leaves a flag at its default. Only the sections of sidecars allow null; the common sections do not.
+  // Null leaves a flag at its default. Only sections of sidecars allow null.
   const orNull = (type: string): unknown => (isOfOne ? [type, 'null'] : type)
   const least = minimum === undefined ? {} : { minimum }
   switch (flag.type) {

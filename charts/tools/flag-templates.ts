@@ -26,7 +26,7 @@ function gatesTemplate(app: AppName): string {
   })
 }
 
-/** Reports whether the process of several sidecars reads this key in the section of one sidecar. */
+/** Reports whether a process that runs several sidecars reads this key in the section of a sidecar. */
 function isReadByOneProcess(app: AppName, name: string): boolean {
   return (
     ['enabled', 'additionalClusterRoleRules', 'leaderElection'].includes(name) ||

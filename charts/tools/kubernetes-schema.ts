@@ -45,7 +45,7 @@ function namesByKind(definitions: Swagger['definitions']): ReadonlyMap<string, s
   const names = new Map<string, string>()
   for (const [name, definition] of Object.entries(definitions)) {
     const kinds = definition['x-kubernetes-group-version-kind'] ?? []
-    // Skips request options such as DeleteOptions, which belong to many API groups. Objects belong to one.
+    // Skips request options such as DeleteOptions, which belong to many API groups. An object belongs to one API group.
     const [{ group = '', version = '', kind = '' } = {}] = kinds
     if (kinds.length === 1) names.set(`${group === '' ? version : `${group}/${version}`} ${kind}`, name)
   }

@@ -23,10 +23,10 @@ export interface DriverCalls {
     options: VolumeCallOptions,
   ): Promise<void>
   capacity(question: GetCapacityRequest, signal: AbortSignal): Promise<GetCapacityResponse>
-  /** Throws ProvisionError if the driver lacks a capability to provision volumes, including the additional `needs`. */
+  /** Throws ProvisionError if the driver lacks a capability that provisioning requires, or a capability in `needs`. */
   require(needs?: Needs): void
   readonly singleNodeMultiWriter: boolean
-  /** True if the driver is disconnected at the moment. */
+  /** True while the connection to the driver is lost. */
   readonly lost: boolean
 }
 

@@ -1,8 +1,8 @@
-/** Facts about this sidecar, in addition to its flags, that tests, benchmarks and images use. */
+/** Facts about this sidecar for tests, benchmarks and images. */
 export const facts = {
   /** The Go package that this sidecar replaces. */
   original: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
-  /** The permissions that drivers' charts grant to provisioners. The provisioner must work without further ones. */
+  /** The permissions that drivers' charts grant to provisioners. The provisioner must work with them alone. */
   rules: [
     {
       apiGroups: [''],
@@ -28,6 +28,6 @@ export const facts = {
   call: 'CreateVolume',
   /** The log line that is written when the caches are filled and the work begins. */
   startLine: 'Started provisioner controller',
-  /** The start of the name of the Lease, before the name of the driver. */
+  /** The prefix of the Lease's name. The name of the driver follows it. */
   leasePrefix: '',
 } as const

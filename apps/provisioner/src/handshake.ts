@@ -28,7 +28,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
       migrated: () => CONNECTION,
       name: { message: sentence('Error getting CSI driver name') },
     },
-    // Like the Go original, asks a plugin without a controller service for its controller capabilities, too.
+    // The Go original also asks a driver without a controller service for its controller capabilities.
     questions: () => [question('plugin'), question('controller')],
     decisive: {
       plugin: [PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS],

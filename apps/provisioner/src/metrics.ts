@@ -9,7 +9,7 @@ export interface ClaimLabels {
   readonly source: string
 }
 
-/** An operation on volumes, with the start of its metric names, the labels and the terms for the help texts. */
+/** An operation on volumes. `name` begins its metric names; `verb`, `done` and `noun` are parts of help texts. */
 interface Operation<L> {
   readonly name: string
   readonly labels: readonly L[]

@@ -45,7 +45,7 @@ export interface ProvisionerParts {
   readonly driver: Driver
   readonly caches: ProvisionerCaches
   readonly recorder: Recorder
-  /** Records the event about volume populators. Its source component is `external-provisioner`. */
+  /** Records the event that a volume populator creates the volume, as the component `external-provisioner`. */
   readonly populatorRecorder: Recorder
   readonly metrics: ProvisionMetrics
   /** The publication of CSIStorageCapacity objects. Undefined without `--enable-capacity`. */

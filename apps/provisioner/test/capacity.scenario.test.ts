@@ -57,7 +57,7 @@ describe('capacity', () => {
     })
   })
 
-  it('the provisioner keeps the CSIStorageCapacity of a driver without topology, and updates it at the next poll', async () => {
+  it('the provisioner updates the CSIStorageCapacity of a driver without topology at the next poll', async () => {
     const drivers = [{ name: DRIVER, nodeID: 'a', topologyKeys: [] }]
     const plain = csiNode('a', { spec: { drivers } })
     await using cluster = await startCluster({

@@ -22,7 +22,7 @@ const DISTURBANCES: Readonly<Record<string, (model: ProvisionerModel) => void | 
     const flight = model.flightAt(0)
     flight?.apply()
     await model.clock.settle()
-    // Fault 0 loses the connection of an API request, and fault 1 fails a CSI call with an error that is not final.
+    // Fault 0 is a lost connection of an API request. Fault 1 is a CSI error after which the driver may continue.
     if (flight !== undefined && model.flightAt(0) === flight) fail(model, 0, 1)
   },
   'the request is refused, or the call has failed': (model) => fail(model, 2, 2),
@@ -109,7 +109,7 @@ async function survives(disturbances: readonly Disturbance[], life: Life): Promi
 const LONG = process.env['MODEL_RUNS'] !== undefined
 const STEPS = Array.from({ length: 22 }, (_, index) => index)
 const ALL = Object.keys(DISTURBANCES)
-/** The disturbances that come first in each combination of two. */
+/** The first disturbances of the combinations of two disturbances. */
 const COMBINED = [
   'the user deletes the claim',
   'the process dies after the request took effect',
@@ -146,7 +146,7 @@ describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
   if (!finalizeClaims && !LONG) return
 
   it.each(COMBINED.slice(0, LONG ? undefined : 1))(
-    'claim and volume converge after %s, followed by any second disturbance',
+    'claim and volume converge after two disturbances, of which the first is: %s',
     async (first) => {
       for (const second of ALL) {
         for (const at of STEPS.slice(0, DELETED_AT + 6)) {

@@ -99,7 +99,7 @@ async function run(steps: readonly Step[], finalizeClaims: boolean): Promise<voi
   model.kill()
 }
 
-/** Answers the oldest requests one by one, until `is` accepts the label of a request. Returns it without an answer. */
+/** Answers the oldest requests up to the first request whose label `is` accepts. Returns this request unanswered. */
 async function reach(model: ProvisionerModel, is: (label: string) => boolean): Promise<InFlight> {
   for (let left = 30; left > 0; left -= 1) {
     model.process?.deliver()
@@ -122,7 +122,7 @@ describe('random model', () => {
     )
   }, 600_000)
 
-  it('the provisioner removes its finalizer from a claim even if the first request fails and no event follows', async () => {
+  it('the provisioner repeats a failed removal of its finalizer from a claim, even if no event follows', async () => {
     const model = new ProvisionerModel({ finalizeClaims: true })
     model.start()
     model.createClaim('a')

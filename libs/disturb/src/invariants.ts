@@ -9,10 +9,10 @@ export interface BrokenInvariant {
   readonly about?: string
 }
 
-/** A named statement that must be true of a state. */
+/** A named rule that a state must satisfy. */
 export interface Invariant<State> {
   readonly name: string
-  /** Returns one text for each contradiction in the state. */
+  /** Returns one text for each violation of the rule in the state. */
   readonly broken: (state: State) => readonly (string | Omit<BrokenInvariant, 'rule'>)[]
 }
 

@@ -26,7 +26,7 @@ export function scattered<Step>(random: Random, ms: number, steps: readonly Step
   return placed.map(({ atMs, step }, index) => ({ afterMs: atMs - (placed[index - 1]?.atMs ?? 0), step }))
 }
 
-/** Performs the steps in order, each at its time. A slow step delays the steps that are due while it runs. */
+/** Performs the steps in order, each at its time. A step that is longer than the next pause delays all later steps. */
 export async function play<Step>(
   plan: Plan<Step>,
   perform: (step: Step) => Promise<void> | void,

@@ -55,7 +55,7 @@ describe('random choices', () => {
   })
 })
 
-it('the random numbers of an event depend on its name and its count, not on other events', () => {
+it('the random numbers of an event do not depend on other events', () => {
   const alone = new Occurrences(3)
   const expected = [alone.next('a')(), alone.next('a')()]
   const mixed = new Occurrences(3)

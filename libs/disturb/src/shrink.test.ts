@@ -3,7 +3,7 @@ import { shrink } from './shrink.ts'
 
 const steps = Array.from({ length: 40 }, (_, index) => index)
 
-it.each([[[7]], [[3, 30]], [[0, 17, 39]], [[10, 11, 12, 13]]])('`shrink` returns failing steps %j', async (needed) => {
+it.each([[[7]], [[3, 30]], [[0, 17, 39]], [[10, 11, 12, 13]]])('`shrink` finds failing steps: %j', async (needed) => {
   const fails = async (candidate: readonly number[]): Promise<boolean> =>
     needed.every((each) => candidate.includes(each))
   expect(await shrink(steps, fails, { tries: 500 })).toEqual(needed)

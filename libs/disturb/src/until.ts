@@ -1,6 +1,6 @@
 import { abortable } from '@csi-sidecars/base'
 
-/** Resolves as soon as `holds` returns true. `holds` is called at once and after each change. */
+/** Resolves when `holds` returns true. `onChange` reports the changes after which `holds` is called again. */
 export async function until(
   holds: () => boolean,
   onChange: (check: () => void) => () => void,

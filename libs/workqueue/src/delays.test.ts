@@ -33,7 +33,7 @@ describe('delays', () => {
     expect(due).toEqual(expected)
   })
 
-  test('each reported key takes a token of the rate limit, so the last of many due keys are reported late', async () => {
+  test('`Delays` reports many due keys only as fast as the rate limit allows', async () => {
     const clock = new FakeClock()
     const due: string[] = []
     const pace = new TokenBucket({ clock, qps: 10, burst: 2 })
@@ -65,7 +65,7 @@ describe('delays', () => {
     expect(due).toEqual(['middle@200'])
   })
 
-  test('a delayed key can be added again after it was due or removed', async () => {
+  test('a key can be added again after it was reported or removed', async () => {
     const { clock, delays, due } = make()
     delays.add('a', 100)
     await clock.advance(100)
@@ -83,7 +83,7 @@ describe('delays', () => {
     expect([delays.dueIn('a'), delays.dueIn('b')]).toEqual([200, undefined])
   })
 
-  test('a delayed key can be added again while `Delays` reports it', async () => {
+  test('a key can be added again while `Delays` reports the key', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     const delays = new Delays({
@@ -99,7 +99,7 @@ describe('delays', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('thousands of delayed keys need one timer, and no keys need no timer', async () => {
+  test('thousands of delayed keys share one timer, which ends with the last key', async () => {
     const { clock, delays, due } = make()
     for (let key = 0; key < 5000; key += 1) {
       delays.add(`${key}`, 10_000 - key)
@@ -121,7 +121,7 @@ describe('delays', () => {
     expect(due).toEqual(['a@60000', 'b@60000'])
   })
 
-  test('each delayed key is reported at the earliest of its due times, in any order of calls', async () => {
+  test('in any order of calls, each delayed key is reported at the earliest of its due times', async () => {
     const step = fc.record({
       key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
       ms: fc.integer({ min: 1, max: 100 }),

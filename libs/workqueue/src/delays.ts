@@ -92,7 +92,7 @@ export class Delays {
     this.#arm()
   }
 
-  /** Takes a token for a due key. Returns false, and sets the time of the next try, if no token is free. */
+  /** Takes a token for a due key. If no token is free, returns false and sets the time of the next try. */
   #mayGo(now: number): boolean {
     const waitMs = this.#pace?.reserve() ?? 0
     if (waitMs === 0) return true

@@ -44,7 +44,7 @@ function takeAll(order: FifoOrder): string[] {
   return taken
 }
 
-test('preferred keys start first, in the order of their preference', () => {
+test('preferred keys start first, in the order in which they were preferred', () => {
   const order = filled('a', 'b', 'c', 'd')
   for (const key of ['d', 'b', 'd']) order.prefer(key)
   expect([order.length, takeAll(order)]).toEqual([4, ['d', 'b', 'a', 'c']])
@@ -65,7 +65,7 @@ test('preferring a key that does not wait has no effect', () => {
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a preferred key that has started is not preferred when it is pushed again', () => {
+test('the preference of a key ends when the key starts', () => {
   const order = filled('a', 'b')
   order.prefer('b')
   expect(order.take()).toBe('b')
@@ -74,7 +74,7 @@ test('a preferred key that has started is not preferred when it is pushed again'
   expect([order.length, takeAll(order)]).toEqual([3, ['a', 'c', 'b']])
 })
 
-test('while retries occupy all workers, up to `reserved` normal keys start, but no further retry', () => {
+test('while retries occupy all workers, up to `reserved` normal keys start', () => {
   const order = new FifoOrder({ workers: 3, reserved: 2 })
   expect(order.capacity).toBe(5)
   for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
@@ -91,13 +91,13 @@ test('while retries occupy all workers, up to `reserved` normal keys start, but 
   expect(takeAll(order)).toEqual(['l3'])
 })
 
-test('no more keys than workers start while normal keys occupy all workers', () => {
+test('the reserve stays unused while normal keys occupy all workers', () => {
   const order = new FifoOrder({ workers: 2, reserved: 1 })
   for (const key of ['a', 'b', 'c']) order.push(key)
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a preferred retry does not use the reserve while retries occupy all workers', () => {
+test('a preferred retry does not use the reserve for normal keys', () => {
   const order = new FifoOrder({ workers: 1, reserved: 1 })
   for (const key of ['l0', 'l1']) order.push(key, 'retry')
   expect(takeAll(order)).toEqual(['l0'])
@@ -122,7 +122,7 @@ test('no key starts if there are no workers', () => {
   expect([order.capacity, order.take()]).toEqual([0, undefined])
 })
 
-test('every pushed key is taken once, and never more keys are in work than the capacity allows', () => {
+test('in any order of calls, every pushed key is taken once and the capacity is never exceeded', () => {
   const [workers, reserved] = [2, 1]
   const step = fc.record({
     do: fc.constantFrom('push', 'retry', 'touch', 'prefer', 'take', 'release'),
@@ -156,7 +156,7 @@ test('every pushed key is taken once, and never more keys are in work than the c
   )
 })
 
-test('no key is lost or reordered, however many keys are pushed and taken', () => {
+test('keys start in the order of their arrival, however many keys are pushed and taken', () => {
   const burst = fc.record({ come: fc.nat(3000), go: fc.nat(3000) })
   fc.assert(
     fc.property(fc.array(burst, { maxLength: 12 }), (bursts) => {

@@ -5,7 +5,7 @@ interface Ticket {
   readonly key: string
   readonly priority: KeyPriority
   readonly among: Tickets
-  /** True if a later entry (ticket) of the key replaces this entry, which then does not count. */
+  /** True if a later entry (ticket) of the same key replaces this entry. The queue then skips this entry. */
   withdrawn: boolean
 }
 
@@ -17,8 +17,8 @@ export interface FifoOptions {
 }
 
 /**
- * First come, first served, but preferred keys go first and retries last. While retries occupy all workers, up to
- * `reserved` normal keys still start, so hanging retries starve no normal key. Amortised O(1).
+ * The order of arrival, except that preferred keys start first and retries last. While retries occupy all workers, up
+ * to `reserved` normal keys still start. Amortised O(1).
  */
 export class FifoOrder implements KeyOrder {
   /** The largest number of keys in work at the same time. */
@@ -130,7 +130,7 @@ class TicketQueue {
   }
 }
 
-/** The priority of an added key. `retry`: no event has added the key, so other keys go first. */
+/** The priority of an added key: `retry` if its delay is over, otherwise `normal`. Normal keys go first. */
 export type KeyPriority = 'normal' | 'retry'
 
 /**
@@ -143,7 +143,7 @@ export type KeyPriority = 'normal' | 'retry'
 export interface KeyOrder {
   /** The number of waiting keys, including keys that cannot start yet. */
   readonly length: number
-  /** Adds a key. Normal keys go before retries. While both wait, every fourth started key is a retry. */
+  /** Adds a key. Normal keys go before retries, but every fourth started key is a retry if a retry waits. */
   push(key: string, priority: KeyPriority): void
   /** Called when a waiting key is added again, because its position may have to change. */
   touch(key: string): void
@@ -155,12 +155,12 @@ export interface KeyOrder {
   blockedBy?(key: string): string | undefined
 }
 
-/** While keys of both priorities wait, one of this many started keys is a retry. */
+/** While keys of both priorities wait, every fourth started key is a retry. */
 export const FAIRNESS_INTERVAL = 4
 
 const RESERVED_SHARE = 0.4
 
-/** Returns how many normal keys start in addition while retries occupy all workers. With one worker it is 0. */
+/** Returns the number of normal keys that start while retries occupy all workers. It is 0 with one worker. */
 export function reservedFor(workers: number): number {
   return workers < 2 ? 0 : Math.max(1, Math.floor(workers * RESERVED_SHARE))
 }

@@ -2,8 +2,8 @@ import { Heap, type HeapItem } from '@csi-sidecars/base'
 import { FAIRNESS_INTERVAL, type KeyPriority } from './fifo-order.ts'
 
 /**
- * The limit of a key in a group. The key starts if the group has fewer keys in work than the `max` of the key and than
- * the smallest `max` of those keys. A key with `max` 1 has the group for itself; keys with Infinity share it.
+ * The limit of a key in a group: while the key is in work, at most `max` keys of the group are in work. A key with
+ * `max` 1 has the group for itself; keys with Infinity share it.
  */
 export interface GroupLimit {
   readonly group: string
@@ -18,8 +18,8 @@ export interface Placement {
   /** The groups of the key with its limits. Each group occurs once. */
   readonly limits: readonly GroupLimit[]
   /**
-   * While this key waits or runs, keys limited by this group do not start, but this key does not wait for them. A key
-   * that blocks a group must not be limited by it, because blocking keys would wait for each other.
+   * The group that this key blocks. While this key waits or runs, no key that is limited by the group starts. A key
+   * must not block a group that limits it, because blocking keys would wait for each other.
    */
   readonly blocks?: string | undefined
 }
@@ -31,7 +31,7 @@ export interface KeyLaneOptions {
 
 export interface LaneEntry extends HeapItem {
   readonly key: string
-  /** The position of the key in its lane: lower numbers start first. A key keeps it while it waits for a group. */
+  /** The position in the lane: lower numbers start first. A key that waits for a group keeps its position. */
   readonly turn: number
   /** The order of keys with the same `turn`: lower numbers came earlier. */
   readonly arrival: number
@@ -47,7 +47,7 @@ export interface LaneEntry extends HeapItem {
   blocks: string | undefined
 }
 
-/** The keys of one lane and priority that wait for one group with the same limit. */
+/** Keys that wait for a group. They all have the same lane, priority and limit. */
 interface BlockedKeys {
   readonly lane: KeyLane
   readonly priority: KeyPriority
@@ -85,7 +85,7 @@ export interface KeyLane {
   readonly ready: Ready
 }
 
-/** The keys by priority, because there may be room for normal keys only. */
+/** The waiting keys, separated by priority, because there may be room for normal keys only. */
 export type Ready = Readonly<Record<KeyPriority, Heap<LaneEntry>>>
 
 export function emptyLane({ reserved }: KeyLaneOptions): KeyLane {
@@ -118,8 +118,8 @@ function byTurn(): Heap<LaneEntry> {
 }
 
 /**
- * Returns the position of a new key in its lane. Retries get only every third position, so that no priority starves,
- * however many keys of the other priority wait.
+ * Returns the position of a new key in its lane. Retries get only every third position, so that neither normal keys nor
+ * retries starve.
  */
 export function nextTurn({ now, next }: KeyLane, priority: KeyPriority): number {
   const turn = Math.max(now, next[priority])

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { Lanes } from './lanes.ts'
 
-test('`blockedBy` returns a group only for a key that waits because the group has reached its limit', () => {
+test('`blockedBy` returns the full group for which a key waits', () => {
   const group = { group: 'volume a', max: 1 }
   const lanes = new Lanes({
     workers: 2,

@@ -29,7 +29,7 @@ describe('changed placement', () => {
     expect(takeAll()).toEqual(['d0'])
   })
 
-  test('the next key of a group starts if the key that was before it has changed its lane', () => {
+  test('a key that changes its lane no longer delays the next key of its group', () => {
     const { place, push, lanes, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a2']) place(key, ATTACH, one('volume'))
     push('a0', 'a1', 'a2')

@@ -10,7 +10,7 @@ const LIMITS = [
   { group: 'node-1', max: 2 },
   { group: 'node-2', max: 3 },
 ]
-/** A group that some keys need alone, some keys share and some keys block. */
+/** A group with three kinds of keys: keys that need the group alone, keys that share it, and keys that block it. */
 const SHARED = [
   { group: 'shared', max: 1 },
   { group: 'shared', max: Number.POSITIVE_INFINITY },
@@ -27,7 +27,7 @@ class PlainLanes {
   readonly #placements: ReadonlyMap<string, Placement>
   /** The keys in the order of their arrival in their lane. */
   waiting: { key: string; lane: number; blocks: string | undefined; priority: KeyPriority; turn: number }[] = []
-  /** The positions in each lane: `now` of the last started key, and the position of the next key by priority. */
+  /** The position of the last started key (`now`) and the next position of each priority, for each lane. */
   readonly #clocks = new Map<number, LaneClock>()
   readonly working = new Map<string, Placement & { readonly priority: KeyPriority }>()
   #picks = 0

@@ -67,7 +67,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(['d0'])
   })
 
-  test('when a full group gets room, its normal key starts before its retry if retries occupy the workers', () => {
+  test('while retries occupy all workers, a group starts its normal key before its retry', () => {
     const setup = lanesOf(4, [2, 0])
     for (const key of ['a-in', 'a-l-in', 'a-new']) setup.place(key, ATTACH, one('node'))
     setup.push('a-in')

@@ -11,7 +11,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(10)
   })
 
-  test('while other lanes occupy all workers, a lane starts as many more keys as it has reserved', () => {
+  test('a lane starts its reserved number of keys while other lanes occupy all workers', () => {
     const { lanes, push, takeAll, release } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     takeAll()
@@ -44,7 +44,7 @@ describe('a lane', () => {
     expect(takeAll()).toEqual(['a8', 'd2'])
   })
 
-  test('the preferred lane starts its keys while another lane hangs: twenty attaches pass a thousand detaches', () => {
+  test('twenty attaches in the preferred lane start while a thousand detaches hang', () => {
     const { push, lanes, takeAll, release } = lanesOf(10, [3, 0])
     push(...numbered('d', 1000))
     expect(takeAll()).toHaveLength(10)
@@ -58,7 +58,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(990)
   })
 
-  test('every fourth started key comes from the lane that is not preferred while both lanes have keys', () => {
+  test('while both lanes have keys, every fourth started key comes from the lane that is not preferred', () => {
     const { push, lanes, release } = lanesOf(1, [0, 0])
     push(...numbered('d', 10), ...numbered('a', 10))
     const picks: string[] = []
@@ -129,7 +129,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('a group starts a later key if its first waiting key also waits for another group', () => {
+  test('a key that waits for another group does not delay the later keys of its group', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -141,7 +141,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a3'])
   })
 
-  test('a key of the preferred lane overtakes a key of its group whose lane has no free worker', () => {
+  test('a key overtakes an earlier key of its group if the lane of the earlier key has no free worker', () => {
     const { place, push, takeAll, release } = lanesOf(2, [1, 0])
     for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
     push('d0', 'd1')
@@ -174,7 +174,7 @@ describe('group limits', () => {
   const alone = (group: string): GroupLimit => ({ group, max: 1 })
   const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
 
-  test('a key that needs a group alone waits for keys that share the group, and they wait for it', () => {
+  test('a key that needs a group alone never runs together with keys that share the group', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a3']) place(key, ATTACH, shared('volume'))
     place('a2', ATTACH, alone('volume'))
@@ -208,7 +208,7 @@ describe('blocking keys', () => {
     expect(takeAll()).toEqual(['a0'])
   })
 
-  test('a key that blocks its group keeps the other keys of the group waiting until its work has ended', () => {
+  test('a key that blocks its group delays the other keys of the group until its work ends', () => {
     const { push, takeAll, release } = setup()
     push('d0')
     expect(takeAll()).toEqual(['d0'])

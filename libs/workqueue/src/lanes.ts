@@ -24,11 +24,11 @@ const NO_LIMITS: readonly GroupLimit[] = []
  *
  * Guarantees:
  * - No worker is idle while a key could start: one lane may occupy all workers.
- * - If other lanes occupy all workers, a lane still starts as many keys as it has reserved. So no lane starves another,
- *   however long its work hangs, and at most `capacity` keys are in work.
+ * - A lane starts as many keys as it has reserved even if hanging work of other lanes occupies all workers.
+ * - At most `capacity` keys are in work.
  * - The reserve of a lane is for normal keys first, so that hanging retries never starve new work.
  * - The first lane is preferred. Every fourth started key is of another lane, unless it would occupy a reserve.
- * - A group never has more keys in work than its limit. A full group, which is at its limit, blocks only its keys.
+ * - A group never has more keys in work than its limit. A full group delays only the keys of the group.
  * - Keys of a lane start in the order of their arrival, except retries and keys of full groups.
  */
 export class Lanes implements KeyOrder {
@@ -180,7 +180,7 @@ export class Lanes implements KeyOrder {
     return this.capacity - this.#workers - lane.reserved
   }
 
-  /** Reports whether a worker is free, or the lane has not used up its reserve. */
+  /** Reports whether the lane may start a key: a worker is free, or the lane has a reserve left. */
   #hasRoom(lane: KeyLane, inWork: number): boolean {
     return (
       this.#inWork < this.#workers ||
@@ -196,9 +196,7 @@ export class Lanes implements KeyOrder {
     )
   }
 
-  /**
-   * Returns the first key of the lane for which the lane and all its groups have room. Keys before it wait for a group.
-   */
+  /** Returns the first key of the lane that can start. Keys before this key wait for a group from now on. */
   #next(lane: KeyLane): LaneEntry | undefined {
     if (!this.#hasRoom(lane, lane.inWork - lane.retriesInWork)) return undefined
     const normalOnly = !this.#hasRoom(lane, lane.inWork)

@@ -84,7 +84,7 @@ describe('queue metrics', () => {
     )
   })
 
-  test('queue metrics count a repeated addition once, and count a running key that is added again as waiting', async () => {
+  test('queue metrics count the repeated additions of a waiting key as one addition', async () => {
     const { queue, read } = make()
     const va = queue()
     for (const key of ['a', 'b', 'a']) va.add(key)
@@ -162,7 +162,7 @@ describe('queue metrics', () => {
     expect(await read('depth', 'other')).toBe(1)
   })
 
-  test('queue metrics no longer count the waiting keys of a closed queue once its last running key is done', async () => {
+  test('queue metrics drop the waiting keys of a closed queue when its last running key is done', async () => {
     const { queue, read } = make()
     const [old, young] = [queue(), queue()]
     old.add('a')

@@ -57,7 +57,7 @@ describe('a queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 1])
   })
 
-  test('a queue does not hand out a running key again if its run has already seen the addition', async () => {
+  test('a queue does not hand out a running key again if `markSeen` follows the addition', async () => {
     const queue = new Queue()
     queue.add('a')
     queue.markSeen('a')
@@ -114,7 +114,7 @@ describe('a queue', () => {
     expect(calls).toEqual(['push a', 'touch a', 'release a', 'push a'])
   })
 
-  test('a queue hands out a waiting key that becomes able to start when it is added again', async () => {
+  test('a queue hands out a waiting key when a call of `touch` allows the key to start', async () => {
     let open = false
     const keys: string[] = []
     const order: KeyOrder = {
@@ -191,7 +191,7 @@ describe('aborted get', () => {
     expect([queue.length, queue.inWork]).toEqual([1, 0])
   })
 
-  test('`get` of a queue leaves no listener if a key came before the abort', async () => {
+  test('`get` of a queue removes its abort listener when it returns a key', async () => {
     const queue = new Queue()
     const controller = new AbortController()
     const got = queue.get(controller.signal)
@@ -203,7 +203,7 @@ describe('aborted get', () => {
 })
 
 describe('shutdown', () => {
-  test('after `shutDown` a queue hands out waiting keys, accepts no other keys, and then ends the workers', async () => {
+  test('after `shutDown` a queue hands out waiting keys, refuses new keys, and then ends the workers', async () => {
     const queue = new Queue()
     queue.add('a')
     expect(queue.isShut).toBe(false)
@@ -233,7 +233,7 @@ describe('shutdown', () => {
   })
 })
 
-test('no two workers get the same key, and a run sees every addition, in any order of calls', async () => {
+test('in any order of calls, no two workers get the same key, and no addition is lost', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c', 'd') }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('get' as const) }) },

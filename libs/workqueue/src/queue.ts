@@ -13,7 +13,7 @@ interface Waiter {
  * Guarantees:
  * - fair: keys leave in their order;
  * - stingy: a key that is added many times before its run runs once;
- * - exclusive: a key is never in two workers;
+ * - exclusive: two workers never have the same key;
  * - nothing is lost: a key that is added during its run runs once more afterwards, unless `markSeen` follows.
  */
 export class Queue {

@@ -63,7 +63,7 @@ describe('WorkQueue', () => {
     expect(queue.dueIn('a')).toBe(1000)
   })
 
-  test('a key that is added runs at once, and does not run again at its planned time', async () => {
+  test('an addition of a key runs the key at once and cancels its planned run', async () => {
     const { clock, queue } = make()
     queue.add('a')
     await fail(queue)
@@ -177,7 +177,7 @@ describe('limiter', () => {
     expect([...limiter.failed()]).toEqual(['a', 'c'])
   })
 
-  test('the back-off limiter never lets a key wait longer than the limit, however often the key fails', () => {
+  test('the wait of the back-off limiter never exceeds its maximum, however often a key fails', () => {
     const limiter = perKeyExponential({ baseMs: 1000, maxMs: 300_000 })
     for (let failure = 0; failure < 3000; failure += 1) limiter.when('a')
     expect(limiter.when('a')).toBe(300_000)

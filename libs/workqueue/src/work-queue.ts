@@ -16,9 +16,8 @@ export interface WorkQueueOptions {
 /**
  * A queue whose keys can also be added after a delay, or after a back-off that grows with their failures.
  *
- * Guarantees: a key is never in two workers. An addition is never lost and does not wait for the key's delay, which
- * stays until the key starts. Added keys go before keys whose delay is over, which are retries: work that fails again
- * and again blocks no other work.
+ * Guarantees: two workers never have the same key. An added key is never lost, and does not wait for its delay. Added
+ * keys go before keys whose delay is over (retries), so that failing work blocks no other work.
  *
  * Caveats: the caller calls `done` for every key from `get`. `addRateLimited` counts a failure; `forget` resets it.
  *
@@ -75,7 +74,7 @@ export class WorkQueue {
     this.#queue.add(key, priority)
   }
 
-  /** Adds the key after `ms` milliseconds. If the key runs earlier, that run cancels the plan and may make another. */
+  /** Adds the key after `ms` milliseconds. An earlier run of the key cancels this plan. */
   addAfter(key: string, ms: number): void {
     if (this.#queue.isShut) return
     this.#observer?.retried()

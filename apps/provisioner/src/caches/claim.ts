@@ -40,7 +40,7 @@ export interface WantedVolume {
 
 export type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>
 
-/** Caches the requested volume of a bound claim only if it has `finalizer`: CreateVolume may still be running then. */
+/** Caches the requested volume of a bound claim only if the claim has `finalizer`, as CreateVolume may still run. */
 export function claimProjection(
   finalizer: string,
 ): (pvc: PersistentVolumeClaim, intern?: Interner) => ProvisionerClaim {
@@ -112,7 +112,7 @@ export const SNAPSHOT_KIND = 'VolumeSnapshot'
 export const CLAIM_KIND = 'PersistentVolumeClaim'
 export const SNAPSHOT_GROUP = 'snapshot.storage.k8s.io'
 
-/** Returns the keys under which the cache indexes a claim: the snapshot or the claim that its volume is copied from. */
+/** Returns the index keys of a claim: the snapshot or the claim from which the volume of the claim is copied. */
 export function sourceKeys(claim: ProvisionerClaim): readonly string[] {
   const { dataSource, dataSourceRef } = claim.wanted ?? {}
   const { namespace } = namespacedRef(claim.key)

@@ -35,7 +35,7 @@ export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: 
   }
 }
 
-/** Reports whether the volume's annotations name this provisioner. Without annotations, its CSI driver decides. */
+/** Reports whether the annotations of the volume, or else its CSI driver, name this provisioner. */
 function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
   const provisionedBy = metadata?.annotations?.[PROVISIONED_BY]
   const migrated = metadata?.annotations?.[MIGRATED_TO]
@@ -43,7 +43,7 @@ function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
   return isKnown(spec?.csi == null ? migrated : spec.csi.driver, names)
 }
 
-/** Reports whether the name is that of the driver or of the in-tree plugin that is migrated to it. */
+/** Reports whether the name belongs to the driver, or to the in-tree plugin that is migrated to the driver. */
 export function isKnown(name: string | undefined, { driver, inTree }: Names): boolean {
   return name !== undefined && (name === driver || name === inTree)
 }

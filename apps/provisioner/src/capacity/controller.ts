@@ -127,7 +127,7 @@ function changesOf(classes: ProvisionerCaches['classes'], segments: SegmentSourc
   }
 }
 
-/** Enqueues CSIStorageCapacity objects that other clients have duplicated, deleted, or created needlessly. */
+/** Enqueues keys after another client has deleted a required CSIStorageCapacity object or created a needless object. */
 function otherWriters({ objects, items }: Pick<CapacityDeps, 'objects' | 'items'>): Source {
   return (queue) =>
     objects.subscribe((event) => {

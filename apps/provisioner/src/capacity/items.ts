@@ -26,8 +26,8 @@ export function segmentsKey(segments: Segments): string {
 }
 
 /**
- * Returns the distinct topology segments of the nodes that have labels for all topology keys of the driver. A driver
- * without topology keys gives one segment without labels.
+ * Returns the distinct topology segments of the nodes that have labels for all topology keys of the driver. Returns one
+ * segment without labels for a driver without topology keys.
  */
 export function segmentsOf(
   registrations: Iterable<Registration>,

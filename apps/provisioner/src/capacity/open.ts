@@ -88,7 +88,7 @@ function needs(message: string): StartError {
 const MANAGER = 'external-provisioner'
 const LONGEST_LABEL = 63
 
-/** Returns the `managed-by` label. With `--node-deployment` it has the node's name. A hash replaces too long parts. */
+/** Returns the `managed-by` label, with the node's name for `--node-deployment`. A hash shortens long labels. */
 export function managerName(node: string | undefined): string {
   if (node === undefined) return MANAGER
   const name = `${MANAGER}-${node}`
@@ -109,7 +109,7 @@ function hashText(text: string): string {
 interface Start {
   readonly namespace: string
   readonly podName: string
-  /** How many controller references to follow from the pod. 0: the pod itself is the owner. */
+  /** The number of controller references between the pod and the owner. 0: the pod itself is the owner. */
   readonly level: number
 }
 
@@ -134,7 +134,7 @@ async function lookUpOwner(client: KubeClient, start: Start, signal: AbortSignal
       throw failed(`${what} has no controlling owner, cannot unwind the ownership further`)
     }
     const { apiVersion, kind, name } = owner
-    // The reference identifies the last owner completely, so no permission to read this owner is needed.
+    // The reference contains all data of the last owner, so no permission to read this owner is needed.
     if (left === 1) return { apiVersion, kind, name, uid: owner.uid }
     current = { apiVersion, kind, name }
   }

@@ -25,7 +25,7 @@ function open() {
 
 const secret = (name: string): Cause => ({ on: 'secret', name: `ns/${name}` })
 
-it('a waiting claim runs again within a second after its missing object appears, and after each change of the object', async () => {
+it('a waiting claim runs again within a second after its missing object appears', async () => {
   const { clock, versions, woken, awaited, stop } = open()
   awaited.await('claim', [secret('a'), { on: 'class', name: 'cached' }])
   await clock.advance(60_000)
@@ -53,7 +53,7 @@ it('a missing object is read once for all claims that wait for it, and less ofte
   stop()
 })
 
-it('each of 100 missing objects is read only once in seven seconds', async () => {
+it('100 missing objects take turns, so that each object is read once in seven seconds', async () => {
   const { clock, reads, awaited, stop } = open()
   for (let claim = 0; claim < 100; claim += 1) awaited.await(`${claim}`, [secret(`${claim}`)])
   await clock.advance(7_000)
@@ -62,7 +62,7 @@ it('each of 100 missing objects is read only once in seven seconds', async () =>
   stop()
 })
 
-it('no missing object is read while no claim waits, and after this process has stopped leading', async () => {
+it('missing objects are read only while a claim waits for them and this process leads', async () => {
   const { clock, reads, awaited, stop } = open()
   awaited.await('a', [secret('a')])
   awaited.await('b', [secret('b')])

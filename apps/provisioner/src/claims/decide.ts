@@ -8,7 +8,7 @@ import type { ProvisionerSettings } from '../parts.ts'
 /** The state of a claim and of everything that decides its next step, read at one moment. */
 export interface ClaimView {
   readonly claim: ProvisionerClaim
-  /** The StorageClass. Undefined if missing. For a deleted claim, the class of its running CreateVolume call. */
+  /** The StorageClass, if it exists. For a deleted claim, the class of its running CreateVolume call. */
   readonly class: Class | undefined
   /** The name of the claim's volume. Undefined if no valid name can be derived from the flags. */
   readonly volumeName: string | undefined
@@ -18,7 +18,7 @@ export interface ClaimView {
   readonly inProgress: boolean
   /** True if the volume exists at the driver, but its PersistentVolume is not stored yet. */
   readonly unsaved: boolean
-  /** The milliseconds until a claim that the driver has refused as infeasible is tried again. 0: no wait. */
+  /** The milliseconds before the retry of a claim that the driver has refused as infeasible. 0: no wait. */
   readonly pausedForMs: number
   /** True if the allowed topologies of the class include the node of this process. */
   readonly allowsNode: boolean
@@ -36,7 +36,7 @@ export type ClaimDecision =
   | { readonly do: 'pause'; readonly ms: number }
   /** Make the node of this process the selected node of the claim. */
   | { readonly do: 'own'; readonly class: Class; readonly node: LocalNode }
-  /** Call CreateVolume. `mark`: first put our finalizer on the claim. */
+  /** Call CreateVolume. If `mark` is true, put our finalizer on the claim first. */
   | { readonly do: 'provision'; readonly class: Class; readonly mark: boolean }
 
 /** Returns the next step for a claim. The first check that applies decides. */

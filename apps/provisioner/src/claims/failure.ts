@@ -3,7 +3,7 @@ import type { Cause } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ProvisionError } from '../request/failure.ts'
 
-/** Thrown for a successful but unusable response of the driver, for example for a volume that is too small. */
+/** Thrown if CreateVolume succeeds with an unusable response, for example with a volume that is too small. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError'
   /** True if the volume may still exist at the driver. The creation then counts as unfinished and is repeated. */
@@ -23,7 +23,7 @@ export interface Failure {
    * running. `final`: the creation has ended. `reschedule`: the creation has ended, and another node may succeed.
    */
   readonly state: 'unchanged' | 'background' | 'final' | 'reschedule'
-  /** True if the driver was called in this attempt. Its answer then also covers earlier calls for the volume. */
+  /** True if the driver was called in this attempt. The driver's answer also covers earlier calls for the volume. */
   readonly answered: boolean
   /** True if the driver refuses the request with InvalidArgument, so that a quick retry is useless. */
   readonly infeasible: boolean
@@ -32,7 +32,7 @@ export interface Failure {
   readonly retryAfterMs: number | undefined
 }
 
-/** `mayReschedule`: the driver supports topology, and the scheduler has selected a node for the claim. */
+/** Returns the consequences of an error. `mayReschedule` is true if another node could be selected for the claim. */
 export function failureOf(error: unknown, { mayReschedule }: { readonly mayReschedule: boolean }): Failure {
   const base: Failure = {
     message: messageOf(error),
@@ -64,7 +64,7 @@ const IN_BACKGROUND: ReadonlySet<number> = new Set([
   CODES.Aborted,
 ])
 
-/** After a lost or unreadable answer (`session` or `client`), the creation may be running. */
+/** Returns the state of the creation. After a lost or unreadable answer, the creation may still be running. */
 function stateOf({ code, origin }: RpcError, mayReschedule: boolean): Failure['state'] {
   if (origin === 'client' || origin === 'session' || IN_BACKGROUND.has(code)) return 'background'
   return code === CODES.ResourceExhausted && mayReschedule ? 'reschedule' : 'final'

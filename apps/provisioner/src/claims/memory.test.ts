@@ -53,7 +53,7 @@ describe('ClaimMemory.isNews', () => {
 })
 
 describe('ClaimMemory.follows', () => {
-  it('`ClaimMemory` follows a running creation until it has ended, even if its claim is gone', () => {
+  it('`ClaimMemory` remembers a running creation until it ends, even if its claim is forgotten', () => {
     memory.inProgress.set('a', {} as Followed)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)

@@ -7,7 +7,7 @@ import type { Class } from '../caches/cluster.ts'
 import { Ownership } from '../node/ownership.ts'
 import { Pins } from '../topology/pins.ts'
 
-/** A CreateVolume call whose result is unknown. It is repeated until the driver answers, even for a deleted claim. */
+/** A CreateVolume call whose result is unknown. It is repeated until the result is known, even for a deleted claim. */
 export interface Followed {
   readonly claim: ProvisionerClaim
   readonly class: Class
@@ -36,7 +36,7 @@ export interface CreatedVolume {
   readonly migrated: boolean
 }
 
-/** Facts about unbound claims that only this process remembers, by the UIDs of the claims. */
+/** The facts that only this process remembers about unbound claims, by the UIDs of the claims. */
 export class ClaimMemory {
   readonly inProgress = new Map<string, Followed>()
   /** The created volumes, by the names of their PersistentVolumes. */
@@ -59,7 +59,7 @@ export class ClaimMemory {
     this.#pauses.set(uid, { until: this.#clock.monotonic() + this.#pauseMs, classUid })
   }
 
-  /** Returns the milliseconds that an infeasible claim still waits. Another or a recreated class ends the wait. */
+  /** Returns the milliseconds that an infeasible claim still waits. A new StorageClass of the claim ends the wait. */
   pausedForMs(uid: string, classUid: string): number {
     const pause = this.#pauses.get(uid)
     if (pause === undefined || pause.classUid !== classUid) return 0
@@ -84,7 +84,7 @@ export class ClaimMemory {
     this.#news.forget(`${uid} begins`)
   }
 
-  /** Called when a claim's CreateVolume call has ended. Forgets the call, its topology and the node selection delay. */
+  /** Called when a claim's CreateVolume call has ended. Forgets everything that was remembered for the call. */
   ended(uid: string): void {
     this.inProgress.delete(uid)
     this.ownership.forget(uid)
@@ -96,7 +96,7 @@ export class ClaimMemory {
     return this.inProgress.has(uid)
   }
 
-  /** Called after a reconnect to the driver: its new version may accept requests that it has refused before. */
+  /** Ends the waits of infeasible claims after a reconnect: a new version of the driver may accept their requests. */
   onDriverReturn(): void {
     this.#pauses.clear()
   }

@@ -53,7 +53,7 @@ function allowsOwnNode(
   return allowsNode(topologyRules(claim, storageClass, settings), node.name, topology)
 }
 
-/** Returns the cached claim. Undefined if it is deleted, or is bound and without our finalizer. */
+/** Returns the cached claim. Undefined for a deleted claim, and for a bound claim without our finalizer. */
 export function cachedClaim(uid: string, { claims }: Pick<ObserveDeps, 'claims'>): ProvisionerClaim | undefined {
   return claims.store.byIndex(CLAIMS_BY_UID, uid)[0]
 }

@@ -17,7 +17,7 @@ interface Candidate {
   readonly node: LocalNode
 }
 
-/** Writes this node into a claim without a selected node, after a delay and if the driver has enough capacity. */
+/** Makes this node the selected node of the claim, after a random delay and if the node has enough capacity. */
 export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<Outcome> {
   const { deps, signal, log } = run
   const { claim, node } = candidate
@@ -42,7 +42,7 @@ export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<
   return AGAIN
 }
 
-/** Reports whether this node has enough capacity. Returns true after an error, which CreateVolume then reports. */
+/** Reports whether this node has enough capacity. Returns true after an error, which CreateVolume will report. */
 async function fits(run: ClaimRun, { claim, class: storageClass, node }: Candidate): Promise<boolean> {
   const { deps, signal, log } = run
   const required = bytesOf(claim.size)

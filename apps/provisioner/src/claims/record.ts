@@ -33,7 +33,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   }
   if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)
   const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
-  // If this attempt sent no call, an earlier call may still be running. Another node must not repeat it.
+  // The claim keeps its selected node while an earlier CreateVolume call may still be running.
   if (state === 'background' || state === 'unchanged' || (!answered && memory.inProgress.has(claim.uid))) return retry
   memory.ended(claim.uid)
   const reschedules = state === 'reschedule' && selectedNode(claim) !== undefined

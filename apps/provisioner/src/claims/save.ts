@@ -124,7 +124,7 @@ function nameOf({ metadata }: PersistentVolume): string {
 export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
   const name = nameOf(unsaved.pv)
-  // The entry in `unsaved` survives an aborted run, so that a later run stores the PersistentVolume.
+  // An aborted run leaves the entry in `unsaved`, so that a later run stores the PersistentVolume.
   deps.memory.unsaved.set(name, unsaved)
   try {
     return await storeUnsaved(run, unsaved)
@@ -180,7 +180,7 @@ export function storeController(deps: ClaimDeps, source: Source): Controller {
     name: 'unsavedpvs',
     workers: deps.settings.workers <= 0 ? 0 : WORKERS,
     backoff: BACKOFF,
-    // This controller waits for no caches: the claim controller adds its keys, and has waited for them.
+    // The claim controller has already waited for the caches when it adds keys to this controller.
     caches: [],
     sources: [source],
     reconcile: async (name, { signal }) => {

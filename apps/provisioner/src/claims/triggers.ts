@@ -11,7 +11,7 @@ import type { ClaimMemory } from './memory.ts'
 export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): Trigger<ProvisionerClaim> {
   return (event) => {
     if (event.type === 'deleted') return []
-    // A change by this process needs no new run: the run that wrote it continues by itself.
+    // A change by this process needs no new run: the run that wrote the change continues by itself.
     if (event.type === 'updated' && event.cause === 'own') return []
     const claim = event.type === 'added' ? event.object : event.after
     const { uid, wanted } = claim
@@ -37,7 +37,7 @@ export function endsOf(
     })
 }
 
-/** Wakes claims that wait for one node or for any node. Ignores updates that do not change labels or topology keys. */
+/** Wakes claims that wait for nodes, when the labels or the topology keys of a node change. */
 export function causesOfTopology({ nodes, registrations }: TopologyCaches): readonly Source[] {
   return [
     causesOf(nodes, (event) => (changesLabels(event) ? causes(event) : [])),

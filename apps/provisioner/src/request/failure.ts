@@ -2,7 +2,7 @@ import type { Cause } from '@csi-sidecars/controller'
 
 export interface ProvisionErrorOptions {
   readonly cause?: unknown
-  /** The objects whose change may end the failure. */
+  /** The objects of which one must change before a retry can succeed. */
   readonly waitsFor?: readonly Cause[]
   /** True if another node may succeed, so that the scheduler should select another node. */
   readonly reschedule?: boolean

@@ -56,7 +56,7 @@ it.each<[string | undefined, bigint]>([
   expect(bytesOf(size)).toBe(bytes)
 })
 
-it('a claim with an access mode that does not exist is refused', () => {
+it('a claim with an unknown access mode is refused', () => {
   const wanted = { accessModes: ['ReadWriteOnce', 'New'] } as unknown as WantedVolume
   expect(() => capabilitiesOf(wanted, { mountOptions: [] }, { fsType: '', singleNodeMultiWriter: false })).toThrow(
     'New',

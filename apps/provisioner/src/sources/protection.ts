@@ -10,7 +10,7 @@ export interface SnapshotWrite {
   readonly log: Logger
 }
 
-/** Puts our finalizer on the snapshot during the restore. Continues without it if an older RBAC role forbids it. */
+/** Puts our finalizer on the snapshot during the restore. Continues without the finalizer if RBAC forbids the write. */
 export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snapshot: VolumeSnapshot): Promise<void> {
   const finalizers = snapshot.metadata?.finalizers ?? []
   if (finalizers.includes(SNAPSHOT_FINALIZER)) return

@@ -34,7 +34,7 @@ export function cloneReleaseController(options: ReleaseOptions): Controller {
     caches: [claims],
     sources: [
       keysOf(claims, onClaim),
-      // When a clone is finished or deleted, its source claim is checked again: the finalizer may be needless now.
+      // The source claim is checked again after a clone has ended, because the source may need no finalizer now.
       causesOf(claims, (event) => {
         const clone = event.type === 'updated' ? event.before : event.object
         return sourceKeys(clone).map((name) => ({ on: 'clone', name }))

@@ -20,7 +20,7 @@ interface PinnedTry {
 export class Pins {
   readonly #pins = new Map<string, Pin>()
 
-  /** Returns the kept requirement of the claim, or computes and keeps a new one. */
+  /** Returns the kept requirement of the claim. If there is none, computes and keeps a new requirement. */
   requirement(
     uid: string,
     { node, classUid, inProgress }: PinnedTry,

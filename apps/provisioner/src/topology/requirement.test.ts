@@ -52,7 +52,7 @@ describe('requirementOf', () => {
     expect(segments(requirement?.preferred)).toEqual(preferred)
   })
 
-  it('`requirementOf` requires the topologies for each set of keys that a node has registered, smaller sets first', () => {
+  it('`requirementOf` requires the topologies of every registered set of topology keys, smaller sets first', () => {
     const nodes: Nodes = {
       a: { keys: ['zone', 'rack'], labels: { zone: 'z1', rack: 'r1' } },
       b: { keys: ['zone'], labels: { zone: 'z2', rack: 'r2' } },

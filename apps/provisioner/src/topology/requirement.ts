@@ -101,7 +101,7 @@ function checkAllowed({ allowed, node }: TopologyRules, own: Term): void {
   throw failure(`${what} is not in allowed topologies: ${termsText(terms)}`, node)
 }
 
-/** Returns the topologies of nodes that have registered `keys`. Without `keys`, uses each registered set of keys. */
+/** Returns the topologies of nodes that have registered `keys`. Undefined `keys`: all registered sets of keys. */
 function available(keys: readonly string[] | undefined, cluster: TopologyNodes): readonly Term[] {
   const sets = keys === undefined ? registeredKeys(cluster) : [keys]
   if (sets.length === 0) return []
@@ -132,7 +132,7 @@ function termsOf(keys: readonly string[], { nodes, registrations }: TopologyNode
   return terms
 }
 
-/** Returns the error. The claim is retried when its selected node changes, or any node if none is selected. */
+/** Returns the error. The claim then waits for a change of the node, or of any node if `node` is undefined. */
 function failure(message: string, node?: string): ProvisionError {
   const waitsFor = [node === undefined ? { on: 'nodes' } : { on: 'node', name: node }]
   return new ProvisionError(`error generating accessibility requirements: ${message}`, { waitsFor })
@@ -147,7 +147,7 @@ interface Segment {
   readonly value: string
 }
 
-/** Pairs of topology keys and values, sorted by key. A node matches if it has all of them. */
+/** Pairs of topology keys and values, sorted by key. A node matches if it has all pairs. */
 type Term = readonly Segment[]
 
 type Labels = Readonly<Record<string, string>>

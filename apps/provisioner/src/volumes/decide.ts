@@ -14,7 +14,7 @@ export type VolumeDecision =
   | { readonly do: 'nothing'; readonly why: string }
   | { readonly do: 'addFinalizer' }
   | { readonly do: 'removeFinalizer' }
-  /** Delete the volume at the driver, unless `isDeleted`, and then the PersistentVolume. */
+  /** Delete the PersistentVolume. If `isDeleted` is false, delete the volume at the driver first. */
   | { readonly do: 'delete'; readonly isDeleted: boolean; readonly attachedTo: string | undefined }
 
 /** Returns the next step for a PersistentVolume. The first check that applies decides. */

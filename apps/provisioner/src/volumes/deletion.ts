@@ -38,7 +38,7 @@ export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Prom
   const ref = secretOf(run, pv)
   const secrets = await secretValues(deps.api, ref, signal).catch((error: unknown) => {
     signal.throwIfAborted()
-    // The Secret may have been deleted before the volume, so the driver is called without it.
+    // The Secret may have been deleted before the volume. The driver is then called without secrets.
     log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`, UNQUOTED)
     return {}
   })

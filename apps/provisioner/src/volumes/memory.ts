@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { News } from '../claims/memory.ts'
 
-/** Facts about volumes in deletion that only this process remembers, by the UIDs of their PersistentVolumes. */
+/** The facts that only this process remembers about volumes in deletion, by the UIDs of their PersistentVolumes. */
 export class VolumeMemory {
   /** The UIDs of PersistentVolumes whose volumes the driver has already deleted. */
   readonly #deleted = new Set<string>()

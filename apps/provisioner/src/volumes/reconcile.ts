@@ -84,7 +84,7 @@ async function deleteVolume(
   { isDeleted, attachedTo }: Deletion,
 ): Promise<Outcome> {
   const { deps, signal, log } = run
-  // The cache may lag. The user may just have retained or bound the volume again, and then it must not be deleted.
+  // The cache may lag: the user may have just retained the volume or bound it again.
   const pv = await readAgain(run, volume)
   const current = deps.volumes.store.get(volume.key)
   if (pv === undefined || current === undefined) return SETTLED
@@ -134,7 +134,7 @@ async function deleteObject(run: VolumeRun, { key, uid }: ProvisionerVolume): Pr
   if (patched !== 'gone') deps.volumes.learn(patched)
 }
 
-/** Returns `gone` for a 404. Throws on a conflict, as only a new read shows whether another object has the name. */
+/** Returns `gone` for a 404, and throws any other error. */
 function isGone(error: unknown): 'gone' {
   if (isNotFound(error)) return 'gone'
   throw error

@@ -16,7 +16,7 @@ export function callsOf(driver: CsiDriver): LiveCalls {
   }
 }
 
-/** A source of the calls of all clients through a proxy. A call without an answer is reported as Unavailable. */
+/** Reports the calls of all clients through a proxy. A call without an answer is reported as Unavailable. */
 export class ProxiedCalls {
   readonly #listeners = new Set<(call: LiveCall) => void>()
 

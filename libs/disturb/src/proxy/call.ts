@@ -12,7 +12,7 @@ export type CallFault =
   | { readonly do: 'repeatLate'; readonly ms: number }
   /** The connection breaks while the driver works on the call. */
   | { readonly do: 'cut' }
-  /** The proxy only reports this fault. The program that uses the proxy kills the driver after a success. */
+  /** The driver is killed after a successful call, by the program that uses the proxy. */
   | { readonly do: 'kill' }
 
 /** One call through the proxy. It is reported when it begins and again when it has ended. */

@@ -133,7 +133,7 @@ describe('startProxy', () => {
     expect((await create()).volume?.volumeId).toBe('vol-1')
   })
 
-  it('the proxy repeats a call late if `mayComeAgain` returns true, and delays other calls for the volume', async () => {
+  it('other calls for a volume wait while the proxy repeats a call for the volume late', async () => {
     const volumeId = (await create()).volume?.volumeId ?? ''
     const client = controllerClient(connection)
     const unpublish = () => client.unpublish({ volumeId, nodeId: 'a', secrets: {} }, LIMITS)

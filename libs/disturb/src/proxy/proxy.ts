@@ -22,7 +22,7 @@ export interface ProxyOptions {
   readonly choose: ChooseFault
   /** Called for each call when it begins and again when it has ended, before the caller gets the answer. */
   readonly report: (call: ProxiedCall) => void
-  /** Reports whether the proxy may repeat a call now without harm. It is asked before a late repetition. */
+  /** Called before a late repetition of a call. Returns true if the repetition does no harm now. */
   readonly mayComeAgain: (call: Asked) => boolean
 }
 
@@ -33,7 +33,7 @@ export interface DriverProxy {
   stop(): Promise<void>
 }
 
-/** The most repetitions of a call. A failed repetition is tried again, because it may fail temporarily. */
+/** The maximum number of repetitions. A failed repetition is tried again, because the failure may be temporary. */
 const REPEATS = 3
 const REPEAT_PAUSE_MS = 300
 const LATE_CALL_MS = 30_000

@@ -10,7 +10,7 @@ export interface ApiErrorFields {
   readonly cause?: unknown
 }
 
-/** The error of a request: the Status of the server that refused it, or no answer at all. People read the message. */
+/** The error of a request that the server refused or did not answer. Its message is written for people. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   /** The HTTP status. 0 if the server did not answer. */
@@ -18,7 +18,7 @@ export class ApiError extends Error {
   /** The reason of the Status, such as `NotFound`. Empty if the server gave none. */
   readonly reason: string
   readonly details: StatusDetails | undefined
-  /** The wait in milliseconds that the server asks for. The client has not waited, so the caller must. */
+  /** The milliseconds to wait before a retry, as the server demands. The client has not waited for this time. */
   readonly retryAfterMs: number | undefined
   /** True if the server may have carried out the write. The caller must read the object before the next write. */
   readonly outcomeUnknown: boolean
@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns the error that a Status describes, in an answer or in the ERROR event of a watch. */
+/** Converts a Status into an error. The Status is an answer, or part of the ERROR event of a watch. */
 export function apiErrorOf(
   status: Status,
   more: Pick<ApiErrorFields, 'retryAfterMs' | 'outcomeUnknown'> = {},
@@ -53,7 +53,7 @@ export function isNotFound(thrown: unknown): boolean {
   return has(thrown, 404, 'NotFound')
 }
 
-/** Reports whether the object has changed since it was read. `isAlreadyExists` reports the other kind of 409. */
+/** Reports whether the server refused a write with 409 because the object has changed since it was read. */
 export function isConflict(thrown: unknown): boolean {
   return has(thrown, 409, 'Conflict')
 }
@@ -79,7 +79,7 @@ export function isInvalid(thrown: unknown): boolean {
   return has(thrown, 422, 'Invalid')
 }
 
-/** Reports whether a write named a UID that the current object does not have. The intended object is gone. */
+/** Reports whether the server refused a write because the object has another UID than the write expects. */
 export function isUidMismatch(thrown: unknown): boolean {
   if (!isInvalid(thrown) || !(thrown instanceof ApiError)) return false
   return thrown.details?.causes?.some(({ field }) => field === 'metadata.uid') === true
@@ -100,7 +100,7 @@ export function isOutcomeUnknown(thrown: unknown): boolean {
   return thrown instanceof ApiError && thrown.outcomeUnknown
 }
 
-/** Compares the reason, or the HTTP status if the server gave no reason, because several reasons share a status. */
+/** Reports whether an error has this reason. If the server gave no reason, compares the HTTP status instead. */
 function has(thrown: unknown, code: number, reason: string): boolean {
   if (!(thrown instanceof ApiError)) return false
   return thrown.reason === '' ? thrown.code === code : thrown.reason === reason

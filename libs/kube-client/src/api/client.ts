@@ -1,12 +1,12 @@
 import type { MessageReader, ObjectRef, Patch, Resource } from '@csi-sidecars/kube-types'
 import type { ApiError } from './api-error.ts'
 
-/** The lane of a request. Each lane has separate flow control and connections, so `lease` never waits for `work`. */
+/** The lane of a request. Each lane has separate connections and limits, so `work` never delays a Lease renewal. */
 export type LaneName = 'work' | 'lease'
 
 /**
- * The priority of a request. Both priorities wait until no other request waits and the flow control has room to spare.
- * - `spare` waits without a limit, and a refusal is not retried. It suits requests that may be lost.
+ * The priority of a request that is not urgent. It is sent when no other request waits and flow control has room.
+ * - `spare` waits without a time limit, and is not retried after a refusal. It suits requests that may be lost.
  * - `low` waits for at most ten seconds and then queues like other requests. It suits retries, which must progress.
  */
 export type RequestPriority = 'low' | 'spare'
@@ -17,15 +17,15 @@ export interface RequestOptions {
   /** The lane of the request. Default: `work`. */
   readonly lane?: LaneName | undefined
   readonly priority?: RequestPriority | undefined
-  /** True: the caller continues after a 403, so the 403 is not reported as a missing permission. */
+  /** True if the caller also works without the permission. A 403 then does not count as a missing permission. */
   readonly optional?: boolean | undefined
   /** Sends the request on a new connection, because an open connection may be dead without notice. */
   readonly newConnection?: boolean | undefined
   /** The time limit of one attempt, from its first byte sent. Default: one minute, as in the API server. */
   readonly timeoutMs?: number | undefined
   /**
-   * Called synchronously right before the bytes of an attempt are written to the socket, after every wait. If it
-   * throws, nothing is sent and the call rejects with its error.
+   * Called immediately before the bytes of an attempt are written to the socket. If it throws, nothing is sent, and the
+   * call rejects with the error.
    */
   readonly beforeSend?: (() => void) | undefined
 }
@@ -44,14 +44,14 @@ export interface ListOptions extends Selection, RequestOptions {
 
 export interface Decoding<T> {
   /**
-   * Requests protobuf, and reads the objects if the server sends it. These objects have only the fields that the reader
+   * Decodes objects from protobuf, which the client then requests. The objects have only the fields that the reader
    * reads. If absent, the client requests JSON with all fields.
    */
   readonly message?: MessageReader<T> | undefined
 }
 
 export interface Projecting<T, P> extends Decoding<T> {
-  /** Returns the item to list for an object, or undefined to omit the object. Called while the page is decoded. */
+  /** Converts an object into the item that the list returns. Returns undefined to leave the object out of the list. */
   project(object: T): P | undefined
 }
 
@@ -72,12 +72,12 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   readonly sendInitialEvents?: boolean | undefined
   /** The time after which the server ends the stream. Default: random, five to ten minutes. */
   readonly timeoutSeconds?: number | undefined
-  /** True: the caller continues after a 403, so the 403 is not reported as a missing permission. */
+  /** True if the caller also works without the permission. A 403 then does not count as a missing permission. */
   readonly optional?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   /**
-   * Receives each change synchronously when it is decoded. The watch then returns only bookmarks and the end, because a
-   * promise for each change costs more than the decoding.
+   * Receives each change as soon as it is decoded. The watch then returns only bookmarks and its end, because a promise
+   * for each change costs more than the decoding.
    */
   onChange?(change: ChangeFrame<T>): void
   /** Called when the server sends any bytes, including heartbeats between frames. At most ten calls a second. */
@@ -125,7 +125,7 @@ export interface KubeClient {
   get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T>
   /** Creates the object in the namespace in its metadata. */
   create<T>(resource: Resource<T>, object: T, options?: RequestOptions): Promise<T>
-  /** Replaces the whole object with a PUT. The server refuses it with 409 if `resourceVersion` is outdated. */
+  /** Replaces the whole object with a PUT. The server refuses the PUT with 409 if `resourceVersion` is outdated. */
   replace<T>(resource: Resource<T>, object: T, options?: RequestOptions & SubresourceOption): Promise<T>
   patch<T>(
     resource: Resource<T>,
@@ -143,8 +143,8 @@ export interface KubeClient {
    */
   watch<T>(resource: Resource<T>, options: WatchOptions<NoInfer<T>>): AsyncIterable<WatchFrame<T>>
   /**
-   * Adds a listener that receives an object again if a write to it got no answer. Returns a function that removes the
-   * listener. Absent in a client whose writes always get an answer.
+   * Adds a listener for objects that the client reads again after a write without an answer. Returns a function that
+   * removes the listener. Absent in a client whose writes always get an answer.
    */
   onReread?<T>(resource: Resource<T>, listener: RereadListener<T>): () => void
   /** Reads a raw path with a GET, such as `/apis/storage.k8s.io/v1`. */

@@ -65,7 +65,7 @@ test.each([
 })
 
 test.each(['null', '[]', '7', '"x"', '{}', '{"metadata":null}', '{"metadata":{}}', '{"kind":"Status","metadata":{}}'])(
-  'the answer %s to a write is not an object, so the outcome of the write stays unknown',
+  'a write with the answer %s has an unknown outcome, because the answer is not an object',
   (text) => {
     const request = { path: '/p', resource: LEASES }
     const message = "couldn't decode the answer to /p: JSON that is no object of the API"

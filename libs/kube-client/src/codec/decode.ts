@@ -36,7 +36,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(shorter)
   } catch {
-    // JSON of an API server stays valid without `managedFields`. Any other text is parsed as it was received.
+    // The text is not valid JSON without `managedFields`, so it is parsed unchanged.
     return JSON.parse(text)
   }
 }

@@ -60,9 +60,8 @@ function headOf(metadata: unknown): ListHead {
 }
 
 /**
- * Splits the text of a list between its objects. Each object begins with the same key as the first: `},{"metadata":`.
- * If that text occurs inside an object, the piece before it is incomplete JSON and is extended. Objects that begin with
- * another key are parsed together with the previous object.
+ * Splits the text of a list into its objects. A new object begins at `},{"metadata":`, with the key that also begins
+ * the first object. A piece that is not a complete object is joined with the next piece.
  */
 function* objectsBetween(text: string, from: number, end: number): Generator<unknown> {
   const key = /\{"[A-Za-z]+":/y

@@ -49,7 +49,7 @@ function afterPrefix({ bytes, from, to }: ByteSpan): ByteSpan {
   return { bytes, from: from + PREFIX_BYTES, to }
 }
 
-/** Returns a field of a message, which is empty if the message does not have it. Throws ProtobufError. */
+/** Returns a field of a message. A missing field is empty. Throws ProtobufError. */
 export function fieldOf({ bytes, from, to }: ByteSpan, tag: number): ByteSpan {
   const reader = new ProtobufReader(bytes, from)
   const end = reachField(reader, to, tag)
@@ -86,8 +86,8 @@ export function textOf({ bytes, from, to }: ByteSpan): string {
 }
 
 /**
- * Decodes a page. Its objects are decoded when the caller reads them. Throws NoListError if the bytes are not a list,
- * possibly only while the objects are read.
+ * Decodes a page of a list. The decoder decodes each object when the caller reads it. Throws NoListError, possibly only
+ * while the objects are read.
  */
 export function decodeListMessage(bytes: Buffer, read: MessageReader<unknown>): DecodedList {
   return asNoList(() => {

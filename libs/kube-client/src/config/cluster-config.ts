@@ -48,8 +48,8 @@ export interface Credentials {
   /** Returns the Authorization header. Returns no promise if the token is known, because a promise costs time. */
   authorization(): Authorization | Promise<Authorization>
   /**
-   * Called after the server has answered 401 to `used`. Resolves with true if a retry makes sense, because other
-   * credentials than `used` are now available.
+   * Called after the server has refused the credentials `used` with 401. Resolves with true if the client now has other
+   * credentials, so that a retry makes sense.
    */
   refused(used: Authorization): Promise<boolean>
   /** The client certificate, if the user has one. */

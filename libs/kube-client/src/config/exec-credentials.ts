@@ -50,7 +50,7 @@ export class ExecCredentials implements Credentials {
     return this.#sources.clock.now() < expiresAt ? answer : this.#ask()
   }
 
-  /** Runs the plugin. Callers that come while it runs wait for the same run. */
+  /** Runs the plugin. Concurrent callers wait for the same run. */
   #ask(): Promise<PluginAnswer> {
     this.#running ??= runPlugin(this.#exec, this.#info, this.#sources.env)
       .then(

@@ -27,7 +27,7 @@ describe('the credentials of an exec plugin', () => {
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
-  test('an exec plugin runs once for concurrent callers, and once more for all callers whose token was refused', async () => {
+  test('concurrent callers share one run of an exec plugin, and share a second run after the server refuses the token', async () => {
     const count = join(file.folder, 'count')
     file.script(`echo x >> ${count}; n=$(wc -l < ${count}); echo '${credential({ token: 'T' })}' | sed "s/T/t$((n))/"`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -68,7 +68,7 @@ describe('the credentials of an exec plugin', () => {
     expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
   })
 
-  test('a refusal by the server is final if the exec plugin prints the same token again', async () => {
+  test('`refused` resolves with false if the exec plugin prints the same token again', async () => {
     file.script(`echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     await credentials.authorization()

@@ -40,7 +40,7 @@ test.each([
 })
 
 test.each([{}, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, { KUBERNETES_SERVICE_PORT: '443' }])(
-  'the environment %j is not the environment of a pod',
+  'the in-cluster configuration throws without the environment of a pod: %j',
   async (env) => {
     const message =
       'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined'

@@ -50,7 +50,7 @@ export function documentOf(files: readonly KubeconfigFields[], context = ''): Ku
   }
 }
 
-/** Returns a field as text, empty if it is missing. Numbers count as text, unless the validation refuses them. */
+/** Returns the text or the number in a field as text. Empty if the field is missing. */
 export function text(from: KubeconfigFields, name: string): string {
   const value = from[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''

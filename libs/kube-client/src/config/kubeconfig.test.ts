@@ -26,7 +26,7 @@ describe('the server', () => {
     expect(await loadClusterConfig(options)).toMatchObject({ origin: 'http://10.9.9.9:8080', tls: undefined })
   })
 
-  test('the client uses the certificate authority and the server name of a kubeconfig, or accepts any certificate with insecure-skip-tls-verify', async () => {
+  test('the client verifies the certificate of the server as the kubeconfig requests', async () => {
     writeFileSync(join(file.folder, 'ca.pem'), PEM)
     const byFile = await file.load({
       cluster: { server: SERVER, 'certificate-authority': 'ca.pem', 'tls-server-name': 'n' },

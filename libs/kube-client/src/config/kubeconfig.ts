@@ -181,7 +181,7 @@ function bound(credentials: Credentials): Omit<Credentials, 'certificate'> {
   }
 }
 
-/** Returns a function that reads a PEM from `<name>-data`, or from the file `<name>`, which may be renewed. */
+/** Returns a function that reads a PEM from the field `<name>-data`, or from the file in the field `<name>`. */
 function pemSource(from: KubeconfigFields, name: string): (() => string) | undefined {
   const data = text(from, `${name}-data`)
   if (data !== '') return () => Buffer.from(data, 'base64').toString('utf8')
@@ -190,8 +190,8 @@ function pemSource(from: KubeconfigFields, name: string): (() => string) | undef
 }
 
 /**
- * Checks a certificate or key that is written in the kubeconfig. Files are not checked: they may change, and each
- * connection reads them.
+ * Checks a certificate or key that the kubeconfig contains. Files are not checked here, because each connection reads
+ * the current files.
  */
 function checkCertificate(user: KubeconfigFields): void {
   if (text(user, 'client-certificate-data') + text(user, 'client-key-data') === '') return

@@ -4,7 +4,7 @@ import type { OpenStream } from '../http/dial.ts'
 import { throughSocksProxy } from '../http/socks-proxy.ts'
 import { redactedUrl } from './server-url.ts'
 
-/** Returns the proxy that the environment sets for a server, by the rules of Go programs. Undefined if it sets none. */
+/** Returns the proxy that the environment sets for a server, by the rules of Go. Undefined if no proxy is set. */
 export function environmentProxy(origin: string, env: NodeJS.ProcessEnv): OpenStream | undefined {
   const url = new URL(origin)
   const secure = url.protocol === 'https:'
@@ -73,7 +73,7 @@ export function parseProxy(text: string): URL {
   if (!URL.canParse(text)) throw new Error(`could not parse: ${redactedUrl(text)}`)
   const url = new URL(text)
   if (!/^(?:https?|socks5h?):$/.test(url.protocol)) {
-    // `URL` takes the user name in `me:password@proxy` for the scheme, so the message hides the scheme.
+    // `URL` reads the user name in `me:password@proxy` as the scheme, so the message hides the scheme.
     const scheme = text.includes('@') && !text.includes('://') ? 'xxxxx' : url.protocol.slice(0, -1)
     throw new Error(`unsupported scheme "${scheme}", must be http, https, or socks5`)
   }

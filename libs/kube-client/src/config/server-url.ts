@@ -11,16 +11,14 @@ export function redactedUrl(text: string): string {
 }
 
 export interface ServerAddress {
-  /**
-   * The origin with the port if the user wrote one, even a default port, because users know the server by this text.
-   */
+  /** The origin of the server. It contains the port that the user wrote, even a default port of the scheme. */
   readonly origin: string
   readonly basePath: string
 }
 
 /**
- * Parses a server of a kubeconfig or of --master: a URL, or `host:port`, for which `defaultTls` decides the scheme.
- * Returns undefined if it is neither.
+ * Parses a server in a kubeconfig or in --master: a URL or `host:port`. Returns undefined for any other text.
+ * `defaultTls` decides the scheme of `host:port`.
  */
 export function parseServer(server: string, defaultTls: boolean): ServerAddress | undefined {
   const isUrl = server.includes('://')
@@ -44,8 +42,8 @@ function parse(text: string): URL | undefined {
 }
 
 /**
- * Reports whether credentials may be sent to this server: with TLS, or on this machine. A --master that replaces a
- * https server by a http server must not reveal the token.
+ * Reports whether credentials may be sent to this server: with TLS, or on this machine. An http server in --master must
+ * not receive the token for an https server in the kubeconfig.
  */
 export function maySendCredentials(origin: string): boolean {
   const { protocol, hostname } = new URL(origin)

@@ -11,7 +11,7 @@ import {
   YAMLException,
 } from 'js-yaml'
 
-/** The prefix that matches every tag that the schema does not know. */
+/** The prefix of all YAML tags. It defines how unknown tags are read. */
 const ANY = ''
 
 /**
@@ -45,7 +45,7 @@ export function yamlValue(content: string): unknown {
   }
 }
 
-/** Escapes line breaks and other control characters, because a reason may quote the name of a tag or an alias. */
+/** Escapes control characters, such as the line breaks in a quoted name, so that the reason is one line. */
 function inOneLine(reason: string): string {
   return reason.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 }
@@ -66,7 +66,7 @@ function firstDocument(content: string): string {
   return end < 0 ? lines.join('') : lines.slice(0, end).join('')
 }
 
-/** The limits of go-yaml: they accept a document of 10 MB with aliases, but not one that expands to a gigabyte. */
+/** The limits of go-yaml, which refuse a document whose aliases expand to a gigabyte. */
 const FREE_NODES = 1_000
 const FREE_ALIASED = 100
 const FEW_NODES = 400_000

@@ -90,7 +90,7 @@ describe('pauses', () => {
     return waits
   }
 
-  test('a refused request that ran alone delays the next request, longer each time, up to the Retry-After', () => {
+  test('each refusal of a request that ran alone lengthens the pause before the next request, up to the Retry-After', () => {
     expect(refusedInRow(10)).toEqual([0, 10, 20, 40, 80, 160, 320, 640, 1000, 1000])
   })
 
@@ -205,7 +205,7 @@ test('an idle rate bucket fills up exactly to its burst', () => {
 })
 
 describe('requests of priority `spare`', () => {
-  test('requests of priority `spare` leave half of the burst to other requests, and start again as the bucket fills up', () => {
+  test('requests of priority `spare` use at most half of the burst', () => {
     const policy = new BucketPolicy({ qps: 5, burst: 10, now: 0 })
     const spared = (now: number): number => {
       let started = 0

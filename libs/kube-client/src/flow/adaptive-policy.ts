@@ -11,7 +11,7 @@ const MIN_PAUSE_MS = 10
 
 /**
  * Adapts the limit of parallel requests. A 429 halves the limit if its request started after the last halving. Before
- * the first 429 each success raises the limit by one. After it, as many successes as the limit raise it by one.
+ * the first 429, each success raises the limit by one. Later a limit of n rises by one after n successes.
  *
  * If the server refuses a request that ran alone, a pause separates requests. Each refusal in a row doubles the pause,
  * and several successes halve it. The pause is at most the Retry-After divided by the number of waiting requests.

@@ -46,14 +46,14 @@ describe('refused requests', () => {
     return permit
   }
 
-  test('a refused request waits for its Retry-After while other requests pass, and is then the first to pass', async () => {
+  test('after its Retry-After a refused request passes the flow gate before other waiting requests', async () => {
     void again('refused', 250)
     enterAll('a', 'b', 'c', 'd', 'e', 'f')
     await clock.advance(400)
     expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200', 'refused@300', 'e@400'])
   })
 
-  test('a refused request passes earlier if another request succeeds, because the server then has room again', async () => {
+  test('a refused request passes the flow gate before its Retry-After ends if another request succeeds', async () => {
     gate = new FlowGate(clock, new AdaptivePolicy(2))
     const [first, second] = [await enter('a'), await enter('b')]
     first.end({ retryAfterMs: 1000 })
@@ -147,7 +147,7 @@ describe('requests of priority `spare`', () => {
     expect(passed).toEqual(['spare@0 after 0', 'a@0'])
   })
 
-  test('a request of priority `low` queues like other requests after its longest wait', async () => {
+  test('a request of priority `low` joins the queue of normal requests after its maximum wait', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     const names = Array.from({ length: 60 }, (_, index) => `a${index}`)
     enterAll(...names.slice(0, 40))

@@ -1,7 +1,7 @@
 import { type Cancel, CancelledError, type Clock, onAbort, type Scope, scope } from '@csi-sidecars/base'
 import type { FlowOutcome, FlowPolicy } from './policy.ts'
 
-/** The permission to send one request. The caller calls `end` exactly once. */
+/** A permit to send one request. The caller calls `end` exactly once. */
 export interface Permit {
   /** The milliseconds that the caller has waited for the permit. */
   readonly waitedMs: number
@@ -60,7 +60,7 @@ export class FlowGate {
     return await this.#queue(this.#returned, since, signal)
   }
 
-  /** Resolves with a permit once no other request waits and the policy has room. Queues the caller after `maxMs`. */
+  /** Waits until the policy has room and no other request waits, but at most `maxMs`. Then it is like `enter`. */
   async enterSpare(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
     const asked = this.#clock.monotonic()
     for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
@@ -125,5 +125,5 @@ export class FlowGate {
   }
 }
 
-/** The abort reason for the wait of a refused request that may be sent earlier. */
+/** The abort reason for the wait of a refused request. The request may be sent before its Retry-After ends. */
 const ROOM = new CancelledError('the server has room again')

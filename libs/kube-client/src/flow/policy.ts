@@ -16,7 +16,7 @@ export interface FlowEnd {
   readonly waiting: number
 }
 
-/** Decides when requests may start. It is pure: the time is an argument, in milliseconds of a monotonic clock. */
+/** Decides when requests may start. It reads no clock: the caller passes the time, in monotonic milliseconds. */
 export interface FlowPolicy {
   /**
    * Returns 0 if one request may start now, and counts it as started. Otherwise returns the milliseconds until the next
@@ -47,9 +47,9 @@ const DEFAULT_QPS = 5
 const DEFAULT_BURST = 10
 
 /**
- * Returns the flow control that --kube-api-qps and --kube-api-burst request. Without both flags the rate is adaptive;
- * with one flag the other has its default. As in the original, a rate of 0 means the default rate for each API group.
- * Throws if the burst allows no requests.
+ * Returns the flow control for --kube-api-qps and --kube-api-burst. Without both flags the rate is adaptive; a single
+ * missing flag has its default. As in the original, a rate of 0 means the default rate for each API group. Throws if
+ * the burst allows no requests.
  */
 export function flowOptions(flags: { qps?: number | undefined; burst?: number | undefined }): FlowOptions {
   if (flags.qps === undefined && flags.burst === undefined) return { kind: 'adaptive' }

@@ -45,7 +45,7 @@ export class Body {
     const room = this.#limits.refusal - this.#length
     this.#length += bytes.length
     if (this.#refused) {
-      // A copy of the needed bytes frees the rest of the chunk.
+      // The copy of the needed bytes allows the garbage collector to free the whole chunk.
       this.#chunks.push(bytes.length > room ? Buffer.from(bytes.subarray(0, room)) : bytes)
       return this.#length < this.#limits.refusal
     }

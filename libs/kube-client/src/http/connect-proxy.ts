@@ -73,7 +73,6 @@ async function tunnel(socket: Socket, request: string, signal: AbortSignal): Pro
   const status = /^HTTP\/1\.[01] (\d{3}) ?([^\r\n]*)/.exec(head.toString('latin1'))
   // Go's client prints only the reason phrase, such as `Proxy Authentication Required`.
   if (status?.[1] !== '200') throw new NetworkError(status?.[2] || `proxy answered ${status?.[1] ?? 'no HTTP'}`)
-  // A server is silent in a tunnel until the client sends. Bytes here come from the proxy, and TLS would wait for more
-  // of them.
+  // A server in a tunnel sends nothing before the client does, so these bytes come from the proxy.
   if (behind > 0 || hasBody(head)) throw new NetworkError('proxy answered CONNECT with a body instead of a tunnel')
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { type Clock, toError } from '@csi-sidecars/base'
 import { type ResponseHead, ResponseParser, type ResponseSink } from './response-parser.ts'
 
-/** The receiver of one exchange: a whole response, or a failure at any point. Its methods must not throw. */
+/** Receives the response of one exchange, or its failure at any point. Its methods must not throw. */
 export interface ExchangeSink extends ResponseSink {
   /** Ends the exchange. `answered` is false if no byte of a response was received. */
   fail(error: Error, answered: boolean): void
@@ -123,8 +123,8 @@ interface Handle {
 }
 
 /**
- * Reports whether the kernel has bytes that the process has not read yet. An unsolicited response in them would be
- * taken as the answer to the next request. Versions of Node.js before 26.12.1 cannot report it.
+ * Reports whether the kernel has bytes that the process has not read. The client would take an unsolicited response in
+ * these bytes as the answer to its next request. Always false before Node.js 26.12.1.
  */
 function hasUnreadBytes(socket: Socket): boolean {
   const { _handle: handle } = socket as Socket & { readonly _handle?: Handle | null }

@@ -74,7 +74,7 @@ async function handshake(
   return ready(socket, 'secureConnect', { signal, describe: handshakeError })
 }
 
-/** Resolves with the socket when it emits `event`. An error, the end or an abort before that destroys the socket. */
+/** Resolves with the socket when the socket emits `event`. An earlier error, end or abort destroys the socket. */
 export function ready<S extends Socket>(
   socket: S,
   event: string,
@@ -121,7 +121,7 @@ async function withTimeLimit<T>(limit: Limit, run: (signal: AbortSignal) => Prom
 }
 
 function tlsOptions(address: Address, material: ConnectionOptions | undefined): ConnectionOptions {
-  // Server name indication allows no addresses. Node then checks the certificate by `host`.
+  // Server name indication does not allow IP addresses. For an address, Node checks the certificate by `host`.
   const servername = material?.servername ?? (isIP(address.host) ? undefined : address.host)
   return {
     ALPNProtocols: ['http/1.1'],

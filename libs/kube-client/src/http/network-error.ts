@@ -105,7 +105,7 @@ function lookupWords(code: string): string {
   return code === 'EAI_AGAIN' ? 'server misbehaving' : code
 }
 
-/** Translates `Hostname/IP does not match certificate's altnames: Host: h. is not in the cert's altnames: DNS:a`. */
+/** Translates Node's error about a wrong host name in a certificate into the error of Go. */
 function alternativeNames(thrown: unknown): string {
   const match = /(?:Host: (\S+)\.|IP: (\S+)) is not (?:in the )?cert's (?:altnames|list): (.*)/.exec(messageOf(thrown))
   const wanted = match?.[1] ?? match?.[2]

@@ -120,7 +120,7 @@ describe('small reads', () => {
     expect(reads()).toEqual([])
   })
 
-  test.each([2, 15, 18, 40])('without a Lease, dead connections are found within 27 s after %d s', async (seconds) => {
+  test.each([2, 15, 18, 40])('without a Lease, connections that die after %d s close within 27 s', async (seconds) => {
     await watch()
     await pass(seconds * 1000)
     blackHole()
@@ -198,7 +198,7 @@ describe('lease renewals', () => {
     expect(await lease()).toMatchObject({ metadata: { name: 'x' } })
   })
 
-  test('a watch stream stays open if it receives bytes after an unanswered renewal of the Lease was sent', async () => {
+  test('a watch stream that still receives bytes stays open after an unanswered renewal of the Lease', async () => {
     await lease()
     await watch()
     await watch()

@@ -16,23 +16,22 @@ export interface PathUser {
 /** The delay of the first small read, so that it does not slow the start. Later reads reuse its connection. */
 const FIRST_READ_MS = 1000
 /**
- * The time without an answer after which the client sends a small read. Together with the time limit of the read it is
- * below half a minute.
+ * The time without an answer after which the client sends a small read. This time and the time limit of the read are
+ * less than half a minute together.
  */
 const QUIET_MS = 16_000
 /** The time limit of a small read. A reachable server answers sooner. */
 const ANSWER_MS = 10_000
-/** A request without an answer for this time shows that its connection may be dead. A shorter wait shows nothing. */
+/** The time without an answer after which a request makes its connection suspect. */
 const UNANSWERED_MS = 2000
-/** Connections that opened within this time of each other count as equally old. */
+/** Connections count as equally old if they opened within this time. */
 const TOGETHER_MS = 5000
 
 /**
  * Detects that all old connections are dead although none was closed. A device on the way may acknowledge bytes and not
- * forward them, so neither errors nor TCP keep-alive report it. The sign is a lease request without an answer. In a
- * process without a lease, small reads on one connection serve as the sign while streams are open. The check then
- * closes each connection that is older than the request and has received nothing since. A single silent stream is
- * resumed by `watch-streams.ts`.
+ * forward them, so neither errors nor TCP keep-alive report the loss. The check notices that a lease request gets no
+ * answer, or a small read in a process without a lease. It then closes each connection that is older than the request
+ * and has received nothing since. A single silent stream is resumed by `watch-streams.ts`.
  */
 export class PathCheck {
   readonly #clock: Clock
@@ -65,7 +64,7 @@ export class PathCheck {
     this.#leaseAnsweredAt = this.#clock.monotonic()
   }
 
-  /** Called when a caller stops waiting for the answer to a request, sent on a reused connection at `sentAt`. */
+  /** Called when a caller stops waiting for an answer. `sentAt` is the time when the request was sent. */
   unanswered(sentAt: number): void {
     const waitedMs = this.#clock.monotonic() - sentAt
     if (waitedMs < UNANSWERED_MS) return
@@ -126,7 +125,7 @@ export class PathCheck {
     return this.#kept === undefined ? again : Math.max(again, this.#heardAt() + QUIET_MS)
   }
 
-  /** Returns when the server last sent bytes on a connection that is as old as the oldest stream, or older. */
+  /** Returns the time when the server last sent bytes on a connection that is not newer than the oldest stream. */
   #heardAt(): number {
     const oldest = Math.min(...this.#streams().map(({ openedAt }) => openedAt))
     let heardAt = Number.NEGATIVE_INFINITY

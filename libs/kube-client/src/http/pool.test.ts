@@ -39,7 +39,7 @@ describe('many callers', () => {
     await Promise.all(waiting)
   })
 
-  test('the pool serves waiting callers in their order, except an aborted caller', async () => {
+  test('the pool serves waiting callers in the order of their arrival, and skips aborted callers', async () => {
     const stop = new AbortController()
     const [a, b, c] = [acquire(), acquire(stop.signal), acquire()]
     stop.abort(new Error('enough'))
@@ -51,7 +51,7 @@ describe('many callers', () => {
     expect(await c).toBe(first)
   })
 
-  test('a failed connection attempt fails only some waiting callers, and all callers fail if all attempts fail', async () => {
+  test('each failed connection attempt of the pool fails only a share of the waiting callers', async () => {
     const waiting = Array.from({ length: 16 }, () => acquire())
     dials[0]?.reject(new Error('refused'))
     await clock.settle()

@@ -141,8 +141,8 @@ export class ConnectionPool {
         this.release(this.#add(socket))
       },
       (error: unknown) => {
-        // A failed dial fails its share of the waiters; other dials may serve the other waiters. If the server is
-        // unreachable, all waiters fail soon instead of one after the other.
+        // A failed dial fails only its share of the waiting callers, because other dials may succeed. If the server is
+        // unreachable, all callers fail soon instead of one after the other.
         const share = Math.ceil(this.#waiters.size / this.#dialing)
         this.#dialing -= 1
         for (let failed = 0; failed < share; failed += 1) this.#nextWaiter()?.fail(error)

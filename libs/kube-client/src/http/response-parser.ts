@@ -11,7 +11,7 @@ export interface ResponseHead {
   header(name: string): string | undefined
 }
 
-/** The receiver of a response, in this order: one head, any number of chunks, one end. */
+/** Receives the parts of a response: one head, then any number of chunks, then one end. */
 export interface ResponseSink {
   head(head: ResponseHead): void
   data(bytes: Buffer): void

@@ -27,8 +27,8 @@ interface Reading {
 }
 
 /**
- * Sends a request whose reply may last for minutes. The time limit applies only to the head of the reply. The stream
- * lasts until one side ends it. It is the only user of the connection, which is closed with it.
+ * Sends a request whose reply may last for minutes. The time limit applies only to the head of the reply. No other
+ * request uses the connection, which closes when the stream ends.
  */
 export function openStream(connection: HttpConnection, request: string, reading: Reading): Promise<StreamOpening> {
   return new Promise((resolve, reject) => {

@@ -53,7 +53,7 @@ describe('idle connections', () => {
   })
 })
 
-testWithPeek('an answer on an idle connection with TLS does not answer the next request', async () => {
+testWithPeek('the client never takes bytes on an idle TLS connection as the answer to its next request', async () => {
   const certificate = selfSignedCertificate({
     commonName: 'test',
     dnsNames: [],

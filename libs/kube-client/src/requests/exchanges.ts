@@ -15,7 +15,7 @@ export interface ExchangesOptions {
   readonly clock: Clock
   readonly metrics: RestMetrics
   readonly userAgent: string
-  /** Called when a caller gives up a request, sent on a reused connection at `sentAt`, without a byte of an answer. */
+  /** Called when a caller stops waiting without any byte of an answer to its request, sent at `sentAt`. */
   onUnanswered(call: ApiCall, sentAt: number): void
   onAnswered(call: ApiCall): void
 }
@@ -24,7 +24,7 @@ export interface ExchangesOptions {
 const READ_MS = 60_000
 /** The time limit of a write. The API server ends a write after 34 s, so a later answer is lost. */
 const WRITE_MS = 35_000
-/** The time limit for the response head of a watch. Some proxies send it only with the first event or bookmark. */
+/** The time limit for the response head of a watch. Some proxies delay the head until the first event or bookmark. */
 const STREAM_HEAD_MS = 90_000
 
 /** Sends a call once over one connection: the request, its time limit, its metrics and its errors. */
@@ -58,7 +58,7 @@ export class Exchanges {
       if (!(error instanceof ExchangeError)) throw error
       metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: undefined })
       this.#count(call, '<error>')
-      // Only a read is repeated. The server may have carried out a write before it closed the connection.
+      // Only a read is repeated, because the server may have carried out a write before it closed the connection.
       if (!reused || error.answered || call.writes || call.reconnected) {
         throw noAnswer(call, error.cause, { origin: this.#origin, sent: true })
       }
@@ -67,7 +67,7 @@ export class Exchanges {
     }
   }
 
-  /** Requests a stream. Resolves with `streaming`, or with the refusal after it has closed the connection. */
+  /** Requests a stream. Resolves with `streaming`, or closes the connection and resolves with the refusal. */
   async open(call: ApiCall, connection: HttpConnection, sink: StreamSink): Promise<'streaming' | ApiAnswer> {
     const { clock } = this.#options
     try {
@@ -101,7 +101,7 @@ export class Exchanges {
     return noAnswer(call, thrown, { origin: this.#origin })
   }
 
-  /** Returns the text of the request after `beforeSend` has allowed it. The caller sends it without any wait. */
+  /** Calls `beforeSend`, and then returns the text of the request. The caller must send the text at once. */
   #ready(call: ApiCall): string {
     const text = this.#writer.write(call.request, call)
     call.signal?.throwIfAborted()

@@ -9,7 +9,7 @@ export interface RequestLaneOptions {
   readonly clock: Clock
   readonly dial: Dial
   readonly maxConnections: number
-  /** The longest wait before a retry. If the server asks for more, the call fails, and its caller may retry. */
+  /** The longest wait before a retry. If the server demands a longer wait, the call fails. */
   readonly longestWaitMs: number
   policy(): FlowPolicy
   readonly perGroup: boolean
@@ -30,7 +30,7 @@ export class RequestLane {
     return this.#options.longestWaitMs
   }
 
-  /** Returns the permission to send one request to an API group. */
+  /** Returns a permit to send one request to an API group, or a promise of the permit. */
   enter(group: string, signal?: AbortSignal): Permit | Promise<Permit> {
     return this.#gate(group).enter(signal)
   }
@@ -70,9 +70,7 @@ export interface RequestLanes {
   limit?(): number
 }
 
-/**
- * Creates the lanes. With fixed limits, each lane has these limits separately. Adaptive limits apply only to `work`.
- */
+/** Creates the lanes. Limits from flags apply to each lane separately. Adaptive limits apply only to `work`. */
 export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): RequestLanes {
   const { clock } = options
   const bucket = (qps: number, burst: number): FlowPolicy => new BucketPolicy({ qps, burst, now: clock.monotonic() })

@@ -98,7 +98,7 @@ test('the log names a missing permission every ten minutes, and once more when i
   expect(await server.metrics.text()).not.toContain('csi_sidecar_missing_permission{')
 })
 
-test('a permission refused in several namespaces counts as one missing rule, until all of them grant it', async () => {
+test('a permission that is refused in several namespaces is missing until each of them grants it', async () => {
   for (const namespace of ['a', 'b']) await expect(secretIn(namespace)).rejects.toThrow()
   expect(log.lines).toHaveLength(1)
   why = undefined
@@ -108,14 +108,14 @@ test('a permission refused in several namespaces counts as one missing rule, unt
   expect(missing.rules).toEqual([])
 })
 
-test('the permission to watch still counts as missing after a list has succeeded', async () => {
+test('a successful list does not prove the permission to watch', async () => {
   await expect(watch()).rejects.toThrow()
   why = undefined
   await list()
   expect(missing.rules).toEqual(['pods: get, list, watch'])
 })
 
-test('the permission to list does not count as missing after a watch has succeeded', async () => {
+test('a successful watch proves the permission to list', async () => {
   await expect(list()).rejects.toThrow()
   why = undefined
   await watch()
@@ -130,7 +130,7 @@ test('a missing permission is forgotten an hour after the last refusal', async (
   expect(missing.rules).toEqual([])
 })
 
-test('a 403 is not reported as a missing permission if an admission plugin refuses, or if the request is optional', async () => {
+test('a 403 to an optional request, or from an admission plugin, is not reported as a missing permission', async () => {
   await expect(list({ optional: true })).rejects.toThrow()
   await expect(watch({ optional: true })).rejects.toThrow()
   await expect(client.get(SECRETS, { namespace: 'n', name: 'x' }, { priority: 'spare' })).rejects.toThrow()

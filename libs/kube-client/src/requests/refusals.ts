@@ -6,7 +6,7 @@ import type { ApiAnswer, ApiCall } from './call.ts'
 export interface ServerLimits {
   /** The current maximum number of parallel requests. Undefined if flags set a rate. */
   readonly inFlight: number | undefined
-  /** The refusals with 429, and the wall time of the first. Undefined if there were none for ten seconds. */
+  /** The refusals with 429, and the wall time of the first. Undefined if no request was refused for ten seconds. */
   readonly refusals: { readonly count: number; readonly since: number } | undefined
 }
 

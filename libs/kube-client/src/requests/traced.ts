@@ -3,7 +3,7 @@ import { ApiError } from '../api/api-error.ts'
 import type { ApiRequest } from '../api/client.ts'
 import type { ApiCall } from './call.ts'
 
-/** Records a call that is part of a run, with all its attempts and waits, and sends its trace context to the server. */
+/** Records a call as a span of its run, with all attempts and waits. Sends the trace context to the server. */
 export async function traced<T>(tracer: Tracer, call: ApiCall, send: () => Promise<T>): Promise<T> {
   const { request } = call
   const [path = ''] = request.path.split('?')

@@ -105,7 +105,7 @@ export class Transport {
         return answer
       }
       const waitMs = await this.#recover(call, answer)
-      // After a 429 the flow control waits, because other requests may show earlier that the server has room again.
+      // The flow control waits after a 429, and ends the wait early if other requests succeed.
       if (answer.status === 429) call.waitMs = waitMs
       else await this.#wait(waitMs, call)
     }

@@ -73,7 +73,7 @@ describe('unanswered writes', () => {
     expect(verbs()).toEqual(isNews ? ['PATCH', 'GET'] : ['PATCH', 'GET', 'PATCH'])
   })
 
-  test('after a write without an answer, the client sends no write to the object as long as it cannot read it', async () => {
+  test('after an unanswered write, the client sends no further write to the object until it has read the object', async () => {
     listen()
     await writeLost(refuse(500))
     await server.until(() => server.seen.length === 2)

@@ -14,8 +14,8 @@ interface Doubt {
 export type ReadObject = (resource: Resource<unknown>, ref: ObjectRef) => Promise<unknown>
 
 /**
- * Handles writes without an answer, which the server may have carried out. Reads their objects again at once, so that
- * controllers see the actual state. Holds back further writes to such an object until it was read.
+ * Handles writes without an answer, which the server may have carried out. Reads the objects of these writes again at
+ * once, so that controllers see the actual state. Delays further writes to an object until the object was read.
  */
 export class UnknownOutcomes {
   readonly #read: ReadObject

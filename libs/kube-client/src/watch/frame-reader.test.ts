@@ -37,7 +37,7 @@ test('the frame reader has no unread bytes after the last complete frame', () =>
   expect([reader.partial, reader.waiting]).toEqual([false, 0])
 })
 
-test('the buffer of the frame reader grows for unread bytes, and its memory is released', () => {
+test('the frame reader releases the memory of its buffer when all bytes are read', () => {
   const reader = new FrameReader()
   const large = framed(Buffer.alloc(1_000_000, 'a'))
   for (let times = 0; times < 3; times += 1) reader.push(large)

@@ -26,7 +26,7 @@ const REPORT_INTERVAL_MS = 100
 /** The number of unread bytes from which the connection is paused. */
 const HIGH_WATER = 512 * 1024
 
-/** A buffer between the socket of a stream and the reader, which takes one frame after the other. */
+/** A buffer between the socket of a watch and its reader. The reader takes one frame after the other. */
 export class WatchFeed implements StreamSink {
   readonly #options: FeedOptions
   #frames: ByteReader<string | ByteSpan> = new LineReader()
@@ -67,7 +67,7 @@ export class WatchFeed implements StreamSink {
     })
   }
 
-  /** The time of the last bytes. It is the current time while the reader pauses the connection. */
+  /** The time when bytes last arrived. While the reader pauses the connection, it is the current time. */
   get heardAt(): number {
     return this.#paused ? this.#options.clock.monotonic() : this.#activeAt
   }

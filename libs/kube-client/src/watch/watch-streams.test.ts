@@ -55,7 +55,7 @@ async function open({ from }: { from: string | undefined } = { from: '7' }): Pro
 const brings = (stream: TestStream | undefined, line = 'x'): void => stream?.feed.data(Buffer.from(`${line}\n`))
 const openedAt = (): number[] => opened.map(({ at }) => at)
 
-test('a watch opens a second stream after 45 s of silence, and continues on it 2 s later if the first stays silent', async () => {
+test('a watch with a silent stream opens a second stream after 45 s, and switches to it 2 s later', async () => {
   await open()
   streams.reached('9')
   await clock.advance(44_999)
@@ -130,7 +130,7 @@ describe('trials', () => {
     expect(resumed).toHaveLength(everyMs === 600_000 ? opened.length - 1 : 0)
   })
 
-  test('a watch that was resumed after silence is resumed again after another silence', async () => {
+  test('a watch can be resumed again each time its stream falls silent', async () => {
     await open()
     await clock.advance(45_000)
     brings(opened[1])
@@ -140,7 +140,7 @@ describe('trials', () => {
   })
 })
 
-test('a silent watch that does not know its version yet opens no second stream, and ends after 400 s', async () => {
+test('a silent watch without a version to resume from ends after 400 s, without a second stream', async () => {
   await open({ from: undefined })
   await clock.advance(399_999)
   expect([opened.length, streams.feed.over]).toEqual([1, undefined])

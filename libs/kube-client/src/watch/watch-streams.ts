@@ -6,7 +6,7 @@ export interface WatchStreamsOptions {
   readonly clock: Clock
   /** The version from which a stream can resume. Undefined until all existing objects were received. */
   readonly from: string | undefined
-  /** The time without bytes after which a stream that cannot resume is given up. */
+  /** The time without bytes after which a stream that cannot resume ends. */
   readonly silenceMs: number
   readonly signal: AbortSignal | undefined
   readonly onActivity: (() => void) | undefined
@@ -20,7 +20,7 @@ export interface WatchStreamsOptions {
 const SILENT_MS = 45_000
 /** The longest test of a silent stream. A living stream receives a bookmark in this time. */
 const TRIAL_MS = 30_000
-/** The time in which a living old stream receives the bytes that the new stream has received. */
+/** When the new stream has received bytes, the old stream has this time to receive bytes, too. */
 const TOGETHER_MS = 2000
 /** The period in which a watch opens at most two second streams. */
 const TWO_TRIALS_MS = 120_000

@@ -27,7 +27,7 @@ const API_FAULTS = [
   { code: 403, reason: 'Forbidden', message: 'no' },
   { code: 500, reason: 'InternalError', message: 'etcd is away' },
 ] as const
-/** Codes after which the driver may continue the creation. */
+/** The gRPC codes after which the driver may continue the creation. */
 const NOT_FINAL = ['DeadlineExceeded', 'Unavailable', 'Aborted', 'Canceled'] as const satisfies readonly CodeName[]
 const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const satisfies readonly CodeName[]
 
@@ -122,7 +122,7 @@ export class ProvisionerModel {
         namespace: NAMESPACE,
         name,
         annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER },
-        // This finalizer keeps a deleted claim until the PV controller has handled it.
+        // This finalizer keeps a deleted claim until the PV controller has handled the deletion.
         finalizers: ['kubernetes.io/pvc-protection'],
       },
       spec: {
@@ -155,7 +155,7 @@ export class ProvisionerModel {
     return this.api.server.list(PERSISTENT_VOLUMES)
   }
 
-  /** Sets the reclaim policy Retain on volumes in use. The deletion of released volumes may have begun already. */
+  /** Sets the reclaim policy Retain on volumes in use. The deletion of other volumes may have begun. */
   retain(name: string): void {
     const body = { spec: { persistentVolumeReclaimPolicy: 'Retain' } }
     for (const { metadata, spec, status } of this.volumes) {
