@@ -12,7 +12,7 @@ const CONFIGS = '/api/v1/namespaces/default/configmaps'
 const MERGE = { 'content-type': 'application/merge-patch+json' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Sends raw text over TCP, because no HTTP client sends wrong requests. Resolves with the whole answer. */
+/** Sends raw text over TCP, because HTTP clients cannot send invalid requests. Resolves with the whole answer. */
 function speak(text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(api.port, '127.0.0.1')

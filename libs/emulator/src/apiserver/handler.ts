@@ -49,7 +49,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     const info = requestInfo(request.method ?? 'GET', url)
     const open = parts.requests.add(factsOf(parts, request, { url, info }))
     logged = open
-    // If the connection closes before an answer, this ends the log entry of the request.
+    // A client that disconnects before the answer also ends the log entry of its request.
     response.once('close', () => open.end({}))
     const user = parts.authentication.userOf(request.headers.authorization)
     open.note({ user: user.name })

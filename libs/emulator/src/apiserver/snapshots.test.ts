@@ -60,7 +60,7 @@ async function ask(
   }
 }
 
-/** The version and kind of a VolumeSnapshotContent or a VolumeGroupSnapshotContent, by its path. */
+/** Returns the `apiVersion` and the `kind` of an object by its path. */
 function typeOf(path: string): object {
   const kind = path.startsWith(CONTENTS) ? 'VolumeSnapshotContent' : 'VolumeGroupSnapshotContent'
   return { apiVersion: path.split('/').slice(2, 4).join('/'), kind }
@@ -133,7 +133,7 @@ describe('VolumeSnapshotContent', () => {
     expect(body['message']).toContain(message)
   })
 
-  it("a change of a VolumeSnapshotContent's spec raises the generation, and a PUT needs a resourceVersion", async () => {
+  it('a spec change raises the generation of a VolumeSnapshotContent, and its PUT needs a resourceVersion', async () => {
     await createContent()
     const changed = await ask('PATCH', `${CONTENTS}/c`, { body: { spec: { deletionPolicy: 'Retain' } } })
     expect(changed.body['metadata']).toMatchObject({ generation: 2 })
@@ -196,7 +196,7 @@ describe('VolumeGroupSnapshotContent', () => {
 })
 
 describe('snapshot kinds', () => {
-  it('the server answers 404 for snapshot kinds that are switched off, and discovery does not list them', async () => {
+  it('the server answers 404 for snapshot kinds until they are switched on', async () => {
     await api.stop()
     api = await startApiServer({ absent: [...SNAPSHOT_RESOURCES, ...GROUP_SNAPSHOT_RESOURCES] })
     const missing = await ask('GET', `${GROUP_CONTENTS}?limit=1`)

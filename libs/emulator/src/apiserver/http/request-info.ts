@@ -60,7 +60,7 @@ export function served(info: ResourceInfo, absent: ReadonlySet<ServedKind>): Res
 type ResourcePath = Pick<ResourceInfo, 'plural' | 'namespace' | 'name' | 'subresource'>
 
 function resourcePathOf(steps: readonly string[]): ResourcePath {
-  // `namespaces/x` and `namespaces/x/status` are about the namespace; `namespaces/x/pods` are objects inside it.
+  // `namespaces/x` and `namespaces/x/status` name the Namespace object. `namespaces/x/pods` names the pods inside it.
   const inNamespace = steps[0] === 'namespaces' && steps.length > 2 && steps[2] !== 'status'
   const [plural = '', name, ...more] = inNamespace ? steps.slice(2) : steps
   const subresource = more.length === 0 ? undefined : more.join('/')

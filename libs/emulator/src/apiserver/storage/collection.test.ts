@@ -25,7 +25,7 @@ test('a stored object contains its revision and is frozen, and its JSON text omi
   expect(entry.text).toBe('{"metadata":{"name":"a","namespace":"n","resourceVersion":"11"},"data":{"data":""}}')
 })
 
-test('`since` returns the changes after a revision, each with the entry before the change', () => {
+test('`since` returns the changes after a revision, each with the previous version of its object', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 13)
@@ -38,7 +38,7 @@ test('`since` returns the changes after a revision, each with the entry before t
   expect(it.since(15)).toEqual([])
 })
 
-test('`differencesAt` returns the old entries of all objects that have changed since a revision', () => {
+test('`differencesAt` returns the state at a revision of each object that has changed since', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 12)

@@ -17,7 +17,7 @@ export interface Strategy {
   readonly prepareCreate?: (object: ApiObject, now: string) => ApiObject
   readonly prepareUpdate?: (object: ApiObject, old: ApiObject) => ApiObject
   readonly prepareStatus?: (object: ApiObject, old: ApiObject, now: string) => ApiObject
-  /** The rules of the fields, which are checked on creation and on every update of the whole object. */
+  /** The rules of the fields. They are checked for new objects and for updates, but not for status writes. */
   readonly rules?: FieldRule
   /** Checks conditions across several fields. Runs after the rules. */
   readonly validate?: (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined) => void
