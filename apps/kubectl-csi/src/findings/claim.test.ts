@@ -201,7 +201,7 @@ it.each(ROWS)('a claim waits for $name', ({ claim: object, facts = {}, reason, s
 })
 
 describe('claimFindings', () => {
-  it('a claim with fulfilled requests has no findings, whatever has failed before', () => {
+  it('an earlier failure causes no finding if the requests of a claim are fulfilled', () => {
     const events = byUid([event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)])
     expect(claimFindings(claim({}), factsWith({ ...SOUND, events }))).toEqual([])
     const done = claim({

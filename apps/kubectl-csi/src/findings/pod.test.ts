@@ -67,14 +67,14 @@ describe('podFindings', () => {
     expect(reasons(pod('web', { ...POD, spec: { volumes: [] } }), { attachments: [THERE] })).toEqual([])
   })
 
-  it('a pod waits for a new attachment if the volume may be shared', () => {
+  it('a pod waits for a second attachment of a ReadWriteMany volume', () => {
     const volumes = allOf(pv('pv-1', { spec: { accessModes: ['ReadWriteMany'] } }))
     expect(reasons(POD, { volumes, attachments: [THERE] })).toEqual([
       'NotAskedFor: the attach/detach controller to ask for volume pv-1 on node node-1',
     ])
   })
 
-  it('a pod has no finding if the driver does not attach', () => {
+  it('a pod has no finding if the CSIDriver has `attachRequired: false`', () => {
     const driver = { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } }
     expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
   })
@@ -90,7 +90,7 @@ describe('podFindings', () => {
     expect(reasons(POD, facts)).toEqual([])
   })
 
-  it('the wait of a pod begins with its first failure or with its scheduling, whichever came first', () => {
+  it('the wait of a pod begins at its scheduling or at its first failure, whichever is earlier', () => {
     const events = byUid([event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')])
     const [finding] = podFindings(POD, factsWith({ ...SOUND, events, attachments: [THERE] }))
     expect(finding?.since).toBe(Date.parse(ago(120)))
