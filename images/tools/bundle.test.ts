@@ -42,7 +42,7 @@ describe('packagesOf', () => {
     ])
   })
 
-  it('the packages of a bundle have the version that the importing package of this repository has installed', () => {
+  it('a package with several installed versions is listed with the version that the bundle contains', () => {
     const inputs = { '../../libs/l/node_modules/a/x.js': 1 }
     const packages = { 'node_modules/a': locked('1.0.0'), 'libs/l/node_modules/a': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual(['a 2.0.0 /repo/libs/l/node_modules/a'])
@@ -75,7 +75,7 @@ describe('packagesOf', () => {
 const MADE_UP: BundledPackage = { name: '@s/a', version: '1.0.0', licence: 'MIT', folder: '' }
 
 describe('noticesOf', () => {
-  it('the licence notices read all licence names in an SPDX expression', () => {
+  it('the licence notices find all licence names in an SPDX expression', () => {
     expect(licencesIn('(Apache-2.0 AND BSD-3-Clause)')).toEqual(['Apache-2.0', 'BSD-3-Clause'])
   })
 
@@ -128,14 +128,14 @@ describe('startScript', () => {
     }
   })
 
-  it('the start script accepts only one flag in addition to the flags in NODE_OPTIONS', () => {
+  it('`startScript` throws if the script does not set a flag of the build', () => {
     expect(() => startScript({ flags: ['--a', '--b'] })).toThrow('does not set --b')
   })
 })
 
 /**
- * The limit for the size of each bundle, whose text V8 keeps in memory. Do not raise it without need. The code cache
- * must be smaller than the bundle.
+ * The largest size of each bundle in bytes, because V8 keeps the text of the bundle in memory. Do not raise it without
+ * need.
  */
 const MOST_BYTES = {
   'csi-attacher': 770_000,
