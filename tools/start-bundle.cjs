@@ -8,8 +8,8 @@ const { setFlagsFromString } = require('node:v8')
 const { Script } = require('node:vm')
 
 /**
- * The start options that an image sets by NODE_OPTIONS, because the first line of a script can contain only one option.
- * An executable has all options of `start-flags.mjs` built in.
+ * The start options for NODE_OPTIONS in an image, because the first line of a script can contain only one option. An
+ * executable has all options of `start-flags.mjs` built in.
  */
 const SCRIPT_OPTIONS = '--max-semi-space-size=4'
 /**
