@@ -70,7 +70,7 @@ const createContent = (change: object = {}): Promise<Answer> =>
   ask('POST', CONTENTS, { body: { metadata: { name: 'c' }, spec: { ...CONTENT_SPEC, ...change } } })
 
 describe('VolumeSnapshotContent', () => {
-  it('a VolumeSnapshotContent starts without a status, and its status subresource changes nothing else', async () => {
+  it('a new VolumeSnapshotContent has no status, and its status subresource changes only the status', async () => {
     const { code } = await ask('POST', CONTENTS, {
       body: { metadata: { name: 'c' }, spec: CONTENT_SPEC, status: { readyToUse: true } },
     })
@@ -83,7 +83,7 @@ describe('VolumeSnapshotContent', () => {
     expect(patched.body['metadata']).toMatchObject({ generation: 1 })
   })
 
-  it('a JSON patch of a VolumeSnapshotContent may replace the missing status and the missing annotations', async () => {
+  it('a JSON patch may replace the missing status and annotations of a VolumeSnapshotContent', async () => {
     await createContent()
     const json = 'application/json-patch+json'
     const status = [{ op: 'replace', path: '/status', value: { snapshotHandle: 's', restoreSize: 5 } }]

@@ -109,7 +109,7 @@ async function removeLeftover(path: string): Promise<void> {
   await rm(path, { force: true })
 }
 
-/** Reports whether a process may listen on a socket. Only a refused connection proves that none does. */
+/** Reports whether a process may listen on a socket. False only if the socket refuses the connection. */
 function mayBeServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path)

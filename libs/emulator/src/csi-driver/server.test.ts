@@ -87,7 +87,7 @@ test('a call that the fault `hang` leaves unanswered ends at its deadline', asyn
   await driver.log.until({ code: status.CANCELLED })
 })
 
-test('two concurrent restarts of the driver start one server', async () => {
+test('two concurrent restarts of the driver start only one server', async () => {
   await driver.crash()
   await Promise.all([driver.restart(), driver.restart()])
   await driver.crash()

@@ -27,7 +27,7 @@ const AVAILABLE =
   'application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, ' +
   'application/vnd.kubernetes.protobuf;stream=watch'
 
-/** Reads the Accept header. Returns the first supported form, and prefers forms of a higher weight. */
+/** Returns the supported form with the highest weight in an Accept header. */
 export function shapeOf(
   accept: string | undefined,
   query: URLSearchParams,

@@ -16,7 +16,7 @@ export interface PortListener {
   close(): Promise<void>
 }
 
-/** The time-outs of connections. Clients close an idle connection earlier than the server does. */
+/** The time-outs of connections. The server keeps idle connections open for longer than clients do. */
 const OPTIONS = {
   requestTimeout: 60_000,
   headersTimeout: 30_000,

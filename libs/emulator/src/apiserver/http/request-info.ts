@@ -7,7 +7,7 @@ export type RequestInfo =
   | { readonly type: 'path'; readonly path: string; readonly verb: string }
   | ({ readonly type: 'resource' } & ResourceInfo)
 
-/** The resource in a path. It may be unknown to the server, which checks permissions first. */
+/** The resource in a path. The server may not know it, because permissions are checked first. */
 export interface ResourceInfo {
   readonly verb: Verb
   readonly group: string

@@ -177,7 +177,7 @@ function responseKind(kind: ServedKind): object {
 
 const MADE = new Map<string, object>()
 
-/** Returns the OpenAPI 3 document at a path, which the first request creates. Undefined for other paths. */
+/** Returns the OpenAPI 3 document at a path, or undefined. The first request for a document creates it. */
 function openApiPath(path: string): object | undefined {
   const made = MADE.get(path) ?? (path === '/openapi/v3' ? index() : document(path.slice('/openapi/v3/'.length)))
   if (made !== undefined) MADE.set(path, made)

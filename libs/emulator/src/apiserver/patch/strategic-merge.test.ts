@@ -17,7 +17,7 @@ test.each<[string, Json, Json, Json]>([
   ['`$patch: delete` deletes a list item', { keyed }, { keyed: [{ $patch: 'delete', k: 'a' }] }, { keyed: [B] }],
   ['a directive replaces a list', { keyed }, { keyed: [{ $patch: 'replace' }, { k: 'z' }] }, { keyed: [{ k: 'z' }] }],
   [
-    '`$setElementOrder` sets the order, and unnamed items stay in front of their successor',
+    '`$setElementOrder` sorts the named items, and any other item stays before its successor',
     { keyed },
     { '$setElementOrder/keyed': [{ k: 'b' }, { k: 'c' }], keyed: [{ k: 'c' }] },
     { keyed: [A, B, { k: 'c' }] },

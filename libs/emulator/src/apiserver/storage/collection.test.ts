@@ -18,7 +18,7 @@ test('the keys of a collection stay sorted after insertions and deletions', () =
   expect([...it.keysAfter('n/bb')]).toEqual(['n/d'])
 })
 
-test('a stored object contains its revision and is frozen, and its JSON text omits the kind', () => {
+test('a stored object is frozen and contains its revision, and its JSON omits the kind', () => {
   const entry = collection().put('n/a', { apiVersion: 'v1', kind: 'ConfigMap', ...object('a') }, 11)
   expect(entry.object.metadata.resourceVersion).toBe('11')
   expect(Object.isFrozen(entry.object['data'])).toBe(true)

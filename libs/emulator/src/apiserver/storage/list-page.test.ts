@@ -30,7 +30,7 @@ function page(
   return { keys: entries.map(({ object }) => `${object.metadata.namespace}/${object.metadata.name}`), next, remaining }
 }
 
-test('the list of a namespace skips namespaces whose names begin with its name', () => {
+test('the list of the namespace `a` contains no objects of the namespace `ab`', () => {
   const collection = filled('a/x', 'a-b/x', 'ab/x', 'a/y')
   expect(page(collection, { namespace: 'a' }).keys).toEqual(['a/x', 'a/y'])
   expect(page(collection, {}).keys).toEqual(['a-b/x', 'a/x', 'a/y', 'ab/x'])

@@ -25,7 +25,7 @@ export interface Strategy {
   readonly fixed?: readonly string[]
   readonly validateUpdate?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
   readonly validateStatus?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
-  /** Returns the warnings in the answer to the writer. */
+  /** Returns the warnings for the writer. */
   readonly warnings?: (object: ApiObject, old: ApiObject | undefined) => readonly string[]
   /** Completes a new object from other objects, as admission plugins do. */
   readonly complete?: (store: Store, object: ApiObject) => ApiObject

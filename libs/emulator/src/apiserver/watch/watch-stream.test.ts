@@ -46,7 +46,7 @@ function put(name: string, data = ''): void {
   store.put(CONFIG_MAP, `n/${name}`, { metadata: { name, namespace: 'n' }, data: { data } })
 }
 
-/** A client that does not read from its socket before the call of `read`. */
+/** A client that reads nothing from its socket until `read` is called. */
 class Reader {
   readonly socket: Socket
   text = ''
