@@ -198,7 +198,7 @@ describe('stuck', () => {
     ],
   ]
 
-  it('`kubectl csi stuck` lists waiting objects by reason, including pods without a requested attach', async () => {
+  it('`kubectl csi stuck` lists waiting objects by reason, such as a pod with a Multi-Attach error', async () => {
     const { code, text } = await ask(clientOf(serving([...SOUND, ...refusedPod])), STUCK)
     expect(code).toBe(1)
     expect(text).toContain('1 object is stuck, the oldest for 1m. More on each: kubectl csi explain.')

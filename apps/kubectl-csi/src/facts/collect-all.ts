@@ -18,7 +18,7 @@ import { isPending } from './collect.ts'
 import { FactCollection } from './collection.ts'
 import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf, refOf } from './facts.ts'
 
-/** Excludes the Leases that nodes renew as heartbeats. There is one for each node. */
+/** Excludes the Leases with which nodes send heartbeats, one for each node. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
 /** The maximum number of nodes to read. If many nodes are lost at once, the first nodes suffice to show the problem. */
 const MOST_NODES = 100

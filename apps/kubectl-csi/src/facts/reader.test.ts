@@ -17,7 +17,7 @@ it('the read-only client has neither write verbs nor a watch', () => {
   expect(Object.keys(readOnly(reading().whole)).sort()).toEqual(['discover', 'get', 'list'])
 })
 
-it('the reader lists page by page, and keeps only the requested objects', async () => {
+it('the reader reads all pages of a list, and returns only the requested objects', async () => {
   const { server, reader } = reading()
   for (let index = 0; index < 2100; index += 1) server.create(PERSISTENT_VOLUMES, pv(`pv-${index}`))
   const found = await reader.list(PERSISTENT_VOLUMES, {

@@ -241,7 +241,7 @@ describe('claimFindings', () => {
     ])
   })
 
-  it('findings include the pending items of the resizer for expansion and modification', () => {
+  it('the findings of a claim show the awaited pod and the error that the resizer reports', () => {
     const both = claim({
       spec: { ...MORE, volumeAttributesClassName: 'gold' },
       status: { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } },

@@ -59,7 +59,7 @@ describe('podFindings', () => {
     expect(reasons(unscheduled, {})).toEqual(['NotScheduled: the scheduler to choose a node'])
   })
 
-  it('a pod has no finding if its volume is attached, or if it runs, has ended or uses no volume', () => {
+  it('a pod that waits for no volume has no finding', () => {
     expect(reasons(POD, { attachments: [HERE] })).toEqual([])
     const ready = pod('web', { ...POD, status: { conditions: [{ type: 'Ready', status: 'True' }] } })
     expect(reasons(ready, { attachments: [THERE] })).toEqual([])
