@@ -53,7 +53,7 @@ describe('unreadable answers', () => {
         stream.end()
       },
     ],
-  ])('an unreadable answer of the driver (%s) fails with code, text and an uncertain outcome', async (_, answer) => {
+  ])('a call whose answer is unreadable (%s) fails with an uncertain outcome', async (_, answer) => {
     const operations = new OperationMetrics(new Metrics())
     const connection = await connectedToHttp2(answer, { operations })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))

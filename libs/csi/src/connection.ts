@@ -14,7 +14,7 @@ export interface CallOptions extends CallLimits {
   readonly migrated?: boolean
   /** The logger of the run that makes the call. Its key-value pairs distinguish the calls of parallel runs. */
   readonly log?: Logger | undefined
-  /** A check that runs right before the request is sent. If it throws, the call fails with its error. */
+  /** A check right before the request is sent. If the check throws, the call fails with that error. */
   readonly guard?: (() => void) | undefined
 }
 
