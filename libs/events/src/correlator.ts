@@ -6,7 +6,7 @@ import { type EventSource, namespaceOf, newEvent, type Occurrence, UniqueTimes }
 const AGGREGATE_FROM = 10
 const AGGREGATE_WITHIN_MS = 10 * 60_000
 const AGGREGATE_PREFIX = '(combined from similar events): '
-/** The number of events of one object and type that are written at once. Then one event follows every five minutes. */
+/** The number of events of one object and type that are written immediately. Then one follows every five minutes. */
 const SPAM_BURST = 25
 const SPAM_QPS = 1 / 300
 /** The number of objects and of messages to remember. A repeated event with a forgotten message is created again. */
@@ -19,7 +19,7 @@ export type Correlated =
   | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
   | { readonly do: 'drop' }
 
-/** The fields of a stored Event that its next repetition needs. */
+/** The fields of a stored Event that a later patch needs. */
 interface Stored extends Pick<Event, 'count' | 'firstTimestamp'> {
   readonly name: string | undefined
 }
