@@ -23,7 +23,7 @@ describe('packagesOf', () => {
       ({ name, version, folder }) => `${name} ${version} ${folder}`,
     )
 
-  it('the list of packages of a bundle contains each package with code in the bundle once', () => {
+  it('the package list of a bundle contains each bundled package once', () => {
     const inputs = {
       '../../node_modules/a/x.js': 1,
       '../../node_modules/a/y.js': 2,
@@ -65,7 +65,7 @@ describe('packagesOf', () => {
     expect(inside.map(({ name, version }) => ({ [name]: version }))).toContainEqual({ yargs: dependencies.yargs })
   })
 
-  it('the packages of a bundle cause an error if the lockfile lacks one of them', () => {
+  it('the package list of a bundle cannot be built if the lockfile lacks one of its packages', () => {
     expect(() => find({ '../../node_modules/a/x.js': 1 }, {})).toThrow(
       'node_modules/a is in the bundle, but package-lock.json',
     )
@@ -85,7 +85,7 @@ describe('noticesOf', () => {
     )
   })
 
-  it("the licence notices contain the package's text, or the standard text of each licence", () => {
+  it('the licence notices contain the licence file of a package, or else the standard text of each licence', () => {
     const folder = mkdtempSync(join(tmpdir(), 'package-'))
     try {
       writeFileSync(join(folder, 'package.json'), '{}')
