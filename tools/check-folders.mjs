@@ -1,5 +1,5 @@
 // Finds circular imports in `src` of each package: two folders, or a folder and a file next to it, that import each
-// other, types included. Tests and src/testing are not read. If there is one, the exit code is 1.
+// other, types included. Tests and src/testing are not read. If there are any, the exit code is 1.
 // `node tools/check-folders.mjs [PACKAGE...]` checks all packages, or the given folders such as libs/sidecar.
 
 import { existsSync, globSync, readFileSync } from 'node:fs'
