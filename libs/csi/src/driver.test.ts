@@ -177,19 +177,19 @@ test.each([
     'CSI driver csi.example.com came back under another name: other.example.com',
   ],
   [
-    'a decisive capability less',
+    'a missing decisive capability',
     identity('csi.example.com'),
     'CSI driver csi.example.com came back without the controller capability PUBLISH_UNPUBLISH_VOLUME',
   ],
   [
-    'a decisive capability more',
+    'a new decisive capability',
     {
       ...KNOWN,
       capabilities: { ...KNOWN.capabilities, node: new Set([NodeRpc.EXPAND_VOLUME]) },
     },
     'CSI driver csi.example.com came back with the node capability EXPAND_VOLUME, which it did not have',
   ],
-])('a driver that comes back with %s has failed permanently', async (_, after, message) => {
+])('a driver that comes back with %s ends in the state `failed`', async (_, after, message) => {
   const { driver, first, clock, events, comeBack, answer } = watched()
   answer(() => Promise.resolve(after))
   first.lose()

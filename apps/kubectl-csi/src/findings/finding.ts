@@ -58,7 +58,7 @@ export interface WaitFinding {
 
 interface Stuckness {
   readonly since: number | undefined
-  /** The item of the sidecar's `/debug/stuck` about the same work. */
+  /** The item of the sidecar's `/debug/stuck` about the work of this finding. */
   readonly pending?: PendingItem | undefined
   readonly facts: Pick<ClusterFacts, 'now' | 'stuckAfterMs'>
 }

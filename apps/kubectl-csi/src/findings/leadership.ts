@@ -43,7 +43,7 @@ function isExpired(lease: Lease, now: number): boolean {
   return now > renewedAt(lease) + 2 * 1000 * (wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0)
 }
 
-/** Milliseconds without a renewal after which a holder without a pod is gone. A leader renews far more often. */
+/** A missing pod no longer counts as leader after these milliseconds without a renewal of its Lease. */
 const SILENT_MS = 30_000
 
 /** Reports whether the holder of the Lease is a missing pod that has not renewed the Lease lately. */

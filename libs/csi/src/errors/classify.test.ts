@@ -7,7 +7,7 @@ const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
 test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))(
-  'an error with the gRPC code %s gets the classification that upstream and users rely on',
+  'an error with the gRPC code %s gets the verdict on which upstream and users rely',
   (name, code) => {
     const verdict = classify(new RpcError(code, 'x'))
     expect(verdict).toMatchObject({

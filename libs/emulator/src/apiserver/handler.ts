@@ -147,7 +147,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
   }
 }
 
-/** Performs a request whose answer an injected fault replaces. Ignores a refusal, but throws internal errors. */
+/** Performs a request for which an injected fault sends another answer. Only internal errors are thrown. */
 function applyAnyway(parts: VerbParts, call: () => ResourceCall): void {
   try {
     answer(parts, call())

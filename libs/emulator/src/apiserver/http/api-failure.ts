@@ -61,7 +61,7 @@ export class ApiFailure extends Error {
   readonly code: number
   readonly reason: string
   readonly details: FailureDetails | undefined
-  /** The metadata of the Status. For an expired continue token, they contain a new token. */
+  /** The metadata of the Status. If a continue token has expired, the Status contains a new token. */
   readonly metadata: JsonMap
   /** True if the answer is the message as plain text, without a Status. */
   readonly plain: boolean
