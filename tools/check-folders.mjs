@@ -1,5 +1,5 @@
 // Finds circular imports in `src` of each package: two folders, or a folder and a file next to it, that import each
-// other, types included. Tests and src/testing are not read. If there is one, the exit code is 1.
+// other, types included. Tests and src/testing are not read. If there are any, the exit code is 1.
 // `node tools/check-folders.mjs [PACKAGE...]` checks all packages, or the given folders such as libs/sidecar.
 
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ function pairsOf(folder) {
   return [...arrows].flatMap(([arrow, example]) => {
     const [left, right] = arrow.split(' ')
     const back = arrows.get(`${right} ${left}`)
-    // Each pair is reported once. Pairs of files are left out, because Biome reports files that import each other.
+    // Each pair is reported once. Biome already reports circular imports of two files.
     if (back === undefined || left > right || (isFile(left) && isFile(right))) return []
     return [{ folder, left, right, examples: [example, back] }]
   })

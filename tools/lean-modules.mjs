@@ -19,7 +19,7 @@ export const leanModules = {
       return { path, namespace: 'lean', pluginData: { resolveDir } }
     })
     build.onLoad({ filter: /.*/, namespace: 'lean' }, ({ pluginData }) => ({ contents: CONTENTS, ...pluginData }))
-    // The build fails if grpc-js no longer imports `PATH`, because it may then import the unused code by another name.
+    // The build fails if grpc-js no longer imports `PATH`: another import may bring the unused code back.
     build.onEnd(() => ({
       errors: bundled && !used ? [{ text: `lean-modules: nothing imports ${PATH}` }] : [],
     }))

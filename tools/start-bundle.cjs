@@ -8,12 +8,12 @@ const { setFlagsFromString } = require('node:v8')
 const { Script } = require('node:vm')
 
 /**
- * The start options that an image sets by NODE_OPTIONS, because the first line of a script can contain only one option.
- * An executable has all options of `start-flags.mjs` built in.
+ * The start options for NODE_OPTIONS in an image, because the first line of a script can contain only one option. An
+ * executable has all options of `start-flags.mjs` built in.
  */
 const SCRIPT_OPTIONS = '--max-semi-space-size=4'
 /**
- * V8 collects the old generation of the heap after it has grown by this percentage. Without the flag it may grow to
+ * The growth in percent after which V8 collects the old generation of the heap. Without this flag, the heap may grow to
  * four times its size. The flag is set after the code caches are loaded and before the work begins.
  */
 const HEAP_GROWTH = '--heap-growing-percent=60'

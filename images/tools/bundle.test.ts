@@ -23,7 +23,7 @@ describe('packagesOf', () => {
       ({ name, version, folder }) => `${name} ${version} ${folder}`,
     )
 
-  it('the list of packages of a bundle contains each package with code in the bundle once', () => {
+  it('the package list of a bundle contains each bundled package once', () => {
     const inputs = {
       '../../node_modules/a/x.js': 1,
       '../../node_modules/a/y.js': 2,
@@ -42,7 +42,7 @@ describe('packagesOf', () => {
     ])
   })
 
-  it('the packages of a bundle have the version that the importing package of this repository has installed', () => {
+  it('a package with several installed versions is listed with the version that the bundle contains', () => {
     const inputs = { '../../libs/l/node_modules/a/x.js': 1 }
     const packages = { 'node_modules/a': locked('1.0.0'), 'libs/l/node_modules/a': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual(['a 2.0.0 /repo/libs/l/node_modules/a'])
@@ -65,7 +65,7 @@ describe('packagesOf', () => {
     expect(inside.map(({ name, version }) => ({ [name]: version }))).toContainEqual({ yargs: dependencies.yargs })
   })
 
-  it('the packages of a bundle cause an error if the lockfile lacks one of them', () => {
+  it('the package list of a bundle cannot be built if the lockfile lacks one of its packages', () => {
     expect(() => find({ '../../node_modules/a/x.js': 1 }, {})).toThrow(
       'node_modules/a is in the bundle, but package-lock.json',
     )
@@ -75,7 +75,7 @@ describe('packagesOf', () => {
 const MADE_UP: BundledPackage = { name: '@s/a', version: '1.0.0', licence: 'MIT', folder: '' }
 
 describe('noticesOf', () => {
-  it('the licence notices read all licence names in an SPDX expression', () => {
+  it('the licence notices find all licence names in an SPDX expression', () => {
     expect(licencesIn('(Apache-2.0 AND BSD-3-Clause)')).toEqual(['Apache-2.0', 'BSD-3-Clause'])
   })
 
@@ -85,7 +85,7 @@ describe('noticesOf', () => {
     )
   })
 
-  it("the licence notices contain the package's text, or the standard text of each licence", () => {
+  it('the licence notices contain the licence file of a package, or else the standard text of each licence', () => {
     const folder = mkdtempSync(join(tmpdir(), 'package-'))
     try {
       writeFileSync(join(folder, 'package.json'), '{}')
@@ -128,14 +128,14 @@ describe('startScript', () => {
     }
   })
 
-  it('the start script accepts only one flag in addition to the flags in NODE_OPTIONS', () => {
+  it('`startScript` throws if the script does not set a flag of the build', () => {
     expect(() => startScript({ flags: ['--a', '--b'] })).toThrow('does not set --b')
   })
 })
 
 /**
- * The limit for the size of each bundle, whose text V8 keeps in memory. Do not raise it without need. The code cache
- * must be smaller than the bundle.
+ * The largest size of each bundle in bytes, because V8 keeps the text of the bundle in memory. Do not raise it without
+ * need.
  */
 const MOST_BYTES = {
   'csi-attacher': 770_000,

@@ -10,7 +10,7 @@ const NODE = '/usr/bin/node'
 /** Fills a folder with the build context of the Dockerfile. */
 export function makeContext(folder: string, root = ROOT): void {
   rmSync(folder, { recursive: true, force: true })
-  // The umask lets any user read the files. It also gives equal files equal modes, and so equal image layers.
+  // This umask lets any user read the files, and equal files give equal image layers.
   process.umask(0o022)
   for (const name of SIDECARS) fill(join(folder, name), readBundle(name, root))
   for (const file of ['images/Dockerfile', 'images/code-caches.cjs', 'tools/make-code-cache.cjs']) {
@@ -33,7 +33,7 @@ function fill(folder: string, bundle: Bundle): void {
   }
 }
 
-/** Returns the start script of an image. Its first line has room for one flag, so NODE_OPTIONS has the others. */
+/** Returns the start script of an image. Its first line sets one flag, and NODE_OPTIONS sets the other flags. */
 export function startScript({ flags: [first, ...others] }: Pick<Bundle, 'flags'>): string {
   const text = readFileSync(START, 'utf8')
   if (!text.includes(`'${others.join(' ')}'`)) throw new Error(`${START} does not set ${others.join(' ')}`)

@@ -90,8 +90,8 @@ onLinux('the executables', () => {
 })
 
 /**
- * The names in .gitignore that are not part of the sources. Entries with a slash are left out, because they are
- * generated code. The test does not call git, because an archive of the sources has no git history.
+ * The names from .gitignore that the copy leaves out. Entries with a slash are generated code, which the copy needs.
+ * The test does not call git, because an archive of the sources has no git history.
  */
 const NOT_SOURCES: ReadonlySet<string> = new Set([
   '.git',
@@ -102,8 +102,8 @@ const NOT_SOURCES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Copies the sources of this repository with installed and generated files, but without built files. npm links the
- * repository's packages by relative paths, so the copied links lead to the copy.
+ * Copies the sources with installed packages and generated code, but without built files. npm links the packages of
+ * this repository by relative paths, so the copied links lead to the copy.
  */
 function copySources(folder: string): void {
   const isSource = (path: string): boolean => path === ROOT || !NOT_SOURCES.has(basename(path))

@@ -18,7 +18,7 @@ it.each([
   expect(withHome(text, 'a/b', 'X-y/z')).toBe(filled)
 })
 
-it('documents, chart and manifests get the name of another repository, and then the old name again', () => {
+it('the repository name in documents, chart and manifests can be replaced and restored', () => {
   const root = mkdtempSync(join(tmpdir(), 'fill-'))
   try {
     const files = [

@@ -1,6 +1,6 @@
 // Replaces the repository name in documents, chart and manifests, for example in a fork:
 //   node images/tools/fill.ts [OWNER/REPOSITORY]
-// Without an argument the new name is the repository of the workflow. Outside a workflow nothing changes.
+// Without an argument, a GitHub workflow uses the name of its repository. Elsewhere, nothing changes.
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 

@@ -90,7 +90,7 @@ withBuildah('the Dockerfile', () => {
     })
   })
 
-  it('an image differs from the image with -nonroot only in its user', () => {
+  it('an image and its -nonroot variant differ only in the user', () => {
     const [plain, nonroot] = [config('attacher'), config('attacher-nonroot')]
     expect(nonroot.config.User).toBe('65532:65532')
     expect(nonroot.rootfs).toEqual(plain.rootfs)
@@ -224,7 +224,7 @@ interface ImageConfig {
   readonly rootfs: { readonly diff_ids: readonly string[] }
 }
 
-/** A store of images in a temporary folder. Images of local files replace the base images of the Dockerfile. */
+/** A temporary store of images. It contains local images in place of the base images of the Dockerfile. */
 class ImageStore implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'images-'))
   readonly #mounted: string[] = []
@@ -277,14 +277,14 @@ class ImageStore implements Disposable {
 
   [Symbol.dispose](): void {
     for (const container of this.#mounted) this.#buildah('umount', container)
-    // The overlay of the store, if it uses overlays, is still mounted and is unmounted here.
+    // Unmounts the overlay of the store, if the store uses an overlay.
     spawnSync('umount', ['--recursive', join(this.folder, 'root/overlay')])
     rmSync(this.folder, { recursive: true, force: true })
   }
 
   #commit(name: string, libraries: readonly string[], files: Readonly<Record<string, string>>): void {
     const root = join(this.folder, name)
-    // Like the real base images, this image has links such as /bin, which the Dockerfile must not overwrite.
+    // Like real base images, this image has links such as /bin. The Dockerfile must not overwrite them.
     for (const folder of ['bin', 'lib', 'lib64']) {
       mkdirSync(join(root, 'usr', folder), { recursive: true })
       symlinkSync(`usr/${folder}`, join(root, folder))
@@ -340,8 +340,8 @@ const CONTAINER = `
   exec chroot --userspec="$user" "$root" "$@"`
 
 /**
- * Returns a command that runs `command` in an unpacked image like a container runtime: as process 1 on a read-only
- * root. `user` is `uid:gid`. `shared` is mounted at /run/shared. Only root has capabilities.
+ * Returns a command that runs `command` in an unpacked image, as process 1 on a read-only root. `user` is `uid:gid`,
+ * and `shared` is mounted at /run/shared. Only root has capabilities.
  */
 function containerCommand(
   root: string,
@@ -370,7 +370,7 @@ async function readiness(port: number): Promise<string> {
   return text
 }
 
-/** Starts a container. Its disposal also kills the inner process, because `--kill-child` fails after a user change. */
+/** Starts a container. Its disposal kills the inner process, which `--kill-child` misses after a change of the user. */
 async function startContainer(options: ProcessOptions): Promise<RunningProcess> {
   const started = await startProcess(options)
   const end = async (): Promise<void> => {

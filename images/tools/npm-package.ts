@@ -4,7 +4,7 @@ import { type Metafile, packagesOf, ROOT, readBundle, readJson, releaseVersion }
 import { packageNotices } from './notices.ts'
 
 const OLDEST_NODE = 26
-/** The programs that npm installs, each bundled with the sidecars that it starts. */
+/** The programs that users install with npm. Each package contains the sidecars that its program starts. */
 const PROGRAMS = {
   'csi-devcluster': 'A cluster on loopback that shows what the CSI sidecars do.',
   'csi-driver-test': 'Tests a CSI driver by random histories, faults and direct questions.',

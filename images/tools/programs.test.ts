@@ -27,7 +27,7 @@ describe('makePrograms', () => {
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'programs-'))
     mkdirSync(join(folder, 'first'))
-    // Text files replace the executables, which are slow to build and tested elsewhere.
+    // Text files replace the executables, because executables are slow to build.
     for (const name of EXECUTABLES) writeFileSync(join(folder, 'first', name), name)
     files = makePrograms(join(folder, 'first'))
   }, 60_000)
@@ -91,7 +91,7 @@ describe('makePrograms', () => {
   })
 
   it('two builds of the archives are equal byte by byte', () => {
-    // The file time simulates a build at another time.
+    // The changed file time simulates a later build.
     utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
     mkdirSync(join(folder, 'again'))
     for (const name of EXECUTABLES) writeFileSync(join(folder, 'again', name), name)

@@ -14,7 +14,7 @@ interface Values {
 }
 
 describe('releaseChart', () => {
-  it('the chart of a release equals the chart, except for the registry and the digest of each image', () => {
+  it('the chart of a release differs from the chart only in the registry and the image digests', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chart-'))
     try {
       const digests = Object.fromEntries(IN_CHART.map((name, at) => [`csi-${name}`, `sha256:${`${at}f`.repeat(32)}`]))
@@ -31,13 +31,13 @@ describe('releaseChart', () => {
     }
   })
 
-  it('the chart of a release keeps a registry that equals the given one, and refuses any other', () => {
+  it('the chart of a release accepts values that already contain the registry, and refuses another registry', () => {
     const values = 'image:\n  registry: ghcr.io/x # where\n'
     expect(withImages(values, 'ghcr.io/x', {})).toBe(values)
     expect(() => withImages('image:\n  registry: other\n', 'ghcr.io/x', {})).toThrow('no empty image.registry')
   })
 
-  it('the chart of a release causes an error for an unknown repository, and for a text that is no digest', () => {
+  it('the chart of a release causes an error for an unknown image, and for a text that is no digest', () => {
     const values = 'image:\n  registry: ""\na:\n  image:\n    repository: a\n'
     expect(() => withImages(values, 'x', { a: DIGEST })).toThrow('no empty digest of a')
     expect(() => withImages(values, 'x', { a: 'v1.2.3' })).toThrow('a=v1.2.3 is no digest')

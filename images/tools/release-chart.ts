@@ -6,7 +6,7 @@ import { rewrite } from './fill.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
-/** Returns the values with the registry and the digests. Throws if the text lacks an empty field for one of them. */
+/** Inserts the registry and the digests into the text of values.yaml. Throws if an empty field for them is missing. */
 export function withImages(values: string, registry: string, digests: Readonly<Record<string, string>>): string {
   const filled = values.replace(/^( {2}registry:) ""/m, `$1 ${registry}`)
   if (!filled.includes(`\n  registry: ${registry}`)) throw new Error('values.yaml has no empty image.registry')

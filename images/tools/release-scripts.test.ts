@@ -108,7 +108,7 @@ esac`,
     expect(JSON.parse(list().stdout)).toEqual([{ ...ROWS[0], digest: B }, ROWS[1]])
   })
 
-  it('`images.sh` tags all images, and changes nothing when it runs again', () => {
+  it('`images.sh` tags all images, and a second run changes nothing', () => {
     expect(tag()).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(calls()).toBe('tag r/csi-attacher:v1.2.3\ntag r/csi-attacher:v1.2.3-nonroot\n')
     write('calls', '')
@@ -189,7 +189,7 @@ describe('late-fixes.sh', () => {
     return run('late-fixes.sh', [node, 'index.json', 'report.json'], { NOW: String(now) })
   }
 
-  it('`late-fixes.sh` accepts a fix that was published within 72 hours, and a vulnerability without a fix', () => {
+  it('`late-fixes.sh` accepts fixes of the last 72 hours, and vulnerabilities without a fix', () => {
     const matches = [match('fixed', '2026-10-22'), match('not-fixed', '2020-01-01')]
     expect(late('v26.12.1', matches)).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(late('v26.12.0', [], NOW - DAY)).toEqual({ status: 0, stdout: '', stderr: '' })
@@ -280,7 +280,7 @@ describe('update-changeset.sh', () => {
     expect(file()).toContain('"@csi-sidecars/attacher": patch')
   })
 
-  it('`update-changeset.sh` writes no changeset before the first release, without a change, or if another changeset exists', () => {
+  it('`update-changeset.sh` writes no changeset before the first release, or for an unchanged base image', () => {
     const none = (): void => {
       expect(run('update-changeset.sh', [])).toEqual({ status: 0, stdout: '', stderr: '' })
       expect(file).toThrow('ENOENT')

@@ -30,7 +30,7 @@ it('missing files of KUBECONFIG are ignored, but if all are missing, the first f
   expect(kubeconfigFiles(undefined, { KUBECONFIG: '/no:/neither' }, home)).toEqual(['/no'])
 })
 
-it('without a kubeconfig, a pod uses its service account, and other users get the path of the missing file', () => {
+it('without a kubeconfig, a pod uses its service account, and other programs use ~/.kube/config', () => {
   expect(kubeconfigFiles(undefined, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, home)).toEqual([])
   expect(kubeconfigFiles(undefined, {}, home)).toEqual([join(home, '.kube', 'config')])
 })

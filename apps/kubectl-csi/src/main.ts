@@ -15,7 +15,7 @@ const INTERRUPTED = 130
 const stop = new AbortController()
 process.once('SIGINT', () => stop.abort(new CancelledError('interrupted')))
 process.stdout.on('error', (error) => {
-  // The reader may have closed the pipe, as `head` does.
+  // The reader of the output, such as `head`, may have closed the pipe.
   process.exit('code' in error && error.code === 'EPIPE' ? 0 : UNKNOWN)
 })
 

@@ -94,7 +94,7 @@ describe('explain', () => {
     expect(JSON.parse(json).findings[0].waitsFor).toContain(message)
   })
 
-  it('`kubectl csi explain` explains a pod without a node by its claim, unless the claim waits for the pod', async () => {
+  it('`kubectl csi explain` explains a pending pod by its claim, unless the claim waits for the pod', async () => {
     const unbound = (storageClassName: string): Stored => [
       PERSISTENT_VOLUME_CLAIMS,
       pvc('pvc-1', {
@@ -198,7 +198,7 @@ describe('stuck', () => {
     ],
   ]
 
-  it('`kubectl csi stuck` lists waiting objects by reason, including pods without a requested attach', async () => {
+  it('`kubectl csi stuck` lists waiting objects by reason, such as a pod with a Multi-Attach error', async () => {
     const { code, text } = await ask(clientOf(serving([...SOUND, ...refusedPod])), STUCK)
     expect(code).toBe(1)
     expect(text).toContain('1 object is stuck, the oldest for 1m. More on each: kubectl csi explain.')
@@ -207,7 +207,7 @@ describe('stuck', () => {
     )
   })
 
-  it('`kubectl csi stuck` lists only the oldest objects for each reason as text, and all objects as JSON', async () => {
+  it('`kubectl csi stuck` lists the oldest objects of each reason as text, and all objects as JSON', async () => {
     const many = Array.from({ length: 25 }, (_, index): Stored => {
       const name = `va-${index}`
       return [VOLUME_ATTACHMENTS, va(name, { metadata: { creationTimestamp: ago(100 + index) } })]
@@ -222,7 +222,7 @@ describe('stuck', () => {
     expect(items).toHaveLength(25)
   })
 
-  it('`kubectl csi stuck` recognizes missing objects by their absence in the lists', async () => {
+  it('`kubectl csi stuck` recognizes that an awaited object does not exist', async () => {
     const lost: Stored = [VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'lost' } } })]
     const { text } = await ask(clientOf(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE])), STUCK)
     expect(text).toContain('waits for PersistentVolume lost, which does not exist')

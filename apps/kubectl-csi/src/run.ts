@@ -119,7 +119,7 @@ function stuckJson(findings: readonly WaitFinding[], facts: ClusterFacts): strin
 
 const NOTHING_STUCK = 'nothing is stuck.'
 
-/** The text about an object of each kind if nothing is stuck. */
+/** The text to print for each kind of object if nothing is stuck. */
 const WELL: Readonly<Record<SubjectKind, (subject: KindRef, facts: ClusterFacts) => string>> = {
   pod: (subject, { pods }) => {
     const pod = pods.find(({ metadata }) => metadata?.name === subject.name && metadata.namespace === subject.namespace)

@@ -19,7 +19,7 @@ import {
   web,
 } from './testing/states.ts'
 
-/** States in which an object waits for an object that waits itself. The party at the end of the chain has to act next. */
+/** States with a chain of waits: an object waits for a second object, which waits for a third. */
 
 const WAITS_FOR_POD = [STORAGE_CLASSES, storageClass('sc-1', { volumeBindingMode: 'WaitForFirstConsumer' })] as const
 const HOMELESS = web({ spec: { nodeName: null } })
@@ -111,7 +111,7 @@ it('`kubectl csi explain` explains a young pod by its claim, whatever --older-th
   }
 })
 
-it('`kubectl csi explain` does not explain a pod by another pod that only uses the same claim', async () => {
+it('`kubectl csi explain` of a claim ignores the findings of other pods that use the claim', async () => {
   const { text } = await ask(
     clientOf(serving([...SOUND, CLAIM, endingThere, [PODS, pod('web')]])),
     explain('pvc', 'pvc-1'),

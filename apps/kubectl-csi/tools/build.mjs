@@ -15,7 +15,7 @@ const START = `if (Number.parseInt(process.versions.node, 10) < ${OLDEST_NODE}) 
 }
 const __file = require('node:url').pathToFileURL(__filename).href`
 
-/** Marks our modules as free of side effects, so that unused exports stay out of the bundle. */
+/** Marks our modules as free of side effects for esbuild, so that unused exports stay out of the bundle. */
 const withoutSideEffects = {
   name: 'without-side-effects',
   setup(build) {

@@ -1,5 +1,5 @@
-// `helm test` runs this script: it checks that each sidecar of the release leads, has its driver, and has its
-// permissions. EXPECTED describes the release. Every check prints one line, and the exit code is 1 if a check fails.
+// `helm test` runs this script. It checks that each sidecar of the release has a leader, a driver and its permissions.
+// EXPECTED describes the release. Every check prints one line, and the exit code is 1 if a check fails.
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 
@@ -7,7 +7,7 @@ const { ACCOUNT, EXPECTED, KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT } = 
 const { workloads, leases, rights } = JSON.parse(EXPECTED)
 const host = KUBERNETES_SERVICE_HOST.includes(':') ? `[${KUBERNETES_SERVICE_HOST}]` : KUBERNETES_SERVICE_HOST
 
-/** The longest time of a rollout, or of the lease of a killed process. */
+/** The time limit for a rollout, and for the expiry of the Lease of a killed process. */
 const LIMIT_MS = 60_000
 const PAUSE_MS = 1000
 

@@ -20,7 +20,7 @@ export interface PluginCapabilities {
 /** The capabilities that the driver has last reported. Capabilities of other CSI versions are kept as numbers. */
 export interface DriverCapabilities {
   readonly plugin: PluginCapabilities
-  /** True if the driver has CONTROLLER_SERVICE. Otherwise `controller` is empty, because it was not requested. */
+  /** True if the driver has CONTROLLER_SERVICE. Otherwise the process does not request `controller`, which is empty. */
   readonly controllerService: boolean
   readonly controller: ReadonlySet<ControllerRpc>
   /** Undefined if the capabilities of the node were not requested. */

@@ -27,10 +27,7 @@ export function socketAddressOf(address: string): string {
   throw new AddressError()
 }
 
-/**
- * Returns the path of the socket. Leading slashes become one, because grpc-js reads the first part of `//a/b` as a
- * host.
- */
+/** Returns the path of the socket. It begins with one slash only, because grpc-js reads `a` in `//a/b` as a host. */
 export function pathOf(socketAddress: string): string {
   return socketAddress.slice(UNIX.length).replace(/^\/+/, '/')
 }
@@ -45,16 +42,16 @@ export interface ConnectOptions extends CallReporting {
 
 const CONNECT_MS = 30_000
 const STILL_CONNECTING_MS = 10_000
-/** An attempt ends after this time, because grpc-js waits forever for a peer that accepts and sends nothing. */
+/** The time-out of one attempt: grpc-js waits forever if the other side accepts the connection but sends nothing. */
 const ATTEMPT_MS = 5_000
 const FIRST_PAUSE_MS = 100
 /** The longest pause between attempts to connect. Attempts are cheap, and no call is possible without a connection. */
 const LONGEST_PAUSE_MS = 250
 
 const CHANNEL_OPTIONS: ChannelOptions = {
-  // grpc-js must not send a call twice, because another driver may listen on the socket by then.
+  // grpc-js must not retry calls, because another driver may listen on the socket by then.
   'grpc.enable_retries': 0,
-  // The longest time that a timer accepts, because an idle connection must stay open.
+  // An idle connection must stay open, so this is the longest time that a timer accepts.
   'grpc.client_idle_timeout_ms': 2 ** 31 - 1,
   // The answer to ListVolumes of a large back end exceeds the default of 4 MiB.
   'grpc.max_receive_message_length': 64 * 1024 * 1024,

@@ -53,7 +53,7 @@ describe('unreadable answers', () => {
         stream.end()
       },
     ],
-  ])('an unreadable answer of the driver (%s) fails with code, text and an uncertain outcome', async (_, answer) => {
+  ])('a call whose answer is unreadable (%s) fails with an uncertain outcome', async (_, answer) => {
     const operations = new OperationMetrics(new Metrics())
     const connection = await connectedToHttp2(answer, { operations })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
@@ -63,7 +63,7 @@ describe('unreadable answers', () => {
   })
 })
 
-test('an answer of 70 MiB from the driver fails its own call, but no other running or later call', async () => {
+test('an answer of 70 MiB from the driver fails its own call and no other call', async () => {
   const released = Promise.withResolvers<void>()
   const answers = {
     ControllerPublishVolume: { publishContext: { big: 'x'.repeat(70 * 1024 * 1024) } },
@@ -98,7 +98,7 @@ describe('error messages', () => {
     expect(error).toMatchObject({ codeName: 'InvalidArgument', details })
   })
 
-  test('the client receives an error message of the driver despite an unreadable header, which one log line reports', async () => {
+  test('an unreadable header is logged once, and the caller still gets the error message of the driver', async () => {
     const log = recordingLogger()
     const connection = await connectedToHttp2(failing({ 'grpc-message': 'no', 'x-trace': utf8('ü') }), { log })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))

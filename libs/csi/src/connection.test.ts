@@ -127,7 +127,7 @@ test.each([
   expect(error).toMatchObject({ code, details, message, retryAfterMs: undefined })
 })
 
-test('the error of a call contains the wait that the driver asks for', async () => {
+test('the error of a call contains the retry delay that the driver requests', async () => {
   const metadata = new Metadata()
   const retryInfo =
     '08081a300a28747970652e676f6f676c65617069732e636f6d2f676f6f676c652e7270632e5265747279496e666f12040a020803'
@@ -153,7 +153,7 @@ test('an answer that cannot be decoded fails the call as Internal, as in Go', as
   )
 })
 
-test('running calls fail as Unavailable when the driver dies, and the connection counts as lost by then', async () => {
+test('when the driver dies, running calls fail as Unavailable and the connection is lost', async () => {
   const clock = new FakeClock()
   const log = recordingLogger()
   const { driver, connection, controller } = await connected({ ControllerUnpublishVolume: 'silence' }, { clock, log })

@@ -14,17 +14,17 @@ export interface CallOptions extends CallLimits {
   readonly migrated?: boolean
   /** The logger of the run that makes the call. Its key-value pairs distinguish the calls of parallel runs. */
   readonly log?: Logger | undefined
-  /** A check that runs right before the request is sent. If it throws, the call fails with its error. */
+  /** A check right before the request is sent. If the check throws, the call fails with that error. */
   readonly guard?: (() => void) | undefined
 }
 
-/** An object that accepts calls: a connection, or a driver that replaces its connections. */
+/** An object that sends calls to the driver: a connection, or a `Driver` that reconnects. */
 export interface Caller {
   /** Calls one RPC. Logs it at level 5 without its secrets, and counts it. Throws RpcError. */
   call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R>
 }
 
-/** An established connection. It never reconnects, because the peer of a later connection may be another driver. */
+/** An established connection. It never reconnects, because another driver may listen on the socket by then. */
 export interface Connection extends Caller {
   /** The address of the socket, for example `unix:///csi/csi.sock`. */
   readonly address: string
@@ -44,9 +44,9 @@ export interface CallReporting {
   readonly tracer?: Tracer | undefined
 }
 
-/** The interval at which the connection is marked as used: grpc-js closes an unused connection after 24 days. */
+/** The interval at which an idle connection is marked as used, because grpc-js closes it after 24 idle days. */
 const KEEP_MS = 24 * 60 * 60 * 1000
-/** The longest wait for the report that a connection is lost: grpc-js first ends the calls of a broken session. */
+/** The longest wait until grpc-js reports a lost connection. It first fails the calls on this connection. */
 const LOSS_MS = 100
 
 export class GrpcConnection implements Connection {
@@ -81,7 +81,7 @@ export class GrpcConnection implements Connection {
   }
 
   async call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R> {
-    // grpc-js may reconnect a lost channel to another driver, which has not been identified yet.
+    // A lost channel may reconnect to another driver, which has not been identified yet.
     if (this.#closed) throw unavailable(this.lost.aborted ? 'connection to the CSI driver lost' : 'connection closed')
     const { clock, log } = this.#reporting
     const verbose = (options.log ?? log).v(5)
@@ -115,7 +115,7 @@ export class GrpcConnection implements Connection {
     }
   }
 
-  /** Waits until grpc-js reports the loss, so that the caller of the failed call already sees a lost connection. */
+  /** Waits until the connection counts as lost, so that the caller of the failed call sees the loss. */
   async #breaks(error: RpcError): Promise<void> {
     if (this.#closed) return
     this.#brokenBy ??= error
@@ -171,8 +171,8 @@ function beginSpan(tracer: Tracer | undefined, path: string, request: unknown): 
 type SecureConnector = ReturnType<ChannelCredentials['_createSecureConnector']>
 
 /**
- * Insecure credentials that give access to the socket of their channel. A closed channel keeps the socket open while it
- * waits for the peer, so an abandoned attempt destroys the socket.
+ * Insecure credentials that keep the socket of their channel, so that an abandoned attempt can destroy the socket. A
+ * closed channel would keep the socket open while it waits for the peer.
  */
 export class SocketCredentials extends ChannelCredentials {
   readonly #insecure = ChannelCredentials.createInsecure()
@@ -183,7 +183,7 @@ export class SocketCredentials extends ChannelCredentials {
     return false
   }
 
-  /** grpc-js reuses a socket for equal credentials. Two objects are never equal, so no attempt gets a stuck socket. */
+  /** No two credentials are equal, because grpc-js would reuse the stuck socket of an earlier attempt. */
   override _equals(other: ChannelCredentials): boolean {
     return other === this
   }

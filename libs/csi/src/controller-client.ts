@@ -22,7 +22,7 @@ import type { Caller, CallOptions } from './connection.ts'
 export type ControllerClient = ReturnType<typeof controllerClient>
 export type SnapshotClient = ReturnType<typeof snapshotClient>
 
-// The clients are separate functions, so that each sidecar bundles only the messages that it uses.
+// The clients are separate functions, so that the bundle of a sidecar lacks the messages of unused calls.
 
 /** The calls of the attacher and of the resizer. Each throws `RpcError`. */
 export function controllerClient(driver: Caller) {
@@ -67,8 +67,8 @@ export class AccessModeError extends Error {
 }
 
 /**
- * Returns the CSI access mode for the access modes of a PersistentVolume. `singleNodeMultiWriter`: the driver has the
- * capability SINGLE_NODE_MULTI_WRITER. Without it, ReadWriteOncePod becomes the same mode as ReadWriteOnce.
+ * Returns the CSI access mode of a PersistentVolume. Without the capability SINGLE_NODE_MULTI_WRITER, ReadWriteOncePod
+ * and ReadWriteOnce give the same mode.
  */
 export function accessModeOf(modes: readonly string[] | undefined, singleNodeMultiWriter: boolean): Mode {
   const set = new Set(modes)

@@ -177,19 +177,19 @@ test.each([
     'CSI driver csi.example.com came back under another name: other.example.com',
   ],
   [
-    'a decisive capability less',
+    'a missing decisive capability',
     identity('csi.example.com'),
     'CSI driver csi.example.com came back without the controller capability PUBLISH_UNPUBLISH_VOLUME',
   ],
   [
-    'a decisive capability more',
+    'a new decisive capability',
     {
       ...KNOWN,
       capabilities: { ...KNOWN.capabilities, node: new Set([NodeRpc.EXPAND_VOLUME]) },
     },
     'CSI driver csi.example.com came back with the node capability EXPAND_VOLUME, which it did not have',
   ],
-])('a driver that comes back with %s has failed permanently', async (_, after, message) => {
+])('a driver that comes back with %s ends in the state `failed`', async (_, after, message) => {
   const { driver, first, clock, events, comeBack, answer } = watched()
   answer(() => Promise.resolve(after))
   first.lose()
@@ -205,7 +205,7 @@ test.each([
   expect(clock.pending).toBe(0)
 })
 
-test('a driver becomes ready again if only capabilities outside `decisive` have changed', async () => {
+test('a driver becomes ready again even if capabilities outside `decisive` have changed', async () => {
   const { driver, first, comeBack, answer } = watched()
   answer(() => Promise.resolve(identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)))
   first.lose()
@@ -230,7 +230,7 @@ test('a driver starts in the state `lost` if its connection is already lost', as
   expect(driver.state).toBe('ready')
 })
 
-test.each(['ready', 'lost'])('`close` of a driver in the state `%s` reports no further loss', async (state) => {
+test.each(['ready', 'lost'])('a driver that was closed in the state `%s` reports no loss', async (state) => {
   const { driver, first, events, clock, log } = watched()
   if (state === 'lost') first.lose()
   driver.close()
@@ -274,7 +274,7 @@ test('if one driver listener throws, the other listeners still get the event', a
   ])
 })
 
-test('`guardedDriver` runs its guard before each call, and the call fails if the guard throws', async () => {
+test('a call through `guardedDriver` fails if the guard throws', async () => {
   const { driver, first } = watched()
   const refusal = new CancelledError('the lease is not held')
   let held = true
@@ -288,7 +288,7 @@ test('`guardedDriver` runs its guard before each call, and the call fails if the
   expect([guarded.name, guarded.state, guarded.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
 })
 
-test('`guardedDriver` sets the phase of the run to `calling` until a call to the driver ends', async () => {
+test('a run has the phase `calling` during a call through `guardedDriver`', async () => {
   const { driver } = watched()
   const { signal } = new AbortController()
   const phases: RunPhase[] = []

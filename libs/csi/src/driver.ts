@@ -54,9 +54,9 @@ export interface ReconnectingDriverOptions {
   /** A connected and identified connection. The `Driver` closes it. */
   readonly connection: Connection
   readonly identity: DriverIdentity
-  /** The capabilities on which the process relies since its start. If one of them changes, the driver has failed. */
+  /** The capabilities on which the process relies. If one of them changes, the state of the driver becomes `failed`. */
   readonly decisive?: Decisive
-  /** Opens another connection. The driver calls this function again after a failure. */
+  /** Opens a new connection. The `Driver` calls this function again after a failure. */
   reconnect(signal: AbortSignal): Promise<Connection>
   /** Probes the driver and reads its name and capabilities, as at the start of the process. */
   identify(connection: Connection, signal: AbortSignal): Promise<DriverIdentity>
@@ -225,8 +225,8 @@ class ReconnectingDriver implements Driver {
 }
 
 /**
- * Wraps a driver so that `guard` runs before each call and again right before the request is sent. If `guard` throws,
- * the call fails. During a call, the run of its signal has the phase `calling`. `log` is the default logger of calls.
+ * Wraps a driver. `guard` runs before each call, and again right before the request is sent. If it throws, the call
+ * fails. During a call, the run of its signal has the phase `calling`. `log` is the default logger of calls.
  */
 export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): Driver {
   return {

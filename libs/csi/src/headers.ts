@@ -11,7 +11,7 @@ type Listener = (session: ClientHttp2Session, socket: Socket | TLSSocket) => voi
 
 const MESSAGE = 'grpc-message'
 const strict = http2.connect
-/** Marks the replaced `http2.connect`, so that a second copy of this module, as in tests, does not replace it again. */
+/** Marks the replaced `http2.connect`. A second copy of this module, as in tests, must not replace it again. */
 const LENIENT = Symbol.for('csi-sidecars.lenient')
 
 function lenient(
@@ -22,7 +22,7 @@ function lenient(
   if (typeof options === 'function') return lenient(authority, {}, options)
   const session = strict(authority, { ...options, strictFieldWhitespaceValidation: false }, listener)
   const request = session.request.bind(session)
-  // The listeners that decode the error message must run before all other listeners of the stream.
+  // These listeners decode the error message, so they must run before all other listeners of the stream.
   session.request = (...parameters) =>
     request(...parameters)
       .on('response', reencodeMessage)

@@ -10,7 +10,7 @@ async function counts(metrics: Metrics): Promise<string[]> {
   return lines.filter((line) => line.includes('_count{')).map((line) => line.replace(/^\w+/, ''))
 }
 
-test('metrics count calls under unknown-driver if they end before the name of the driver is known', async () => {
+test('calls before the name of the driver is known are counted under unknown-driver', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.observe(PROBE, call())
@@ -25,7 +25,7 @@ test('metrics count calls under unknown-driver if they end before the name of th
   ])
 })
 
-test('metrics of calls start again with the label `migrated` if the driver replaces an in-tree plugin', async () => {
+test('if the driver has replaced an in-tree plugin, metrics drop earlier calls and label later calls `migrated`', async () => {
   const metrics = new Metrics()
   const operations = new OperationMetrics(metrics)
   operations.observe(PROBE, call())

@@ -16,9 +16,9 @@ const UNKNOWN_DRIVER = 'unknown-driver'
 const HELD_AT_MOST = 1000
 
 /**
- * The metric `csi_sidecar_operations_seconds`. Calls before the name of the driver is known are kept until then. Then
- * they are counted under `unknown-driver`, or dropped if the driver has replaced an in-tree plugin. Later calls of such
- * a driver have the label `migrated`.
+ * The metric `csi_sidecar_operations_seconds`. It keeps calls until the name of the driver is known, and then counts
+ * them under `unknown-driver`. If the driver has replaced an in-tree plugin, the metric drops these calls, and labels
+ * later calls `migrated`.
  */
 export class OperationMetrics {
   readonly #histogram: Histogram<Label>

@@ -82,8 +82,8 @@ export interface Decisive {
 }
 
 /**
- * Returns why a reconnected driver cannot replace the earlier driver, or undefined if it can. A new decisive capability
- * is a reason, too, because the app has chosen its controllers without it.
+ * Returns why a reconnected driver is incompatible: its name or a decisive capability has changed. Undefined if it is
+ * compatible.
  */
 export function whyIncompatible(
   before: DriverIdentity,
@@ -101,7 +101,7 @@ export function whyIncompatible(
 }
 
 interface Sets {
-  /** The kind of the capabilities, for messages: some names are capabilities of the controller and of the node. */
+  /** The kind of the capabilities. Messages need it, because the controller and the node share some names. */
   readonly of: 'plugin' | 'controller' | 'node'
   readonly names: Readonly<Record<string, number>>
   readonly had: ReadonlySet<number> | undefined

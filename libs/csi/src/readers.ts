@@ -1,3 +1,3 @@
 export { retryDelayMs } from './errors/rpc-error.ts'
 
-/** This module exports the functions that read bytes from drivers, for fuzz tests. */
+/** The functions that read bytes from drivers, exported for fuzz tests. */

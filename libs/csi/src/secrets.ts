@@ -2,10 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { CODES, RpcError } from './errors/rpc-error.ts'
 
-/**
- * Decodes the `data` of a Secret for a CSI request. Throws the error of grpc-go if a value is not UTF-8, because a
- * replaced byte would change the secret.
- */
+/** Decodes the `data` of a Secret for a CSI request. Throws the error of grpc-go if a value is not UTF-8. */
 export function secretsFrom(data: Readonly<Record<string, string>> | undefined): Record<string, string> {
   return Object.fromEntries(Object.entries(data ?? {}).map(([key, value]) => [key, textOf(value)]))
 }
@@ -25,8 +22,8 @@ export const STRIPPED_SECRET = '***stripped***'
 const SHORTEST_STRIPPED = 6
 
 /**
- * Returns the error of a call without the secrets of the request, which the error message of the driver may repeat.
- * Error messages go into statuses, Events, logs and traces.
+ * Removes the secrets of the request from the error of a call, because the driver may repeat them in its message. Error
+ * messages go into statuses, Events, logs and traces.
  */
 export function withoutSecrets(error: unknown, request: unknown): unknown {
   if (!(error instanceof RpcError)) return error
@@ -48,7 +45,7 @@ const RULES = {
   secret: { longest: 253, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/ },
 }
 
-/** A token as Go's `os.Expand` finds it: `${name}`, or `$` before a special character or a plain name. */
+/** A token in a template, by the rules of Go's `os.Expand`: for example `${name}`, `$name` or `$*`. */
 const TOKEN = /\$(?:\{([^}]*)\}|\{|([*#$@!?\-0-9]|[A-Za-z_][A-Za-z0-9_]*))/g
 
 /**

@@ -68,7 +68,7 @@ test('the span of a failed call contains its code and error message', async () =
   })
 })
 
-test('the driver receives no trace context with a call outside of any run', async () => {
+test('a call outside of a run sends no trace context to the driver', async () => {
   tracer.running = false
   await controller.unpublish(UNPUBLISH, LIMITS)
   expect(driver.calls[0]?.metadata).not.toHaveProperty('traceparent')

@@ -5,7 +5,7 @@ import { CODES, canceled, deadlineExceeded, RpcError, retryDelayMs, unavailable 
 
 export interface CallLimits {
   /**
-   * The time-out in milliseconds. 0 or less: the call fails at once, as in Go. Infinity: the request contains no
+   * The time-out in milliseconds. At 0 or less, the call fails at once, as in Go. With Infinity, the request has no
    * time-out.
    */
   readonly timeoutMs: number
@@ -13,16 +13,15 @@ export interface CallLimits {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The milliseconds by which a driver may notice the time-out earlier than this client, because both round it. */
+/** The driver may notice the time-out earlier than this client by these milliseconds, because both round it. */
 const CLOCKS_APART_MS = 2
 
 /** The status text with which this client cancels a call in grpc-js. No caller sees it. */
 const CANCELLED_HERE = 'Cancelled on client'
 
 /**
- * Makes one call, without logs and metrics. Throws RpcError, with the message of grpc-go for a time-out or a
- * cancellation. It uses the channel, because the client of grpc-js costs a tenth more: interceptors, events and stack
- * traces.
+ * Makes one call, without logs and metrics. Throws RpcError; its message is that of grpc-go after a time-out or a
+ * cancellation. The call uses the channel directly, which costs a tenth less than the client of grpc-js.
  */
 export function unaryCall<Q, R>(
   channel: ChannelInterface,
@@ -121,12 +120,9 @@ function decoded<Q, R>(method: UnaryMethod<Q, R>, reply: Buffer | undefined): R 
   }
 }
 
-/**
- * The texts of statuses that grpc-js invents if a stream ends without a status of the driver. The outcome of the
- * operation is unknown then.
- */
+/** The texts of statuses that grpc-js creates itself if a stream ends without a status of the driver. */
 const MADE_UP = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
-/** The text in an invented status if the HTTP/2 session has failed. The reason follows it. */
+/** The text in such a status if the HTTP/2 session has failed. The reason follows the text. */
 const SESSION_BROKEN = 'triggered by internal client error: '
 /** The texts of statuses for answers that grpc-js could not read. grpc-js has chosen their codes. */
 const UNREADABLE =
@@ -139,7 +135,7 @@ interface CallEnd {
 }
 
 function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHeaders }: CallEnd): RpcError {
-  // After the time-out, some drivers answer with an error message of their own. The message of grpc-go replaces it.
+  // Some drivers answer with their own error message after the time-out. The message of grpc-go replaces it.
   if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
   const lastLine = details.slice(details.lastIndexOf('\n') + 1)
   const broken = lastLine.indexOf(SESSION_BROKEN)
@@ -149,7 +145,7 @@ function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHea
   }
   const [status] = metadata.get('grpc-status-details-bin')
   const retryAfterMs = status instanceof Buffer ? retryDelayMs(status) : undefined
-  // Metadata shows that the driver has sent the status. A status that grpc-js invents has no metadata.
+  // A status with metadata comes from the driver. A status that grpc-js creates has no metadata.
   const heard = hasHeaders || Object.keys(metadata.getMap()).length > 0
   const origin = UNREADABLE.test(details) ? 'client' : heard ? 'driver' : 'none'
   return new RpcError(code, details, { retryAfterMs, origin })

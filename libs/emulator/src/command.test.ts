@@ -21,7 +21,7 @@ test('the command line of the emulator sets all options', async () => {
 })
 
 test.each([[['--help'], 'A Kubernetes API server and a CSI driver in memory.']])(
-  'the option %j prints a text and does not end the process',
+  'the option %j prints the help text and does not end the process',
   async (args, text) => {
     const written: string[] = []
     expect(await readCommandLine(args, (part) => written.push(part))).toBe('answered')
@@ -51,7 +51,7 @@ test('the emulator starts the API server and the driver, and writes the address 
   await running.stop()
 })
 
-test('the emulator replaces the kubeconfig of an emulator, and refuses to replace any other file', async () => {
+test('the emulator overwrites a kubeconfig only if an emulator has written it', async () => {
   const kubeconfig = join(directory, 'kubeconfig')
   for (const _again of [1, 2]) await (await startCommand(options(), parts)).stop()
   await writeFile(kubeconfig, 'apiVersion: v1\nkind: Config\ncurrent-context: production\n')

@@ -75,7 +75,7 @@ export async function startCommand(
   return { api, driver, stop }
 }
 
-/** Throws if the file has content that no emulator has written, so that it is not replaced. */
+/** Throws if another program has written the file, so that the emulator does not overwrite it. */
 async function refuseForeign(kubeconfig: string): Promise<void> {
   let text: string
   try {

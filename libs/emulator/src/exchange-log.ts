@@ -2,7 +2,7 @@ import { abortable, type Clock, deadline } from '@csi-sidecars/base'
 
 interface LogLimits {
   readonly entries: number
-  /** The maximum total size of the kept entries, in bytes. Callers of `note` report the sizes. */
+  /** The largest total size of all entries in bytes, as reported to `note`. */
   readonly bytes: number
 }
 
@@ -10,7 +10,7 @@ const DEFAULT_LIMITS: LogLimits = { entries: 20_000, bytes: 64 * 1024 * 1024 }
 
 /** A request that has no complete answer yet. */
 export interface OpenExchange<Entry> {
-  /** Adds facts to the log entry. `bytes` is the size of these facts. */
+  /** Adds properties to the log entry. `bytes` is their size. */
   note(facts: Partial<Entry>, bytes?: number): void
   /** Marks the log entry as ended. Only the first call has an effect. */
   end(facts: Partial<Entry>): void
@@ -21,7 +21,7 @@ interface LogParts<Entry, Match> {
   /** The plural noun for the entries in messages, such as `requests`. */
   readonly noun: string
   readonly fits: (entry: Entry, match: Match) => boolean
-  /** Reports whether `until` counts an entry. Without this function, `until` also counts unanswered requests. */
+  /** Reports whether `until` counts an entry. By default it counts every entry, even without an answer. */
   readonly counts?: (entry: Entry) => boolean
   readonly limits?: Partial<LogLimits>
 }

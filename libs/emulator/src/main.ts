@@ -1,7 +1,7 @@
 import { messageOf, systemClock } from '@csi-sidecars/base'
 import { createLogger } from '@csi-sidecars/telemetry'
 
-/** Builds missing generated code. The imports below would fail without this code. */
+/** Generates missing code that the imports below need. */
 await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
 const { readCommandLine, startCommand } = await import('./command.ts')
 

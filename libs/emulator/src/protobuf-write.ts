@@ -11,7 +11,7 @@ export function writeText(writer: BinaryWriter, number: number, text: string): v
   writer.tag(number, WireType.LengthDelimited).string(text)
 }
 
-/** Returns the written bytes without copying them again: `finish` has already copied them to a buffer of their size. */
+/** Returns the written bytes. It does not copy them, because `finish` has created a new buffer for them. */
 export function bytesOf(writer: BinaryWriter): Buffer {
   return Buffer.from(writer.finish().buffer)
 }

@@ -8,8 +8,8 @@ export interface BrowserHeaders {
 }
 
 /**
- * Reports whether the Host header of a request is an IP address, localhost or one of the given names. A web site could
- * let any other name resolve to this machine, so that its pages can read the answers.
+ * Reports whether the Host header is an IP address, localhost or one of the given names. Other names allow DNS
+ * rebinding: a web site could point its name to this machine, and read the answers.
  */
 export function isOwnHost({ host = '' }: BrowserHeaders, names: readonly string[] = []): boolean {
   const { address, name = '' } = HOST.exec(host.toLowerCase())?.groups ?? {}

@@ -31,7 +31,7 @@ const occurrence = (message: string, change: Partial<Occurrence> = {}): Occurren
   ...change,
 })
 
-/** Correlates an occurrence, and records its Event as stored, as the recorder does after a write. */
+/** Correlates an occurrence and marks its Event as stored, as the recorder does after a successful write. */
 function record(message: string, change: Partial<Occurrence> = {}): Correlated {
   const correlated = correlator.correlate(occurrence(message, change))
   if (correlated.do !== 'drop') correlator.stored(correlated.key, correlated.event)
@@ -110,7 +110,7 @@ describe('repeated events', () => {
     expect(record('boom')).toMatchObject({ patch: { body: { count: 3 } } })
   })
 
-  it('a repeated event creates a new event while the first event is not stored yet', () => {
+  it('a repetition becomes a new event if the first event is not stored yet', () => {
     correlator.correlate(occurrence('boom'))
     expect(correlator.correlate(occurrence('boom')).do).toBe('create')
   })
@@ -145,7 +145,7 @@ describe('similar events', () => {
 })
 
 describe('event floods', () => {
-  it('after 25 events of one object and type, only one event is written every five minutes', async () => {
+  it('after 25 events of one object and type, one more event is written every five minutes', async () => {
     const kinds = Array.from({ length: 30 }, () => record('boom').do)
     expect(kinds.filter((kind) => kind === 'drop')).toHaveLength(5)
     await clock.advance(5 * 60_000 - 1)

@@ -6,20 +6,20 @@ import { type EventSource, namespaceOf, newEvent, type Occurrence, UniqueTimes }
 const AGGREGATE_FROM = 10
 const AGGREGATE_WITHIN_MS = 10 * 60_000
 const AGGREGATE_PREFIX = '(combined from similar events): '
-/** The number of events of one object and type that are written at once. Then one event follows every five minutes. */
+/** The number of events of one object and type that are written immediately. Then one follows every five minutes. */
 const SPAM_BURST = 25
 const SPAM_QPS = 1 / 300
-/** The number of objects and of messages to remember. A repeated event with a forgotten message becomes a new Event. */
+/** The number of objects and of messages to remember. A repeated event with a forgotten message is created again. */
 const REMEMBERED = 4096
 
 /** The action for an occurrence: create an Event, repeat an earlier Event, or drop the occurrence. */
 export type Correlated =
   | { readonly do: 'create'; readonly event: Event; readonly key: string }
-  /** `event` is the Event after the patch. The recorder creates it if the existing Event has expired. */
+  /** The Event with the patch. The recorder creates it if the stored Event has expired. */
   | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
   | { readonly do: 'drop' }
 
-/** The fields of a stored Event that its next repetition needs. */
+/** The fields of a stored Event that a later patch needs. */
 interface Stored extends Pick<Event, 'count' | 'firstTimestamp'> {
   readonly name: string | undefined
 }

@@ -22,7 +22,7 @@ export interface EventText {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
-  /** True: this event is dropped if another event about the object is recorded before this event is written. */
+  /** True if a later event about the object may replace this event while this event waits to be written. */
   readonly replaceable?: boolean
 }
 
@@ -58,8 +58,8 @@ export class UniqueTimes {
   }
 
   /**
-   * Returns a different time at each call, even within one millisecond. The nanoseconds of the first time are random:
-   * other writers record events of the same object at the same time, and the names of events must differ.
+   * Returns a unique time, even within one millisecond. It contains random nanoseconds, so that names of events differ
+   * from names by other writers.
    */
   next(): bigint {
     const now = BigInt(Math.floor(this.#clock.now())) * 1_000_000n
@@ -111,7 +111,7 @@ export class SeriesWriter {
     this.#names = new UniqueTimes(options.clock)
   }
 
-  /** Creates an Event, or updates the Event `previous`. Returns the Event to pass as `previous` next time. */
+  /** Creates an Event, or updates `previous`. Returns the Event to pass to the next call as `previous`. */
   async write(
     occurrence: Occurrence,
     { count, previous, signal }: { count: number; previous?: Event | undefined; signal: AbortSignal },

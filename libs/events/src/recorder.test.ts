@@ -83,7 +83,7 @@ describe('createRecorder', () => {
     expect(requests).toHaveLength(100)
   })
 
-  it('the recorder skips an event that a later event replaces, unless its write has already begun', async () => {
+  it('a later event about an object replaces an event that still waits to be written', async () => {
     const gate = Promise.withResolvers<void>()
     answer = () => gate.promise
     for (const claim of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'late', 'slow']) {

@@ -20,13 +20,13 @@ export interface RecorderOptions {
   readonly host?: string | undefined
   readonly clock: Clock
   readonly log: Logger
-  /** The signal that ends every wait. Events that are not written when it is aborted are dropped. */
+  /** The signal to stop. When it is aborted, the recorder drops all unwritten events. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** The largest number of unwritten events. Further events are dropped, because events must not block work. */
 const QUEUED_AT_MOST = 10_000
-/** The number of simultaneous event writes. More would delay other requests, which wait behind them. */
+/** The number of simultaneous event writes. More writes would delay other requests to the API server. */
 const WRITES_AT_ONCE = 8
 const TRIES = 12
 const PAUSE_MS = 10_000
@@ -99,7 +99,7 @@ class QueueingRecorder implements Recorder {
     const { clock, signal } = this.#options
     for (let tries = 1; ; tries += 1) {
       try {
-        // The pause for an unreachable server does not count as a running write, so it delays no other event.
+        // The pause for an unreachable server delays no other event, because it does not count as a running write.
         return await this.#turns.take(write)
       } catch (error) {
         if (!isUnreachable(error) || tries >= TRIES) throw error
@@ -135,7 +135,7 @@ class Turns {
     try {
       return await run()
     } finally {
-      // The next waiting caller runs at once, so that a new caller cannot overtake it.
+      // The caller that has waited longest runs at once. Otherwise a new caller could overtake it.
       const next = this.#waiting.shift()
       if (next === undefined) this.#free += 1
       else next()

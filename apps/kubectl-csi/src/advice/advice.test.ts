@@ -52,7 +52,7 @@ kubectl x
 describe('adviserOf', () => {
   const read = adviserOf(PAGE)
 
-  it('`adviserOf` returns the cells of a table row without links and escapes, and the text after the table', () => {
+  it('`adviserOf` returns the cells of a table row as plain text, and the text after the table', () => {
     expect(read({ heading: 'One', see: 'a | b' })).toEqual({
       see: 'a | b',
       means: 'is this',

@@ -18,12 +18,12 @@ import { isPending } from './collect.ts'
 import { FactCollection } from './collection.ts'
 import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf, refOf } from './facts.ts'
 
-/** Excludes the Leases that nodes renew as heartbeats. There is one for each node. */
+/** Excludes the Leases with which nodes send heartbeats, one for each node. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
 /** The maximum number of nodes to read. If many nodes are lost at once, the first nodes suffice to show the problem. */
 const MOST_NODES = 100
 
-/** Reports whether a claim has findings even without facts about other objects. */
+/** Reports whether a claim has findings by itself, without facts about other objects. */
 type HasFindings = (claim: PersistentVolumeClaim, nothing: ClusterFacts) => boolean
 
 /** Reads the whole cluster. All kinds are listed in parallel, page by page. */
@@ -81,7 +81,7 @@ async function events({ reader, events: known }: FactCollection): Promise<void> 
   for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) known.push(event)
 }
 
-/** Reads nodes of waiting pods, of their attachments, and of pending attachments whose CSINode is missing. */
+/** Reads the nodes of waiting pods, of their attachments, and of pending attachments without a CSINode. */
 async function nodesOf(into: FactCollection): Promise<void> {
   const attachments = [...into.attachments.values()]
   const pods = [...into.pods.values()].filter(mayWait)

@@ -102,7 +102,7 @@ describe('collectPending', () => {
     expect(unseen).toEqual([{ what: `/debug/stuck of ${ATTACHER_LEASE}`, why, essential: false }])
   })
 
-  it('`collectPending` sends no request for Leases without a holder and for Leases of other programs', async () => {
+  it('`collectPending` sends no request for a Lease without a holder or of another program', async () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('other-leader-x')]
     expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
   })

@@ -13,8 +13,8 @@ const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
 const MOST_PAGES = 40
 
 /**
- * Reads the pending work of each leader through the API server's proxy to pods. Call `collectSidecarPods` before. The
- * work of a leader without a pod or an HTTP endpoint, or of a Go original, is recorded as not seen.
+ * Reads the pending work of each leader through the API server's proxy to pods. Call `collectSidecarPods` before.
+ * Leaders that have no pod or no HTTP endpoint, and Go sidecars, are recorded as not seen.
  */
 export async function collectPending(into: FactCollection, clock: Clock, signal: AbortSignal): Promise<void> {
   const asked = new Set<string>()

@@ -3,10 +3,10 @@ import type { FactCollection } from './collection.ts'
 import { objectOf } from './facts.ts'
 import { leaseKey, sidecarWord } from './leases.ts'
 
-/** How to search for pods of a sidecar without a leader: not at all (`holders`), or in the whole namespace. */
+/** The pods to read for a Lease without a holder: none (`holders`), or all that may be the sidecar (`namespaces`). */
 export type Reach = 'holders' | 'namespaces'
 
-/** Reads the pod that holds each Lease. If a Lease has no holder, `reach` decides whether all candidates are read. */
+/** Reads the pod that holds each Lease. `reach` selects the pods for a Lease without a holder. */
 export async function collectSidecarPods(into: FactCollection, reach: Reach): Promise<void> {
   await Promise.all(
     into.sidecarLeases.map(async (lease) => {

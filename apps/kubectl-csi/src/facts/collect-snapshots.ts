@@ -2,19 +2,19 @@ import type { PersistentVolumeClaim, VolumeSnapshot, VolumeSnapshotContent } fro
 import type { FactCollection } from './collection.ts'
 import { type KindRef, objectOf } from './facts.ts'
 
-/** The data source of a claim, if it is of a kind that this command understands. */
+/** The snapshot or the claim from which the volume of a claim is created. */
 export interface SnapshotSource extends KindRef {
   readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
 }
 
-/** Returns the snapshot or claim from which the volume of a claim is created. Undefined if it has no such source. */
+/** Returns the data source of a claim. Undefined if it has no source, or a source of another kind. */
 export function sourceOf({ metadata, spec }: PersistentVolumeClaim): SnapshotSource | undefined {
   const { kind, name = '', namespace } = { ...spec?.dataSource, ...spec?.dataSourceRef }
   if (kind !== 'VolumeSnapshot' && kind !== 'PersistentVolumeClaim') return undefined
   return { kind, namespace: namespace ?? metadata?.namespace, name }
 }
 
-/** Reads the source of a claim that has no volume yet, and everything that the source waits for. */
+/** Reads the data source of a claim without a volume, and the objects that the source waits for. */
 export async function collectSource(claim: PersistentVolumeClaim, into: FactCollection): Promise<void> {
   const source = sourceOf(claim)
   if (source === undefined || claim.spec?.volumeName) return

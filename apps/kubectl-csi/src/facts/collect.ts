@@ -123,7 +123,7 @@ async function surroundings(into: FactCollection): Promise<void> {
   if (limited.size > 0) await into.neighboursOn(limited)
 }
 
-/** Reports whether the number of volumes that a driver attaches to a node has a limit. */
+/** Reports whether the driver of an attachment has a volume limit on its node. */
 function isLimited(spec: VolumeAttachment['spec'], { csiNodes }: FactCollection): boolean {
   const drivers = objectOf(csiNodes.get(spec?.nodeName ?? ''))?.spec.drivers
   return drivers?.find(({ name }) => name === spec?.attacher)?.allocatable?.count !== undefined
@@ -140,7 +140,7 @@ async function usersElsewhere(nodeName: string, into: FactCollection): Promise<v
   ])
 }
 
-/** Reports whether there is anything to explain about an attachment. */
+/** Reports whether an attachment is not attached yet, or is being deleted. */
 export function isPending({ metadata, status }: VolumeAttachment): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.attached !== true
 }

@@ -50,7 +50,7 @@ export class FactCollection {
   readonly claims = new KnownObjects<PersistentVolumeClaim>()
   readonly volumes = new KnownObjects<PersistentVolume>()
   readonly attachments = new Map<string, VolumeAttachment>()
-  /** All attachments of nodes with a limit of volumes. They serve only to compare their number with the limit. */
+  /** All attachments of nodes with a volume limit. They are used only to count the volumes of a node. */
   readonly neighbours = new Map<string, VolumeAttachment>()
   readonly csiNodes = new KnownObjects<CSINode>()
   readonly nodes = new KnownObjects<Node>()
@@ -110,7 +110,7 @@ export class FactCollection {
     }
   }
 
-  /** Reads all attachments that `where` picks, page by page. The API has no selector for their volume or node. */
+  /** Lists all attachments page by page, and keeps those for which `where` is true. */
   async attachmentsWhere(where: (va: VolumeAttachment) => boolean): Promise<void> {
     for (const va of (await this.reader.list(VOLUME_ATTACHMENTS, { where })) ?? []) this.addAttachment(va)
   }
@@ -174,7 +174,7 @@ export class FactCollection {
     return this.#once(this.nodes, NODES, { name })
   }
 
-  /** Reads a node. If it is missing, reads its CSINode, because a node counts as gone only without a CSINode. */
+  /** Reads a node. If the Node is missing, reads its CSINode, because a node is gone only if both are missing. */
   async nodeIfThere(name: string): Promise<void> {
     if ((await this.node(name)).is === 'absent') await this.csiNode(name)
   }

@@ -16,7 +16,7 @@ import type {
 } from '@csi-sidecars/kube-types'
 import type { PendingItem } from './pending.ts'
 
-/** The result of a read. `unseen`: the read was refused or never made. */
+/** The result of a read. `unseen` means that the read was refused or never sent. */
 export type ReadResult<T> =
   | { readonly is: 'present'; readonly object: T }
   | { readonly is: 'absent' }
@@ -71,7 +71,7 @@ export interface ClusterFacts {
   readonly claims: ObjectTable<PersistentVolumeClaim>
   readonly volumes: ObjectTable<PersistentVolume>
   readonly attachments: readonly VolumeAttachment[]
-  /** The `attachments`, and other attachments on the same nodes, which are only counted. */
+  /** The attachments from which the volumes of a node are counted. */
   readonly neighbours: readonly VolumeAttachment[]
   readonly csiNodes: ObjectTable<CSINode>
   readonly nodes: ObjectTable<Node>
@@ -87,11 +87,11 @@ export interface ClusterFacts {
   readonly events: ReadonlyMap<string, readonly Event[]>
   /** The items of `/debug/stuck` of all reachable leaders, by their object, such as `Pod default/web`. */
   readonly pending: ReadonlyMap<string, readonly PendingItem[]>
-  /** The RBAC rules that the roles of the leaders lack, by the `namespace/name` of their Lease. */
+  /** The RBAC rules that each leader lacks, by the `namespace/name` of its Lease. */
   readonly missingPermissions: ReadonlyMap<string, readonly string[]>
   /** The pods of sidecars, by the `namespace/name` of their Lease. */
   readonly sidecarPods: ReadonlyMap<string, readonly Pod[]>
-  /** The Leases whose holder is not a pod of their namespace, by `namespace/name`. */
+  /** The Leases whose holder is no pod in the namespace of the Lease, by `namespace/name`. */
   readonly holdersGone: ReadonlySet<string>
   readonly unseen: readonly Unseen[]
 }

@@ -17,7 +17,7 @@ it('the read-only client has neither write verbs nor a watch', () => {
   expect(Object.keys(readOnly(reading().whole)).sort()).toEqual(['discover', 'get', 'list'])
 })
 
-it('the reader lists page by page, and keeps only the requested objects', async () => {
+it('the reader reads all pages of a list, and returns only the requested objects', async () => {
   const { server, reader } = reading()
   for (let index = 0; index < 2100; index += 1) server.create(PERSISTENT_VOLUMES, pv(`pv-${index}`))
   const found = await reader.list(PERSISTENT_VOLUMES, {
@@ -27,7 +27,7 @@ it('the reader lists page by page, and keeps only the requested objects', async 
   expect(server.requests.entries).toHaveLength(3)
 })
 
-it('the reader reports that an object is present, that it is absent, or that the read was refused', async () => {
+it('the reader distinguishes a present object, an absent object and a refused read', async () => {
   const { server, reader } = reading()
   server.create(PERSISTENT_VOLUMES, pv('here'))
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toMatchObject({ is: 'present' })

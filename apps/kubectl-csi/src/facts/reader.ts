@@ -91,7 +91,7 @@ export class ApiReader {
     if (!this.unseen.some(({ what, why }) => what === unseen.what && why === unseen.why)) this.unseen.push(unseen)
   }
 
-  /** Returns the object without nulls. Undefined if it has an unexpected shape, which is recorded as not seen. */
+  /** Returns the object without nulls. If it has an unexpected shape, records it as not seen and returns undefined. */
   #understood<T>({ kind, plural }: Resource<T>, given: T, skipped?: (key: string) => void): T | undefined {
     const object = withoutNulls(given)
     const why = notUnderstood(plural, object)

@@ -38,7 +38,7 @@ const map =
       ? firstOf(Object.entries(value).map(([key, each]) => [of, each, `${path}.${key}`]))
       : `${path} is no object`
 
-/** An expected shape: a check, the shape of list items, or shapes of fields. Required fields end in `!`. */
+/** The expected shape of a value. In an object, the names of required fields end in `!`. */
 type Shape<T> =
   | Check
   | (T extends readonly (infer Item)[]

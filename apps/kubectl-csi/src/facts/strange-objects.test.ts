@@ -7,7 +7,7 @@ import { ATTACHER_LEASE, ago, lease } from '../testing/facts.ts'
 import type { SubjectKind } from './collect.ts'
 import type { ReadOnlyClient } from './reader.ts'
 
-/** Tests with null, or a value of a wrong type, in any field. Such an object must not affect other objects. */
+/** Tests with objects that have null or a wrong type in a field. They must not affect findings about other objects. */
 
 type Path = readonly (string | number)[]
 
@@ -98,7 +98,7 @@ const FULL: Readonly<Record<string, KubeObject>> = {
   } as KubeObject,
 }
 
-/** Stuck objects that must always be listed, whatever is wrong with the other objects. */
+/** Stuck objects that the command must list even if other objects have unexpected shapes. */
 const WITNESSES: Readonly<Record<string, readonly KubeObject[]>> = {
   volumeattachments: [
     va('witness', {

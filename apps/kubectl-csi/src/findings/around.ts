@@ -13,7 +13,7 @@ import { type ClusterFacts, driverOf, type KindRef, keyOf, objectOf, type ReadRe
 import { podsOf } from './claim-users.ts'
 import { lastEvent } from './events.ts'
 
-/** Returns the input of `@csi-sidecars/waits`: a claim, its volume, attachments, pods. Unread facts are undefined. */
+/** Returns a claim and the objects around it as input of `@csi-sidecars/waits`. Unread objects are undefined. */
 export function aroundClaim(key: string, seen: ReadResult<PersistentVolumeClaim>, facts: ClusterFacts): Around {
   const claim = objectOf(seen)
   const volume = facts.volumes.get(claim?.spec?.volumeName ?? '')
@@ -46,13 +46,13 @@ export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterF
     // The CSINode is deleted after its Node, so a node counts as gone only if both are missing.
     nodeGone: (name) => facts.nodes.get(name).is === 'absent' && facts.csiNodes.get(name).is === 'absent',
     node: (name) => nodeState(name, facts),
-    // Errors of driver calls are unknown here, because only sidecars and events report them.
+    // The API objects do not show errors of driver calls. Only sidecars and events report these errors.
     failing: () => undefined,
     warning: () => undefined,
   }
 }
 
-/** Converts awaited objects to references. `namespace` is the namespace of awaited pods and claims. */
+/** Returns references to awaited objects. `namespace` is the namespace of the pods and claims among them. */
 export function refsOf(awaited: readonly Awaited[], namespace: string | undefined): readonly KindRef[] {
   return awaited.map(({ kind, name }) =>
     kind === 'attachment'
@@ -154,7 +154,7 @@ const BINDING = [
 /** Returns the last event of the PV controller or the provisioner about a claim. */
 export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: ClusterFacts): Event | undefined {
   const last = lastEvent(metadata?.uid, facts, BINDING)
-  // Events about attempts repeat between failures, so an older event about a failure explains more.
+  // The event about a new attempt hides the event about the last failure, which explains more.
   const isTrying = last?.reason === 'Provisioning' || last?.reason === 'ExternalProvisioning'
   return (isTrying ? lastEvent(metadata?.uid, facts, ['ProvisioningFailed']) : undefined) ?? last
 }

@@ -6,7 +6,7 @@ import { CERTAIN, type Evidence, likely, possible, type WaitFinding } from './fi
 import { ALIKE, type Leadership, leaderCause, NO_LEASES } from './leadership.ts'
 import { ROWS } from './rows.ts'
 
-/** The reason why an attach or a detach is not done. */
+/** The cause of a pending attach or detach. */
 export interface AttachmentCause extends FailureCause, Pick<WaitFinding, 'sure' | 'doubt' | 'evidence'> {
   /** True if no failure is known, so that the work may still be under way. */
   readonly silent: boolean
@@ -18,7 +18,7 @@ interface Surroundings {
   readonly pending: PendingItem | undefined
 }
 
-/** Returns the first known cause: from the current objects, from the last error, or for work without an error. */
+/** Returns the cause from the current objects, else from the last error, else for work without an error. */
 export function attachmentCause(va: VolumeAttachment, around: Surroundings): AttachmentCause {
   return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
 }
@@ -120,7 +120,7 @@ function saidLast(va: VolumeAttachment, { pending }: Surroundings): AttachmentCa
   }
 }
 
-/** Returns the cause of unfinished work that has not failed. */
+/** Returns the cause of pending work without a known error. */
 function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundings): AttachmentCause {
   const { attacher: driver = '' } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined

@@ -204,21 +204,21 @@ describe('pending work', () => {
       })?.items ?? [],
     )
 
-  it("the finding DriverCalled reports a running driver call, which only the attacher's pending work shows", () => {
+  it('an attachment has the finding DriverCalled while the attacher reports a running driver call', () => {
     const facts = factsWith({ ...SOUND, pending: item({ state: 'calling', since: ago(100), stuck: true }) })
     expect(attachmentFindings(attaching(), facts)).toMatchObject([
       { reason: 'DriverCalled', waitsFor: 'driver csi.example.com to answer its call', sure: 'certain', stuck: true },
     ])
   })
 
-  it("a finding names the object that the attacher waits for, as reported in the attacher's pending work", () => {
+  it('a finding names the object that the attacher waits for according to /debug/stuck', () => {
     const pending = item({ state: 'waiting', reason: 'NodeBusy', waitsFor: ['detach of va-0'] })
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([
       { reason: 'NodeBusy', waitsFor: 'detach of va-0' },
     ])
   })
 
-  it('a finding shows a failure that is missing in the status, with the numbers of attempts and the next attempt', () => {
+  it('a finding shows a failure and the next attempt that only the attacher reports', () => {
     const pending = item({ state: 'backoff', message: rpc('Unavailable'), tries: 3, nextTry: ago(-5) })
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))
     expect(finding).toMatchObject({ reason: 'DriverUnavailable' })
@@ -247,7 +247,7 @@ it('an attached attachment has no finding', () => {
   expect(attachmentFindings(attaching({ status: { attached: true } }), factsWith(SOUND))).toEqual([])
 })
 
-it('the deletion of an attachment waits for the owner of another finalizer after the attacher has removed its finalizer', () => {
+it("an attachment without the attacher's finalizer waits for the owner of another finalizer", () => {
   const object = attaching({ metadata: { deletionTimestamp: ago(192), finalizers: ['example.com/keep'] } })
   expect(attachmentFindings(object, factsWith(SOUND))).toMatchObject([
     {

@@ -65,7 +65,7 @@ function stateEvidence(va: VolumeAttachment): readonly Evidence[] {
   })
 }
 
-/** Returns evidence that the node is missing or not ready. Such a node does not block a detach, but explains much. */
+/** Returns evidence that the node is missing or not ready. This does not block a detach, but may explain an error. */
 function nodeEvidence({ spec }: VolumeAttachment, { nodes }: ClusterFacts): readonly Evidence[] {
   const name = spec?.nodeName ?? ''
   const object = { kind: 'Node', name }

@@ -4,8 +4,8 @@ import type { WaitFinding } from './finding.ts'
 import { podAwaits } from './pod.ts'
 
 /**
- * Returns the findings that explain one object. The end of its chain of waits comes first, because the party there has
- * to act next. `--older-than` changes only which findings count as stuck, never their order.
+ * Returns the findings that explain one object. The last finding in its chain of waits comes first, because that wait
+ * has to end first. `--older-than` never changes the order.
  */
 export function explainedFindings(
   all: readonly WaitFinding[],
@@ -21,7 +21,7 @@ export function explainedFindings(
   }
   return (
     all
-      // Other pods that use the same claim are read, too. They matter only if the explained object waits for them.
+      // Findings of other pods with the same claim count only if the explained object waits for these pods.
       .filter(({ object }) => object.kind !== 'Pod' || textOf(object) === own || chain.has(textOf(object)))
       .map((finding) => ({ finding, rank: rankOf(finding), urgency: URGENCY.indexOf(remedyIn(finding)) }))
       .toSorted((a, b) => a.rank - b.rank || a.urgency - b.urgency || sinceOf(a.finding) - sinceOf(b.finding) || 0)
@@ -32,7 +32,7 @@ export function explainedFindings(
 const END = 0
 const MIDDLE = 1
 
-/** Returns the sort rank of a finding that does not block the explained object. A claim of a pod comes last. */
+/** Returns the rank of a finding outside the chain of waits. Claims of an explained pod come last. */
 function outsideRank({ object }: WaitFinding, subject: KindRef): number {
   return subject.kind === 'Pod' && object.kind === 'PersistentVolumeClaim' ? 3 : 2
 }

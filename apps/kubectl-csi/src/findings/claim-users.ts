@@ -3,7 +3,7 @@ import { type ClusterFacts, claimKeysOf, isRunning, type KindRef, keyOf, refOf }
 
 type Users = ReadonlyMap<string, readonly Pod[]>
 
-/** The pods by claim, computed once for each list of pods, because a search for each claim would take too long. */
+/** A cache of the pods by claim, for each list of pods. A search for each claim would take too long. */
 const known = new WeakMap<readonly Pod[], Users>()
 
 /** Returns the pods that use the claim `namespace/name` and have not ended. */

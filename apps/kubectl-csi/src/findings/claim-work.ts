@@ -40,12 +40,12 @@ export interface ClaimWork {
   /** The reason of events about failures. `doneReasons` are the reasons of events about success. */
   readonly failedReason: string
   readonly doneReasons: readonly string[]
-  /** The start of the wait, if no event shows an earlier one. */
+  /** The start of the wait according to the claim. An earlier event takes precedence. */
   readonly since: number | undefined
   /** The cause that the claim itself shows. It takes precedence over error messages. */
   readonly known?: FailureCause | undefined
   readonly silent: FailureCause
-  /** The advice if the error message names no known cause, or only that the driver refuses. */
+  /** The advice for an error with an unknown cause, and for a refusal of the driver. */
   readonly refusedAdvice: RowKey
   readonly evidence: readonly Evidence[]
 }

@@ -201,7 +201,7 @@ it.each(ROWS)('a claim waits for $name', ({ claim: object, facts = {}, reason, s
 })
 
 describe('claimFindings', () => {
-  it('a claim with fulfilled requests has no findings, whatever has failed before', () => {
+  it('an earlier failure causes no finding if the requests of a claim are fulfilled', () => {
     const events = byUid([event('VolumeResizeFailed', `${EXPANDING} Internal desc = x`)])
     expect(claimFindings(claim({}), factsWith({ ...SOUND, events }))).toEqual([])
     const done = claim({
@@ -241,7 +241,7 @@ describe('claimFindings', () => {
     ])
   })
 
-  it('findings include the pending items of the resizer for expansion and modification', () => {
+  it('the findings of a claim show the awaited pod and the error that the resizer reports', () => {
     const both = claim({
       spec: { ...MORE, volumeAttributesClassName: 'gold' },
       status: { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } },

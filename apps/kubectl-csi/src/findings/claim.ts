@@ -37,7 +37,7 @@ interface WithAround {
 function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: ClusterFacts): WaitFinding | undefined {
   const pv = objectOf(facts.volumes.get(claim.spec?.volumeName ?? ''))
   const driver = claim.metadata?.annotations?.['volume.kubernetes.io/storage-resizer'] ?? (pv && driverOf(pv))
-  // If the volume could not be read, the driver is unknown. The work is shown nevertheless.
+  // The driver is unknown if the volume could not be read. The finding appears nevertheless.
   const context = { facts, driver: driver ?? '(unknown driver)' }
   switch (wait.reason) {
     case 'Expanding':
@@ -55,7 +55,7 @@ function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: Clust
   }
 }
 
-/** The reasons of waits that end when a provisioner has created the volume. */
+/** The wait reasons for which a provisioner has to create the volume. */
 const OF_PROVISIONER: ReadonlySet<Reason> = new Set([
   'Binding',
   'ClaimNotBound',
@@ -64,7 +64,7 @@ const OF_PROVISIONER: ReadonlySet<Reason> = new Set([
   'ClassCannotProvision',
 ])
 
-/** Adds evidence from the provisioner: its Lease and its pending work. */
+/** Adds evidence about the provisioner: its Lease and its pending work. */
 function provisionFinding(finding: WaitFinding, { spec }: PersistentVolumeClaim, facts: ClusterFacts): WaitFinding {
   const driver = objectOf(facts.storageClasses.get(spec?.storageClassName ?? ''))?.provisioner
   if (driver === undefined) return finding

@@ -18,15 +18,15 @@ export function evidenceOf(
   return Object.entries(fields).flatMap(([field, value]) => (value == null ? [] : [{ object, field, value }]))
 }
 
-/** A row of the tables of docs/operations.md, by its heading and by a part of its first cell that no other row has. */
+/** Identifies a row of a table in docs/operations.md by its heading and by a unique part of its first cell. */
 export interface RowKey {
   readonly heading: string
   readonly see: string
 }
 
 /**
- * `certain`: the current objects show it. `likely`: the objects suggest it, but another cause could look the same.
- * `possible`: nothing contradicts it.
+ * `certain`: the current objects show the cause. `likely`: they suggest the cause, but others would look the same.
+ * `possible`: no object contradicts the cause.
  */
 export type Sureness = 'certain' | 'likely' | 'possible'
 
@@ -35,9 +35,9 @@ export interface WaitFinding {
   /** The machine-readable reason, in one word. */
   readonly reason: string
   readonly object: KindRef
-  /** The waiting party, for example `external-attacher of csi.example.com`. */
+  /** The component or operation that waits, for example `external-attacher of csi.example.com`. */
   readonly waiter: string
-  /** The awaited event. The text continues `waits for`. */
+  /** The end of the sentence `WAITER waits for ...`. */
   readonly waitsFor: string
   /** The start of the wait, in milliseconds since 1970. Undefined if unknown. */
   readonly since: number | undefined
@@ -45,7 +45,7 @@ export interface WaitFinding {
   readonly atLeast: boolean
   /** True if a user should look at the wait. False while the work is only under way. */
   readonly stuck: boolean
-  /** The remedy of the wait. Default: the remedy of its reason. */
+  /** The remedy of the wait. Default: the usual remedy for its reason. */
   readonly remedy?: Remedy
   /** The objects whose own findings have to end first. Default: none, so the finding is the end of its chain. */
   readonly awaits?: readonly KindRef[]
@@ -58,7 +58,7 @@ export interface WaitFinding {
 
 interface Stuckness {
   readonly since: number | undefined
-  /** The item of the sidecar's `/debug/stuck` about the same work. */
+  /** The item of the sidecar's `/debug/stuck` about the work of this finding. */
   readonly pending?: PendingItem | undefined
   readonly facts: Pick<ClusterFacts, 'now' | 'stuckAfterMs'>
 }

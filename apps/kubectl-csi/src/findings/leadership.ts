@@ -5,7 +5,7 @@ import type { FailureCause } from './failure.ts'
 import { type Evidence, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Texts that say why a finding about work without an error is uncertain. */
+/** Reasons why a finding about work without an error is uncertain. */
 export const ALIKE = 'a long queue, a driver that hangs and one that is away look the same from here'
 export const NO_LEASES = 'Leases could not be read, so there may be no leader'
 
@@ -43,7 +43,7 @@ function isExpired(lease: Lease, now: number): boolean {
   return now > renewedAt(lease) + 2 * 1000 * (wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0)
 }
 
-/** Milliseconds without a renewal after which a holder without a pod is gone. A leader renews far more often. */
+/** A missing pod no longer counts as leader after these milliseconds without a renewal of its Lease. */
 const SILENT_MS = 30_000
 
 /** Reports whether the holder of the Lease is a missing pod that has not renewed the Lease lately. */
@@ -126,7 +126,7 @@ export function containersText(containers: readonly NotReady[]): string {
   return containers.map(({ pod, name, state }) => `container ${name} of ${textOf(pod)} (${state})`).join(', ')
 }
 
-/** Returns the text of a wait for a leader. `then` is the text of the wait that follows. */
+/** Returns the text after `waits for` if there is no leader. `then` is the text of the next wait. */
 export function noLeaderText(
   leadership: NoLeader,
   facts: Pick<ClusterFacts, 'sidecarPods' | 'holdersGone' | 'now'>,
@@ -139,7 +139,7 @@ export function noLeaderText(
   return `a leader, and no replica leads${why}${then === undefined ? '' : `; after that for ${then}`}`
 }
 
-/** Returns a problem of the leader. It is the cause of a wait if no better cause is known. */
+/** Returns a problem of the leader. It counts as the cause of a wait if no better cause is known. */
 export function leaderCause(
   leadership: Leadership,
   facts: ClusterFacts,

@@ -6,7 +6,7 @@ import { evidenceOf, type WaitFinding } from './finding.ts'
 import { conditionEvidence, sinceOf } from './resize.ts'
 import { ROWS } from './rows.ts'
 
-/** Returns the finding of a modification that is not done. */
+/** Returns the finding of a pending modification. */
 export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
   const wanted = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}

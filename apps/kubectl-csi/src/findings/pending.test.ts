@@ -17,13 +17,13 @@ const item = {
 }
 const pending = byObject(pendingPage({ items: [item] })?.items ?? [])
 
-it('the findings include stuck work that only the pending work of the sidecar shows', () => {
+it('the findings include stuck work that only a sidecar reports', () => {
   expect(findingsOf(factsWith({ pending })).findings).toMatchObject([
     { reason: 'StillAttached', waitsFor: 'VolumeAttachment va-9', since: Date.parse(ago(600)), stuck: true },
   ])
 })
 
-it('a finding counts as stuck if the sidecar calls its work stuck, even if its object is young', () => {
+it('a finding for a young object is stuck if the sidecar reports its work as stuck', () => {
   const young = pv('pv-7', {
     metadata: { deletionTimestamp: ago(2), finalizers: ['external-attacher/csi-example-com'] },
   })

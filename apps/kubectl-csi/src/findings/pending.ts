@@ -3,7 +3,7 @@ import type { PendingItem } from '../facts/pending.ts'
 import { CERTAIN, type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** The operations of pending work. They distinguish two controllers that work on the same claim. */
+/** The operations in `/debug/stuck`. Two controllers with different operations may work on the same claim. */
 export type SidecarOperation =
   | 'attach'
   | 'detach'
@@ -33,7 +33,7 @@ export function pendingEvidence(item: PendingItem | undefined): readonly Evidenc
   return [{ object, field: 'state', value: work }, ...evidenceOf(object, known)]
 }
 
-/** Returns findings for stuck work that only the sidecars know of. */
+/** Returns findings for stuck work that only the sidecars report. */
 export function pendingFindings({ pending }: ClusterFacts, found: readonly WaitFinding[]): readonly WaitFinding[] {
   const shown = new Set(found.filter(({ stuck }) => stuck).map(({ object }) => textOf(object)))
   return [...pending]

@@ -59,7 +59,7 @@ describe('podFindings', () => {
     expect(reasons(unscheduled, {})).toEqual(['NotScheduled: the scheduler to choose a node'])
   })
 
-  it('a pod has no finding if its volume is attached, or if it runs, has ended or uses no volume', () => {
+  it('a pod that waits for no volume has no finding', () => {
     expect(reasons(POD, { attachments: [HERE] })).toEqual([])
     const ready = pod('web', { ...POD, status: { conditions: [{ type: 'Ready', status: 'True' }] } })
     expect(reasons(ready, { attachments: [THERE] })).toEqual([])
@@ -67,14 +67,14 @@ describe('podFindings', () => {
     expect(reasons(pod('web', { ...POD, spec: { volumes: [] } }), { attachments: [THERE] })).toEqual([])
   })
 
-  it('a pod waits for a new attachment if the volume may be shared', () => {
+  it('a pod waits for a second attachment of a ReadWriteMany volume', () => {
     const volumes = allOf(pv('pv-1', { spec: { accessModes: ['ReadWriteMany'] } }))
     expect(reasons(POD, { volumes, attachments: [THERE] })).toEqual([
       'NotAskedFor: the attach/detach controller to ask for volume pv-1 on node node-1',
     ])
   })
 
-  it('a pod has no finding if the driver does not attach', () => {
+  it('a pod has no finding if the CSIDriver has `attachRequired: false`', () => {
     const driver = { metadata: { name: 'csi.example.com' }, spec: { attachRequired: false } }
     expect(reasons(POD, { drivers: allOf(driver) })).toEqual([])
   })
@@ -90,7 +90,7 @@ describe('podFindings', () => {
     expect(reasons(POD, facts)).toEqual([])
   })
 
-  it('the wait of a pod begins with its first failure or with its scheduling, whichever came first', () => {
+  it('the wait of a pod begins at its scheduling or at its first failure, whichever is earlier', () => {
     const events = byUid([event('FailedAttachVolume', 'Multi-Attach error for volume "pv-1"')])
     const [finding] = podFindings(POD, factsWith({ ...SOUND, events, attachments: [THERE] }))
     expect(finding?.since).toBe(Date.parse(ago(120)))
@@ -145,7 +145,7 @@ it('stuck findings come before findings under way, and the oldest finding of eac
   ])
 })
 
-it('an object with unusable fields is listed as unseen, with the reason', () => {
+it('an object with an unexpected value in a field is listed as unseen, with the reason', () => {
   const strange = bound({ claim: { status: { capacity: { storage: 'much' } } } }).claim
   const attachments = [va('old', { metadata: { creationTimestamp: ago(900) } })]
   const { findings, unseen } = findingsOf(factsWith({ ...SOUND, claims: allOf(strange), attachments }))

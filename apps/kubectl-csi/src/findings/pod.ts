@@ -44,7 +44,7 @@ function waitsOf(pod: Pod, facts: ClusterFacts): readonly OfClaim[] {
   })
 }
 
-/** Returns the objects that a pod waits for, even if the pod has no finding. Empty for an object that is not a pod. */
+/** Returns the objects that a pod waits for, even if no finding shows the wait. Empty for other kinds of objects. */
 export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[] {
   const pod = facts.pods.find((each) => textOf(refOf('Pod', each)) === textOf(ref))
   if (pod === undefined || !isRunning(pod) || !mayWait(pod)) return []
@@ -119,7 +119,7 @@ function volumeEvidence(
   ]
 }
 
-/** Returns a finding from an event of the attach/detach controller, for users who may not read VolumeAttachments. */
+/** Returns a finding from FailedAttachVolume events, for users who may not read VolumeAttachments. */
 function attachEventFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding[] {
   const event = lastEvent(pod.metadata?.uid, facts, ['FailedAttachVolume'])
   const unseen = facts.unseen.some(({ what }) => what.startsWith('volumeattachments'))

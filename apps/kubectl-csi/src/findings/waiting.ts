@@ -4,13 +4,13 @@ import { causeOf, type FailureCause } from './failure.ts'
 import { CERTAIN, type Evidence, likely, type RowKey, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** The part of a finding that comes from the API objects. */
+/** The parts of a finding that the API objects supply. */
 export interface WaitingObject {
   readonly object: KindRef
   readonly since: number | undefined
   readonly atLeast?: boolean
   readonly evidence: readonly Evidence[]
-  /** The provisioner of the class, or the name of an object that is missing. */
+  /** The provisioner of the class, or the name of a missing object. */
   readonly name?: string | undefined
   /** The driver of the volume or of the class. */
   readonly driver?: string | undefined
@@ -19,7 +19,7 @@ export interface WaitingObject {
 
 interface Words extends ObjectWait {
   readonly list: string
-  /** The pods that the wait names, as `namespace/name`. */
+  /** The pods in the text of the wait, as `namespace/name`. */
   readonly pods: readonly string[]
   readonly missing: string
 }
@@ -30,7 +30,7 @@ interface Text {
   readonly advice: RowKey
 }
 
-/** Converts a wait to a finding with its text. Returns undefined if another finding of the object covers the wait. */
+/** Converts a wait to a finding with its text. Undefined if another finding of the object already covers the wait. */
 export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: ClusterFacts): WaitFinding | undefined {
   const { reason, names = [], message } = wait
   const text = TEXTS[reason]
@@ -59,7 +59,7 @@ export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: Cl
   }
 }
 
-/** The wait reasons whose error messages are analysed, because the messages name a more exact cause. */
+/** The wait reasons whose error messages may name a more exact cause. */
 const FAILS: ReadonlySet<Reason> = new Set([
   'ProvisioningFails',
   'ClassCannotProvision',
@@ -113,7 +113,7 @@ const KUBELET = 'the kubelet'
 const ATTACH_DETACH = 'the attach/detach controller'
 const FILE_SYSTEM = 'the file system of the claim'
 
-/** Returns the texts for wait reasons that have the same waiting party and the same advice. */
+/** Returns the texts for several wait reasons with the same waiter and the same advice. */
 function texts(waiter: string, advice: RowKey, waitsFor: ByReason<Text['waitsFor']>): ByReason<Text> {
   return Object.fromEntries(
     Object.entries(waitsFor).map(([reason, text]) => [reason, { waiter, advice, waitsFor: text }]),
@@ -132,7 +132,7 @@ const GROWING_POD = 'a pod that uses the claim, where the kubelet can make it gr
 const growing = ({ names, pods }: Words): string =>
   names === undefined ? GROWING_POD : `the kubelet to make it grow, where ${pods.join(', ')} runs`
 
-/** Patterns of scheduler messages, each with the reason to append to the text `to choose a node`. */
+/** Patterns of scheduler messages, and the explanation to append to the text `to choose a node`. */
 const NO_NODE: readonly (readonly [RegExp, string])[] = [
   [/max volume count/, ': the nodes have as many volumes as their CSINodes allow'],
   [/volume node affinity conflict/, ': its volume is reachable from none that is left'],

@@ -3,7 +3,7 @@ import { type ClusterFacts, type KindRef, textOf } from '../facts/facts.ts'
 import type { WaitFinding } from '../findings/finding.ts'
 import { ageText } from './age.ts'
 
-/** `well`: no object waits too long. `unknown`: no such object was found, but not all objects could be read. */
+/** `well`: no object is stuck. `unknown`: no stuck object was found, but an essential read failed. */
 export type ExplainVerdict = 'well' | 'stuck' | 'unknown'
 
 export const EXIT_CODES: Readonly<Record<ExplainVerdict, number>> = { well: 0, stuck: 1, unknown: 2 }
@@ -13,7 +13,7 @@ export function verdictOf(findings: readonly WaitFinding[], { unseen }: Pick<Clu
   return unseen.some(({ essential }) => essential) ? 'unknown' : 'well'
 }
 
-/** Returns one sentence about the subject: the awaited event, and the age of the wait. */
+/** Returns one sentence about the wait of the subject, with its age. */
 export function headlineOf(finding: WaitFinding, subject: KindRef, now: number): string {
   const { object, waiter, waitsFor, since, atLeast } = finding
   const about = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`

@@ -23,7 +23,7 @@ export interface BlockedState {
   readonly objects: readonly Stored[]
   /** The object to explain. */
   readonly of: readonly [SubjectKind, string]
-  /** The text after `waits for` or `has been waiting 5m for` in the first line. */
+  /** The part of the first line after `waits for` or `has been waiting 5m for`. */
   readonly says: string
   readonly reason: string
   /** True if nothing is wrong and the object only waits for a user. */
@@ -43,7 +43,7 @@ export const LED: readonly Stored[] = [
   [LEASES, lease(RESIZER_LEASE)],
   [PODS, pod('pod-a', { metadata: { namespace: 'storage' }, spec: { volumes: null } })],
 ]
-/** The objects of a healthy volume: its node, class, leaders and itself. */
+/** A healthy volume and the objects around it: its node, its class and the Leases of the leaders. */
 export const SOUND: readonly Stored[] = [VOLUME, CSI_NODE, NODE, CLASS, ...LED]
 
 export function node(name: string, ready: string): Node {
@@ -167,7 +167,7 @@ interface Item {
 
 const aboutOther = / \((?:VolumeAttachment|PersistentVolumeClaim|Pod) [^)]+\)$/
 
-/** The headings of docs/operations.md that may contain the advice, by the start of a test's title. */
+/** The sections of docs/operations.md that may contain the advice, by the start of a test's title. */
 const HEADINGS: Readonly<Record<string, RegExp>> = {
   pending: /Pods that wait for volumes/,
   provisioning: /Pods that wait for volumes/,
@@ -196,7 +196,7 @@ export async function checkState(
   expect(heading).toMatch(HEADINGS[title.split(':')[0] ?? ''] ?? /^$/)
   const stuck = await ask(client, STUCK, { json: true, stuckAfterMs })
   const { items } = JSON.parse(stuck.text) as { items: readonly Item[] }
-  // The age decides whether a wait counts as stuck, and never which cause comes first.
+  // The age decides whether a wait counts as stuck. It must not change the order of the causes.
   for (const threshold of [1_000, 180_000, 600_000]) {
     expect(await ask(client, explain(kind, name), { stuckAfterMs: threshold })).toMatchObject({ first })
   }

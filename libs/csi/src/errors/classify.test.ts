@@ -7,7 +7,7 @@ const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
 test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))(
-  'an error with the gRPC code %s gets the classification that upstream and users rely on',
+  'an error with the gRPC code %s gets the verdict on which upstream and users rely',
   (name, code) => {
     const verdict = classify(new RpcError(code, 'x'))
     expect(verdict).toMatchObject({
@@ -28,13 +28,13 @@ test('a code that gRPC does not define counts as final, but not as infeasible', 
 })
 
 test.each([[new Error('secrets "creds" not found')], ['text'], [undefined]])(
-  'the error %s is no gRPC status, so the operation may still run',
+  'an error without a gRPC status is not final: %s',
   (error) => {
     expect(classify(error)).toMatchObject({ final: false, infeasible: { expand: false, modify: false }, inUse: false })
   },
 )
 
-test('the verdict about a failed call depends only on its error, and not on the causes of the error', () => {
+test('the verdict about a failed call ignores the causes of its error', () => {
   expect(classify(new Error('x', { cause: new RpcError(CODES.Internal, 'x') })).final).toBe(false)
 })
 

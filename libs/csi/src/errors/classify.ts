@@ -1,11 +1,11 @@
 import { CODES, type CodeName, RpcError } from './rpc-error.ts'
 
 export interface CallVerdict {
-  /** True: the operation has failed, and the driver does not continue it. */
+  /** True if the operation has failed and the driver no longer works on it. */
   readonly final: boolean
-  /** True: the same request can never succeed. Implies `final`. */
+  /** True if the same request can never succeed. Implies `final`. */
   readonly infeasible: { readonly expand: boolean; readonly modify: boolean }
-  /** True: the driver refuses to expand a volume that is in use. Implies `final`. */
+  /** True if the driver refuses to expand a volume that is in use. Implies `final`. */
   readonly inUse: boolean
   /** The reason for the verdict, as a text for people. */
   readonly why: string
@@ -17,7 +17,7 @@ const failed = (why: string): CallVerdict => ({ final: true, infeasible: FEASIBL
 
 /**
  * The verdict about the operation for each gRPC code. A code is final only if the CSI specification guarantees that the
- * driver has stopped. If a running operation counted as failed, a volume could be attached twice.
+ * driver has stopped. Otherwise a volume could be attached twice.
  */
 const VERDICTS: Readonly<Record<CodeName, CallVerdict>> = {
   OK: failed('the driver called a success an error'),

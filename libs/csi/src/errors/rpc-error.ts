@@ -33,9 +33,8 @@ export function codeNameOf(code: number): string {
 }
 
 /**
- * The origin of a gRPC status. `driver`: the status comes from the driver, or is treated as such. `client`: this client
- * could not read the answer, so the outcome is unknown. `session`: an answer to this or another call broke the
- * connection. `none`: no answer came.
+ * The origin of a gRPC status. `driver`: the driver has sent the status (the default). `client`: this client could not
+ * read the answer. `session`: an answer to this or another call broke the connection. `none`: no answer came.
  */
 export type Origin = 'driver' | 'client' | 'session' | 'none'
 
@@ -169,7 +168,7 @@ function* entriesOf(message: Uint8Array): Generator<readonly [number, Value]> {
       else reader.skip(type, field)
     }
   } catch (error) {
-    // The reader throws on damaged bytes from the driver. The fields before them are kept.
+    // Damaged bytes from the driver cause an error in the reader. The fields before the damage are kept.
     if (!(error instanceof Error)) throw error
   }
 }

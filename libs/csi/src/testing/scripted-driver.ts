@@ -15,7 +15,7 @@ import {
 export interface SeenCall {
   readonly method: string
   readonly request: unknown
-  /** The time-out that the request contained, in milliseconds. Infinity if it contained none. */
+  /** The time-out in the request, in milliseconds. Infinity if the request has none. */
   readonly timeoutMs: number
   readonly metadata: Readonly<Record<string, unknown>>
   cancelled: boolean

@@ -3,7 +3,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 const TURNS = new FakeClock()
 const STEP_MS = 100
 
-/** Lets real sockets work until the condition is true. Throws if the condition stays false. */
+/** Waits until real sockets make the condition true. Throws if the condition stays false. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
   for (let turns = 0; turns < 10_000; turns += 1) {
     if (condition()) return
@@ -12,7 +12,7 @@ export async function until(condition: () => boolean, what: string): Promise<voi
   throw new Error(`waited in vain until ${what}`)
 }
 
-/** Advances the clock in small steps, and lets real sockets work after each step. */
+/** Advances the clock in small steps, and gives real sockets time after each step. */
 export async function pass(clock: FakeClock, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= STEP_MS) {
     await clock.advance(Math.min(left, STEP_MS))

@@ -12,7 +12,7 @@ const CONFIGS = '/api/v1/namespaces/default/configmaps'
 const MERGE = { 'content-type': 'application/merge-patch+json' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Sends raw text over TCP, because no HTTP client sends wrong requests. Resolves with the whole answer. */
+/** Sends raw text over TCP, because HTTP clients cannot send invalid requests. Resolves with the whole answer. */
 function speak(text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(api.port, '127.0.0.1')
@@ -26,13 +26,13 @@ function speak(text: string): Promise<string> {
   })
 }
 
-test('the server refuses a body whose Content-Length is too large before the client sends it', async () => {
+test('the server refuses a too large Content-Length before it reads the body', async () => {
   const answer = await speak(`POST ${CONFIGS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10000000\r\n\r\n`)
   expect(answer).toMatch(/^HTTP\/1.1 413 /)
   expect(answer).toContain('"reason":"RequestEntityTooLarge"')
 })
 
-test('the server stops reading a body without a Content-Length at the limit', async () => {
+test('the server stops reading a body without Content-Length when it reaches the size limit', async () => {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
   const answer = await speak(
     `POST ${CONFIGS} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(80)}`,

@@ -22,7 +22,7 @@ test('`create` drops fields that the type does not have', () => {
   expect(api.create(CONFIG_MAPS, odd)).not.toHaveProperty('colour')
 })
 
-test('the program that uses the emulator cannot change stored objects', () => {
+test('stored objects are frozen copies that the caller of `create` cannot change', () => {
   const given = { metadata: { name: 'c', labels: { a: 'b' } } }
   const stored = api.create(CONFIG_MAPS, given)
   given.metadata.labels.a = 'changed'
@@ -44,13 +44,13 @@ test('an update that removes the last finalizer of a deleted object removes the 
   await gone
 })
 
-test('`delete` only marks a pod on a node as deleted, because the kubelet removes the pod', () => {
+test('`delete` only marks a pod on a node as deleted', () => {
   api.create(PODS, { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [] }, status: { phase: 'Running' } })
   api.delete(PODS, { name: 'p' })
   expect(api.get(PODS, { name: 'p' })?.metadata?.deletionGracePeriodSeconds).toBe(30)
 })
 
-test('the error of a wait that times out names the awaited object', async () => {
+test('a wait that times out fails with the name of the awaited object', async () => {
   const waiting = api.until(CONFIG_MAPS, { name: 'never', timeoutMs: 5 }, () => true)
   await expect(waiting).rejects.toThrow('waiting for configmaps default/never: deadline exceeded')
 })

@@ -19,7 +19,7 @@ interface ObjectChange<T> {
 
 /**
  * Access to the stored objects without HTTP, for tests and for programs that embed the server. Writes are not
- * validated, and they may set the status, because no controller sets it.
+ * validated, and they may set the status.
  */
 export class DirectAccess {
   readonly #registry: ObjectRegistry

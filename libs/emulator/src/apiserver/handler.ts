@@ -49,7 +49,7 @@ export async function handle(parts: HandlerParts, request: HttpRequest, response
     const info = requestInfo(request.method ?? 'GET', url)
     const open = parts.requests.add(factsOf(parts, request, { url, info }))
     logged = open
-    // If the connection closes before an answer, this ends the log entry of the request.
+    // A client that disconnects before the answer also ends the log entry of its request.
     response.once('close', () => open.end({}))
     const user = parts.authentication.userOf(request.headers.authorization)
     open.note({ user: user.name })
@@ -147,7 +147,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
   }
 }
 
-/** Performs a request whose answer an injected fault replaces. Ignores a refusal, but throws internal errors. */
+/** Performs a request for which an injected fault sends another answer. Only internal errors are thrown. */
 function applyAnyway(parts: VerbParts, call: () => ResourceCall): void {
   try {
     answer(parts, call())

@@ -22,7 +22,7 @@ export interface InProcessServerOptions {
   /** The tokens of other users. RBAC roles and bindings grant the permissions of these users. */
   readonly tokens?: readonly TokenGrant[]
   readonly faults?: readonly RequestRule[]
-  /** The limits of the history that the server keeps of each kind, for watches and list pages. */
+  /** The limits of the change history of each kind, which watches and list pages use. */
   readonly history?: HistoryLimits
   /** The number of requests that the log keeps with their bodies. With 0 the log only counts requests. */
   readonly keptRequests?: number | undefined
@@ -137,7 +137,7 @@ export function createInProcessServer(options: InProcessServerOptions = {}): InP
   return new InProcessServer(handlerParts(store, { ...options, open: true }))
 }
 
-/** `open` gives requests without a token the rights of the administrator. */
+/** If `open` is true, a request without a token has the rights of the administrator. */
 export function handlerParts(store: Store, options: InProcessServerOptions & { readonly open: boolean }): HandlerParts {
   const { clock = systemClock, log = silentLogger, adminToken = newUid(clock), tokens: grants = [], open } = options
   const { absent = [] } = options

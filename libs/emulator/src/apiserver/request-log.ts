@@ -21,7 +21,7 @@ export interface LoggedRequest {
   readonly user: string | undefined
   /** The parsed body; undefined if there is none or it cannot be parsed. */
   readonly body: Json | undefined
-  /** The code of the answer: 0 before the answer, and 0 if the connection broke. */
+  /** The HTTP code of the answer. 0 if there is no answer yet, or if the connection broke. */
   readonly code: number
 }
 

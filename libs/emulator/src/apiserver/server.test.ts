@@ -105,7 +105,7 @@ test('a deleted object disappears when a write removes its last finalizer', asyn
   expect((await ask('GET', `${VOLUMES}/pv-1`)).code).toBe(404)
 })
 
-test('all pages of a list show one revision, and get 410 after the compaction of this revision', async () => {
+test('all pages of a list show the same revision, or fail with 410 after a compaction', async () => {
   for (const name of ['pv-1', 'pv-2', 'pv-3']) await ask('POST', VOLUMES, volume(name))
   const first = (await ask('GET', `${VOLUMES}?limit=2`)).body
   const { continue: token, remainingItemCount } = first['metadata'] as { continue: string; remainingItemCount: number }
@@ -128,7 +128,7 @@ test('a streaming list sends all objects, and then a bookmark that marks their e
   expect(frames[1]?.object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' })
 })
 
-test('a watch sends the changes after its `resourceVersion`, and DELETED for an object that no longer matches its selector', async () => {
+test('a watch with a selector sends DELETED for an object that no longer matches', async () => {
   const { resourceVersion } = api
   await ask('POST', VOLUMES, volume('pv-1', { labels: { a: '1' } }))
   await ask('PATCH', `${VOLUMES}/pv-1`, { metadata: { labels: { a: '2' } } })
@@ -162,7 +162,7 @@ test('only the status subresource can change the status of a VolumeAttachment, a
   expect(api.get(VOLUME_ATTACHMENTS, { name: 'va-1' })?.metadata?.finalizers).toBeUndefined()
 })
 
-test('a fault with `applied` replaces only the answer, and the write still takes effect', async () => {
+test('a fault with `applied` replaces only the answer to a write, and the server still performs the write', async () => {
   const action = { do: 'answer', code: 429, retryAfterSeconds: 1, applied: true } as const
   const rule = api.faults.add({ match: { verb: 'create' }, times: 1, action })
   const refused = await ask('POST', VOLUMES, volume('pv-1'))

@@ -22,8 +22,7 @@ export interface ApiServerOptions extends InProcessServerOptions {
 /**
  * An API server that listens on this machine.
  *
- * Guarantees: it answers the requests of testing/conformance as kube-apiserver v1.36.3 does. A write takes effect
- * between two other writes, never inside one.
+ * Guarantees: it answers the requests of testing/conformance as kube-apiserver v1.36.3 does. Writes never overlap.
  *
  * Caveats: it knows fixed kinds only, and no server-side apply. No controller runs in it, except the one that empties
  * deleted namespaces. Writes by `create`, `update` and `edit` are not validated.

@@ -60,7 +60,7 @@ async function ask(
   }
 }
 
-/** The version and kind of a VolumeSnapshotContent or a VolumeGroupSnapshotContent, by its path. */
+/** Returns the `apiVersion` and the `kind` of an object by its path. */
 function typeOf(path: string): object {
   const kind = path.startsWith(CONTENTS) ? 'VolumeSnapshotContent' : 'VolumeGroupSnapshotContent'
   return { apiVersion: path.split('/').slice(2, 4).join('/'), kind }
@@ -70,7 +70,7 @@ const createContent = (change: object = {}): Promise<Answer> =>
   ask('POST', CONTENTS, { body: { metadata: { name: 'c' }, spec: { ...CONTENT_SPEC, ...change } } })
 
 describe('VolumeSnapshotContent', () => {
-  it('a VolumeSnapshotContent starts without a status, and its status subresource changes nothing else', async () => {
+  it('a new VolumeSnapshotContent has no status, and its status subresource changes only the status', async () => {
     const { code } = await ask('POST', CONTENTS, {
       body: { metadata: { name: 'c' }, spec: CONTENT_SPEC, status: { readyToUse: true } },
     })
@@ -83,7 +83,7 @@ describe('VolumeSnapshotContent', () => {
     expect(patched.body['metadata']).toMatchObject({ generation: 1 })
   })
 
-  it('a JSON patch of a VolumeSnapshotContent may replace the missing status and the missing annotations', async () => {
+  it('a JSON patch may replace the missing status and annotations of a VolumeSnapshotContent', async () => {
     await createContent()
     const json = 'application/json-patch+json'
     const status = [{ op: 'replace', path: '/status', value: { snapshotHandle: 's', restoreSize: 5 } }]
@@ -133,7 +133,7 @@ describe('VolumeSnapshotContent', () => {
     expect(body['message']).toContain(message)
   })
 
-  it("a change of a VolumeSnapshotContent's spec raises the generation, and a PUT needs a resourceVersion", async () => {
+  it('a spec change raises the generation of a VolumeSnapshotContent, and its PUT needs a resourceVersion', async () => {
     await createContent()
     const changed = await ask('PATCH', `${CONTENTS}/c`, { body: { spec: { deletionPolicy: 'Retain' } } })
     expect(changed.body['metadata']).toMatchObject({ generation: 2 })
@@ -196,7 +196,7 @@ describe('VolumeGroupSnapshotContent', () => {
 })
 
 describe('snapshot kinds', () => {
-  it('the server answers 404 for snapshot kinds that are switched off, and discovery does not list them', async () => {
+  it('the server answers 404 for snapshot kinds until they are switched on', async () => {
     await api.stop()
     api = await startApiServer({ absent: [...SNAPSHOT_RESOURCES, ...GROUP_SNAPSHOT_RESOURCES] })
     const missing = await ask('GET', `${GROUP_CONTENTS}?limit=1`)

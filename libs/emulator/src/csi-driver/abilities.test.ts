@@ -55,7 +55,7 @@ describe('a clone', () => {
     expect(codeOf(() => create('clone'))).toBe(status.ALREADY_EXISTS)
   })
 
-  it('the emulated driver refuses a clone that is smaller than its source, or whose source is missing', () => {
+  it('the emulated driver refuses a clone of a missing volume, and a clone that is smaller than its source', () => {
     const source = create('source')?.volumeId ?? ''
     const less = { capacityRange: { requiredBytes: 9n, limitBytes: 0n } }
     expect(codeOf(() => create('clone', { ...from(source), ...less }))).toBe(status.OUT_OF_RANGE)
@@ -92,7 +92,7 @@ describe('inline volumes', () => {
     volumeContext: {},
   }
 
-  it('an inline volume exists from its publish to its unpublish, even if both are repeated', () => {
+  it('an inline volume exists from NodePublishVolume to NodeUnpublishVolume, even if the calls are repeated', () => {
     for (let times = 2; times > 0; times -= 1) node.NodePublishVolume(publish)
     expect(volumes.all.map(({ id }) => id)).toEqual([volumeId])
     for (let times = 2; times > 0; times -= 1) node.NodeUnpublishVolume({ volumeId, targetPath: '/t' })

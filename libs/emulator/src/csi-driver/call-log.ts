@@ -17,10 +17,7 @@ export interface DriverCall {
   readonly code: number | undefined
   /** The message of a failure. */
   readonly message?: string
-  /**
-   * The response of a successful call. Only listeners get it, when the call ends; the log does not keep it, because a
-   * list may be long.
-   */
+  /** The response of a successful call, for listeners only. The log does not keep it, because it may be long. */
   readonly response?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -28,7 +25,7 @@ export interface CallMatch extends DriverMatch {
   readonly code?: number
 }
 
-/** The calls in the order in which they began. The method `until` also counts running calls, unless it gets a code. */
+/** The calls in the order in which they began. `until` also counts running calls, unless it filters by code. */
 export type DriverCallLog = ExchangeLog<DriverCall, CallMatch>
 
 export function createCallLog(clock: Clock): DriverCallLog {
@@ -39,7 +36,7 @@ export function createCallLog(clock: Clock): DriverCallLog {
   })
 }
 
-/** Returns the objects that a call is about, so that fault rules can match them. */
+/** Returns the properties of a call that fault rules compare. */
 export function subjectOf(method: string, request: object): DriverSubject {
   const { volumeId, sourceVolumeId, nodeId, name, snapshotId, groupSnapshotId } = request as Partial<
     Readonly<Record<string, string>>

@@ -12,7 +12,7 @@ export function isMultiNode(capability: VolumeCapability): boolean {
   return MULTI_NODE.has(capability.accessMode?.mode ?? VolumeCapability_AccessMode_Mode.UNKNOWN)
 }
 
-/** Returns the capability. Throws if it has no access type or no access mode. */
+/** Returns the volume capability. Throws if it has no access type or no access mode. */
 export function requireCapability(capability: VolumeCapability | undefined): VolumeCapability {
   if (capability === undefined) throw invalidArgument('volume_capability is required')
   if (capability.accessType === undefined) throw invalidArgument('volume_capability.access_type is required')

@@ -132,7 +132,7 @@ export class EmulatedController {
   ControllerUnpublishVolume(request: Request<'ControllerUnpublishVolume'>): Response<'ControllerUnpublishVolume'> {
     this.#needs('PUBLISH_UNPUBLISH_VOLUME')
     if (request.volumeId === '') throw invalidArgument('volume_id is required')
-    // An unknown volume, or one that is not attached, counts as detached: the CSI spec requires success.
+    // The CSI spec requires success for an unknown volume, and for a volume that is not attached.
     const volume = this.#volumes.get(request.volumeId)
     if (request.nodeId === '') volume?.attachments.clear()
     else volume?.attachments.delete(request.nodeId)

@@ -13,7 +13,7 @@ export interface GrpcService {
   readonly handlers: UntypedServiceImplementation
 }
 
-/** A server on a unix socket. Its end looks to clients like the death of its process. */
+/** A server on a unix socket. For its clients, `kill` looks like the death of the server process. */
 export interface SocketListener {
   /** Breaks all connections and stops listening. */
   kill(): Promise<void>
@@ -26,7 +26,7 @@ export function restartable(listen: () => Promise<SocketListener>): { start(): P
     step: (listener: SocketListener | undefined) => Promise<SocketListener | undefined>,
   ): Promise<void> => {
     const done = last.then(step)
-    // A failed start or stop throws only to its caller. The next start or stop assumes that no server listens.
+    // Only the caller gets the error of a failed start or stop. The next call assumes that no server listens.
     last = done.catch(() => undefined)
     await done
   }
@@ -62,11 +62,11 @@ export async function listen(path: string, services: readonly GrpcService[]): Pr
 }
 
 /**
- * Listens at a temporary path, and links the socket to `path` if `path` is free. When a server stops, Node deletes the
- * path at which it started to listen, even if another process listens there.
+ * Listens at a temporary path, and then links the socket to `path` if `path` is free. Otherwise a stopped server could
+ * delete `path` while another process listens there.
  */
 async function bind(server: NetServer, path: string): Promise<Stats> {
-  // Without this check, Node might listen at the temporary path, but no client could connect to the long `path`.
+  // Node would accept a longer `path`, but clients could not connect to it.
   if (Buffer.byteLength(path) > LONGEST_PATH) {
     throw new Error(`${path}: the path of a socket has ${LONGEST_PATH} bytes at most`)
   }
@@ -109,7 +109,7 @@ async function removeLeftover(path: string): Promise<void> {
   await rm(path, { force: true })
 }
 
-/** Reports whether a process may listen on a socket. Only a refused connection proves that none does. */
+/** Reports whether a process may listen on a socket. False only if the socket refuses the connection. */
 function mayBeServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path)

@@ -11,13 +11,13 @@ import type { Request, Response } from './methods.ts'
 import type { DriverSettings, NodeCapability } from './settings.ts'
 import type { StoredVolume, Volumes } from './volumes.ts'
 
-/** Creates a file for a device and a directory for a file system. An existing target stays. */
+/** Creates the target path: a file for a block volume, otherwise a directory. An existing path stays. */
 function makeTarget(path: string, capability: VolumeCapability): void {
   if (capability.accessType?.$case === 'block') writeFileSync(path, '', { flag: 'a' })
   else mkdirSync(path, { recursive: true })
 }
 
-/** Recognizes an inline volume by the handle that the kubelet gives it. No controller creates such a volume. */
+/** Recognizes an inline volume by its handle, which the kubelet has generated. */
 function isInline(volumeId: string): boolean {
   return /^csi-[0-9a-f]{64}$/.test(volumeId)
 }

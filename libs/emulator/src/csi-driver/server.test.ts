@@ -87,7 +87,7 @@ test('a call that the fault `hang` leaves unanswered ends at its deadline', asyn
   await driver.log.until({ code: status.CANCELLED })
 })
 
-test('two concurrent restarts of the driver start one server', async () => {
+test('two concurrent restarts of the driver start only one server', async () => {
   await driver.crash()
   await Promise.all([driver.restart(), driver.restart()])
   await driver.crash()
@@ -100,7 +100,7 @@ test('concurrent crashes and restarts of the driver run one after the other', as
   await call(ControllerPublishVolume, publication('n1'))
 })
 
-test('a crash of the driver after ControllerPublishVolume breaks the call, but the volume is attached after the restart', async () => {
+test('an attachment survives a crash of the driver before the answer to ControllerPublishVolume', async () => {
   driver.faults.add({ match: { volumeId: 'v1' }, times: 1, action: { do: 'crash', applied: true } })
   expect(await call(ControllerPublishVolume, publication('n1')).catch(code)).toBe(status.UNAVAILABLE)
   await driver.restart()
@@ -142,7 +142,7 @@ test('the driver does not replace a file or the socket of another process', asyn
   expect((await call(ListVolumes, { maxEntries: 0, startingToken: '' })).entries).toHaveLength(1)
 })
 
-test('`stop` keeps the socket of another driver at its path', async () => {
+test('`stop` does not delete the socket of another driver at the same path', async () => {
   const taken = await mkdtemp(join(directory, 'other-'))
   const other = await startCsiDriver({ socket: join(taken, 'csi.sock') })
   await rename(other.socket, driver.socket)

@@ -24,7 +24,7 @@ export interface CsiDriverOptions extends Partial<DriverSettings> {
   readonly socket: string
   readonly clock?: Clock
   readonly faults?: readonly DriverRule[]
-  /** The volumes of another driver that serves the same storage. By default, the driver starts without volumes. */
+  /** The volumes of another driver with the same storage. Default: no volumes. */
   readonly volumes?: Volumes
   /** Called when the driver crashes, so that its process can end, too. */
   readonly onCrash?: () => void
@@ -52,9 +52,9 @@ export interface CsiDriver extends AsyncDisposable {
   /** The calls in the order in which they began. */
   readonly calls: readonly DriverCall[]
   readonly log: DriverCallLog
-  /** Answers a method with a function, which may throw a DriverFailure. Undefined removes the function. */
+  /** Sets a function that answers a method. It may throw a DriverFailure. Undefined restores the usual answers. */
   script<Q, R extends object>(method: string, answer: ((request: Q) => R | Promise<R>) | undefined): void
-  /** Returns the answer that the driver gives without a script. */
+  /** Returns the usual answer of the driver, without the script. */
   own<Q extends object, R extends object>(method: string, request: Q): R
   /** Breaks all connections and stops listening, as a killed process does. The volumes stay as they are. */
   crash(): Promise<void>

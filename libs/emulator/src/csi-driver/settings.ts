@@ -29,7 +29,7 @@ export interface DriverSettings {
   ready: boolean
   /** The node ID that the Node service reports. */
   nodeId: string
-  /** The IDs of the existing nodes. Undefined if each ID is accepted. */
+  /** The IDs of all nodes. Undefined if the driver accepts each ID. */
   nodes: readonly string[] | undefined
   maxVolumesPerNode: number
   /** The topology keys and values of the driver's node. Undefined if the driver reports no topology. */

@@ -67,7 +67,7 @@ function refusal(call: () => unknown): string {
 }
 
 describe('snapshots', () => {
-  it('the emulated driver returns the same snapshot for the same name, and refuses another volume', () => {
+  it('the emulated driver returns the same snapshot for the same name, but not for another volume', () => {
     const first = take('a')
     expect(take('a')).toEqual(first)
     expect(first).toMatchObject({ sourceVolumeId: 'v1', sizeBytes: 10n, creationTime: { seconds: 1n, nanos: 0 } })
@@ -102,7 +102,7 @@ describe('snapshots', () => {
     expect(refusal(() => controller.GetSnapshot({ snapshotId: id, secrets: {} }))).toBe('NOT_FOUND')
   })
 
-  it('the emulated driver restores a snapshot into a volume that is not smaller', () => {
+  it('the emulated driver restores a snapshot, but not into a smaller volume', () => {
     const snapshotId = take('a')?.snapshotId ?? ''
     const from = { volumeContentSource: { type: { $case: 'snapshot' as const, value: { snapshotId } } } }
     expect(create('copy', from)).toMatchObject({ capacityBytes: 10n, contentSource: from.volumeContentSource })

@@ -12,13 +12,13 @@ export interface DriverMatch {
   /** The volume of the call; for CreateSnapshot the source volume. */
   readonly volumeId?: string
   readonly nodeId?: string
-  /** The name that CreateVolume, CreateSnapshot or CreateVolumeGroupSnapshot requests. */
+  /** The name in a CreateVolume, CreateSnapshot or CreateVolumeGroupSnapshot request. */
   readonly name?: string
   /** The ID of a snapshot or of a group snapshot. */
   readonly snapshotId?: string
 }
 
-/** The reaction to a call. With `applied` the call takes effect first, and only its answer is lost or replaced. */
+/** The fault of a call. With `applied`, the driver first performs the call, and only the answer is affected. */
 export type DriverResponse =
   | {
       readonly do: 'fail'

@@ -43,7 +43,7 @@ test('the field `share` of a fault rule is the probability of the fault for each
   expect(rule.hits).toBe(2)
 })
 
-test('the first matching fault rule decides the fault, and a removed rule has no effect', () => {
+test('the first matching fault rule applies until it is removed', () => {
   const faults = book()
   const first = faults.add({ action: 'first' })
   faults.add({ action: 'second' })

@@ -3,9 +3,9 @@ import type { Clock } from '@csi-sidecars/base'
 /** A rule that replaces or delays the answers to some requests. */
 export interface FaultRuleFor<Match, Action> {
   readonly name?: string
-  /** The values that the request must have in these fields. Without `match`, the rule matches each request. */
+  /** The fields that a request must have, with their values. Without `match`, the rule applies to each request. */
   readonly match?: Match
-  /** The number of matching requests that pass before the rule applies. */
+  /** The number of matching requests that the rule ignores at first. */
   readonly skip?: number
   /** How often the rule applies; by default without limit. */
   readonly times?: number

@@ -17,10 +17,7 @@ export interface FaultMatch {
   readonly userAgent?: string
 }
 
-/**
- * The replacement of the ordinary answer. With `applied` the request takes effect first, and only its answer is lost or
- * replaced.
- */
+/** The fault of a request. With `applied`, the server first performs the request, and only the answer is affected. */
 export type FaultResponse =
   | {
       readonly do: 'answer'

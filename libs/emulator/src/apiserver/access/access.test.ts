@@ -41,7 +41,7 @@ test('over plain HTTP a request without a token has admin rights, and a wrong to
   expect((await ask('GET', CONFIGS, { token: 'alice' })).code).toBe(403)
 })
 
-test('a user has the rights of the roles of its groups, and the request log names the user', async () => {
+test('a user gets the rights of its groups, and the request log names the user', async () => {
   api.create(CLUSTER_ROLES, {
     metadata: { name: 'reader' },
     rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }],
@@ -74,7 +74,7 @@ test('a service account token is refused after it has expired', async () => {
   expect(tokens.userOf(undefined).name).toBe('system:anonymous')
 })
 
-test('the server deletes the objects of a deleted namespace, and removes the namespace when it is empty', async () => {
+test('the server deletes the objects in a deleted namespace, and then the namespace', async () => {
   api.create(CONFIG_MAPS, { metadata: { name: 'c', namespace: 'space', finalizers: ['a/b'] } })
   api.create(SERVICE_ACCOUNTS, { metadata: { name: 's', namespace: 'space' } })
   expect((await ask('DELETE', '/api/v1/namespaces/space')).body).toMatchObject({ status: { phase: 'Terminating' } })

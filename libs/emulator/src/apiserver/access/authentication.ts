@@ -35,7 +35,7 @@ export class Authentication {
   readonly #tokens = new Map<string, Issued>()
   readonly #withoutToken: AuthenticatedUser
 
-  /** `open` gives requests without a token the rights of the administrator. */
+  /** If `open` is true, a request without a token has the rights of the administrator. */
   constructor(options: { clock: Clock; adminToken: string; grants?: readonly TokenGrant[]; open: boolean }) {
     this.#clock = options.clock
     this.#withoutToken = options.open ? ADMIN : ANONYMOUS

@@ -11,7 +11,7 @@ export type Access =
       readonly type: 'resource'
       readonly verb: string
       readonly group: string
-      /** The plural of the resource. For a subresource, `/` and its name follow. */
+      /** The resource in RBAC notation, such as `pods` or `pods/status`. */
       readonly resource: string
       readonly namespace: string | undefined
       readonly name: string | undefined
@@ -20,7 +20,7 @@ export type Access =
 
 interface Decision {
   readonly allowed: boolean
-  /** The sentence that names the binding which allows the request. */
+  /** The reason why the request is allowed: a sentence with the name of the RBAC binding. */
   readonly reason?: string
 }
 
@@ -97,17 +97,17 @@ function covers(pattern: string, path: string): boolean {
   return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path
 }
 
-/** Returns the permission that a request needs. */
+/** Returns the verb and the resource that RBAC must allow for a request. */
 export function accessOf(info: RequestInfo, query: URLSearchParams): Access {
   if (info.type === 'path') return { type: 'path', verb: info.verb, path: info.path }
   const { verb, group, plural, subresource } = info
-  // RBAC treats a Namespace object as part of the namespace that it names.
+  // RBAC treats the Namespace object `x` as an object in the namespace `x`.
   const namespace = group === '' && plural === 'namespaces' ? info.name : info.namespace
   const resource = subresource === undefined ? plural : `${plural}/${subresource}`
   return { type: 'resource', verb, group, resource, namespace, name: info.name ?? selectedName(query) }
 }
 
-/** Returns the only name that a field selector matches. The list or watch needs permission for this name only. */
+/** Returns NAME for the field selector `metadata.name=NAME`. The user needs permission for this object only. */
 function selectedName(query: URLSearchParams): string | undefined {
   return /^metadata\.name=([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1]
 }

@@ -7,7 +7,7 @@ import { WireError } from './protobuf/wire.ts'
 
 const READABLE = ['application/json', PROTOBUF]
 
-/** The kind that a body must contain, and the schema of the kind. */
+/** The expected kind of the object in a request body, and its schema. */
 interface Wanted {
   readonly name: string
   readonly schema: Schema

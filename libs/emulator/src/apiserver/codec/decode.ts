@@ -77,7 +77,7 @@ export function decoded(
   }
 }
 
-/** Returns the 422 error for a patch with an invalid result. The error shows the result, which no client has sent. */
+/** Returns the 422 error for a patch that makes an object invalid. The error message contains the patched object. */
 export function wrongResult(result: ApiObject, why: string): ReturnType<typeof invalid> {
   const errors = new FieldErrors()
   errors.invalid('patch', JSON.stringify(result), why)

@@ -4,7 +4,7 @@ import { isList, type Json, type JsonMap, textAt } from '../schema/json.ts'
 import { schemaNamed } from '../schema/schema.ts'
 import { bodyOf } from './decode-body.ts'
 
-/** The reaction to fields that a type does not have: none, a warning, or a refusal. Such fields are never stored. */
+/** The handling of unknown fields: ignore them, warn about them, or refuse them. They are never stored. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
 export interface WriteOptions {

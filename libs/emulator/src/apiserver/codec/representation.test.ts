@@ -39,7 +39,7 @@ test.each([
   await response.body?.cancel()
 })
 
-test('a client that prefers protobuf gets refusals as protobuf, and answers to writes as JSON', async () => {
+test('a client that prefers protobuf gets errors as protobuf, but the answers to writes as JSON', async () => {
   await using api = await startApiServer()
   const refused = await fetch(`${api.url}/api/v1/namespaces/none`, { headers: ACCEPT })
   expect([refused.status, refused.headers.get('content-type')]).toEqual([404, PROTOBUF])

@@ -7,7 +7,7 @@ import { partial, type RowObject, type TableOptions, tableOf } from '../tables/t
 import { PROTOBUF } from './protobuf/decode.ts'
 import { listBytes, objectBytes } from './protobuf/envelope.ts'
 
-/** The form in which a client wants objects. */
+/** The representation of objects that a client requests: JSON, protobuf, metadata only, or a table. */
 export type AnswerForm =
   | { readonly as: 'object' }
   | { readonly as: 'message' }
@@ -27,7 +27,7 @@ const AVAILABLE =
   'application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, ' +
   'application/vnd.kubernetes.protobuf;stream=watch'
 
-/** Reads the Accept header. Returns the first supported form, and prefers forms of a higher weight. */
+/** Returns the supported form with the highest weight in an Accept header. */
 export function shapeOf(
   accept: string | undefined,
   query: URLSearchParams,
@@ -104,7 +104,7 @@ export function renderObject(
   }
 }
 
-/** Returns a list in the form that the client requests. A JSON list joins the stored JSON texts of its objects. */
+/** Returns a list in the form that the client requests. */
 export function renderList(kind: ServedKind, listing: ListedPage, { shape, now }: Rendering): string | Buffer {
   const metadata: JsonMap = {
     resourceVersion: String(listing.revision),

@@ -23,7 +23,7 @@ export interface FailureSubject {
   readonly kind?: string
 }
 
-/** The HTTP code of each reason of a Status. If two reasons have one code, the first is the default for the code. */
+/** The HTTP code of each reason of a Status. The first reason with a code is the default reason of that code. */
 const CODES: Readonly<Record<string, number>> = {
   BadRequest: 400,
   Unauthorized: 401,
@@ -61,7 +61,7 @@ export class ApiFailure extends Error {
   readonly code: number
   readonly reason: string
   readonly details: FailureDetails | undefined
-  /** The metadata of the Status. If a continue token has expired, it contains a new token. */
+  /** The metadata of the Status. If a continue token has expired, the Status contains a new token. */
   readonly metadata: JsonMap
   /** True if the answer is the message as plain text, without a Status. */
   readonly plain: boolean
@@ -90,7 +90,7 @@ function pruned(details: FailureDetails): JsonMap {
   return { ...rest, ...listed }
 }
 
-/** Returns the name of a kind in messages: `persistentvolumes`, `volumeattachments.storage.k8s.io`. */
+/** Returns the resource as messages show it: `persistentvolumes`, `volumeattachments.storage.k8s.io`. */
 function qualified(subject: FailureSubject): string {
   return subject.group === '' ? subject.plural : `${subject.plural}.${subject.group}`
 }

@@ -77,7 +77,7 @@ export class FieldErrors {
     if (bytes > limitBytes) this.tooLong(field, limitBytes)
   }
 
-  /** Reports each message that a rule returns for a value. */
+  /** Reports each error message that `rule` returns for the value. */
   checked(field: string, value: string, rule: (value: string) => readonly string[]): void {
     for (const each of rule(value)) this.invalid(field, value, each)
   }
@@ -87,7 +87,7 @@ export class FieldErrors {
   }
 }
 
-/** Returns a value in the form of messages: null if it is absent, a map as JSON with sorted keys. */
+/** Returns a value as error messages show it: `null` if it is absent, a map with sorted keys. */
 function quoted(value: Json | undefined): string {
   if (value === undefined) return 'null'
   if (!isObject(value)) return JSON.stringify(value)

@@ -10,13 +10,13 @@ import { refuse } from './reply.ts'
 export interface PortListener {
   readonly url: string
   readonly port: number
-  /** Sets the handler of requests, which gets no requests from web sites. Call `serve` right after `openListener`. */
+  /** Sets the request handler. Requests from web sites never reach it. Call `serve` right after `openListener`. */
   serve(answer: RequestListener): unknown
   /** Stops listening and ends all connections. */
   close(): Promise<void>
 }
 
-/** The time-outs of connections. Clients close an idle connection earlier than the server does. */
+/** The time-outs of connections. The server keeps idle connections open for longer than clients do. */
 const OPTIONS = {
   requestTimeout: 60_000,
   headersTimeout: 30_000,
@@ -48,7 +48,7 @@ export async function openListener(options: ListenerOptions): Promise<PortListen
   }
 }
 
-/** Returns the error for a request from a web site. Without it, any page in a local browser could use the server. */
+/** Returns a 403 error if a web site sent the request. Otherwise any page in a local browser could use the server. */
 function refusalOf(
   { headers }: IncomingMessage,
   { scheme, hostNames }: { scheme: 'http' | 'https'; hostNames: readonly string[] },

@@ -25,7 +25,7 @@ export class LocalResponse extends EventEmitter implements HttpResponse {
     return this.#headersSent
   }
 
-  /** Drops the header, because readers in this process use only the code and the body. */
+  /** Does nothing, because readers in this process use only the code and the body. */
   setHeader(): void {}
 
   flushHeaders(): void {}

@@ -31,7 +31,7 @@ export function refuse(response: HttpResponse, failure: ApiFailure, form: Status
   }
   const { retryAfterSeconds } = failure.details ?? {}
   if (retryAfterSeconds !== undefined) response.setHeader('retry-after', String(retryAfterSeconds))
-  // The server does not read the rest of a body that is too long, so the connection cannot serve another request.
+  // The connection cannot be reused, because the server has not read the rest of the body.
   if (failure.code === 413) response.setHeader('connection', 'close')
   const plain = { text: `${failure.message}\n`, contentType: 'text/plain; charset=utf-8' }
   send(response, { code: failure.code, ...(failure.plain ? plain : form(failure.status())) })

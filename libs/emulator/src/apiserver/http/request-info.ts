@@ -7,7 +7,7 @@ export type RequestInfo =
   | { readonly type: 'path'; readonly path: string; readonly verb: string }
   | ({ readonly type: 'resource' } & ResourceInfo)
 
-/** The resource in a path. It may be unknown to the server, which checks permissions first. */
+/** The resource in a path. The server may not know it, because permissions are checked first. */
 export interface ResourceInfo {
   readonly verb: Verb
   readonly group: string
@@ -60,7 +60,7 @@ export function served(info: ResourceInfo, absent: ReadonlySet<ServedKind>): Res
 type ResourcePath = Pick<ResourceInfo, 'plural' | 'namespace' | 'name' | 'subresource'>
 
 function resourcePathOf(steps: readonly string[]): ResourcePath {
-  // `namespaces/x` and `namespaces/x/status` are about the namespace; `namespaces/x/pods` are objects inside it.
+  // `namespaces/x` and `namespaces/x/status` name the Namespace object. `namespaces/x/pods` names the pods inside it.
   const inNamespace = steps[0] === 'namespaces' && steps.length > 2 && steps[2] !== 'status'
   const [plural = '', name, ...more] = inNamespace ? steps.slice(2) : steps
   const subresource = more.length === 0 ? undefined : more.join('/')

@@ -35,7 +35,7 @@ const VERSION = {
   platform: 'linux/amd64',
 }
 
-/** The paths that the server also accepts with a slash at the end. */
+/** The paths for which the server ignores a slash at the end. */
 const ROOTS: ReadonlySet<string> = new Set(['/version/', '/api/', '/apis/'])
 
 /** Answers a path that is not a resource: health, version, discovery or OpenAPI. */
@@ -123,7 +123,7 @@ function names(kind: ServedKind): object {
   }
 }
 
-/** The subresources whose kind differs from the kind of the resource, with their verbs. */
+/** The subresources that have a different kind than their resource, such as `token`. */
 const OTHERS: Readonly<Record<string, { readonly of: object; readonly verbs: readonly string[] }>> = {
   token: { of: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }, verbs: ['create'] },
 }
@@ -170,14 +170,14 @@ function discovered(kind: ServedKind): object {
   }
 }
 
-/** Returns a kind with an empty group and version, because the enclosing list names both. */
+/** Returns a kind without its group and version, because the document around it already names them. */
 function responseKind(kind: ServedKind): object {
   return { group: '', version: '', kind: kind.kind }
 }
 
 const MADE = new Map<string, object>()
 
-/** Returns the OpenAPI 3 document at a path, which the first request creates. Undefined for other paths. */
+/** Returns the OpenAPI 3 document at a path, or undefined. The first request for a document creates it. */
 function openApiPath(path: string): object | undefined {
   const made = MADE.get(path) ?? (path === '/openapi/v3' ? index() : document(path.slice('/openapi/v3/'.length)))
   if (made !== undefined) MADE.set(path, made)

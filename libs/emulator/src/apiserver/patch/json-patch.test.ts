@@ -36,7 +36,7 @@ test.each<[Json]>([
   )
 })
 
-test('the emulator refuses a JSON patch with too many operations before it applies any', () => {
+test('the emulator refuses a JSON patch with more than 10,000 operations', () => {
   const patch = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/nowhere' }))
   expect(() => applyJsonPatch(document, patch)).toThrow('maximum operations in a JSON patch is 10000, got 10001')
 })

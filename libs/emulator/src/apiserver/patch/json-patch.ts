@@ -63,7 +63,7 @@ function valueAt(document: Json, path: readonly string[]): Json {
   return here
 }
 
-/** Returns the value at a path, for `test` and `copy`. An absent key counts as null if its parent exists. */
+/** Returns the value at a path. A missing key of an existing object counts as null. */
 function valueOrNull(document: Json, path: readonly string[]): Json {
   const last = path.at(-1)
   if (last === undefined) return document
@@ -85,7 +85,7 @@ function changeAt(document: Json, path: readonly string[], change: Change): Json
   return replacer(changeAt(child(document, step), rest, change))(document, step)
 }
 
-/** Returns the document that the map `holder` contains. Throws 422 if the patch has removed the whole document. */
+/** Returns the patched document from `holder`. Throws 422 if the patch has removed the document. */
 function whole(holder: Json): Json {
   const document = isObject(holder) ? holder[''] : undefined
   if (document === undefined) throw unprocessable()
@@ -100,7 +100,7 @@ function adder(value: Json): Change {
   }
 }
 
-/** Returns a change that sets the value of a key. As in the Go library, the key may be absent before. */
+/** Returns a change that sets a key. Like the Go library, it also sets a key that did not exist before. */
 function replacer(value: Json): Change {
   return (parent, key) => {
     if (isList(parent)) return parent.with(indexIn(parent, key), value)

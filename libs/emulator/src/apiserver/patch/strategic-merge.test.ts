@@ -17,7 +17,7 @@ test.each<[string, Json, Json, Json]>([
   ['`$patch: delete` deletes a list item', { keyed }, { keyed: [{ $patch: 'delete', k: 'a' }] }, { keyed: [B] }],
   ['a directive replaces a list', { keyed }, { keyed: [{ $patch: 'replace' }, { k: 'z' }] }, { keyed: [{ k: 'z' }] }],
   [
-    '`$setElementOrder` sets the order, and unnamed items stay in front of their successor',
+    '`$setElementOrder` sorts the named items, and any other item stays before its successor',
     { keyed },
     { '$setElementOrder/keyed': [{ k: 'b' }, { k: 'c' }], keyed: [{ k: 'c' }] },
     { keyed: [A, B, { k: 'c' }] },
@@ -34,7 +34,7 @@ test.each<[string, Json, Json, Json]>([
   expect(applyStrategicMerge(target, patch, rules)).toEqual(expected)
 })
 
-test('the error about an item without its merge key shows the item as Go prints it', () => {
+test('the error about a list item without its merge key prints the item in the format of Go', () => {
   expect(() => applyStrategicMerge({ keyed }, { keyed: [{ v: [1, null], u: { a: 'b' } }] }, rules)).toThrow(
     'map: map[u:map[a:b] v:[1 <nil>]] does not contain declared merge key: k',
   )

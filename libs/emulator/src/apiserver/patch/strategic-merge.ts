@@ -3,7 +3,7 @@ import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../
 import type { ServedKind } from '../schema/kinds.ts'
 import { innerSchema, type Schema, type SchemaField, schemaOf } from '../schema/schema.ts'
 
-/** Returns the merge key of the list at a path; no key for a set. Undefined if a patch replaces the list. */
+/** Returns how to merge the list at a path: by `key`, as a set if `key` is undefined, or not at all (undefined). */
 export type ListRules = (path: readonly string[]) => { readonly key: string | undefined } | undefined
 
 const DELETE_FROM_LIST = '$deleteFromPrimitiveList/'
@@ -14,7 +14,7 @@ export function applyStrategicMerge(target: Json | undefined, patch: Json, rules
   return mergeValue(target, patch, { path: [], rules })
 }
 
-/** The path of a merge in the object, and the merge strategy of its lists. */
+/** The current path of a merge inside the object, and the merge strategies of its lists. */
 interface MergePath {
   readonly path: readonly string[]
   readonly rules: ListRules
@@ -124,7 +124,7 @@ function ordered(
 }
 
 interface Ordering {
-  /** The items, or keys of items, in the order that the patch requests. */
+  /** The items in the requested order. An item may consist of its merge key only. */
   readonly order: readonly Json[]
   /** The list before the patch. */
   readonly before: readonly Json[]

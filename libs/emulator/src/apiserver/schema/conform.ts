@@ -13,7 +13,7 @@ interface Conformed {
   readonly unknown: readonly string[]
 }
 
-/** Brings an object into the form that kube-apiserver stores: known fields, canonical values, no empty values. */
+/** Returns an object as kube-apiserver stores it: without unknown fields and empty values. */
 export function conform(schema: Schema, value: JsonMap): Conformed {
   const unknown: string[] = []
   return { value: objectOf(schema, value, { path: '', unknown, owner: schema.name }), unknown }
@@ -53,7 +53,7 @@ function fieldOf(field: SchemaField, given: Json, place: ValuePath): Json | unde
   return isZero(value) && !isStructure(field.type) ? undefined : value
 }
 
-/** Reports whether a type is a structure in Go, such as a time. Unlike an empty text, an empty structure is stored. */
+/** Reports whether a type is a struct in Go, such as a time. An empty struct is stored, but an empty text is not. */
 function isStructure(type: SchemaFieldType): boolean {
   return type.is === 'scalar' && STRUCTURES.has(type.scalar)
 }
@@ -114,7 +114,7 @@ function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
       const result: Record<string, Json | undefined> = {}
       for (const [key, item] of Object.entries(given)) {
         if (item === undefined) continue
-        // The paths in messages do not contain the keys of maps, as in Go.
+        // Error messages contain paths without the keys of maps, as in Go.
         setOwn(result, key, itemOf(type.of, item, place))
       }
       return result
@@ -124,7 +124,7 @@ function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
   }
 }
 
-/** Decodes an item of a list or of a map. A null means the empty value. */
+/** Decodes an item of a list or a map. A null becomes the empty value of the type. */
 function itemOf(type: SchemaFieldType, given: Json, place: ValuePath): Json {
   if (given !== null) return decoded(type, given, place)
   return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']

@@ -10,7 +10,7 @@ export interface ServedKind {
   readonly namespaced: boolean
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
-  /** The names of the subresources. If `status` is one of them, other writes do not change the status of an object. */
+  /** The names of the subresources. With `status`, only the status subresource can change the status of an object. */
   readonly subresources: readonly string[]
   /** True if a PUT may create an object. */
   readonly createOnUpdate: boolean
@@ -18,7 +18,7 @@ export interface ServedKind {
   readonly unconditionalUpdate: boolean
   /** True if a DELETE returns the object instead of a Status. */
   readonly returnsDeleted: boolean
-  /** The generation of a new object, which grows with each change of the spec. Undefined if the kind has none. */
+  /** The generation of a new object. Undefined if objects of the kind have no generation. */
   readonly firstGeneration: number | undefined
   /** True for the kind of a CRD. Its objects have no protobuf form, and refuse strategic merge patches. */
   readonly custom: boolean
@@ -144,7 +144,7 @@ export function kindAt(group: string, version: string, plural: string): ServedKi
   return found?.version === version ? found : undefined
 }
 
-/** Returns the kind of a group and a plural. Callers inside the process do not name versions. */
+/** Returns the kind of a group and a plural. Throws a RangeError if the server does not know it. */
 export function kindNamed(resource: { readonly group: string; readonly plural: string }): ServedKind {
   const found = BY_PATH.get(pathOf(resource))
   if (found === undefined) throw new RangeError(`the emulator does not serve ${pathOf(resource)}`)

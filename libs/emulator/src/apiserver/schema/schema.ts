@@ -60,7 +60,7 @@ interface Merge {
 
 export interface Schema {
   readonly name: string
-  /** The package in the name of the OpenAPI definition, such as `io.k8s.api.core.v1`. */
+  /** The Go package in the name of the type's OpenAPI definition, such as `io.k8s.api.core.v1`. */
   readonly package: string
   readonly fields: readonly SchemaField[]
   readonly byName: ReadonlyMap<string, SchemaField>

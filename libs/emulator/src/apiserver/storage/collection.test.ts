@@ -18,14 +18,14 @@ test('the keys of a collection stay sorted after insertions and deletions', () =
   expect([...it.keysAfter('n/bb')]).toEqual(['n/d'])
 })
 
-test('a stored object contains its revision and is frozen, and its JSON text omits the kind', () => {
+test('a stored object is frozen and contains its revision, and its JSON omits the kind', () => {
   const entry = collection().put('n/a', { apiVersion: 'v1', kind: 'ConfigMap', ...object('a') }, 11)
   expect(entry.object.metadata.resourceVersion).toBe('11')
   expect(Object.isFrozen(entry.object['data'])).toBe(true)
   expect(entry.text).toBe('{"metadata":{"name":"a","namespace":"n","resourceVersion":"11"},"data":{"data":""}}')
 })
 
-test('`since` returns the changes after a revision, each with the entry before the change', () => {
+test('`since` returns the changes after a revision, each with the previous version of its object', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 13)
@@ -38,7 +38,7 @@ test('`since` returns the changes after a revision, each with the entry before t
   expect(it.since(15)).toEqual([])
 })
 
-test('`differencesAt` returns the old entries of all objects that have changed since a revision', () => {
+test('`differencesAt` returns the state at a revision of each object that has changed since', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 12)

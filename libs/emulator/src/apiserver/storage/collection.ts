@@ -7,7 +7,7 @@ export interface StoredEntry {
   /** `name`, or `namespace/name`. */
   readonly key: string
   readonly object: ApiObject
-  /** The JSON of the object without `apiVersion` and `kind`, which list items do not have. */
+  /** The JSON of the object for list items, which omit `apiVersion` and `kind`. */
   readonly text: string
   readonly revision: number
 }
@@ -99,7 +99,7 @@ export class KindCollection {
     return this.#history.slice(behind)
   }
 
-  /** Returns the old entries of all objects that have changed since a revision. Undefined for objects created later. */
+  /** Returns the state at a revision of each object that has changed since. Undefined if it did not exist then. */
   differencesAt(revision: number): ReadonlyMap<string, StoredEntry | undefined> {
     const then = new Map<string, StoredEntry | undefined>()
     for (const change of this.since(revision)) {
@@ -145,7 +145,7 @@ export class KindCollection {
     this.#forgotten += 1
   }
 
-  /** Shortens the history when dropped changes fill half of it. Shortening it after each drop would be slow. */
+  /** Frees the dropped changes when they fill half of the history, because each cleanup copies the history. */
   #tidy(): void {
     if (this.#forgotten < 64 || this.#forgotten * 2 < this.#history.length) return
     this.#history = this.#history.slice(this.#forgotten)
@@ -153,7 +153,7 @@ export class KindCollection {
   }
 }
 
-/** Returns the index of the first item, at `start` or later, for which `isBehind` is true, or else the length. */
+/** Returns the first index from `start` on for which `isBehind` is true, or else the length of the list. */
 function firstIndex<T>(sorted: readonly T[], start: number, isBehind: (item: T) => boolean): number {
   let low = start
   let high = sorted.length

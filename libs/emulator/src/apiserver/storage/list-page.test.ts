@@ -30,13 +30,13 @@ function page(
   return { keys: entries.map(({ object }) => `${object.metadata.namespace}/${object.metadata.name}`), next, remaining }
 }
 
-test('the list of a namespace skips namespaces whose names begin with its name', () => {
+test('the list of the namespace `a` contains no objects of the namespace `ab`', () => {
   const collection = filled('a/x', 'a-b/x', 'ab/x', 'a/y')
   expect(page(collection, { namespace: 'a' }).keys).toEqual(['a/x', 'a/y'])
   expect(page(collection, {}).keys).toEqual(['a-b/x', 'a/x', 'a/y', 'ab/x'])
 })
 
-test('all pages of a list show the revision of the first page, including objects that were deleted later', () => {
+test('all pages of a list show the objects at the revision of the first page', () => {
   const collection = filled('n/a', 'n/b', 'n/d')
   const first = page(collection, { query: 'limit=1', revision: 13 })
   expect(first).toMatchObject({ keys: ['n/a'], remaining: 2 })
@@ -48,7 +48,7 @@ test('all pages of a list show the revision of the first page, including objects
   expect(page(collection, { revision: 16 }).keys).toEqual(['n/a', 'n/b', 'n/c'])
 })
 
-test('the error for an expired continue token contains a token for the rest of the current list', () => {
+test('the error for an expired continue token contains a new token', () => {
   const collection = filled('n/a', 'n/b')
   const { next } = page(collection, { query: 'limit=1', revision: 12 })
   collection.put('n/c', { metadata: { name: 'c', namespace: 'n' } }, 13)

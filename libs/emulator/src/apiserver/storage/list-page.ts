@@ -8,11 +8,11 @@ import { fieldSelector, labelSelector, type Predicate } from './selectors.ts'
 /** The objects of a kind that a request selects. */
 export interface ListScope {
   readonly matches: Predicate
-  /** The key of the only object that can match. Undefined if several objects can match. */
+  /** The key of the object if the request selects one object by its name. Otherwise undefined. */
   readonly key: string | undefined
-  /** The beginning of all selected keys: the namespace and a slash, or empty for all namespaces. */
+  /** The prefix of all selected keys: `NAMESPACE/`, or empty for all namespaces. */
   readonly prefix: string
-  /** True if the request has selectors. The server then does not count the remaining objects of a list. */
+  /** True if the request has selectors. The answer then has no `remainingItemCount`. */
   readonly selective: boolean
 }
 
@@ -69,7 +69,7 @@ export function listPage(
   return page(collection, scope, { revision: exact ?? revision, after: undefined, limit, inexact: exact === undefined })
 }
 
-/** Throws a time-out if a read requests a version that does not exist yet. */
+/** Throws a time-out error if the requested `resourceVersion` does not exist yet. */
 export function checkReadVersion(current: number, query: URLSearchParams): void {
   const asked = query.get('resourceVersion') ?? ''
   if (asked === '' || revisionIn(asked) <= current) return
@@ -151,7 +151,7 @@ function readContinue(token: string, now: number): Continue {
       return { revision: rv === -1 ? now : rv, after: start }
     }
   } catch {
-    // A token that is not JSON is refused below, like any other wrong token.
+    // The error below refuses a token that is not JSON.
   }
   throw badRequest('continue key is not valid: invalid continue token')
 }

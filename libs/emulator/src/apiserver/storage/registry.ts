@@ -12,7 +12,7 @@ export interface ObjectRegistry {
   readonly absent: Set<ServedKind>
   readonly store: Store
   readonly clock: Clock
-  /** False if updates are stored without validation, like objects that another server version has accepted. */
+  /** False if the server stores updates without validation. */
   readonly validates: boolean
 }
 

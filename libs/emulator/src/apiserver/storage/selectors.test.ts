@@ -29,7 +29,7 @@ test.each([['=1'], ['a in 1'], ['a b'], ['a in (1'], ['-a']])('the label selecto
   expect(() => labelSelector(selector)).toThrow('unable to parse requirement')
 })
 
-test('a field selector treats an absent field as empty, and an absent flag as false', () => {
+test('a field selector compares an absent text as empty, and an absent flag as false', () => {
   const node = { metadata: { name: 'n' }, spec: {} }
   expect(fieldSelector(NODE, 'spec.unschedulable=false').matches(node)).toBe(true)
   expect(fieldSelector(POD, 'spec.nodeName=').matches(node)).toBe(true)

@@ -44,7 +44,7 @@ function labelTest(part: string): (labels: Labels) => boolean {
   throw badRequest(`unable to parse requirement: ${JSON.stringify(part)} is no label requirement`)
 }
 
-/** Fields that select objects of a kind, in addition to the name and the namespace. */
+/** The fields that field selectors may use, in addition to the name and the namespace. */
 const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Event: [...INVOLVED.map((field) => `involvedObject.${field}`), 'reason', 'reportingComponent', 'source', 'type'],
@@ -61,7 +61,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 
 interface FieldSelector {
   readonly matches: Predicate
-  /** The only name that can match. With `metadata.name=a`, the server reads only one object of a namespace. */
+  /** The only name that can match, such as `a` for `metadata.name=a`. Undefined if several names can match. */
   readonly name: string | undefined
 }
 

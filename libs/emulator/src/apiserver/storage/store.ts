@@ -8,8 +8,8 @@ const DEFAULT_HISTORY: HistoryLimits = { changes: 50_000, bytes: 16 * 1024 * 102
 const FIRST = 1
 
 /**
- * All stored objects. One counter numbers the writes of all kinds. All methods are synchronous, so no other write
- * comes between a read and a write without an `await`.
+ * All stored objects. One counter numbers the writes of all kinds. All methods are synchronous: without an `await`
+ * between a read and a write, no other write can come between them.
  */
 export class Store {
   readonly #collections: ReadonlyMap<ServedKind, KindCollection>

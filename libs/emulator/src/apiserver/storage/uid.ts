@@ -1,8 +1,8 @@
 import type { Clock } from '@csi-sidecars/base'
 
 /**
- * Returns a version 4 UUID from the random numbers of the clock. It ends in `serial`, so that UIDs differ even if all
- * random numbers are the same.
+ * Returns a version 4 UUID from the random numbers of the clock. It ends in `serial`, so UIDs differ even if the clock
+ * of a test always returns the same number.
  */
 export function newUid(clock: Pick<Clock, 'random'>, serial = 0): string {
   const digit = (below: number): string => Math.floor(clock.random() * below).toString(16)

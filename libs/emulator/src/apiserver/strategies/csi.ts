@@ -26,7 +26,7 @@ const driverOnNode = fields({
   allocatable: fields({ count: notBelow(0, 'must be greater than or equal to 0') }),
 })
 
-/** Checks the topology keys of a driver in a CSINode. Errors name the path of the driver, not of the key. */
+/** Checks the topology keys of a driver in a CSINode. The path in an error leads to the driver, not to the key. */
 const topologyKeys: FieldRule = (errors, path, driver) => {
   values(all(needed, unique(), checked(qualifiedName)))(errors, path, at(driver, 'topologyKeys'))
 }
@@ -83,7 +83,7 @@ const csiStorageCapacity: Strategy = {
 
 export const CSI: Strategies = { CSIDriver: csiDriver, CSINode: csiNode, CSIStorageCapacity: csiStorageCapacity }
 
-/** Returns a driver of a CSINode without `allocatable`, which is the only field that may change. */
+/** Returns a driver of a CSINode without `allocatable`. An update may change only this field. */
 function withoutAllocatable(driver: Json): Json {
   return isObject(driver) ? withField(driver, 'allocatable', undefined) : driver
 }

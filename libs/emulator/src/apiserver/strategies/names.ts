@@ -13,7 +13,7 @@ const NAME_PART_WRONG =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
   "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 
-/** Returns one text for each rule that a name breaks. */
+/** Returns one error message for each rule that a name breaks. */
 export type NameCheck = (name: string) => readonly string[]
 
 export const subdomain: NameCheck = (name) => [

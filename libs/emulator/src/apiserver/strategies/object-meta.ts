@@ -14,7 +14,7 @@ export function checkMeta(
   const { name: nameRule = subdomain } = rules
   const { metadata } = object
   if (metadata.generateName !== undefined && metadata.generateName !== '') {
-    // A generated name continues the prefix, so the prefix may end with a character that no name ends with.
+    // Random characters follow the prefix `generateName`, so it may end with a character such as `-`.
     for (const each of nameRule(`${metadata.generateName}a`)) {
       errors.invalid('metadata.generateName', metadata.generateName, each)
     }
@@ -99,5 +99,5 @@ export function checkMetaUpdate(
   if (anyFinalizer !== true) checkFinalizerDomains(errors, metadata)
 }
 
-/** The fields of the metadata that a status write does not change, for most kinds. */
+/** The metadata fields that a status write leaves unchanged, for most kinds. */
 export const META_KEPT_BY_STATUS = ['labels', 'annotations', 'finalizers', 'ownerReferences', 'managedFields'] as const

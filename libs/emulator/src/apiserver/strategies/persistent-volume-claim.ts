@@ -41,7 +41,7 @@ export const persistentVolumeClaim: Strategy = {
 
 const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class'
 
-/** Sets the newest default class in a claim without a class. An empty class counts as a class. */
+/** Sets the newest default class in a claim without `storageClassName`. An empty `storageClassName` stays. */
 function withDefaultClass(store: Store, object: ApiObject): ApiObject {
   if (at(object, 'spec', 'storageClassName') !== undefined) return object
   const defaults = [...store.of(STORAGE_CLASS).entries()].filter(
@@ -118,7 +118,7 @@ function checkClaimUpdate(errors: FieldErrors, object: ApiObject, old: ApiObject
 
 const ZERO = Quantity.parse('0')
 
-/** Returns the spec without the fields that may change. A bound claim may change its size and its attributes class. */
+/** Returns the spec without the changeable fields, such as the size and the attributes class of a bound claim. */
 function comparedSpec(object: ApiObject, old: ApiObject): JsonMap {
   const spec = objectAt(object, 'spec') ?? {}
   const { volumeName, storageClassName, ...rest } = spec

@@ -97,7 +97,7 @@ function qualityOf(spec: JsonMap): string {
   return guaranteed ? 'Guaranteed' : 'Burstable'
 }
 
-/** Returns the new spec, but with the old values of changeable fields. A valid result equals the old spec. */
+/** Returns the new spec with the old values of changeable fields. A valid update makes it equal to the old spec. */
 function fixedSpec(object: ApiObject, old: ApiObject): JsonMap {
   const spec = objectAt(object, 'spec') ?? {}
   let fixed: JsonMap = { ...spec }

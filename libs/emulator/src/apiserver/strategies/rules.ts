@@ -14,7 +14,7 @@ export function fields(rules: Readonly<Record<string, FieldRule>>): FieldRule {
   }
 }
 
-/** Applies a rule to the items of a list. `ruleOf` creates a rule for each list, so that it may remember items. */
+/** Applies a rule to each item of a list. A rule may remember items, so `ruleOf` creates a rule for each list. */
 export function items(ruleOf: () => FieldRule): FieldRule {
   return (errors, path, value) => {
     const rule = ruleOf()

@@ -3,7 +3,7 @@ import { type ApiObject, at, sameJson, withMeta } from '../schema/json.ts'
 import { type FieldRule, fields, given, oneOf } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
-/** A rule of a CRD. kube-apiserver evaluates these rules only if the schema accepts the object. */
+/** A validation rule of a CRD. It is evaluated only if the schema accepts the object. */
 type CustomRule = (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined) => void
 
 /** Requires a field. If the field is set, `rules` apply to the fields inside it. */
@@ -19,7 +19,7 @@ const policy: FieldRule = (errors, path, value) => {
   given(oneOf('Delete', 'Retain'))(errors, path, value)
 }
 
-/** Forbids changes of a field that is set. Its removal is allowed, unless `requiredOnceSet` forbids it. */
+/** Forbids to change a field that is set. The rule allows to remove the field. */
 function immutable(path: string, when = ' once set'): CustomRule {
   const steps = path.split('.')
   return (errors, object, old) => {
@@ -80,7 +80,7 @@ function notEmpty(path: string): CustomRule {
   }
 }
 
-/** If the schema reports one of these errors, kube-apiserver does not check the CEL rules. */
+/** The schema errors after which kube-apiserver does not check the CEL rules. */
 const BLOCKING = ['FieldValueRequired', 'FieldValueNotSupported']
 
 const UNCHECKED =
@@ -97,7 +97,7 @@ function custom(schema: FieldRule, rules: readonly CustomRule[], statusRules: re
     anyFinalizer: true,
     rules: schema,
     validate: check,
-    // A status write keeps the stored metadata. It does not fail if its body has another UID.
+    // A status write keeps the stored metadata, and ignores the UID in its body.
     prepareStatus: (object, old) => {
       const { managedFields } = object.metadata
       return { ...object, metadata: withMeta(old, { managedFields }).metadata }

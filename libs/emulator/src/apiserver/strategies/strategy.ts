@@ -17,7 +17,7 @@ export interface Strategy {
   readonly prepareCreate?: (object: ApiObject, now: string) => ApiObject
   readonly prepareUpdate?: (object: ApiObject, old: ApiObject) => ApiObject
   readonly prepareStatus?: (object: ApiObject, old: ApiObject, now: string) => ApiObject
-  /** The rules of the fields, which are checked on creation and on every update of the whole object. */
+  /** The rules of the fields. They are checked for new objects and for updates, but not for status writes. */
   readonly rules?: FieldRule
   /** Checks conditions across several fields. Runs after the rules. */
   readonly validate?: (errors: FieldErrors, object: ApiObject, old: ApiObject | undefined) => void
@@ -25,7 +25,7 @@ export interface Strategy {
   readonly fixed?: readonly string[]
   readonly validateUpdate?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
   readonly validateStatus?: (errors: FieldErrors, object: ApiObject, old: ApiObject) => void
-  /** Returns the warnings in the answer to the writer. */
+  /** Returns the warnings for the writer. */
   readonly warnings?: (object: ApiObject, old: ApiObject | undefined) => readonly string[]
   /** Completes a new object from other objects, as admission plugins do. */
   readonly complete?: (store: Store, object: ApiObject) => ApiObject

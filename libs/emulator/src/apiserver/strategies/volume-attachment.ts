@@ -8,7 +8,7 @@ import type { Strategy } from './strategy.ts'
 const MOST_METADATA_BYTES = 256 * 1024
 const MOST_MESSAGE_BYTES = 1024
 
-/** The behaviour of VolumeAttachments. A status write silently keeps the stored metadata. */
+/** The behaviour of VolumeAttachments. A status write ignores changes of the metadata. */
 export const volumeAttachment: Strategy = {
   prepareCreate: (object) => ({ ...object, status: { attached: false } }),
   prepareStatus(object, old) {

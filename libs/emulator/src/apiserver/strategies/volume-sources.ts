@@ -3,7 +3,7 @@ import { at, type Json, type JsonMap, objectAt, textAt } from '../schema/json.ts
 
 /** The rules of one kind of volume source. */
 interface SourceRule {
-  /** The field of the source in the spec. */
+  /** The name of the source's field in the spec, such as `csi`. */
   readonly name: string
   /** The name of the field in error messages, if it differs from `name`. */
   readonly said?: string
@@ -46,7 +46,7 @@ const SOURCES: readonly SourceRule[] = [
 const AZURE_MANAGED = '/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}'
 const AZURE_BLOB = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd'
 
-/** Requires exactly one source, and the fields of that source. */
+/** Requires exactly one volume source, and the required fields of that source. */
 export function checkSources(errors: FieldErrors, path: string, spec: Json | undefined): void {
   const given = SOURCES.filter(({ name }) => at(spec, name) !== undefined)
   if (given.length === 0) errors.required(path, 'must specify a volume type')
@@ -72,7 +72,7 @@ function checkSource(
   if (!uri.startsWith(start)) errors.unsupported(`${field}.diskURI`, uri, [form])
 }
 
-/** Returns the source that no update may change, without a `controllerExpandSecretRef` that this update adds. */
+/** Returns the volume source for the comparison with the old spec. A new `controllerExpandSecretRef` is left out. */
 export function sourceOf(spec: Json | undefined, old: Json | undefined): JsonMap {
   const picked: Record<string, Json | undefined> = {}
   for (const { name } of SOURCES) picked[name] = at(spec, name)

@@ -10,7 +10,7 @@ export function ageOf(time: unknown, now: number): string {
   return duration(now - Date.parse(time))
 }
 
-/** Formats a duration as kubectl does, such as `5m30s` or `15m`: only small numbers are followed by a smaller unit. */
+/** Formats a duration as kubectl does. A small first number gets a second unit: `5m30s`, but `15m`. */
 export function duration(ms: number): string {
   if (ms <= -2 * SECOND) return '<invalid>'
   if (ms < 2 * MINUTE) return `${Math.max(Math.trunc(ms / SECOND), 0)}s`

@@ -24,7 +24,7 @@ export function column(name: string, cell: Cell, look: Look = {}): Column {
   return { name, type: 'string', format: '', priority: 0, cell, ...look }
 }
 
-/** Returns a cell with the text at a path, or with `otherwise` if the text is absent. */
+/** Returns a cell that shows the text at a path, or `otherwise` if there is no text. */
 export function text(path: string, otherwise = ''): Cell {
   const steps = path.split('.')
   return (object) => textAt(object, ...steps) ?? otherwise

@@ -14,7 +14,7 @@ export type RowObject = 'None' | 'Metadata' | 'Object'
 export interface TableOptions {
   readonly rows: RowObject
   readonly now: number
-  /** True if the table describes its columns. In a watch, only the first event does. */
+  /** True if the table contains its column definitions. In a watch, only the first event contains them. */
   readonly header: boolean
 }
 

@@ -51,7 +51,7 @@ const SUFFIX_LENGTH = 5
 
 const NAMES_TRIED = 8
 
-/** Sets a generated name. If an object has this name already, it tries other names. */
+/** Sets a generated name. Tries several names until one is free. */
 function withName(
   { clock, store }: ObjectRegistry,
   { kind, namespace }: { kind: ServedKind; namespace: string | undefined },

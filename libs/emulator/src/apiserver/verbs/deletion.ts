@@ -6,7 +6,7 @@ import type { StoredEntry } from '../storage/collection.ts'
 import { commit, existing, keyOf, type ObjectRegistry, timestamp, type WriteTarget } from '../storage/registry.ts'
 
 interface Deleted {
-  /** The last state of a removed object, or the current state of an object that is only marked as deleted. */
+  /** The removed object, or the object that is only marked as deleted. */
   readonly entry: Pick<StoredEntry, 'object' | 'text'>
   readonly gone: boolean
 }
@@ -52,7 +52,7 @@ function removeNamespace(
   return { entry: commit(registry, target, { object, dryRun: options.dryRun }), gone: false }
 }
 
-/** Returns the object with a deletion time. Undefined if the object needs no change. */
+/** Returns the object with `deletionTimestamp`. Undefined if the deletion changes nothing. */
 function mark(
   registry: ObjectRegistry,
   old: ApiObject,
@@ -106,7 +106,7 @@ function finalizersFor(old: ApiObject, options: DeletionOptions): readonly strin
 function graceFor(kind: ServedKind, old: ApiObject, options: DeletionOptions): number {
   if (kind !== POD) return 0
   const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
-  // The grace period of a terminating pod becomes shorter only if a request asks for it.
+  // A repeated DELETE without `gracePeriodSeconds` keeps the grace period of a terminating pod.
   if (deletionTimestamp !== undefined && options.gracePeriodSeconds === undefined)
     return deletionGracePeriodSeconds ?? 0
   const phase = textAt(old, 'status', 'phase')

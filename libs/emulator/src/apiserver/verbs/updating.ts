@@ -45,7 +45,7 @@ export function update(
     return { entry: { object: old, text }, created: false, warnings }
   if (!isFinished(prepared))
     return { entry: commit(registry, target, { object: prepared, dryRun: options.dryRun }), created: false, warnings }
-  // When the object is removed, watches get the last stored object, and the writer gets the object that it sent.
+  // The update removes the object: watches get the stored object, and the writer gets the object that it sent.
   if (!options.dryRun) registry.store.remove(kind, keyOf(target), old)
   return { entry: unstored(prepared), created: false, warnings }
 }
@@ -56,7 +56,7 @@ export function isFinished(object: ApiObject): boolean {
   return deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0
 }
 
-/** Returns the metadata that a write cannot change and need not repeat. */
+/** Returns the metadata that a write cannot change and may omit. */
 function fixedMeta(asked: ApiObject, old: ApiObject): MetaChange {
   const { uid, creationTimestamp, generation, deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
   return {

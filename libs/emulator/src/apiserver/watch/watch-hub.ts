@@ -6,7 +6,7 @@ import type { Predicate } from '../storage/selectors.ts'
 
 export type FrameType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
-/** One event of a watch. Watches with different selectors may get different events for the same change. */
+/** One watch event. The same change may be ADDED for one watch and MODIFIED for another with a different selector. */
 export interface WatchEvent {
   readonly type: FrameType
   readonly revision: number
@@ -65,7 +65,7 @@ function eventsOf(kind: ServedKind, change: StoredChange): WatchEvents {
 
 function eventOf(kind: ServedKind, change: StoredChange, type: FrameType): WatchEvent {
   const { revision } = change
-  // An object that no longer matches a selector is sent in its last matching state, with the version of the change.
+  // If the object no longer matches the selector, the event contains its previous state with the new version.
   const left = type === 'DELETED' && change.type === 'MODIFIED' ? change.before : undefined
   const entry = left === undefined ? change.entry : entryOf(left.key, left.object, revision)
   const frame = once(() => Buffer.from(frameText(type, objectText(kind, entry))))

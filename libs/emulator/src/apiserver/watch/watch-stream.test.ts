@@ -46,7 +46,7 @@ function put(name: string, data = ''): void {
   store.put(CONFIG_MAP, `n/${name}`, { metadata: { name, namespace: 'n' }, data: { data } })
 }
 
-/** A client that does not read from its socket before the call of `read`. */
+/** A client that reads nothing from its socket until `read` is called. */
 class Reader {
   readonly socket: Socket
   text = ''
@@ -99,7 +99,7 @@ test('a watch ends by itself after timeoutSeconds, and leaves no timer', async (
   expect({ open: watches.size, timers: clock.pending }).toEqual({ open: 0, timers: 0 })
 })
 
-test('a watch client that pauses gets all events later, and the server buffers little data for the client', async () => {
+test('a watch client that stops reading costs little memory, and gets all events later', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   for (let index = 0; index < 2_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
@@ -121,7 +121,7 @@ test('a watch client that does not read for `stallMs` is disconnected', async ()
   expect({ open: watches.size, timers: clock.pending }).toEqual({ open: 0, timers: 0 })
 })
 
-test('a watch client that lags behind the stored history gets 410', async () => {
+test('a slow watch client gets 410 if the history no longer has the changes that it needs', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   for (let index = 0; index < 6_000; index += 1) put(`c-${index}`, 'x'.repeat(2_000))
@@ -145,7 +145,7 @@ test.each<[string, FaultAction, string]>([
   expect(reader.names).toContain('ADDED a')
 })
 
-test('the fault `silent` keeps a watch open, but the watch sends no more events', async () => {
+test('the fault `silent` stops the events of a watch, but leaves its connection open', async () => {
   fault = { do: 'endWatch', afterFrames: 1, how: 'silent' }
   put('a')
   const reader = await open()

@@ -45,8 +45,8 @@ const GARBAGE_TEXT = '{"type":"MODIFIED","object":{"meta\n'
 const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
 
 /**
- * One open watch. It sends each change as it happens, until its socket is full. Later it sends the missed changes from
- * the history, so the server keeps no queue for a slow client.
+ * One open watch. While its socket is full, it sends nothing. Later it sends the missed changes from the history, so a
+ * slow client needs no queue in the server.
  */
 export class WatchStream {
   readonly #parts: WatchParts
@@ -208,7 +208,7 @@ export class WatchStream {
   #scheduleBookmark(): void {
     if (!this.#request.bookmarks || this.#over) return
     this.#cancelBookmark = this.#parts.clock.schedule(this.#parts.limits.bookmarkMs, () => {
-      // If changes wait for the socket, no bookmark is sent, because it would overtake them.
+      // A bookmark must not overtake changes that wait for the socket.
       if (this.#live) this.#bookmark(this.#parts.revisionNow(), false)
       this.#scheduleBookmark()
     })

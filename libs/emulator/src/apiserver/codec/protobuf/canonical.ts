@@ -4,7 +4,7 @@ import { schemaNamed } from '../../schema/schema.ts'
 import { decodeMessage } from './decode.ts'
 import { encodeMessage } from './encode.ts'
 
-/** Encodes an object for tests of protobuf clients. `value` is the object that a client must read from `bytes`. */
+/** Encodes an object for tests of protobuf clients. A client that decodes `bytes` must get `value`. */
 export function canonical(kind: string, object: object): { readonly value: JsonMap; readonly bytes: Buffer } {
   const schema = schemaNamed(kind)
   const bytes = encodeMessage(schema, conform(schema, object as JsonMap).value)

@@ -33,7 +33,7 @@ test('`decodeMessage` decodes a Lease as Go clients encode it', () => {
   })
 })
 
-test('`decodeMessage` moves the fields of a nested message to the outer object if JSON has only the outer object', () => {
+test('`decodeMessage` inlines the fields of PersistentVolumeSource, as JSON does', () => {
   const csi = bytes(2, bytes(22, bytes(1, 'driver'), bytes(2, 'handle')))
   const capacity = bytes(1, bytes(1, 'storage'), bytes(2, bytes(1, '1Gi')))
   expect(decodeMessage(schemaNamed('PersistentVolumeSpec'), Buffer.concat([capacity, csi]))).toEqual({

@@ -43,7 +43,7 @@ describe('encodeMessage', () => {
   })
 })
 
-test('`encodeMessage` writes empty fields that are not pointers in Go, and omits absent pointers', () => {
+test('`encodeMessage` omits an unset field only if the field is a pointer in Go', () => {
   const bytes = encodeMessage(schemaNamed('SecretReference'), {})
   expect([...bytes]).toEqual([0x0a, 0, 0x12, 0])
   expect(encodeMessage(schemaNamed('VolumeNodeAffinity'), {})).toHaveLength(0)

@@ -12,7 +12,7 @@ function enveloped(apiVersion: string, kind: string, message: Uint8Array): Buffe
   return Buffer.concat([PREFIX, bytesField(1, typeMeta), bytesField(2, message), textField(3, ''), textField(4, '')])
 }
 
-/** The encoded objects. Stored objects are frozen, so their bytes never change. */
+/** A cache of encoded objects. It contains only frozen objects, because they never change. */
 const MESSAGES = new WeakMap<ApiObject, Buffer>()
 
 function messageOf(kind: ServedKind, object: ApiObject): Buffer {

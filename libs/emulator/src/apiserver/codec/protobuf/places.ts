@@ -1,8 +1,8 @@
 import type { Schema, SchemaField } from '../../schema/schema.ts'
 
-/** The meaning of a field number: a field, or a nested message whose fields belong to the outer object in JSON. */
+/** The meaning of a field number: a field, or a nested message whose fields JSON inlines. */
 type FieldPlace = { readonly field: SchemaField } | { readonly inline: Places }
-/** The meanings of the field numbers of a type, in the order of the numbers. */
+/** The meaning of each field number of a type, in the order of the numbers. */
 export type Places = ReadonlyMap<number, FieldPlace>
 
 const PLACES = new WeakMap<Schema, Places>()

@@ -14,7 +14,7 @@ const FIXED64 = 1
 const BYTES = 2
 const FIXED32 = 5
 
-/** Reads the fields of a message in order. It skips fields of fixed length, which no type of Kubernetes has. */
+/** Yields the fields of a message in order. Skips fixed-length fields, because no Kubernetes type has them. */
 export function* fieldsOf(message: Buffer): Generator<WireField> {
   let at = 0
   const varint = (): bigint => {
