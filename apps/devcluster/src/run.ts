@@ -53,7 +53,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
-  // The folder must not be removed while a volume is mounted in it, because the files of the volume would be removed.
+  // The folder must not be removed while a volume is mounted in it, because this would remove the files of the volume.
   for (const path of mounted) write(`${style.bad('Still mounted:')} ${path}\n`)
   if (code !== 1 && mounted.size === 0) await rm(directory, { recursive: true, force: true })
   else write(`What was logged is in ${directory}\n`)
@@ -123,7 +123,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
   const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
-  // The demo leaves no pod at a real driver or a real API server, because the pod would outlive the program.
+  // The demo leaves no pod if the driver or the API server is real, because the pod would outlive the program.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
   const story = new StoryScenario({ cluster, clock, stepMs, pauseMs, leavesPod })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })

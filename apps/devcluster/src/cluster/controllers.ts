@@ -20,7 +20,7 @@ export class Controllers {
   readonly #components = new Map<string, Component>()
   readonly #running = new Map<string, Running>()
 
-  /** Calls `fail` with the error of a component that ends without a stop. */
+  /** Calls `fail` with the error of a component that ends although `stop` was not called. */
   constructor(clock: Clock, fail: (name: string, error: Error) => void) {
     this.#clock = clock
     this.#fail = fail
@@ -40,7 +40,7 @@ export class Controllers {
     this.#running.set(name, { stop, cut, ended })
   }
 
-  /** Runs the component without a lease. After a restart it first waits until the caches contain its last writes. */
+  /** Runs a component without leader election. It first waits until the caches contain its earlier writes. */
   async #run(component: Component, stop: AbortSignal, cut: AbortSignal): Promise<void> {
     const clock = this.#clock
     await runTerm({ stop, cut, assertLeading: () => undefined, soleSince: clock.monotonic() }, component(), { clock })

@@ -70,7 +70,7 @@ class RestartedSidecar implements SidecarProcess {
   async start(): Promise<void> {
     const { name, command, args, logFile, clock, log } = this.#options
     const output = openSync(logFile, 'a')
-    // The sidecar has a separate process group, so Ctrl-C reaches only this process, which stops its parts in order.
+    // A separate process group keeps Ctrl-C from the sidecar, so that this process can stop all parts in order.
     const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true })
     closeSync(output)
     await new Promise<void>((resolve, reject) => {

@@ -45,7 +45,7 @@ export async function openSockets(
 ): Promise<OpenSockets> {
   const { driver, driverSettings, directory, clock, log } = options
   if (driver !== undefined) {
-    // Connects without the proxy first, so that errors name the driver's address. csi-driver-test did so already.
+    // Connects without the proxy first, so that errors name the driver's address. csi-driver-test does so itself.
     if (options.proxy === undefined) (await openDriver({ address: driver, clock, log, signal })).close()
     return await openProxies(driver, options, stack)
   }

@@ -122,7 +122,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
         `Number(document.querySelector('#moment').max) > Number(document.querySelector('#moment').value)`,
       )
       expect(await page.evaluate(`${row('claim/default/other')} === null`)).toBe(true)
-      // The test compares only the 3 in `step 3 of 9`, because the cluster still adds steps.
+      // The cluster still adds steps, so the test ignores the total in `step 3 of 9`.
       const step = `${text('moment-text')}.match(/step \\d+/)?.[0]`
       const back = async (): Promise<string> => {
         const now = JSON.stringify(await page.evaluate<string | undefined>(step))

@@ -64,7 +64,7 @@ describe('pictureOf', () => {
     ])
   })
 
-  it('the picture keeps the mark of a volume that moves to another node, and has two marks for a volume on two nodes', () => {
+  it('a volume in the picture keeps its key when it moves to another node, and gets another key on a second node', () => {
     const keysOf = (...places: readonly Place[]) =>
       pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
         chips.map(({ key }) => key).join(),

@@ -55,7 +55,7 @@ const origin = (): string => new URL(server.url).origin
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 describe('startPageServer', () => {
-  it('the server of the page serves the page with its styles and its script, and a policy that forbids other sources', async () => {
+  it('the server of the page sends the page, its styles and its script, and a policy that forbids other sources', async () => {
     const page = await ask(server.url)
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
     const policy = String(page.headers['content-security-policy'])

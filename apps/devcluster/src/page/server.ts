@@ -99,7 +99,7 @@ class Served {
 
   /** Answers with server-sent events: first the whole state, then the frames. */
   #open(response: ServerResponse): void {
-    // The other pages get the collected frames now. The new page gets these changes with its first event.
+    // Sends the collected frames to the other pages first. The first event of the new page already contains them.
     this.#flush()
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' })
     this.#streams.add(response)

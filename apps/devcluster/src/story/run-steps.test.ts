@@ -95,7 +95,7 @@ describe('runSteps', () => {
     expect(listeners).toBe(0)
   })
 
-  it("a failed run of steps reports the driver's last error message for each method that did not succeed later", async () => {
+  it("a failed run of steps reports the driver's last error message of each method that still fails", async () => {
     const ending = start([step()])
     await clock.settle()
     const call = { request: {}, tookMs: 1 }
@@ -138,7 +138,7 @@ describe('runSteps', () => {
 })
 
 describe('Expectation', () => {
-  it('an expectation accepts a change to the expected state, but no update of an object that already had this state', () => {
+  it('an expectation accepts only the change that brings an object into the expected state', () => {
     expect(bound.see({ is: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
     expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
   })

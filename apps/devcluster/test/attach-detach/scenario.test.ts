@@ -35,7 +35,7 @@ describe('attachDetachController', () => {
   })
 
   it.each(['attached', 'detached'])(
-    "the attach/detach controller repeats a failed update of a node's status when a volume was %s",
+    "the attach/detach controller repeats a failed update of the node's status after a volume was %s",
     async (what) => {
       await using test = await attachDetachOnly()
       const failing = (): void => {
@@ -113,7 +113,7 @@ describe('attachDetachController', () => {
     expect(overtaken.mock.calls[0]?.slice(0, 2)).toEqual([NODES, { name: 'node-1' }])
   })
 
-  it('the attach/detach controller reports to a waiting pod which pods use its volume', async () => {
+  it('the event of a pod that waits for a volume names the pods that use the volume', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -218,7 +218,7 @@ describe('attachDetachController', () => {
 })
 
 describe('unmanaged node', () => {
-  it('a node whose kubelet attaches gets no attach and no detach from the controller until its annotation changes', async () => {
+  it('the attach/detach controller ignores a node whose annotation leaves the attach to the kubelet', async () => {
     await using test = await attachDetachOnly()
     const annotate = (value: string): void => {
       const annotations = { 'volumes.kubernetes.io/controller-managed-attach-detach': value }

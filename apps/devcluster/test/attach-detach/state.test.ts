@@ -53,7 +53,7 @@ describe('restart', () => {
 })
 
 describe('AttachDetachState', () => {
-  it('an attachment that the cache lacks counts as unknown, not as absent, while a request for it is pending', async () => {
+  it('an attachment that the cache lacks counts as unknown while the request to create it is pending', async () => {
     await using test = await quietCluster()
     const { name } = attachmentOn('node-1')
     const state = newState(test)

@@ -102,7 +102,7 @@ describe('persistentVolumeControllers', () => {
     expect(test.api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.status?.phase).toBe('Released')
   })
 
-  it('the persistent volume controller releases a volume that names a claim which never got bound and was deleted', async () => {
+  it('the persistent volume controller releases a volume whose claim is deleted before the claim is bound', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     const { metadata } = await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))

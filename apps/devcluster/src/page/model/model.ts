@@ -70,7 +70,7 @@ export class PageModel {
     return this.#board.beginning
   }
 
-  /** Shows a time-line entry and items that no object and no CSI call has caused, such as the steps of the demo. */
+  /** Shows an entry of the time line and items that come from this program itself, such as the steps of the demo. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void {
     for (const item of items) this.#board.put(item)
     if (line !== undefined) this.#says(line)
@@ -216,7 +216,7 @@ export class PageModel {
       )
   }
 
-  /** Recomputes a row of the page. Returns the IDs of the actors for which the row has waited or waits now. */
+  /** Recomputes a row of the page. Returns the IDs of the actors that appear in its old or new waits. */
   #row(id: string): readonly string[] {
     const { caches, clock } = this.#options
     const before = this.#rows.get(id)
