@@ -39,7 +39,7 @@ export function attachDetachController(parts: ControllerParts, options: AttachDe
       keysOf(pods, (event) => onPod(event, state)),
       keysOf(attachments, (event) => onAttachment(event, state)),
       ...keysOfPodVolumes(caches, (pod) => state.syncPod(pod)),
-      // `rebuilt` must run last, because the sources above first clear the volume lists of all nodes.
+      // `rebuilt` must be the last source, because the first event of each node clears the list of its volumes.
       rebuilt(state),
       periodicKeys(clock, populateMs, () => state.populate()),
     ],

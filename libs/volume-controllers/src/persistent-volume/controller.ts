@@ -59,10 +59,7 @@ export function persistentVolumeControllers(
   ]
 }
 
-/**
- * Returns the volumes whose phase may depend on a claim. If the claim is deleted, these include the volumes that refer
- * to it, because the claim may not name them.
- */
+/** Returns the volumes whose phase may depend on a claim. A deleted claim may affect all volumes that refer to it. */
 function volumesOfClaim(event: InformerEvent<Claim>, { volumes }: Caches): string[] {
   const { key, volumeName } = objectOf(event)
   const named = volumeName === '' ? [] : [volumeName]

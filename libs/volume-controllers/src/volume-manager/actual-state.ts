@@ -22,7 +22,7 @@ export interface ActualVolume {
   readonly pods: ReadonlyMap<string, MountState>
   /** Pods whose volume must be published again, because the driver requires it. */
   readonly stale: ReadonlySet<string>
-  /** The size that this node has last confirmed for the claim; undefined before the first check. */
+  /** The last size of the volume that this node has confirmed. Undefined before the first check. */
   readonly claimSize: string | undefined
   /** The result of the last node expansion. After `inUse`, the node expands the volume only at the next mount. */
   readonly expansion: 'open' | 'failed' | 'inUse'
