@@ -2,7 +2,7 @@ import type { V1ListMeta, V1ObjectMeta } from '@kubernetes/client-node'
 import type { Wire } from './wire.ts'
 
 export type ObjectMeta = Wire<V1ObjectMeta>
-/** The metadata of a list, which the generated readers use. @public */
+/** The metadata of a list. Only generated code uses this type. @public */
 export type ListMeta = Wire<V1ListMeta>
 
 /** The fields that every object of the API has. */

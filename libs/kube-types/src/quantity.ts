@@ -8,7 +8,7 @@ export class QuantityError extends Error {
 const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 const NUMBER_WRONG = 'unable to parse numeric part of quantity'
 const SUFFIX_WRONG = "unable to parse quantity's suffix"
-/** The texts that upstream accepts. The expression in upstream's error message is stricter: it requires digits. */
+/** The texts that upstream accepts, even without digits. The pattern in upstream's error message requires digits. */
 const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
 /** The smallest scale of a quantity: billionths. */
@@ -144,7 +144,7 @@ function staysAsWritten({ whole, fraction, suffix }: Written): boolean {
   return (suffix.exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
 }
 
-/** Returns the amount within the limits of a quantity: no step below a billionth, no binary size above an int64. */
+/** Rounds the amount away from zero to whole billionths, and limits a binary size to an int64. */
 function limited(amount: Amount, family: SuffixFamily): Amount {
   const kept = roundedUp(amount, NANO)
   const tooLong = family === 'BinarySI' && compareAmounts(magnitude(kept), { mantissa: MAX_INT64, scale: 0 }) > 0
