@@ -25,7 +25,7 @@ const controllerWith = (change: Partial<Controller>): Controller => ({
 })
 
 describe('Controllers', () => {
-  it('the controllers of the cluster stop on request, and are created again by a restart', async () => {
+  it('a restart of the controllers of the cluster creates the controllers again', async () => {
     let created = 0
     controllers.start('a', () => {
       created += 1

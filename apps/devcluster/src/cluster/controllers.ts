@@ -1,7 +1,7 @@
 import { CancelledError, type Clock, toError } from '@csi-sidecars/base'
 import { type Controller, runTerm } from '@csi-sidecars/controller'
 
-/** The time that a running reconcile may take after a stop. Then the reconcile is aborted. */
+/** The time that a running reconcile gets to finish after `stop`. Then the reconcile is aborted. */
 const GRACE_MS = 3_000
 
 interface Running {
@@ -10,7 +10,7 @@ interface Running {
   readonly ended: Promise<void>
 }
 
-/** Creates the controllers of a component without any state of an earlier run. */
+/** Creates new controllers for a component, without the state of an earlier run. */
 type Component = () => readonly Controller[]
 
 /** Runs components by name, such as `attach-detach`. Each can be stopped and started while the others continue. */

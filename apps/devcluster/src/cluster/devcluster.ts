@@ -36,14 +36,14 @@ export interface DevclusterOptions extends SocketOptions {
   readonly nodes: number
   /** The controllers to run. Undefined: all. */
   readonly controllers?: readonly ControllerName[] | undefined
-  /** The kubeconfig of a real API server. Without it the emulated API server is started. */
+  /** The kubeconfig of a real API server. Undefined: the emulated API server is started. */
   readonly kubeconfig?: string | undefined
   /**
    * The answer of each node to NodeGetInfo. Undefined: the cluster asks the driver. If this is set without
    * `nodeSockets`, the node services are emulated and nothing is mounted.
    */
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
-  /** The CSIDriver object to create. Without it the cluster derives the CSIDriver from the driver's capabilities. */
+  /** The CSIDriver object to create. Undefined: the cluster derives the CSIDriver from the driver's capabilities. */
   readonly csiDriver?: CSIDriver | undefined
   readonly binaries?: SidecarPaths
   /** Additional flags for every sidecar. */
@@ -80,7 +80,7 @@ export interface Devcluster {
   readonly calls: CallSource
   /** Reports each CSI call when it begins and when it ends. */
   readonly liveCalls: LiveCalls
-  /** Returns the paths on the nodes at which a volume is, or may be, mounted. */
+  /** Returns the paths on the nodes at which volumes are mounted or may be mounted. */
   mounted(): readonly string[]
   /** Stops the cluster. If the user's own driver mounts volumes, all pods are deleted first. */
   stop(): Promise<void>

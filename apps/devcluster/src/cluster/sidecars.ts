@@ -18,7 +18,7 @@ export interface SidecarProcessOptions {
   readonly restart?: { readonly initialMs: number; readonly maxMs: number }
 }
 
-/** One sidecar as a child process. Like a container under kubelet, it starts again whenever it ends. */
+/** A sidecar in a child process. It is restarted whenever it ends, like a container. */
 export interface SidecarProcess {
   readonly name: string
   /** The ID of the running process. */
@@ -31,7 +31,7 @@ export interface SidecarProcess {
 
 const GRACE_MS = 5_000
 const RESTART = { initialMs: 200, maxMs: 10_000 }
-/** A process that has run longer than this resets the back-off of its restarts. */
+/** The run time after which a process counts as stable. The next restart then has the shortest back-off. */
 const STABLE_MS = 5_000
 
 export async function startSidecar(options: SidecarProcessOptions): Promise<SidecarProcess> {

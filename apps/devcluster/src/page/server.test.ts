@@ -126,7 +126,7 @@ describe('POST /actions', () => {
       ...change,
     })
 
-  it('an action runs if a page of the same server has sent it', async () => {
+  it('the server of the page runs an action that its own page has sent', async () => {
     const { code, text } = await post({ headers: { ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'same-origin' } })
     expect([code, JSON.parse(text)]).toEqual([200, { done: true, text: 'It is done.' }])
     expect(bodies).toEqual([{ action: 'x' }])

@@ -21,7 +21,7 @@ export interface PageServerOptions {
   readonly onAction: (body: unknown) => Promise<ActionAnswer>
 }
 
-/** The limit of unsent bytes of one page. Above it the connection is closed, because the page does not read. */
+/** The limit of unsent bytes of one page. Above this limit, the page loses its connection. */
 const MOST_UNREAD_BYTES = 8 * 1024 * 1024
 /** The time for which frames are collected. More frequent updates would not be visible. */
 const GATHER_MS = 40
@@ -163,7 +163,7 @@ function isAdmitted({ method, headers }: IncomingMessage): boolean {
 
 const MOST_BYTES = 16 * 1024
 
-/** Returns the parsed JSON body. Undefined if it is no JSON or longer than 16 KiB. The rest is then not read. */
+/** Returns the parsed JSON body. Undefined if the body is no JSON or longer than 16 KiB. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const text = await textOf(request)
   try {

@@ -169,7 +169,7 @@ describe('a kubelet', () => {
     ])
   })
 
-  it('a kubelet unmounts for a deleted pod even if the result of the mount is unknown', async () => {
+  it('a kubelet unmounts the volume of a deleted pod even if the result of the mount is unknown', async () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodePublishVolume' },

@@ -114,7 +114,7 @@ export class PageModel {
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
-  /** Returns the ID of the actor. A change of a claim names no node, so the running pod shows which kubelet acts. */
+  /** Returns the actor. For a kubelet, the running pod in the rows shows the node, because a change names no node. */
   #whichKubelet(who: string, rows: readonly string[]): string {
     if (who !== 'kubelet') return who
     const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])

@@ -76,7 +76,7 @@ describe('rowOf', () => {
       [{ node: 'node-1', state: 'mounted', pods: ['app', 'b'] }],
     ],
   ]
-  it.each(places)('a row of the page shows on the node of its volume %s', (_, change, pods, expected) => {
+  it.each(places)('a row of the page shows %s on the node of its volume', (_, change, pods, expected) => {
     const attachments = change === undefined ? [] : [attachment(change)]
     expect(row({ attachments, pods })?.places).toEqual(expected)
   })
