@@ -21,7 +21,7 @@ const WORKERS = 32
 const MAX_WAIT_FOR_UNMOUNT_MS = 6 * 60 * 1000
 const POPULATE_MS = 60_000
 
-/** Decides which volumes should be on which nodes, by creating and deleting VolumeAttachments. */
+/** Creates and deletes VolumeAttachments, so that each volume is attached to the nodes of its pods. */
 export function attachDetachController(parts: ControllerParts, options: AttachDetachOptions = {}): Controller {
   const { caches, clock, client } = parts
   const { populateMs = POPULATE_MS, waitingMessage = false } = options

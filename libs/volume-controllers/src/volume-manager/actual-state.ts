@@ -68,7 +68,7 @@ export class ActualState {
     return podUid === undefined ? volume?.device : volume?.pods.get(podUid)
   }
 
-  /** Marks the mounts of a volume for another publish call. Returns whether there are any. */
+  /** Marks the mounts of a volume for another publish call. Returns whether the volume has such mounts. */
   markStale(volumeName: string): boolean {
     const volume = this.#volumes.get(volumeName)
     for (const [podUid, { is }] of volume?.pods ?? []) if (is === 'mounted') volume?.stale.add(podUid)

@@ -32,7 +32,7 @@ describe('folderDisk', () => {
     expect([existsSync(staged), existsSync(target), existsSync(dirname(target))]).toEqual([true, false, true])
   })
 
-  it('an emulated kubelet with a data folder removes an empty mount point that the driver left, but keeps data', () => {
+  it('an emulated kubelet with a data folder removes an empty mount point, but no mount point that contains data', () => {
     const disk = folderDisk(root)
     const [empty, full] = [join(root, 'empty'), join(root, 'full')]
     for (const path of [empty, full]) mkdirSync(path)
