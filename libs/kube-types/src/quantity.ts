@@ -189,7 +189,7 @@ export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
 export interface Suffix {
   readonly family: SuffixFamily
-  /** The exponent of two in BinarySI, and of ten otherwise. */
+  /** The exponent of the suffix, to base two in BinarySI and to base ten otherwise. */
   readonly exponent: number
 }
 
