@@ -114,7 +114,7 @@ export function valuesOf(affinity: Affinity | undefined, key: string): readonly 
   return [...new Set(expressions.flatMap(({ values }) => values ?? []))].sort()
 }
 
-/** Renames the key in all expressions of the affinity. Operators, values and their order stay. Merges nothing. */
+/** Renames the key in all expressions of the affinity. Everything else stays, even repeated expressions. */
 export function renamed(affinity: Affinity | undefined, from: string, to: string): Affinity | undefined {
   if (!expressionsOf(affinity).some(({ key }) => key === from)) return affinity
   return withTerms(affinity, (term) => ({

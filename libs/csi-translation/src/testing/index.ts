@@ -75,7 +75,7 @@ const SOURCES = new Set([
   'portworxVolume',
   'vsphereVolume',
 ])
-/** The fields that are maps of texts, in which empty values count, too. */
+/** The fields that are maps of texts. An empty text in such a map is not absent. */
 const TEXT_MAPS = new Set(['annotations', 'capacity', 'labels', 'parameters', 'volumeAttributes'])
 
 /**
