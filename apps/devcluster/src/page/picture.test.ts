@@ -39,7 +39,7 @@ function drawn(...items: readonly Item[]): readonly string[] {
 }
 
 describe('pictureOf', () => {
-  it('the picture of the cluster shows the nodes in the order of their numbers, with their unusual states', () => {
+  it('the picture of the cluster shows the nodes by number, and which nodes are not ready or cordoned', () => {
     expect(drawn(node('node-10'), node('node-9', { ready: false, schedulable: false }))).toEqual([
       'node-9, not ready, cordoned: ',
       'node-10: ',

@@ -87,7 +87,7 @@ describe('Player', () => {
     expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()
   })
 
-  it('the replay player drops the oldest changes above a limit, and the remaining changes keep their numbers', () => {
+  it('the replay player drops the oldest changes above a limit without renumbering the others', () => {
     const player = new Player(4)
     player.begin({ items: [], frames: [] })
     for (let at = 1; at <= 10; at += 1) player.add([frame(at, `${at}`, `n${at}`)])

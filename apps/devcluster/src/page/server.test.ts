@@ -97,7 +97,7 @@ describe('startPageServer', () => {
     expect((await ask(server.url, { method: 'PUT' })).code).toBe(403)
   })
 
-  it('the server of the page sends a new page the whole state first, and then several changes in one message', async () => {
+  it('a newly opened page gets the whole state first, and then several changes in one message', async () => {
     const response = await fetch(at('/frames'))
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     const first = (await reader?.read())?.value

@@ -53,7 +53,7 @@ const added: ClusterEvent = { is: 'claim', before: undefined, after: claim() }
 const becameBound: ClusterEvent = { is: 'claim', before: claim(), after: boundPair().claim }
 
 describe('runSteps', () => {
-  it('a run of steps prints each expected event when it happens, and starts the next step after all of them', async () => {
+  it('a run of steps prints each expected event when it happens, and then starts the next step', async () => {
     const ending = start([step(), step({ title: 'Two', expects: [] })])
     await clock.advance(5)
     happen(added)
@@ -74,7 +74,7 @@ describe('runSteps', () => {
     expect(await ending).toEqual({ is: 'succeeded' })
   })
 
-  it('a run of steps prints events in the order in which they happen, not in the order of the expectations', async () => {
+  it('a run of steps prints events in the order in which they happen', async () => {
     const ending = start([step({ expects: [bound, created] })])
     await clock.settle()
     happen(added)

@@ -47,7 +47,7 @@ function open({ cluster }: TestCluster, change: Partial<ActionQueueOptions> = {}
 }
 
 describe('ActionQueue', () => {
-  it('the page creates a pod with a claim, expands and modifies the claim, drains the node, and deletes the objects', async () => {
+  it('the page creates a pod with a claim, changes the claim, drains the node, and deletes the objects', async () => {
     await using test = await startTestCluster()
     using queue = open(test)
     expect(await queue.do('createClaim', { name: 'data', size: '1Gi', class: 'devcluster' })).toEqual({

@@ -35,8 +35,8 @@ const MOST_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 
 /**
- * The page's view of the cluster, kept up to date from caches, events and CSI calls. Each change is sent as one frame.
- * The page of a cluster with many rows gets the changed items together and later, which costs the cluster less.
+ * The page's view of the cluster, kept up to date from caches, events and CSI calls. Sends each change in a frame. If
+ * the page has many rows, the changed items are sent in batches, which costs less CPU time.
  */
 export class PageModel {
   readonly #options: ModelOptions
