@@ -23,7 +23,7 @@ describe('folderDisk', () => {
     expect(folderDisk(root).records()).toEqual([])
   })
 
-  it('an emulated kubelet with a data folder creates a staging path, but only the parent folders of a target path', () => {
+  it('an emulated kubelet with a data folder creates staging paths, but not the last folder of a target path', () => {
     const disk = folderDisk(root)
     const staged = join(root, 'stage/globalmount')
     const target = join(root, 'pods/a/mount')
