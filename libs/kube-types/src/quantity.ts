@@ -17,8 +17,8 @@ const MAX_INT64 = 2n ** 63n - 1n
 const INT64_DIGITS = 19
 
 /**
- * An amount in the API, such as `10Gi`, `500M`, `1e3` or `250m`. It is exact at any size and never changes. Its text is
- * the canonical form of upstream in the same family of suffixes. A text that upstream considers canonical is kept.
+ * An amount in the API, such as `10Gi`, `500M`, `1e3` or `250m`. It is exact at any size and never changes. Its text
+ * has the canonical form of upstream.
  */
 export class Quantity {
   readonly #amount: Amount
