@@ -66,10 +66,7 @@ function regionalHandle(project: string, region: string, name: string): string {
   return `projects/${project}/regions/${region}/disks/${name}`
 }
 
-/**
- * Returns access modes that the driver accepts: ReadOnlyMany for a volume that is never written, else ReadWriteOnce.
- * The driver refuses ReadWriteMany, which the in-tree plugin accepted.
- */
+/** Returns ReadOnlyMany for a read-only volume, else ReadWriteOnce, because the driver refuses ReadWriteMany. */
 function supportedAccessModes(modes: readonly string[] | undefined): readonly string[] | undefined {
   if (modes === undefined) return undefined
   const writable = modes.includes('ReadWriteOnce') || modes.includes('ReadWriteMany')
