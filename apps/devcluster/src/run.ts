@@ -38,7 +38,7 @@ const TERMINAL_PAUSE_MS = 1000
 /** The capabilities for snapshots and clones, which the emulated driver does not have by default. */
 const COPYING = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'CLONE_VOLUME'] as const
 
-/** Starts the cluster and runs the demo. In a terminal it then waits for the signal. Returns the exit code. */
+/** Starts the cluster and runs the demo. In a terminal, waits for the signal after the demo. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { write, style } = parts.terminal
   if (options.data !== undefined) await checkDataFolder(resolve(options.data))
@@ -95,7 +95,7 @@ async function start(
   )
 }
 
-/** Returns the folder for mounts. Without `--data` only the user's own driver needs one, because it really mounts. */
+/** Returns the folder for mounts. Without `--data`, a folder is needed only if the driver really mounts. */
 function dataFolder({ data, driver }: Options, directory: string): string | undefined {
   if (data !== undefined) return resolve(data)
   return driver === undefined ? undefined : join(directory, 'nodes')

@@ -154,7 +154,7 @@ describe('POST /actions', () => {
     expect(bodies).toEqual([])
   })
 
-  it('an action with a body that is too long or not JSON is handled like an action without a body', async () => {
+  it('the server of the page ignores the body of an action if it is too long or not JSON', async () => {
     await post({ body: JSON.stringify({ action: 'x'.repeat(20_000) }) })
     await post({ body: 'x' })
     expect(bodies).toEqual([undefined, undefined])

@@ -120,7 +120,7 @@ class Served {
     this.#actions += 1
     try {
       const body = await bodyOf(request)
-      // A refusal of the cluster has code 200 too, because a browser logs any other code as an error of the page.
+      // The code is 200 even if the cluster refuses the action, because a browser logs other codes as errors of the page.
       return { code: 200, body: await this.#options.onAction(body) }
     } catch {
       return { code: 400, body: { done: false, text: 'The request ended before it was complete.' } }

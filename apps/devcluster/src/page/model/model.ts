@@ -114,7 +114,7 @@ export class PageModel {
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
-  /** Returns the actor. For a kubelet, the running pod in the rows shows the node, because a change names no node. */
+  /** Returns the ID of the acting component. For a kubelet, the ID contains the node of the running pod. */
   #whichKubelet(who: string, rows: readonly string[]): string {
     if (who !== 'kubelet') return who
     const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])
