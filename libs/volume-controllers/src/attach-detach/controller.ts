@@ -13,7 +13,7 @@ export interface AttachDetachOptions {
   /** How long an unhealthy node may delay the detach of a volume; undefined: without limit. */
   readonly maxWaitForUnmountMs?: number | undefined
   readonly populateMs?: number
-  /** Writes the events of Kubernetes 1.37: "Waiting for detach" instead of "Multi-Attach error". */
+  /** True if events say "Waiting for detach" instead of "Multi-Attach error", as in Kubernetes 1.37. */
   readonly waitingMessage?: boolean
 }
 
