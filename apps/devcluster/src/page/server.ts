@@ -120,7 +120,7 @@ class Served {
     this.#actions += 1
     try {
       const body = await bodyOf(request)
-      // The code is 200 even if the cluster refuses the action, because a browser logs other codes as errors of the page.
+      // The code is 200 even if the cluster refuses the action, because a browser logs other codes as page errors.
       return { code: 200, body: await this.#options.onAction(body) }
     } catch {
       return { code: 400, body: { done: false, text: 'The request ended before it was complete.' } }

@@ -178,7 +178,7 @@ function recordFailure(pods: readonly PodRef[], why: string, run: Run): void {
   recordOnPods(pods, { type: 'Warning', reason: 'FailedAttachVolume', message }, run)
 }
 
-/** Records an event on each pod. The event names the users of the volume in its namespace, and counts the others. */
+/** Records an event on each pod. The text names the volume's users in the same namespace and counts the others. */
 function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
   const { volumeName, parts } = run
   const users = others.flatMap((node) => parts.state.desired.podsOn(volumeName, node))
