@@ -15,7 +15,7 @@ export const SIDECAR_FLAGS = {
 /** The length limit of the path of a unix socket on Linux, in bytes, without the zero byte at the end. */
 const LONGEST_PATH = 107
 
-/** Returns the address if it is `unix:///path` or `/path`. Otherwise it throws an error of one line. */
+/** Returns the address if it is `unix:///path` or `/path`. Otherwise throws an error of one line. */
 export function addressOf(flag: string, address: string): string {
   if (Buffer.byteLength(address.replace(/^unix:\/\//, '')) > LONGEST_PATH) {
     throw new Error(`--${flag} ${address}: the path of a socket has ${LONGEST_PATH} bytes at most`)

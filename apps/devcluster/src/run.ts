@@ -38,7 +38,7 @@ const TERMINAL_PAUSE_MS = 1000
 /** The capabilities for snapshots and clones, which the emulated driver does not have by default. */
 const COPYING = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'CLONE_VOLUME'] as const
 
-/** Starts the cluster and runs the demo. In a terminal it then waits for the signal. Returns the exit code. */
+/** Starts the cluster and runs the demo. In a terminal, waits for the signal after the demo. Returns the exit code. */
 export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
   const { write, style } = parts.terminal
   if (options.data !== undefined) await checkDataFolder(resolve(options.data))
@@ -53,7 +53,7 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
-  // The folder must not be removed while a volume is mounted in it, because the files of the volume would be removed.
+  // The folder must not be removed while a volume is mounted in it, because this would remove the files of the volume.
   for (const path of mounted) write(`${style.bad('Still mounted:')} ${path}\n`)
   if (code !== 1 && mounted.size === 0) await rm(directory, { recursive: true, force: true })
   else write(`What was logged is in ${directory}\n`)
@@ -95,7 +95,7 @@ async function start(
   )
 }
 
-/** Returns the folder for mounts. Without `--data` only the user's own driver needs one, because it really mounts. */
+/** Returns the folder for mounts. Without `--data`, a folder is needed only if the driver really mounts. */
 function dataFolder({ data, driver }: Options, directory: string): string | undefined {
   if (data !== undefined) return resolve(data)
   return driver === undefined ? undefined : join(directory, 'nodes')
@@ -123,7 +123,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const own = options.driver === undefined ? 'emulated' : options.driver
   write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
   const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
-  // The demo leaves no pod at a real driver or a real API server, because the pod would outlive the program.
+  // The demo leaves no pod if the driver or the API server is real, because the pod would outlive the program.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
   const story = new StoryScenario({ cluster, clock, stepMs, pauseMs, leavesPod })
   await using page = await startPage({ cluster, clock, log: parts.log, port, story })

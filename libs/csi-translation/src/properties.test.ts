@@ -92,7 +92,7 @@ it('unknown fields do not change a translation', () => {
   )
 })
 
-it('a translated volume names the CSI driver, and keeps all fields that the translation does not concern', () => {
+it('a translated volume names the CSI driver and keeps its other fields', () => {
   const drivers = new Set(PLUGINS.map(({ driverName }) => driverName))
   fc.assert(
     fc.property(volume, (pv) => {

@@ -99,7 +99,7 @@ export function inTreeNameFromCSIName(driverName: string): string {
   return knownDriver(driverName).inTreeName
 }
 
-/** Returns the name of the in-tree plugin of a PersistentVolume. If `pv` is missing, the volume in a pod counts. */
+/** Returns the name of the in-tree plugin of a PersistentVolume, or of the volume in a pod if `pv` is missing. */
 export function inTreePluginNameFromSpec(pv: Maybe<PersistentVolume>, volume: Maybe<Volume>): string {
   if (pv != null) {
     const plugin = PLUGINS.find((each) => each.ownsVolume(pv))

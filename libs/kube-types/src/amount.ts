@@ -22,11 +22,11 @@ export function signOf(amount: Amount): -1 | 0 | 1 {
   return amount.mantissa < 0n ? -1 : 1
 }
 
-/** Returns the amount at this scale or at a coarser scale. Digits that do not fit are rounded away from zero. */
+/** Returns the amount with a scale of at least `scale`. Dropped digits are rounded away from zero. */
 export function roundedUp(amount: Amount, scale: number): Amount {
   const dropped = scale - amount.scale
   if (dropped <= 0 || amount.mantissa === 0n) return amount
-  // If all digits are dropped, the result is known without the power of ten, which could be huge.
+  // If all digits are dropped, the result is one unit. The power of ten could be huge, so it is not computed.
   if (dropped > digitsOf(amount.mantissa)) return { mantissa: BigInt(signOf(amount)), scale }
   const divisor = 10n ** BigInt(dropped)
   const whole = amount.mantissa / divisor

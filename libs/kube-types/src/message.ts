@@ -1,8 +1,8 @@
 import type { ProtobufReader } from './protobuf.ts'
 
 /**
- * Reads the message from the position of the reader to `end`. Returns the fields that proto/kube defines, in the form
- * that JSON has. Throws a `ProtobufError`.
+ * Reads the message between the position of the reader and `end`. Returns the fields that proto/kube defines, in the
+ * form of parsed JSON. Throws a `ProtobufError`.
  */
 export type MessageReader<T> = (reader: ProtobufReader, end: number) => T
 
@@ -34,7 +34,7 @@ export function time(reader: ProtobufReader, end: number): string | null {
 
 type Texts = Record<string, string>
 
-/** Reads an entry of a map, which is a message with a key and a value, into `map`. */
+/** Reads one entry of a map, a message with a key and a value, and adds the entry to `map`. */
 export function addText(map: Texts | undefined, reader: ProtobufReader, end: number): Texts {
   let key = ''
   let value = ''

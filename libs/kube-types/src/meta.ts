@@ -2,7 +2,7 @@ import type { V1ListMeta, V1ObjectMeta } from '@kubernetes/client-node'
 import type { Wire } from './wire.ts'
 
 export type ObjectMeta = Wire<V1ObjectMeta>
-/** The metadata of a list, which the generated readers use. @public */
+/** The metadata of a list. Only generated code uses this type. @public */
 export type ListMeta = Wire<V1ListMeta>
 
 /** The fields that every object of the API has. */
@@ -44,8 +44,8 @@ export function wholeNumberOf(value: unknown): number | undefined {
 const DECIMAL = /^(?:0|[1-9][0-9]*)$/
 
 /**
- * Compares two versions of one resource. Negative if `a` is older. Versions are whole numbers of any length. A text
- * that is not a whole number counts as older than each number.
+ * Compares two versions of one resource as whole numbers of any length. Negative if `a` is older. A text that is no
+ * whole number counts as the oldest.
  */
 export function compareResourceVersions(a: string, b: string): number {
   const aIs = DECIMAL.test(a)

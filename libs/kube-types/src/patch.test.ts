@@ -49,7 +49,7 @@ describe('mergePatchOf', () => {
     object: fc.dictionary(fc.string(), tie('any'), { noNullPrototype: true }),
   }))
 
-  it('the patch of `mergePatchOf` turns its first object into its second object', () => {
+  it('the patch from `mergePatchOf` turns the first object into the second object', () => {
     fc.assert(
       fc.property(value.object, value.object, (before, after) => {
         const kept = structuredClone(before)
@@ -98,7 +98,7 @@ describe('addFinalizerPatch', () => {
 })
 
 describe('removeFinalizerPatch', () => {
-  it('the patch of `removeFinalizerPatch` removes a finalizer by its index, after a test that it is still there', () => {
+  it('`removeFinalizerPatch` tests the finalizer at its index and then removes it', () => {
     expect(removeFinalizerPatch(['a', MINE, 'b'], MINE)).toStrictEqual({
       kind: 'json',
       body: [

@@ -45,7 +45,7 @@ const UID = '/metadata/uid'
  * Guarantees: the patch never restores a finalizer that another client has removed. With `uid` the server refuses it
  * for a recreated object.
  *
- * Errors: if `finalizers` is absent or empty, and the object has finalizers by now, the `test` operation fails.
+ * Errors: the `test` operation fails if `finalizers` is absent or empty, although the object has finalizers.
  */
 export function addFinalizerPatch(finalizers: readonly string[] | undefined, name: string, uid?: string): Patch {
   const same = isUid(uid)

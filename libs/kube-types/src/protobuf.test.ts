@@ -90,7 +90,7 @@ describe('bytes', () => {
     expect(() => read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))).toThrow(new ProtobufError(message))
   })
 
-  test('random bytes cause no error of the protobuf reader except a ProtobufError', () => {
+  test('the protobuf reader throws only ProtobufErrors for random bytes', () => {
     const property = fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {
         read(PERSISTENT_VOLUME_MESSAGE, Buffer.from(bytes))

@@ -8,7 +8,7 @@ const FIXED64 = 1
 const BYTES = 2
 const FIXED32 = 5
 
-/** The bit that is set in each byte of a number that continues in the next byte. */
+/** This bit is set in a byte if the number continues in the next byte. */
 const CONTINUATION_BIT = 0x80
 /** The number of bytes of the longest varint. */
 const LONGEST_VARINT = 10

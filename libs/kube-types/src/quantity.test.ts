@@ -68,7 +68,7 @@ describe('Quantity', () => {
     expect(quantity.bytes()).toBe(bytes)
   })
 
-  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('the text %j is no quantity', (text) => {
+  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('%j is no valid quantity', (text) => {
     expect(() => Quantity.parse(text)).toThrow(
       new QuantityError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
     )
@@ -119,7 +119,7 @@ describe('Quantity', () => {
     expect(Quantity.parse(a).equals(Quantity.parse(b))).toBe(order === 0)
   })
 
-  it('JSON contains a quantity as its text', () => {
+  it('a quantity becomes its text in JSON', () => {
     expect(JSON.stringify({ storage: Quantity.parse('1024Mi') })).toBe('{"storage":"1Gi"}')
   })
 
@@ -174,7 +174,7 @@ describe('Quantity', () => {
     )
   })
 
-  it('random texts cause no error except a QuantityError when they are parsed', () => {
+  it('random texts cause only QuantityErrors when they are parsed', () => {
     const noise = fc.string({ unit: fc.constantFrom(...'0123456789.+-eEinumkKMGTP ') })
     fc.assert(
       fc.property(noise, (text) => {

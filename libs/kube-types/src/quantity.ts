@@ -8,7 +8,7 @@ export class QuantityError extends Error {
 const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 const NUMBER_WRONG = 'unable to parse numeric part of quantity'
 const SUFFIX_WRONG = "unable to parse quantity's suffix"
-/** The texts that upstream accepts. The expression in upstream's error message is stricter: it requires digits. */
+/** The texts that upstream accepts, even without digits. The pattern in upstream's error message requires digits. */
 const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
 /** The smallest scale of a quantity: billionths. */
@@ -17,8 +17,8 @@ const MAX_INT64 = 2n ** 63n - 1n
 const INT64_DIGITS = 19
 
 /**
- * An amount in the API, such as `10Gi`, `500M`, `1e3` or `250m`. It is exact at any size and never changes. Its text is
- * the canonical form of upstream in the same family of suffixes. A text that upstream considers canonical is kept.
+ * An amount in the API, such as `10Gi`, `500M`, `1e3` or `250m`. It is exact at any size and never changes. Its text
+ * has the canonical form of upstream.
  */
 export class Quantity {
   readonly #amount: Amount
@@ -144,7 +144,7 @@ function staysAsWritten({ whole, fraction, suffix }: Written): boolean {
   return (suffix.exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
 }
 
-/** Returns the amount within the limits of a quantity: no step below a billionth, no binary size above an int64. */
+/** Rounds the amount away from zero to whole billionths, and limits a binary size to an int64. */
 function limited(amount: Amount, family: SuffixFamily): Amount {
   const kept = roundedUp(amount, NANO)
   const tooLong = family === 'BinarySI' && compareAmounts(magnitude(kept), { mantissa: MAX_INT64, scale: 0 }) > 0
@@ -189,7 +189,7 @@ export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
 export interface Suffix {
   readonly family: SuffixFamily
-  /** The exponent of two in BinarySI, and of ten otherwise. */
+  /** The exponent of the suffix, to base two in BinarySI and to base ten otherwise. */
   readonly exponent: number
 }
 

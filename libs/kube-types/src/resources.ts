@@ -244,10 +244,7 @@ export interface PathRef {
   readonly subresource?: string | undefined
 }
 
-/**
- * Returns the URL path of a request. Throws for a name that would lead to another path: an empty name, for example,
- * would lead to the list of all objects.
- */
+/** Returns the URL path of a request. Throws for a name that would lead to another path, such as an empty name. */
 export function resourcePath(resource: Resource<unknown>, ref: PathRef): string {
   const parts = [resource.group === '' ? 'api' : 'apis', apiVersionOf(resource)]
   if (resource.namespaced && ref.namespace !== undefined) parts.push('namespaces', segment('namespace', ref.namespace))

@@ -27,10 +27,7 @@ export interface StatusCause {
   readonly field?: string | undefined
 }
 
-/**
- * Returns a decoded answer as a Status, or undefined if it is another object. Fields of a wrong type are left out,
- * because the answer may come from a proxy.
- */
+/** Returns a decoded answer as a Status, or undefined for another object. Leaves out fields of a wrong type. */
 export function statusOf(answer: unknown): Status | undefined {
   if (!isJsonObject(answer) || fieldOf(answer, 'kind') !== 'Status') return undefined
   const details = fieldOf(answer, 'details')

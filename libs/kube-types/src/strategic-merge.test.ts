@@ -127,7 +127,7 @@ describe('claimStatusPatch', () => {
     expect(claimStatusPatch(before, after)).toStrictEqual({ kind: 'strategic', body })
   })
 
-  it('the status patch of a claim contains the resource version that the patch is based on', () => {
+  it('the status patch of a claim contains the given resource version', () => {
     const body = { metadata: { resourceVersion: '42' }, status: { phase: 'Bound' } }
     expect(claimStatusPatch({}, { status: { phase: 'Bound' } }, { resourceVersion: '42' }).body).toStrictEqual(body)
   })

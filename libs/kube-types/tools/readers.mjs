@@ -1,5 +1,5 @@
-// Writes src/gen/readers.ts from the descriptors of proto/kube, which it reads as JSON from standard input. The output
-// has a function for each message, which decodes its bytes into the form that JSON has.
+// Writes src/gen/readers.ts from the descriptors of proto/kube, which standard input contains as JSON. The output has a
+// function for each message, which decodes the message into the form of JSON.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 const FOLDER = 'kube/'

@@ -1,6 +1,6 @@
 /**
- * Allows one run of `run` at a time for each key. All callers that arrive during a run share the next run, so no result
- * is older than its request.
+ * Allows one run of `run` at a time for each key. All calls during a run share the next run, so that no result is older
+ * than its call.
  */
 export function coalesced<T>(
   run: (key: string, signal: AbortSignal) => Promise<T>,

@@ -42,7 +42,7 @@ export function baseController(
   }
 }
 
-/** Ends a run without a retry if the work succeeds or fails with a harmless error, by default `NotFound`. */
+/** Waits for the work, and ignores a harmless error, by default `NotFound`. The key is then not retried. */
 export async function settledUnlessFailed(work: Promise<void>, isSettled = isNotFound): Promise<Outcome> {
   await except(isSettled, work)
   return SETTLED

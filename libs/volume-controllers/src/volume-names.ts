@@ -14,7 +14,7 @@ export function uniqueVolumeName({ driver, volumeHandle }: CsiVolumeId): string 
   return `${CSI_PREFIX}${driver}^${volumeHandle}`
 }
 
-/** Returns the CSI volume that a name in node statuses names; undefined if it is another kind of volume. */
+/** Returns the driver and the handle in a volume name from a node status. Undefined if the volume is no CSI volume. */
 export function csiVolumeOf(volumeName: string): CsiVolumeId | undefined {
   const caret = volumeName.indexOf('^')
   if (!volumeName.startsWith(CSI_PREFIX) || caret < 0) return undefined

@@ -11,7 +11,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { APPS, HERE, isInRepository } from '../place.ts'
 import { type SidecarProcess, startSidecar } from './sidecars.ts'
 
-/** The driver capabilities of which a sidecar needs at least one to run. Undefined: the sidecar always runs. */
+/** The sidecar runs if the driver has at least one of these capabilities. Undefined: the sidecar always runs. */
 const NEEDS = {
   attacher: undefined,
   resizer: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
@@ -21,7 +21,7 @@ const NEEDS = {
 export type SidecarApp = keyof typeof NEEDS
 export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
 
-/** The binaries of sidecars. A sidecar without a binary does not run. */
+/** The path of each sidecar's binary. A sidecar without a path does not run. */
 export type SidecarPaths = Readonly<Partial<Record<SidecarApp, string | undefined>>>
 
 /** Returns the given sidecars, or the sidecars built in this repository. */
@@ -67,7 +67,7 @@ export interface SidecarTarget {
 /** Returns the flags that connect a sidecar to the driver and to the API server. */
 export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: SidecarTarget): readonly string[] {
   const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
-  // If no node reports a topology, the feature gate Topology would block the provisioner.
+  // If no node reports a topology, the provisioner works only without its feature gate Topology.
   return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
 }
 

@@ -25,7 +25,7 @@ const controllerWith = (change: Partial<Controller>): Controller => ({
 })
 
 describe('Controllers', () => {
-  it('the controllers of the cluster stop on request, and are created again by a restart', async () => {
+  it('a restart of the controllers of the cluster creates the controllers again', async () => {
     let created = 0
     controllers.start('a', () => {
       created += 1
@@ -37,7 +37,7 @@ describe('Controllers', () => {
     expect([failures, clock.pending]).toEqual([[], 0])
   })
 
-  it('the controllers of the cluster end by force if a reconcile takes longer than 3 seconds to stop', async () => {
+  it('a controller that needs more than 3 seconds to stop is ended by force', async () => {
     const feed = new KeyFeed()
     feed.add('slow')
     const begun = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ describe('Controllers', () => {
     await stopped
   })
 
-  it('the controllers of the cluster report their error when they end without a stop', async () => {
+  it('an error that ends a controller is reported with the name of the controller', async () => {
     const alongside = async (): Promise<void> => {
       throw new Error('no')
     }

@@ -1,7 +1,7 @@
 import { CancelledError, type Clock, toError } from '@csi-sidecars/base'
 import { type Controller, runTerm } from '@csi-sidecars/controller'
 
-/** The time that a running reconcile may take after a stop. Then the reconcile is aborted. */
+/** The time that a running reconcile gets to finish after `stop`. Then the reconcile is aborted. */
 const GRACE_MS = 3_000
 
 interface Running {
@@ -10,7 +10,7 @@ interface Running {
   readonly ended: Promise<void>
 }
 
-/** Creates the controllers of a component without any state of an earlier run. */
+/** Creates new controllers for a component, without the state of an earlier run. */
 type Component = () => readonly Controller[]
 
 /** Runs components by name, such as `attach-detach`. Each can be stopped and started while the others continue. */
@@ -20,7 +20,7 @@ export class Controllers {
   readonly #components = new Map<string, Component>()
   readonly #running = new Map<string, Running>()
 
-  /** Calls `fail` with the error of a component that ends without a stop. */
+  /** Calls `fail` with the error of a component that ends although `stop` was not called. */
   constructor(clock: Clock, fail: (name: string, error: Error) => void) {
     this.#clock = clock
     this.#fail = fail
@@ -40,7 +40,7 @@ export class Controllers {
     this.#running.set(name, { stop, cut, ended })
   }
 
-  /** Runs the component without a lease. After a restart it first waits until the caches contain its last writes. */
+  /** Runs a component without leader election. It first waits until the caches contain its earlier writes. */
   async #run(component: Component, stop: AbortSignal, cut: AbortSignal): Promise<void> {
     const clock = this.#clock
     await runTerm({ stop, cut, assertLeading: () => undefined, soleSince: clock.monotonic() }, component(), { clock })

@@ -36,14 +36,14 @@ export interface DevclusterOptions extends SocketOptions {
   readonly nodes: number
   /** The controllers to run. Undefined: all. */
   readonly controllers?: readonly ControllerName[] | undefined
-  /** The kubeconfig of a real API server. Without it the emulated API server is started. */
+  /** The kubeconfig of a real API server. Undefined: the emulated API server is started. */
   readonly kubeconfig?: string | undefined
   /**
-   * The answer of each node to NodeGetInfo. Undefined: the cluster asks the driver. If this is set and `nodeSockets` is
-   * empty, the node services are emulated and nothing is mounted.
+   * The answer of each node to NodeGetInfo. Undefined: the cluster asks the driver. If this is set without
+   * `nodeSockets`, the node services are emulated and nothing is mounted.
    */
   readonly knownNodes?: readonly NodeGetInfoResponse[] | undefined
-  /** The CSIDriver object to create. Without it the cluster derives the CSIDriver from the driver's capabilities. */
+  /** The CSIDriver object to create. Undefined: the cluster derives the CSIDriver from the driver's capabilities. */
   readonly csiDriver?: CSIDriver | undefined
   readonly binaries?: SidecarPaths
   /** Additional flags for every sidecar. */
@@ -80,7 +80,7 @@ export interface Devcluster {
   readonly calls: CallSource
   /** Reports each CSI call when it begins and when it ends. */
   readonly liveCalls: LiveCalls
-  /** Returns the paths on the nodes at which a volume is, or may be, mounted. */
+  /** Returns the paths on the nodes at which volumes are mounted or may be mounted. */
   mounted(): readonly string[]
   /** Stops the cluster. If the user's own driver mounts volumes, all pods are deleted first. */
   stop(): Promise<void>
@@ -121,7 +121,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const sidecars = await startSidecars(binaries, { ...options, driver, connection, stack })
   const started = stack.move()
   const mounted = (): readonly string[] => nodes.flatMap(({ disk }) => disk.records().map(({ path }) => path))
-  // The stop does not delete pods of a real API server, nor of csi-driver-test, which unmounts its volumes itself.
+  // Pods of a real API server are not deleted. csi-driver-test unmounts its volumes itself.
   const mounts = options.driver !== undefined && api !== undefined && knownNodes === undefined
   const stop = async (): Promise<void> => {
     try {
@@ -148,13 +148,10 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   }
 }
 
-/**
- * The limits of the watch history of each kind of object. A client that has missed more changes must list again. Each
- * kept change costs memory as an object, as JSON and as protobuf.
- */
+/** The limits of the watch history of each kind of object. A client that has missed more changes must list again. */
 const HISTORY = { changes: 1_000, bytes: 512 * 1024 }
 
-/** Reports whether the API server serves VolumeSnapshots. If not, the snapshotter and its caches would wait forever. */
+/** Reports whether the API server serves VolumeSnapshots. The snapshotter cannot start without them. */
 async function servesSnapshots(client: OwnedKubeClient, signal: AbortSignal): Promise<boolean> {
   const served = await except(isNotFound, client.discover('/apis/snapshot.storage.k8s.io/v1', { signal }))
   return served !== undefined

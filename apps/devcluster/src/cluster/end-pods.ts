@@ -6,7 +6,7 @@ import { except } from '@csi-sidecars/volume-controllers'
 export interface EndPodsParts {
   readonly client: Pick<KubeClient, 'list' | 'delete'>
   readonly clock: Clock
-  /** Returns the paths at which a volume is, or may be, mounted. */
+  /** Returns the paths at which volumes are mounted or may be mounted. */
   readonly mounted: () => readonly string[]
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** This shell script kills the process group when its standard input, a pipe from this process, is closed. */
+/** This shell script kills the process group when this process ends, which closes the script's standard input. */
 const SHELL = 'read -r _; kill -KILL "-$0"'
 
 export interface Guard {
@@ -10,10 +10,7 @@ export interface Guard {
   release(): void
 }
 
-/**
- * Kills a process group when this process is killed or crashes. If the machine has no shell, `onLack` is called and
- * nothing guards the group.
- */
+/** Kills a process group when this process is killed or crashes. If the machine has no shell, only calls `onLack`. */
 export function guardGroup(pid: number | undefined, onLack: (error: Error) => void): Guard {
   if (pid === undefined) return { kill: () => false, release: () => undefined }
   const shell = spawn('sh', ['-c', SHELL, String(pid)], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })

@@ -70,7 +70,7 @@ describe('the cluster', () => {
     )
   })
 
-  it('a volume reaches the pod as a device in mode Block', async () => {
+  it('a pod gets a volume of the mode Block as a device', async () => {
     await using test = await startTestCluster({ nodes: 1 })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('raw', { spec: { volumeMode: 'Block' } }))
@@ -87,7 +87,7 @@ describe('the cluster', () => {
     expect(test.driver.volumes.all[0]?.mounted.size).toBe(0)
   })
 
-  it('a volume gets no superfluous CSI calls when all controllers restart', async () => {
+  it('a restart of all controllers causes no unnecessary CSI calls for a volume', async () => {
     await using test = await startTestCluster()
     const { client, controllers } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))

@@ -12,7 +12,7 @@ import { startDevcluster } from './devcluster.ts'
 
 jest.setTimeout(30_000)
 
-it('a driver that the user provides gets the unmount calls before the cluster ends', async () => {
+it("the cluster unmounts the volumes of the user's own driver before the cluster ends", async () => {
   const directory = await mkdtemp(join(tmpdir(), 'own-driver-'))
   const driver = await startCsiDriver({ socket: join(directory, 'own.sock'), controller: ['CREATE_DELETE_VOLUME'] })
   try {

@@ -4,11 +4,11 @@ import { startTestCluster } from '../testing/cluster.ts'
 import { nodeIds } from './register.ts'
 
 describe('nodeIds', () => {
-  it("all node IDs equal the node names if the driver reports the first node's name as the node ID", () => {
+  it('if the driver uses the node name as the node ID, the ID of every node is its name', () => {
     expect(nodeIds(['node-1', 'node-2'], 'node-1')).toEqual(['node-1', 'node-2'])
   })
 
-  it("if the first node's ID is not its name, the other nodes get this ID with a number appended", () => {
+  it("if the driver's node ID is not a node name, the other nodes get this ID with a number appended", () => {
     expect(nodeIds(['node-1', 'node-2', 'node-3'], 'i-0abc')).toEqual(['i-0abc', 'i-0abc-2', 'i-0abc-3'])
   })
 })

@@ -92,10 +92,7 @@ function csiNodeOf({ name, driverName, info }: NodeRegistration): CSINode {
   return { metadata: { name }, spec: { drivers: [driver] } }
 }
 
-/**
- * Returns the driver's ID of each node. The driver's one node service reports the ID of the first node; the IDs of
- * the other nodes are derived from it.
- */
+/** Returns the node ID of each node. The driver reports only the first ID; the other IDs are derived from it. */
 export function nodeIds(names: readonly string[], first: string): readonly string[] {
   return names.map((name, index) => {
     if (index === 0) return first

@@ -18,7 +18,7 @@ export interface SidecarProcessOptions {
   readonly restart?: { readonly initialMs: number; readonly maxMs: number }
 }
 
-/** One sidecar as a child process. Like a container under kubelet, it starts again whenever it ends. */
+/** A sidecar in a child process. It is restarted whenever it ends, like a container. */
 export interface SidecarProcess {
   readonly name: string
   /** The ID of the running process. */
@@ -31,7 +31,7 @@ export interface SidecarProcess {
 
 const GRACE_MS = 5_000
 const RESTART = { initialMs: 200, maxMs: 10_000 }
-/** A process that has run longer than this resets the back-off of its restarts. */
+/** The run time after which a process counts as stable. The next restart then has the shortest back-off. */
 const STABLE_MS = 5_000
 
 export async function startSidecar(options: SidecarProcessOptions): Promise<SidecarProcess> {
@@ -70,7 +70,7 @@ class RestartedSidecar implements SidecarProcess {
   async start(): Promise<void> {
     const { name, command, args, logFile, clock, log } = this.#options
     const output = openSync(logFile, 'a')
-    // The sidecar has a separate process group, so Ctrl-C reaches only this process, which stops its parts in order.
+    // A separate process group keeps Ctrl-C from the sidecar, so that this process can stop all parts in order.
     const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true })
     closeSync(output)
     await new Promise<void>((resolve, reject) => {

@@ -15,9 +15,9 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 
 export interface SocketOptions {
-  /** The address of the user's own driver, `unix:///path`. Without it the emulated driver is started. */
+  /** The address of the user's own driver, `unix:///path`. Undefined: the emulated driver is started. */
   readonly driver?: string | undefined
-  /** The addresses of the driver's node services, one for each node. Without them `driver` serves all nodes. */
+  /** The addresses of the driver's node services, one for each node. Undefined: `driver` serves all nodes. */
   readonly nodeSockets?: readonly string[] | undefined
   /** Functions that the proxy of the user's own driver calls, for example to inject faults. */
   readonly proxy?: Pick<ProxyOptions, 'choose' | 'report' | 'mayComeAgain'> | undefined
@@ -45,7 +45,7 @@ export async function openSockets(
 ): Promise<OpenSockets> {
   const { driver, driverSettings, directory, clock, log } = options
   if (driver !== undefined) {
-    // Connects without the proxy first, so that errors name the driver's address. csi-driver-test did so already.
+    // Connects without the proxy first, so that errors name the driver's address. csi-driver-test does so itself.
     if (options.proxy === undefined) (await openDriver({ address: driver, clock, log, signal })).close()
     return await openProxies(driver, options, stack)
   }
@@ -82,7 +82,7 @@ async function openProxies(
   return { address, nodes, liveCalls: calls.source, emulatedDriver: undefined }
 }
 
-/** Returns the fields of the log line about a call. They do not name the caller, which a proxy does not know. */
+/** Returns the fields of the log line about a call. The caller is missing, because the proxy does not know it. */
 function callFields({ method, request, start, end = start, code, message, fault }: ProxiedCall) {
   const { volumeId, nodeId } = request
   const answer = code === undefined ? 'none' : codeNameOf(code)

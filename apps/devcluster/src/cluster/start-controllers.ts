@@ -28,11 +28,9 @@ export const CONTROLLERS = [
 ] as const
 export type ControllerName = (typeof CONTROLLERS)[number]
 
-/**
- * Since these minor versions of Kubernetes, claims report whether pods use them. The event of a pod whose volume is on
- * another node is "Waiting for detach" instead of "Multi-Attach error".
- */
+/** The minor version of Kubernetes since which claims report whether pods use them. */
 const UNUSED_SINCE = 37
+/** The minor version since which the event for an occupied volume is "Waiting for detach", not "Multi-Attach error". */
 const WAITING_SINCE = 37
 
 export interface ControllersOptions {

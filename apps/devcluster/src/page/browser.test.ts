@@ -122,7 +122,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
         `Number(document.querySelector('#moment').max) > Number(document.querySelector('#moment').value)`,
       )
       expect(await page.evaluate(`${row('claim/default/other')} === null`)).toBe(true)
-      // The test compares only the 3 in `step 3 of 9`, because the cluster still adds steps.
+      // The cluster still adds steps, so the test ignores the total in `step 3 of 9`.
       const step = `${text('moment-text')}.match(/step \\d+/)?.[0]`
       const back = async (): Promise<string> => {
         const now = JSON.stringify(await page.evaluate<string | undefined>(step))
@@ -184,7 +184,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('the page offers to run the demo while the table is empty, but not if only the filter hides its rows', async () => {
+  it('the page offers to run the demo if there are no rows, but not if the filter hides all rows', async () => {
     await onPage(async ({ test, page }) => {
       const shown = (id: string): string => `document.querySelector('#${id}').checkVisibility()`
       await page.until(`${shown('run-story')}`)
@@ -260,7 +260,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('the page shows HTML in a message of the cluster as text', async () => {
+  it('the page shows HTML in a message of the cluster as plain text', async () => {
     await onPage(async ({ test, page }) => {
       test.api.create(EVENTS, {
         metadata: { name: 'bad', namespace: 'default' },
@@ -307,7 +307,7 @@ async function violationsOf(page: BrowserPage): Promise<readonly string[]> {
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => [id, html, failureSummary].join(': '))))`)
 }
 
-/** Returns the elements that a screen reader or a keyboard cannot use. */
+/** Returns the elements that users of a screen reader or a keyboard cannot use. */
 async function lackOf(page: BrowserPage): Promise<readonly string[]> {
   return await page.evaluate<string[]>(`(() => {
     const lacks = []

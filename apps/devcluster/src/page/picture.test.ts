@@ -39,7 +39,7 @@ function drawn(...items: readonly Item[]): readonly string[] {
 }
 
 describe('pictureOf', () => {
-  it('the picture of the cluster shows the nodes in the order of their numbers, with their unusual states', () => {
+  it('the picture of the cluster shows the nodes by number, and which nodes are not ready or cordoned', () => {
     expect(drawn(node('node-10'), node('node-9', { ready: false, schedulable: false }))).toEqual([
       'node-9, not ready, cordoned: ',
       'node-10: ',
@@ -64,7 +64,7 @@ describe('pictureOf', () => {
     ])
   })
 
-  it('the picture keeps the mark of a volume that moves to another node, and has two marks for a volume on two nodes', () => {
+  it('a volume in the picture keeps its key when it moves to another node, and gets another key on a second node', () => {
     const keysOf = (...places: readonly Place[]) =>
       pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
         chips.map(({ key }) => key).join(),

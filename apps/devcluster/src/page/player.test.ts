@@ -18,7 +18,7 @@ function withThree(): Player {
 }
 
 describe('Player', () => {
-  it('the replay player holds the current items, and the IDs of the items that changed since the last drawing', () => {
+  it('the replay player holds the current items, and the IDs of the items to draw again', () => {
     const player = withThree()
     expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
     expect([...player.changed].join()).toBe('a,b,c,d')
@@ -63,7 +63,7 @@ describe('Player', () => {
     expect(player.items.get('a')).toMatchObject({ ready: true })
   })
 
-  it('the replay player replays changes at their original pace within limits, and then shows the present', () => {
+  it('the replay player replays changes at about their original pace, and then shows the present', () => {
     const player = withThree()
     player.add([frame(900_000, 'much later', 'e')])
     player.replay(0)
@@ -87,7 +87,7 @@ describe('Player', () => {
     expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()
   })
 
-  it('the replay player drops the oldest changes above a limit, and the remaining changes keep their numbers', () => {
+  it('the replay player drops the oldest changes above a limit without renumbering the others', () => {
     const player = new Player(4)
     player.begin({ items: [], frames: [] })
     for (let at = 1; at <= 10; at += 1) player.add([frame(at, `${at}`, `n${at}`)])

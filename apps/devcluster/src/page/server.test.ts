@@ -55,7 +55,7 @@ const origin = (): string => new URL(server.url).origin
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 describe('startPageServer', () => {
-  it('the server of the page serves the page with its styles and its script, and a policy that forbids other sources', async () => {
+  it('the server of the page sends the page, its styles and its script, and a policy that forbids other sources', async () => {
     const page = await ask(server.url)
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
     const policy = String(page.headers['content-security-policy'])
@@ -97,7 +97,7 @@ describe('startPageServer', () => {
     expect((await ask(server.url, { method: 'PUT' })).code).toBe(403)
   })
 
-  it('the server of the page sends a new page the whole state first, and then several changes in one message', async () => {
+  it('a newly opened page gets the whole state first, and then several changes in one message', async () => {
     const response = await fetch(at('/frames'))
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     const first = (await reader?.read())?.value
@@ -126,7 +126,7 @@ describe('POST /actions', () => {
       ...change,
     })
 
-  it('an action runs if a page of the same server has sent it', async () => {
+  it('the server of the page runs an action that its own page has sent', async () => {
     const { code, text } = await post({ headers: { ...JSON_TYPE, origin: origin(), 'sec-fetch-site': 'same-origin' } })
     expect([code, JSON.parse(text)]).toEqual([200, { done: true, text: 'It is done.' }])
     expect(bodies).toEqual([{ action: 'x' }])
@@ -154,7 +154,7 @@ describe('POST /actions', () => {
     expect(bodies).toEqual([])
   })
 
-  it('an action with a body that is too long or not JSON is handled like an action without a body', async () => {
+  it('the server of the page ignores the body of an action if it is too long or not JSON', async () => {
     await post({ body: JSON.stringify({ action: 'x'.repeat(20_000) }) })
     await post({ body: 'x' })
     expect(bodies).toEqual([undefined, undefined])

@@ -21,7 +21,7 @@ export interface PageServerOptions {
   readonly onAction: (body: unknown) => Promise<ActionAnswer>
 }
 
-/** The limit of unsent bytes of one page. Above it the connection is closed, because the page does not read. */
+/** The limit of unsent bytes of one page. Above this limit, the page loses its connection. */
 const MOST_UNREAD_BYTES = 8 * 1024 * 1024
 /** The time for which frames are collected. More frequent updates would not be visible. */
 const GATHER_MS = 40
@@ -99,7 +99,7 @@ class Served {
 
   /** Answers with server-sent events: first the whole state, then the frames. */
   #open(response: ServerResponse): void {
-    // The other pages get the collected frames now. The new page gets these changes with its first event.
+    // Sends the collected frames to the other pages first. The first event of the new page already contains them.
     this.#flush()
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream' })
     this.#streams.add(response)
@@ -120,7 +120,7 @@ class Served {
     this.#actions += 1
     try {
       const body = await bodyOf(request)
-      // A refusal of the cluster has code 200 too, because a browser logs any other code as an error of the page.
+      // The code is 200 even if the cluster refuses the action, because a browser logs other codes as page errors.
       return { code: 200, body: await this.#options.onAction(body) }
     } catch {
       return { code: 400, body: { done: false, text: 'The request ended before it was complete.' } }
@@ -163,7 +163,7 @@ function isAdmitted({ method, headers }: IncomingMessage): boolean {
 
 const MOST_BYTES = 16 * 1024
 
-/** Returns the parsed JSON body. Undefined if it is no JSON or longer than 16 KiB. The rest is then not read. */
+/** Returns the parsed JSON body. Undefined if the body is no JSON or longer than 16 KiB. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const text = await textOf(request)
   try {

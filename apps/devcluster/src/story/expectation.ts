@@ -25,7 +25,7 @@ interface Turn<T> {
 type Is = Exclude<ClusterEvent['is'], 'call'>
 type ObjectOf<K extends Is> = NonNullable<Extract<ClusterEvent, { is: K }>['after']>
 
-/** Expects a new or changed object of this kind for which `holds` returns true, but did not before the change. */
+/** Expects that `holds` becomes true for an object of this kind, by its creation or by a change. */
 export function becomes<K extends Is>(is: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,

@@ -53,7 +53,7 @@ const added: ClusterEvent = { is: 'claim', before: undefined, after: claim() }
 const becameBound: ClusterEvent = { is: 'claim', before: claim(), after: boundPair().claim }
 
 describe('runSteps', () => {
-  it('a run of steps prints each expected event when it happens, and starts the next step after all of them', async () => {
+  it('a run of steps prints each expected event when it happens, and then starts the next step', async () => {
     const ending = start([step(), step({ title: 'Two', expects: [] })])
     await clock.advance(5)
     happen(added)
@@ -74,7 +74,7 @@ describe('runSteps', () => {
     expect(await ending).toEqual({ is: 'succeeded' })
   })
 
-  it('a run of steps prints events in the order in which they happen, not in the order of the expectations', async () => {
+  it('a run of steps prints events in the order in which they happen', async () => {
     const ending = start([step({ expects: [bound, created] })])
     await clock.settle()
     happen(added)
@@ -95,7 +95,7 @@ describe('runSteps', () => {
     expect(listeners).toBe(0)
   })
 
-  it("a failed run of steps reports the driver's last error message for each method that did not succeed later", async () => {
+  it("a failed run of steps reports the driver's last error message of each method that still fails", async () => {
     const ending = start([step()])
     await clock.settle()
     const call = { request: {}, tookMs: 1 }
@@ -138,7 +138,7 @@ describe('runSteps', () => {
 })
 
 describe('Expectation', () => {
-  it('an expectation accepts a change to the expected state, but no update of an object that already had this state', () => {
+  it('an expectation accepts only the change that brings an object into the expected state', () => {
     expect(bound.see({ is: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
     expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
   })

@@ -191,7 +191,7 @@ class Devtools {
     const reply = Promise.withResolvers<unknown>()
     this.#waiting.set(id, reply)
     this.#socket.send(JSON.stringify({ id, method, params, sessionId }))
-    // The time-out of `until` in the page is shorter, because its error is more useful: it shows the text of the page.
+    // `until` in the page must time out first, because its error shows the text of the page.
     using limit = deadline(systemClock, TIMEOUT_MS * 1.5, { what: `${method} in the browser` })
     return (await abortable(reply.promise, limit.signal)) as T
   }

@@ -65,7 +65,7 @@ function inProcess(app: SidecarApp, program: Program, parts: SubstituteParts & D
 const FINALIZER = 'external-attacher/csi-example-com'
 const LIMITS = { timeoutMs: 10_000 }
 
-/** A minimal attacher that keeps the contract of the VolumeAttachment. */
+/** A minimal substitute for the csi-attacher. */
 function substituteAttacher(parts: SubstituteParts): Controller {
   return {
     ...baseController('attachment', parts),

@@ -15,7 +15,7 @@ import { podOf } from '../../src/testing/cluster.ts'
 jest.setTimeout(20_000)
 
 describe('attachDetachController', () => {
-  it("the attach/detach controller creates the attachment that kubelet expects, and reports it in the node's status and on the pod", async () => {
+  it('the attach/detach controller reports an attachment in the status of the node and on the pod', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     expect(test.api.get(VOLUME_ATTACHMENTS, ON_1)).toMatchObject({
@@ -35,7 +35,7 @@ describe('attachDetachController', () => {
   })
 
   it.each(['attached', 'detached'])(
-    "the attach/detach controller repeats a failed update of a node's status when a volume was %s",
+    "the attach/detach controller repeats a failed update of the node's status after a volume was %s",
     async (what) => {
       await using test = await attachDetachOnly()
       const failing = (): void => {
@@ -77,7 +77,7 @@ describe('attachDetachController', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('the attach/detach controller reads the node from the API before it detaches, and keeps a volume that is in use again', async () => {
+  it('the attach/detach controller does not detach a volume that the API server reports as in use again', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
@@ -95,7 +95,7 @@ describe('attachDetachController', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('the attach/detach controller uses the latest status of a node, even if an older answer arrives after it', async () => {
+  it('an old answer of the API server does not replace a newer node status in the attach/detach controller', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const { client, caches } = test.cluster
@@ -113,7 +113,7 @@ describe('attachDetachController', () => {
     expect(overtaken.mock.calls[0]?.slice(0, 2)).toEqual([NODES, { name: 'node-1' }])
   })
 
-  it('the attach/detach controller reports to a waiting pod which pods use its volume', async () => {
+  it('the event of a pod that waits for a volume names the pods that use the volume', async () => {
     await using test = await attachDetachOnly()
     setInUse(test, 'node-1', [VOLUME_NAME])
     await attachedTo1(test)
@@ -218,7 +218,7 @@ describe('attachDetachController', () => {
 })
 
 describe('unmanaged node', () => {
-  it('a node whose kubelet attaches gets no attach and no detach from the controller until its annotation changes', async () => {
+  it('the attach/detach controller ignores a node whose annotation leaves the attach to the kubelet', async () => {
     await using test = await attachDetachOnly()
     const annotate = (value: string): void => {
       const annotations = { 'volumes.kubernetes.io/controller-managed-attach-detach': value }

@@ -54,7 +54,7 @@ describe('time-outs', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('the attach/detach controller reports to a pod every two minutes that no attacher answers', async () => {
+  it('a pod gets an event every two minutes while no attacher answers', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
@@ -125,7 +125,7 @@ function lateNodes(real: Caches['nodes']) {
 }
 
 describe('late cache', () => {
-  it('the attach/detach controller detaches two volumes even if its cache learns late that the second is no longer in use', async () => {
+  it('a late cache of nodes does not block the detach of a second volume', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })

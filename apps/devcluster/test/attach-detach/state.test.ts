@@ -53,7 +53,7 @@ describe('restart', () => {
 })
 
 describe('AttachDetachState', () => {
-  it('an attachment that the cache lacks counts as unknown, not as absent, while a request for it is pending', async () => {
+  it('an attachment that the cache lacks counts as unknown while the request to create it is pending', async () => {
     await using test = await quietCluster()
     const { name } = attachmentOn('node-1')
     const state = newState(test)
@@ -68,7 +68,7 @@ describe('AttachDetachState', () => {
 })
 
 describe('AttachDetachState.populate', () => {
-  it('the comparison with all cached pods finds created and ended pods whose watch event was lost', async () => {
+  it('the check of all cached pods finds created and ended pods whose watch event was lost', async () => {
     await using test = await quietCluster()
     const { pods } = test.cluster.caches
     const state = newState(test)
@@ -83,7 +83,7 @@ describe('AttachDetachState.populate', () => {
     expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual([])
   })
 
-  it('the comparison with all cached pods finds a pod that was recreated on another node', async () => {
+  it('the check of all cached pods finds a pod that was recreated on another node', async () => {
     await using test = await quietCluster()
     const { pods } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -98,7 +98,7 @@ describe('AttachDetachState.populate', () => {
     expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-2'])
   })
 
-  it('the comparison with all cached pods drops attaches for a driver that no longer needs them', async () => {
+  it('the check of all cached pods drops attaches for a driver that no longer needs them', async () => {
     await using test = await quietCluster()
     const { pods, drivers } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))

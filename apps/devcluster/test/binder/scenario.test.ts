@@ -9,7 +9,7 @@ const isPlaced = (pod: { spec?: { nodeName?: string | undefined } | undefined })
 const bare = { volumes: [], containers: [{ name: 'main', image: 'none' }] }
 
 describe('the binder', () => {
-  it('the binder places a pod whose claim waits for its first pod, and selects the node for the new volume', async () => {
+  it('the binder selects a node for the volume of a WaitForFirstConsumer claim, and places the pod', async () => {
     await using test = await startTestCluster({ storageClass: { volumeBindingMode: 'WaitForFirstConsumer' } })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))

@@ -34,7 +34,7 @@ const isIn = (phase: string) => (object: { status?: { phase?: string | undefined
 const isBound = isIn('Bound') as (object: PersistentVolumeClaim) => boolean
 
 describe('persistentVolumeControllers', () => {
-  it('the persistent volume controller sets volumes to Available, and binds a claim to the smallest that fits', async () => {
+  it('the persistent volume controller binds a claim to the smallest volume that fits', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     for (const [name, storage] of Object.entries({ 'pv-big': '5Gi', 'pv-fit': '2Gi', 'pv-small': '1Gi' })) {
@@ -88,7 +88,7 @@ describe('persistentVolumeControllers', () => {
     expect([test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('a'))?.spec?.volumeName, ofUser]).toEqual(['pv-a', {}])
   })
 
-  it('the persistent volume controller sets a retained volume to Released when its claim is deleted, and does not bind it again', async () => {
+  it('the persistent volume controller does not bind a retained volume again after its claim is deleted', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1'))
@@ -102,7 +102,7 @@ describe('persistentVolumeControllers', () => {
     expect(test.api.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.status?.phase).toBe('Released')
   })
 
-  it('the persistent volume controller releases a volume that names a claim which never got bound and was deleted', async () => {
+  it('the persistent volume controller releases a volume whose claim is deleted before the claim is bound', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     const { metadata } = await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))

@@ -48,7 +48,7 @@ describe('a kubelet', () => {
     })
   })
 
-  it('a kubelet ignores a node status that is older than its report that the volume is in use', async () => {
+  it('a kubelet does not mount until a new read of the Node lists the volume as attached', async () => {
     await using test = await kubeletsOnly()
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
@@ -76,7 +76,7 @@ describe('a kubelet', () => {
     await test.until(PODS, inDefault('app'), isRunning)
   })
 
-  it('a kubelet reports a volume as in use until its read of the Node has ended, even if the pod is deleted by then', async () => {
+  it('a kubelet reports a volume as in use while it checks the attachment, even if the pod is already deleted', async () => {
     await using test = await kubeletsOnly()
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
@@ -169,7 +169,7 @@ describe('a kubelet', () => {
     ])
   })
 
-  it('a kubelet unmounts for a deleted pod even if the result of the mount is unknown', async () => {
+  it('a kubelet unmounts the volume of a deleted pod even if the result of the mount is unknown', async () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodePublishVolume' },

@@ -84,10 +84,7 @@ export function isManagedDisk(uri: string): boolean {
   return !(uri.length > 4 && uri.slice(0, 4).toLowerCase() === 'http')
 }
 
-/**
- * Replaces each numeric zone by the empty zone. In regions without zones, the number is a fault domain, for which the
- * driver uses the empty zone.
- */
+/** Replaces each numeric zone by the empty zone, which the driver uses in regions without zones. */
 function withUnzonedRegions(storageClass: StorageClass): StorageClass {
   return mapTopologies(storageClass, (expression) =>
     expression.key === ZONE_KEY

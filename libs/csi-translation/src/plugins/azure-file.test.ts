@@ -77,7 +77,7 @@ it('the handle of an Azure share contains the resource group, the account, the s
   expect(azureFileShareInfo('rg#a#s#d#more')).toEqual({ ...info, diskName: 'd' })
 })
 
-it('the storage account is read from the name of an Azure Secret, and a name without an account is refused', () => {
+it('the storage account is read from the name of an Azure Secret', () => {
   expect(azureFileAccountName('x-azure-storage-account-a-secret-y')).toBe('a')
   expect(() => azureFileAccountName('azure-storage-account--secret')).toThrow(
     expect.objectContaining({

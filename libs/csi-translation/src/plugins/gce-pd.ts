@@ -10,9 +10,7 @@ const DRIVER = 'pd.csi.storage.gke.io'
 const ZONE_KEY = 'topology.gke.io/zone'
 /** The placeholder in a volume handle for parts that the in-tree source lacks. */
 const UNSPECIFIED = 'UNSPECIFIED'
-/**
- * The number of elements in `projects/{project}/zones/{zone}/disks/{name}`. Regional disks and node IDs have as many.
- */
+/** The number of elements in a disk handle, `projects/{project}/zones/{zone}/disks/{name}`, and in a node ID. */
 const ELEMENTS = 6
 
 export const gcePd = createPlugin({
@@ -43,7 +41,7 @@ export const gcePd = createPlugin({
   repairHandle,
 })
 
-/** Returns the CSI source. A missing partition becomes an empty text; for EBS volumes it becomes `0`. */
+/** Returns the CSI source. A missing partition becomes an empty text. */
 function csiOf({ fsType, partition, readOnly }: VolumeSource<'gcePersistentDisk'>, volumeHandle: string) {
   const volumeAttributes = { partition: partition ? String(partition) : '' }
   return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
@@ -68,17 +66,14 @@ function regionalHandle(project: string, region: string, name: string): string {
   return `projects/${project}/regions/${region}/disks/${name}`
 }
 
-/**
- * Returns access modes that the driver accepts: ReadOnlyMany for a volume that is never written, else ReadWriteOnce.
- * The driver refuses ReadWriteMany, which the in-tree plugin accepted.
- */
+/** Returns ReadOnlyMany for a read-only volume, else ReadWriteOnce, because the driver refuses ReadWriteMany. */
 function supportedAccessModes(modes: readonly string[] | undefined): readonly string[] | undefined {
   if (modes === undefined) return undefined
   const writable = modes.includes('ReadWriteOnce') || modes.includes('ReadWriteMany')
   return [modes.includes('ReadOnlyMany') && !writable ? 'ReadOnlyMany' : 'ReadWriteOnce']
 }
 
-/** Adds the project of the node to a volume handle without a project, and its location if the handle lacks it, too. */
+/** Completes a volume handle without a project: adds the project and, if missing, the location of the node. */
 function repairHandle(handle: string, nodeId: string): string {
   const parts = handle.split('/')
   if (parts.length < ELEMENTS) throw tooShort('GCE_HANDLE_ELEMENTS', 'volume', parts)

@@ -30,7 +30,7 @@ function csiOf({ volumeID, fsType }: VolumeSource<'portworxVolume'>) {
   return csiSource({ driver: DRIVER, volumeHandle: volumeID, fsType })
 }
 
-/** Returns the Secret references for all calls, if the annotations of the volume have a name and a namespace. */
+/** Returns the Secret references for all calls, if the annotations of the volume name a Secret and its namespace. */
 function secretsOf(pv: PersistentVolume) {
   const annotations = pv.metadata?.annotations ?? {}
   if (!Object.hasOwn(annotations, SECRET_NAME) || !Object.hasOwn(annotations, SECRET_NAMESPACE)) return {}

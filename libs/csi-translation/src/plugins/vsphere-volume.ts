@@ -35,7 +35,7 @@ export const vsphereVolume = createPlugin({
   },
   classToCsi: (storageClass) => {
     const translated = withTopologyKey(withParameters(storageClass, parameterToCsi), ZONE_KEY)
-    // `csimigration` makes the driver report the path of a volume, which is the only ID of the in-tree plugin.
+    // The parameter `csimigration` makes the driver report volume paths, because the in-tree plugin knows only paths.
     return { ...translated, parameters: { ...translated.parameters, csimigration: 'true' } }
   },
 })

@@ -1,6 +1,6 @@
 import type { CSIPersistentVolumeSource, SecretReference } from '@csi-sidecars/kube-types'
 
-/** Returns a CSI source in the form of the API: without false and empty fields, except the volume handle. */
+/** Returns a CSI source without false and empty fields, as in the API. Only the volume handle may be empty. */
 export function csiSource(source: {
   readonly driver: string
   readonly volumeHandle: string | undefined
@@ -17,7 +17,7 @@ export function csiSource(source: {
   }
 }
 
-/** Returns the fields that in-tree and CSI sources have in common, without false and empty values. */
+/** Returns `fsType` and `readOnly`, unless they are empty or false. */
 export function fsTypeAndReadOnly({ fsType, readOnly }: FsTypeAndReadOnly): FsTypeAndReadOnly {
   return { ...(readOnly && { readOnly }), ...(fsType && { fsType }) }
 }

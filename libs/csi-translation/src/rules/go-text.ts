@@ -49,8 +49,8 @@ export interface LastMark {
 }
 
 /**
- * Returns the text behind the separator `last`, in the first line that contains all `marks` and `last` in this order.
- * Like `mark.*mark.*last(.+)` of Go, but in linear time, because users write these texts. Undefined if no line matches.
+ * Returns the text that `mark.*mark.*last(.+)` of Go captures in the first line that matches. Takes linear time,
+ * because users write these texts. Undefined if no line matches.
  */
 export function textBehind(text: string, marks: readonly string[], last: LastMark): string | undefined {
   for (const line of text.split('\n')) {
@@ -66,7 +66,7 @@ export function textBehind(text: string, marks: readonly string[], last: LastMar
   return undefined
 }
 
-/** Returns the position behind all `marks`, which must follow each other in the line. Undefined if one is missing. */
+/** Returns the position behind the last of `marks`, which the line must contain in this order. Undefined otherwise. */
 function endOf(line: string, marks: readonly string[]): number | undefined {
   let from = 0
   for (const mark of marks) {

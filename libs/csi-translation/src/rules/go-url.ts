@@ -15,8 +15,7 @@ const PORT = /^(?::[0-9]*)?$/
 const CONTROL = /[\x00-\x1f\x7f]/
 
 /**
- * Returns the decoded path of a URL with a scheme and `//`, by Go's rules. The `URL` of the runtime removes dot
- * segments, keeps escapes, and accepts hosts that Go refuses.
+ * Returns the decoded path of a URL with a scheme and `//`, by the rules of Go. The `URL` of Node.js has other rules.
  */
 export function urlPath(text: string): string {
   const hash = text.indexOf('#')

@@ -96,7 +96,7 @@ describe('topologies', () => {
     expect(translated(plugin, before)).toEqual(classOf(plugin, after))
   })
 
-  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('a class of %s cannot have both topologies and zones', (plugin) => {
+  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('a StorageClass of %s has either topologies or zones', (plugin) => {
     const both = { parameters: { zone: 'a' }, allowedTopologies: topology(GA.zone, 'a') }
     expect(() => translated(plugin, both)).toThrow(
       expect.objectContaining({

@@ -4,7 +4,7 @@ import { TranslationError } from './translation-error.ts'
 
 export type TextMap = { readonly [key: string]: string }
 
-/** Returns the entries sorted by key. If a name occurs in several spellings, the last spelling in this order wins. */
+/** Returns the entries sorted by key. If keys differ only in case, the last key in this order wins. */
 export function entriesByKey(map: TextMap | null | undefined): [key: string, value: string][] {
   return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
 }
@@ -16,7 +16,7 @@ export type ParameterRule = (lowerKey: string, parameter: Parameter) => readonly
 
 export const keep: ParameterRule = (_key, parameter) => [parameter]
 
-/** Adds the prefix to `fstype` that makes the provisioner use the parameter and hide it from the driver. */
+/** Renames `fstype`. The provisioner reads `csi.storage.k8s.io/fstype` itself and hides it from the driver. */
 export const renameFsType: ParameterRule = (key, parameter) =>
   key === 'fstype' ? [['csi.storage.k8s.io/fstype', parameter[1]]] : [parameter]
 

@@ -127,7 +127,7 @@ describe('topologyToInTree', () => {
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('the translation of a topology to in-tree adds no region for a plugin whose zones do not contain the region', () => {
+  it('the translation of a topology to in-tree adds no region if zone names do not contain the region', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),

@@ -9,7 +9,7 @@ import { explaining, TranslationError } from './translation-error.ts'
 export type Affinity = NonNullable<PersistentVolumeSpec['nodeAffinity']>
 export type TopologyLabels = { readonly [key: string]: string }
 
-/** One generation of the well-known topology keys, for labels and for node affinity: `GA` or `BETA`. */
+/** One version of the well-known topology keys: the current keys (`GA`) or the old keys (`BETA`). */
 export interface TopologyFamily {
   readonly zone: string
   readonly region: string
@@ -23,7 +23,7 @@ export const BETA: TopologyFamily = {
 /** The separator of several zones in the zone label of a volume. */
 export const ZONE_DELIMITER = '__'
 
-/** Returns the generation of the keys of a volume. A zone key in its affinity decides, else one in its labels. */
+/** Returns the topology keys of a volume. The zone key in its affinity decides, or else the zone key in its labels. */
 export function familyOf(pv: PersistentVolume): TopologyFamily {
   const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
   if (keys.has(GA.zone)) return GA
@@ -114,7 +114,7 @@ export function valuesOf(affinity: Affinity | undefined, key: string): readonly 
   return [...new Set(expressions.flatMap(({ values }) => values ?? []))].sort()
 }
 
-/** Renames the key in all expressions of the affinity. Operators, values and their order stay. Merges nothing. */
+/** Renames the key in all expressions of the affinity. Everything else stays, even repeated expressions. */
 export function renamed(affinity: Affinity | undefined, from: string, to: string): Affinity | undefined {
   if (!expressionsOf(affinity).some(({ key }) => key === from)) return affinity
   return withTerms(affinity, (term) => ({

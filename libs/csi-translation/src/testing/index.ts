@@ -44,9 +44,7 @@ export type MigrationOutcome = { readonly output: unknown } | { readonly error: 
 
 const SAMPLE = new URL('../../testdata/migration-cases.json', import.meta.url)
 
-/**
- * Returns the cases whose direction `owns` accepts, from the repository and from the file in `MIGRATION_CASES`.
- */
+/** Returns the cases of the directions that `owns` accepts. `MIGRATION_CASES` may name a file with further cases. */
 export function migrationCases(owns: (direction: string) => boolean): readonly MigrationCase[] {
   const more = process.env['MIGRATION_CASES']
   const cases = [SAMPLE, ...(more ? [more] : [])].flatMap((file) => JSON.parse(readFileSync(file, 'utf8')))
@@ -57,7 +55,7 @@ export function expectedOutcome({ output, error }: MigrationCase): MigrationOutc
   return error === undefined ? { output: comparable(output) } : { error: error.code }
 }
 
-/** Runs an operation. Returns its result or the code of its error. Throws an error without a code, which is a bug. */
+/** Runs an operation. Returns its result or the code of its error. An error without a code is a bug, and is thrown. */
 export function outcomeOf(operation: () => unknown): MigrationOutcome {
   try {
     return { output: comparable(operation()) }
@@ -77,7 +75,7 @@ const SOURCES = new Set([
   'portworxVolume',
   'vsphereVolume',
 ])
-/** The fields that are maps of texts, in which empty values count, too. */
+/** The fields that are maps of texts. An empty text in such a map is not absent. */
 const TEXT_MAPS = new Set(['annotations', 'capacity', 'labels', 'parameters', 'volumeAttributes'])
 
 /**

@@ -13,7 +13,7 @@ export interface AttachDetachOptions {
   /** How long an unhealthy node may delay the detach of a volume; undefined: without limit. */
   readonly maxWaitForUnmountMs?: number | undefined
   readonly populateMs?: number
-  /** Writes the events of Kubernetes 1.37: "Waiting for detach" instead of "Multi-Attach error". */
+  /** True if events say "Waiting for detach" instead of "Multi-Attach error", as in Kubernetes 1.37. */
   readonly waitingMessage?: boolean
 }
 
@@ -21,7 +21,7 @@ const WORKERS = 32
 const MAX_WAIT_FOR_UNMOUNT_MS = 6 * 60 * 1000
 const POPULATE_MS = 60_000
 
-/** Decides which volumes should be on which nodes, by creating and deleting VolumeAttachments. */
+/** Creates and deletes VolumeAttachments, so that each volume is attached to the nodes of its pods. */
 export function attachDetachController(parts: ControllerParts, options: AttachDetachOptions = {}): Controller {
   const { caches, clock, client } = parts
   const { populateMs = POPULATE_MS, waitingMessage = false } = options
@@ -39,7 +39,7 @@ export function attachDetachController(parts: ControllerParts, options: AttachDe
       keysOf(pods, (event) => onPod(event, state)),
       keysOf(attachments, (event) => onAttachment(event, state)),
       ...keysOfPodVolumes(caches, (pod) => state.syncPod(pod)),
-      // `rebuilt` must run last, because the sources above first clear the volume lists of all nodes.
+      // `rebuilt` must be the last source, because the first event of each node clears the list of its volumes.
       rebuilt(state),
       periodicKeys(clock, populateMs, () => state.populate()),
     ],

@@ -239,7 +239,7 @@ describe('single-node volumes', () => {
     ])
   })
 
-  it('the attach/detach controller attaches a single-node volume to one node only if two nodes want it', () => {
+  it('if two nodes want a single-node volume, the attach/detach controller attaches it to only one node', () => {
     expect(summary(decide([wants({ node: 'node-1' }), next]))).toEqual(['attach node-1', 'recordMultiAttach node-2'])
   })
 })

@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import type { AttachedTo } from './actual-state.ts'
 import type { PodRef } from './desired-state.ts'
 
-/** One volume and one node whose pods want it, or to which it is or may be attached. */
+/** One volume on one node: pods on the node want the volume, or the node has the volume or may have it. */
 export interface NodeView {
   readonly node: string
   /** The pods on the node that want the volume. If there are none, the volume should be detached. */
@@ -127,7 +127,7 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: AttachD
   }
 }
 
-/** Reports the error of the attacher. Without an error, it waits for the attacher and reports each time-out. */
+/** Reports the error of the attacher. If there is none, waits for the attacher and reports each time-out. */
 function decideWait(node: NodeView, now: number): readonly NodeStep[] {
   const { node: name, pods, attachError, errorReported, waitingSince } = node
   if (attachError !== undefined)

@@ -17,7 +17,7 @@ export interface PodRef {
 interface DesiredVolume {
   readonly spec: VolumeSpec
   readonly pods: Map<string, PodRef>
-  /** True if the multi-attach error was reported for this volume and node. It is reported once. */
+  /** True if the multi-attach error was already reported for this volume and node. */
   multiAttachReported: boolean
 }
 

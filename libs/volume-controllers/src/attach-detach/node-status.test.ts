@@ -44,7 +44,7 @@ beforeEach(() => {
 const write = (): Promise<void> => list.write(NODE, NEVER)
 
 describe('attachedList', () => {
-  it('the attach/detach controller writes an unchanged list of attached volumes to a node status only once', async () => {
+  it('an unchanged list of attached volumes is written to a node status only once', async () => {
     used = ['a']
     await write()
     await write()

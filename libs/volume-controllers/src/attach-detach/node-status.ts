@@ -14,8 +14,8 @@ export interface NodeStatusParts {
 export type Says = 'yes' | 'no' | 'perhaps'
 
 /**
- * The only writer of a list of volumes in the node statuses. It trusts the cached list only if its last write was
- * confirmed: otherwise the API server may have a newer list, and other components may already act on it.
+ * The only writer of one list of volumes in the node statuses. It trusts the cached list only after a confirmed write,
+ * because otherwise the API server may have a newer list.
  */
 export interface StatusList {
   /** Writes the list of a node. Resolves when the API server has a list that is at least as new as this call. */

@@ -137,8 +137,8 @@ async function readAttachment(node: string, { volumeName, parts, signal }: Run):
 }
 
 /**
- * Removes the volume from the node status before it checks whether the node uses the volume. This order is safe,
- * because a kubelet reports a volume as in use before it checks the status.
+ * Removes the volume from the node status, and only then checks whether the node uses the volume. A kubelet does the
+ * reverse: it reports a volume as in use, and only then checks the status.
  */
 async function detach(node: string, force: Force | undefined, run: Run): Promise<void> {
   const { volumeName, parts, signal } = run
@@ -164,10 +164,7 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
   }
 }
 
-/**
- * Reads the node from the API server, because the cache may be late. If the cached node is newer than the answer, the
- * cached node decides: no later event would correct a decision that is based on the answer.
- */
+/** Reads the node from the API server, because the cache may be late. A newer node in the cache decides. */
 async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
   const { nodes } = parts.caches
   const stored = await except(isNotFound, parts.client.get(NODES, { name: node }, { signal }))
@@ -181,7 +178,7 @@ function recordFailure(pods: readonly PodRef[], why: string, run: Run): void {
   recordOnPods(pods, { type: 'Warning', reason: 'FailedAttachVolume', message }, run)
 }
 
-/** Records an event on each pod. It names the pods of the same namespace that use the volume, and counts the others. */
+/** Records an event on each pod. The text names the volume's users in the same namespace and counts the others. */
 function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
   const { volumeName, parts } = run
   const users = others.flatMap((node) => parts.state.desired.podsOn(volumeName, node))
@@ -206,7 +203,7 @@ interface MultiAttachText {
   readonly why: string
 }
 
-/** Returns the event text. `users` are the pods that use the volume. `waitingMessage`: as in Kubernetes 1.37. */
+/** Returns the event text. `users` are the pods that use the volume. `waitingMessage`: the text of Kubernetes 1.37. */
 export function multiAttachText(
   pod: PodRef,
   users: readonly PodRef[],

@@ -41,8 +41,8 @@ export class AttachDetachState {
   }
 
   /**
-   * Builds the desired and the actual state after a start. Volumes in node statuses count as attached; an attachment
-   * that no status lists is uncertain, because its attach may not be complete.
+   * Builds the desired and the actual state after a start. A volume that a node status lists counts as attached. A
+   * VolumeAttachment that no status lists counts as uncertain, because the attach may not be complete.
    */
   rebuild(): void {
     const { nodes, attachments, pods } = this.#caches
@@ -111,7 +111,7 @@ export class AttachDetachState {
   volumeNameOf({ pvName, key, nodeName }: Attachment): string | undefined {
     const volume = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)
     if (volume?.csi !== undefined) return uniqueVolumeName(volume.csi)
-    // If the PersistentVolume is unknown, this finds the node's volume whose attachment has this name.
+    // Without a known PersistentVolume, the name of the attachment identifies one of the node's volumes.
     for (const volumeName of this.actual.volumesOn(nodeName)) {
       const id = csiVolumeOf(volumeName)
       if (id !== undefined && attachmentName(id, nodeName) === key) return volumeName
@@ -203,7 +203,7 @@ export class AttachDetachState {
     this.#memory.delete(uid)
   }
 
-  /** Reports whether several nodes may attach a volume that no pod wants. The PersistentVolume decides. */
+  /** Reports whether several nodes may attach a volume. Reads the PersistentVolume, because no pod wants the volume. */
   #mayAttachTwice(volumeName: string): boolean {
     const volume = csiVolumeOf(volumeName)
     const [pv] = volume === undefined ? [] : this.#caches.volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey(volume))

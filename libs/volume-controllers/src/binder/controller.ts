@@ -36,7 +36,7 @@ export function binder(parts: Omit<BinderParts, 'placed'>): Controller {
       keysOf(pods, (event) => {
         const pod = objectOf(event)
         if (pod.nodeName !== '') own.placed.delete(pod.uid)
-        // A deleted or terminated pod may have made room on its node.
+        // A deleted or terminated pod may free a place on its node, so all waiting pods are tried again.
         return event.type === 'deleted' || isTerminated(pod) ? allToPlace() : toPlace([pod])
       }),
       keysOf(claims, (event) => toPlace(pods.store.byIndex(PODS_BY_CLAIM, objectOf(event).key))),

@@ -163,10 +163,7 @@ export function handleKey({
   return `${driver}^${volumeHandle}`
 }
 
-/**
- * Returns the volumes to which a claim without a volume name could be bound: volumes reserved for it, and free volumes
- * of its class. The indexes keep this list short, so that thousands of claims do not each scan all volumes.
- */
+/** Returns the candidates for a claim without a volume name: volumes reserved for it, and free volumes of its class. */
 export function volumesFor({ key, className }: Claim, { volumes }: Pick<Caches, 'volumes'>): readonly Volume[] {
   const { store } = volumes
   return [...store.byIndex(VOLUMES_BY_CLAIM, key), ...store.byIndex(FREE_VOLUMES_BY_CLASS, className ?? '')]

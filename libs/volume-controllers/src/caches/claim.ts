@@ -36,7 +36,7 @@ export interface Claim extends Cached {
   readonly unused: boolean | undefined
 }
 
-/** The condition that reports since when no pod has used the claim. */
+/** The condition that shows whether pods use the claim, and since when. */
 export const UNUSED = 'Unused'
 
 const OLD_CLASS = 'volume.beta.kubernetes.io/storage-class'

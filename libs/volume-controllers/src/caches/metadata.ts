@@ -14,7 +14,7 @@ export const STORAGE_PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 export const BETA_STORAGE_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
 /** On a volume: the provisioner that created the volume and deletes it. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
-/** On a volume: the size before a running expansion, which the file system still has. */
+/** On a volume: its capacity before the running expansion, which is still the size of the file system. */
 export const PRE_RESIZE_CAPACITY = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 /** On a claim: the driver needs no expansion on the node. */
 export const NODE_EXPANSION_NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required'

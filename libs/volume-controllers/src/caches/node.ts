@@ -13,7 +13,7 @@ export interface Taint {
   readonly effect: string
 }
 
-/** The annotation of a kubelet that leaves attach and detach to the controller. */
+/** A kubelet sets this annotation of its node if it leaves attach and detach to the controller. */
 export const CONTROLLER_MANAGED = 'volumes.kubernetes.io/controller-managed-attach-detach'
 export const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service'
 

@@ -50,19 +50,22 @@ describe('openDriver', () => {
     },
   )
 
-  it.each(['Probe', 'GetPluginCapabilities'])('a driver is connected again if it dies during %s', async (method) => {
-    let deaths = 0
-    emulated.script(method, async () => {
-      deaths += 1
-      emulated.script(method, undefined)
-      await emulated.crash()
-      await emulated.restart()
-      return {}
-    })
-    const driver = await open()
-    expect([driver.name, deaths]).toEqual(['csi.example.com', 1])
-    driver.close()
-  })
+  it.each(['Probe', 'GetPluginCapabilities'])(
+    '`openDriver` reconnects if the driver dies during %s',
+    async (method) => {
+      let deaths = 0
+      emulated.script(method, async () => {
+        deaths += 1
+        emulated.script(method, undefined)
+        await emulated.crash()
+        await emulated.restart()
+        return {}
+      })
+      const driver = await open()
+      expect([driver.name, deaths]).toEqual(['csi.example.com', 1])
+      driver.close()
+    },
+  )
 
   it('a driver without a node service can be opened if only the controller is requested', async () => {
     refuse('NodeGetCapabilities')

@@ -36,7 +36,7 @@ export interface OpenDriverOptions {
 
 /** The time-out of each of the first calls, which identify the driver. */
 const HANDSHAKE_MS = 10_000
-/** How long the first calls are repeated if the driver dies, because a driver in a crash loop may answer later. */
+/** The time for which the first calls are repeated if the driver crashes and starts again. */
 const DEATHS_MS = 30_000
 const PAUSE_MS = 200
 /** The time-out of a call about a volume, as in kubelet. */
@@ -119,10 +119,7 @@ export function nodeCan(driver: Driver, what: NodeRpc): boolean {
 
 const NODE_PATHS: ReadonlySet<string> = new Set(Object.values(NodeService).map(({ path }) => path))
 
-/**
- * Returns a driver with an emulated node service: all node calls succeed and never reach the driver. Nothing is
- * mounted, so the process needs no root rights and the driver needs no node service.
- */
+/** Returns a driver whose node calls succeed without a call to the real driver, so that nothing is mounted. */
 export function withSubstituteNode(driver: Driver): Driver {
   const call: Driver['call'] = async (method, request, options) =>
     NODE_PATHS.has(method.path)

@@ -7,7 +7,7 @@ import { decideExpand, hasGrown } from './decide.ts'
 
 const WORKERS = 10
 
-/** Records an event on each growing claim. */
+/** Records an event on each claim that an external controller must expand. */
 export function expander(parts: ControllerParts): Controller {
   return {
     ...baseController('claim', parts),

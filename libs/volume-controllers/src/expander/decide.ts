@@ -14,7 +14,7 @@ export type ExpandStep =
   /** The volume is missing, or it is not bound to the claim. */
   | { readonly do: 'fail'; readonly message: string }
 
-/** Plans the event that an external controller must expand the claim. Undefined if the claim does not grow. */
+/** Plans the event for a claim that an external controller must expand. Undefined if the claim needs no expansion. */
 export function decideExpand({ claim, volume }: ExpandView): ExpandStep | undefined {
   if (volume === undefined) return { do: 'fail', message: `there is no volume ${claim.volumeName} yet` }
   if (volume.claimRef?.uid !== claim.uid) {

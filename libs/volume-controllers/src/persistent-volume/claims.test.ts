@@ -128,7 +128,7 @@ describe('unbound claims', () => {
     ])
   })
 
-  it('a binding writes the volume before the claim, with the resource version of each', () => {
+  it('a binding patches first the volume and then the claim, each with its resource version', () => {
     expect(summary(decideClaim(view({ volumes: [volume({ resourceVersion: '7' })] })))).toEqual([
       'patchVolume {"metadata":{"resourceVersion":"7","annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},' +
         '"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"default","name":"data",' +
@@ -152,7 +152,7 @@ describe('unbound claims', () => {
     )
   })
 
-  it('a claim that is bound during an expansion of its volume gets the capacity before the expansion', () => {
+  it('a claim gets the old capacity of its volume if it is bound while the volume is being expanded', () => {
     const growing = volume({
       capacity: '2Gi',
       annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' },
@@ -160,7 +160,7 @@ describe('unbound claims', () => {
     expect(summary(decideClaim(view({ volumes: [growing] }))).at(-1)).toContain('"capacity":{"storage":"1Gi"}')
   })
 
-  it('a claim gets the attributes class of its volume in its status when it is bound', () => {
+  it('the status of a newly bound claim contains the VolumeAttributesClass of its volume', () => {
     const gold = { claim: claim({ attributesClass: 'gold' }), volumes: [volume({ attributesClass: 'gold' })] }
     expect(summary(decideClaim(view(gold))).at(-1)).toContain('"currentVolumeAttributesClassName":"gold"')
   })
@@ -169,7 +169,7 @@ describe('unbound claims', () => {
 describe('bound claims', () => {
   const pair = boundPair()
 
-  it('a bound claim needs no write while the claim and the volume name each other', () => {
+  it('a bound claim needs no write while the claim and the volume refer to each other', () => {
     expect(decideClaim(view({ claim: pair.claim, named: pair.volume }))).toEqual([])
   })
 

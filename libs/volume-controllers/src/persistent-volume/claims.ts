@@ -77,7 +77,7 @@ function decideNamed({ claim, named }: ClaimBindingView): readonly ClaimStep[] {
   return [taken, { do: 'fail', message: why }]
 }
 
-/** Binds any suitable volume. If there is none, it requests a new volume. */
+/** Binds any suitable volume. If there is none, requests a new volume. */
 function decideAny(view: ClaimBindingView): readonly ClaimStep[] {
   const { claim, storageClass, defaultClass } = view
   const delayed = storageClass?.waitsForConsumer === true

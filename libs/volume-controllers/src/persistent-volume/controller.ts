@@ -59,10 +59,7 @@ export function persistentVolumeControllers(
   ]
 }
 
-/**
- * Returns the volumes whose phase may depend on a claim. If the claim is deleted, these include the volumes that refer
- * to it, because the claim may not name them.
- */
+/** Returns the volumes whose phase may depend on a claim. A deleted claim may affect all volumes that refer to it. */
 function volumesOfClaim(event: InformerEvent<Claim>, { volumes }: Caches): string[] {
   const { key, volumeName } = objectOf(event)
   const named = volumeName === '' ? [] : [volumeName]
@@ -70,7 +67,7 @@ function volumesOfClaim(event: InformerEvent<Claim>, { volumes }: Caches): strin
   return [...named, ...volumes.store.byIndex(VOLUMES_BY_CLAIM, key).map((volume) => volume.key)]
 }
 
-/** Returns the claim of a volume. For a free volume, it returns the claims that name it or wait for its class. */
+/** Returns the claim of a volume, or for a free volume the claims that name it or wait for its class. */
 function claimsOfVolume(event: InformerEvent<Volume>, caches: Caches): string[] {
   const { key, claimRef, className, phase } = objectOf(event)
   if (claimRef !== undefined) return [claimKeyOf(claimRef)]

@@ -13,10 +13,7 @@ export interface MatchOptions {
   readonly taken?: ReadonlySet<string>
 }
 
-/**
- * Returns the volume for a claim: a volume reserved for it, or else the free volume with the fewest access modes. The
- * smaller volume breaks ties.
- */
+/** Returns a volume reserved for the claim, or else the smallest of the free volumes with the fewest access modes. */
 export function findBestMatch(claim: Claim, volumes: Iterable<Volume>, options: MatchOptions = {}): Volume | undefined {
   let best: Volume | undefined
   for (const volume of volumes) {

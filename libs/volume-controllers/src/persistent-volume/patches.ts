@@ -45,10 +45,7 @@ export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined 
   return guardedPatch(claim, { metadata: { annotations }, ...(named ? {} : { spec: { volumeName: volume.key } }) })
 }
 
-/**
- * Returns the patch of a claim's status: the phase, and the fields that the volume determines. A bound claim keeps its
- * capacity, which may be lower than the volume's until the file system is expanded.
- */
+/** Returns the patch of a claim's status. A claim that is already bound keeps its capacity. */
 export function claimStatusPatch(claim: Claim, phase: ClaimPhase, volume: Volume | undefined): Patch | undefined {
   const status: Record<string, unknown> = {}
   if (claim.phase !== phase) status['phase'] = phase

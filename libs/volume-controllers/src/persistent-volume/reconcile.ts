@@ -108,10 +108,7 @@ export async function reconcileVolume(key: string, parts: VolumeRunParts, signal
   }
 }
 
-/**
- * Returns the claim in the `claimRef` of a volume. If the cache lacks the claim, the API server is asked: the volume of
- * an existing claim must not be released.
- */
+/** Returns the claim in the `claimRef` of a volume. A release requires that the API server lacks the claim, too. */
 async function claimOf(
   { claimRef, phase }: Volume,
   { caches, client }: ControllerParts,

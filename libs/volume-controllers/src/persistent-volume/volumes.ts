@@ -30,10 +30,7 @@ export function decideVolume({ volume, claim }: VolumeView): readonly VolumeStep
   return [{ do: 'lookAtClaim', key: claim.key }]
 }
 
-/**
- * Plans the release of a volume, which its provisioner then deletes or keeps. The phase `Failed` stays, so that users
- * can read the message of the failure.
- */
+/** Plans the release of a volume. The phase `Failed` stays, so that users can read the message of the failure. */
 function released(volume: Volume): readonly VolumeStep[] {
   const steps = volume.phase === 'Failed' ? [] : phase(volume, 'Released')
   if (volume.reclaimPolicy !== 'Recycle') return steps

@@ -11,7 +11,7 @@ const WORKERS = 10
 
 type SnapshotParts = ControllerParts & { readonly taken: SnapshotCaches }
 
-/** Creates a VolumeSnapshotContent for each VolumeSnapshot of a claim, copies its status back, and deletes it. */
+/** Creates and deletes the content of each VolumeSnapshot, and copies the state of the content to the VolumeSnapshot. */
 export function snapshotControllers(parts: ControllerParts): readonly Controller[] {
   const { taken } = parts.caches
   if (taken === undefined) return []

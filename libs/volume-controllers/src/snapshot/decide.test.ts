@@ -53,7 +53,7 @@ describe('a VolumeSnapshot', () => {
     expect(decide(change)).toEqual({ do: 'fail', message })
   })
 
-  it('a VolumeSnapshot gets the state of its VolumeSnapshotContent, but no second write of the same state', () => {
+  it('the state of a VolumeSnapshotContent is written to its VolumeSnapshot only once', () => {
     const body = {
       status: { boundVolumeSnapshotContentName: 'snapcontent-uid-backup', ...READY, error: null },
     }

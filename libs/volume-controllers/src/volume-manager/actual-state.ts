@@ -22,7 +22,7 @@ export interface ActualVolume {
   readonly pods: ReadonlyMap<string, MountState>
   /** Pods whose volume must be published again, because the driver requires it. */
   readonly stale: ReadonlySet<string>
-  /** The size that this node has last confirmed for the claim; undefined before the first check. */
+  /** The last size of the volume that this node has confirmed. Undefined before the first check. */
   readonly claimSize: string | undefined
   /** The result of the last node expansion. After `inUse`, the node expands the volume only at the next mount. */
   readonly expansion: 'open' | 'failed' | 'inUse'
@@ -68,7 +68,7 @@ export class ActualState {
     return podUid === undefined ? volume?.device : volume?.pods.get(podUid)
   }
 
-  /** Marks the mounts of a volume for another publish call. Returns whether there are any. */
+  /** Marks the mounts of a volume for another publish call. Returns whether the volume has such mounts. */
   markStale(volumeName: string): boolean {
     const volume = this.#volumes.get(volumeName)
     for (const [podUid, { is }] of volume?.pods ?? []) if (is === 'mounted') volume?.stale.add(podUid)

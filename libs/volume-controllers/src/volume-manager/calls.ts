@@ -77,7 +77,7 @@ async function mounting(point: MountPoint, { actual, disk }: NodeParts, call: ()
   actual.mark(point, 'mounted')
 }
 
-/** Reports whether a failed call leaves no mount behind: no earlier mount was recorded, and the error is final. */
+/** Reports whether nothing is mounted after a failed call: there was no earlier mount, and the error is final. */
 function isOver(error: unknown, before: MountState | undefined): boolean {
   if (before !== undefined || error instanceof GroupError) return false
   return !(error instanceof RpcError) || classify(error).final
@@ -88,7 +88,7 @@ class GroupError extends Error {
   override readonly name = 'GroupError'
 }
 
-/** Returns a function that sends the publish call of a volume. If it cannot be prepared, nothing is mounted. */
+/** Prepares the publish call of a volume, and returns a function that sends it. A failed preparation mounts nothing. */
 async function publishCall(
   { source, pod }: PodVolume<MountSource>,
   parts: NodeParts,

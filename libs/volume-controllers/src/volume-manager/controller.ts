@@ -103,8 +103,8 @@ function volumeController(parts: PodParts & MountParts, requested: Source): Cont
 }
 
 /**
- * Adds all pods first, so that no wanted volume is unmounted because its pod is unknown. Then it enqueues mounted and
- * reported volumes, which may be left from before a restart.
+ * Adds all pods first, because a volume without a known pod would be unmounted. Then it enqueues all volumes that may
+ * still be mounted from before a restart.
  */
 function populated(parts: PodParts): Source {
   const { caches, node, actual } = parts

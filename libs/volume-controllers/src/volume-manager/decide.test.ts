@@ -228,7 +228,7 @@ describe('single-pod volumes', () => {
     ])
   })
 
-  it('a ReadWriteOncePod volume is published to one pod only if two pods arrive at once', () => {
+  it('if two pods arrive at once, only one of them gets a ReadWriteOncePod volume', () => {
     const desired = wanted(single, podMount('a'), podMount('b'))
     expect(summary(decideMount(view({ desired })))).toEqual(['verifyAttached', 'stage', 'publish a', 'refuse b'])
   })

@@ -24,7 +24,7 @@ export interface CsiSource {
   readonly claim: string
 }
 
-/** A CSI volume that a pod declares inline. Its publish creates it, and its unpublish deletes it. */
+/** A CSI volume that a pod declares inline. NodePublishVolume creates it, and NodeUnpublishVolume deletes it. */
 export interface EphemeralSource {
   readonly is: 'ephemeral'
   readonly volumeName: string

@@ -23,7 +23,7 @@ describe('folderDisk', () => {
     expect(folderDisk(root).records()).toEqual([])
   })
 
-  it('an emulated kubelet with a data folder creates a staging path, but only the parent folders of a target path', () => {
+  it('an emulated kubelet with a data folder creates staging paths, but not the last folder of a target path', () => {
     const disk = folderDisk(root)
     const staged = join(root, 'stage/globalmount')
     const target = join(root, 'pods/a/mount')
@@ -32,7 +32,7 @@ describe('folderDisk', () => {
     expect([existsSync(staged), existsSync(target), existsSync(dirname(target))]).toEqual([true, false, true])
   })
 
-  it('an emulated kubelet with a data folder removes an empty mount point that the driver left, but keeps data', () => {
+  it('an emulated kubelet with a data folder removes an empty mount point, but no mount point that contains data', () => {
     const disk = folderDisk(root)
     const [empty, full] = [join(root, 'empty'), join(root, 'full')]
     for (const path of [empty, full]) mkdirSync(path)

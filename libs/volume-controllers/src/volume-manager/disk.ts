@@ -32,8 +32,8 @@ export function memoryDisk(): Disk {
 const NOTES = 'mounts'
 
 /**
- * Returns a disk in a folder. It creates only the parent of a driver's target path, because the driver creates the path
- * itself. The records are in a separate folder, so that drivers do not see them.
+ * Returns a disk in a folder. It creates only the parent of a driver's target path, because the driver creates the
+ * path. A separate folder hides the records from drivers.
  */
 export function folderDisk(root: string): Disk {
   const notes = join(root, NOTES)

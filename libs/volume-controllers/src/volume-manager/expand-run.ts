@@ -89,10 +89,7 @@ function verdictOf(error: unknown): { readonly final: boolean; readonly inUse: b
   return { final, inUse, infeasible: infeasible.expand }
 }
 
-/**
- * Records the failure in the claim. A size that has failed twice and is no longer requested is marked as infeasible, so
- * that the controller may expand to the current request.
- */
+/** Records the failure in the claim. Marks a size that failed twice and is no longer requested as infeasible. */
 async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run): Promise<void> {
   const { source, size, parts } = run
   const { actual, clock } = parts

@@ -107,7 +107,7 @@ async function verifyAttached(
   return true
 }
 
-/** Runs a step. If it fails, an event is recorded on the pods that wait for it. */
+/** Runs a step. If the step fails, records an event on the pods that wait for the step. */
 async function withEvents(
   { source, what }: { readonly source: MountSource; readonly what: PodMount | 'device' | 'expansion' },
   parts: NodeParts,

@@ -11,7 +11,7 @@ export interface PodParts extends NodeParts {
   readonly removed: Set<string>
 }
 
-/** An action of a kubelet for a pod, in addition to its mounts. */
+/** An action of a kubelet for a pod, apart from mounts and unmounts. */
 export type PodStep =
   | { readonly do: 'nothing' }
   /** Ends the containers. The volumes may be unmounted only afterwards. */

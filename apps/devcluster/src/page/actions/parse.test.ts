@@ -45,7 +45,7 @@ describe('parseAction', () => {
       'Call must be one of: ControllerPublishVolume',
     ],
   ]
-  it.each(wrong)('the page refuses an action with an explanation if the action contains %s', (_, body, message) => {
+  it.each(wrong)('the page refuses an action that contains %s, and explains why', (_, body, message) => {
     expect(() => parseAction(body)).toThrow(message)
   })
 })

@@ -20,7 +20,7 @@ export interface ActionParts {
   readonly clock: Clock
   /** Runs the demo up to a step. The field is undefined if there is no demo. */
   readonly runTo: ((step: number) => void) | undefined
-  /** Called if an action fails after the page has got the answer to the action. */
+  /** Called if an action fails after its answer was sent to the page. */
   readonly onTrouble: (text: string) => void
 }
 

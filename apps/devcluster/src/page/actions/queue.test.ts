@@ -47,7 +47,7 @@ function open({ cluster }: TestCluster, change: Partial<ActionQueueOptions> = {}
 }
 
 describe('ActionQueue', () => {
-  it('the page creates a pod with a claim, expands and modifies the claim, drains the node, and deletes the objects', async () => {
+  it('the page creates a pod with a claim, changes the claim, drains the node, and deletes the objects', async () => {
     await using test = await startTestCluster()
     using queue = open(test)
     expect(await queue.do('createClaim', { name: 'data', size: '1Gi', class: 'devcluster' })).toEqual({
@@ -103,7 +103,7 @@ describe('ActionQueue', () => {
     await test.driver.log.until({ method: 'Probe' }, { count: 2 })
   })
 
-  it('an action of the page returns the refusal of the API server, and the page refuses impossible actions', async () => {
+  it('an action of the page returns why it was refused, by the API server or by the page', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     expect(await queue.do('deletePod', { pod: 'absent' })).toEqual({

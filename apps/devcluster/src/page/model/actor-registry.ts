@@ -3,7 +3,7 @@ import { ACTORS } from './actors.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 type Entry = Mutable<Omit<Actor, 'is' | 'id' | 'state' | 'why'>> & {
-  /** The reason why the actor itself fails. `troubles` counts the failing rows of the page that wait for the actor. */
+  /** The reason why the actor itself fails. `troubles` counts the failures of the rows that wait for the actor. */
   why?: { readonly away: boolean; readonly text: string } | undefined
 }
 
@@ -35,7 +35,7 @@ export class ActorRegistry {
     this.#entry(id).open += change
   }
 
-  /** Replaces the earlier waits of a row by its current waits in the counts of the actors. Returns their IDs. */
+  /** Replaces the old waits of a row by its new waits in the counts of the actors. Returns the IDs of these actors. */
   waits(before: readonly Wait[], after: readonly Wait[]): readonly string[] {
     for (const wait of before) this.#count(wait, -1)
     for (const wait of after) this.#count(wait, 1)

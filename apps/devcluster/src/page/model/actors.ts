@@ -54,7 +54,7 @@ export function callerOf(call: Call, isNode: (name: string) => boolean): ActorId
   return node === undefined ? undefined : kubeletOf(node)
 }
 
-/** Returns the node whose name is a part of a path in the request. The folder of each kubelet has the node's name. */
+/** Returns the node whose name is part of a path in the request. The folder of each kubelet is named after its node. */
 function nodeOf({ request }: Call, isNode: (name: string) => boolean): string | undefined {
   for (const field of PATHS) {
     const path = request[field]

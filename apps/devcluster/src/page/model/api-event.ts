@@ -35,7 +35,7 @@ export function eventProjection(event: Event): CachedEvent {
   }
 }
 
-/** Returns the page item for an Event: the last Event of a row or of an actor. `of` is the ID of the row or actor. */
+/** Returns the item that shows the last Event of a row or of an actor. `of` is the ID of the row or actor. */
 export function lastEvent(of: string, event: CachedEvent, at: number): LastEvent {
   const { kind, about, reason, message, isWarning, count } = event
   const said = { at, text: message, ...(isWarning && { bad: true }) }

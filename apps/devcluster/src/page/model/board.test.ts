@@ -55,7 +55,7 @@ describe('Board', () => {
 })
 
 describe('History', () => {
-  it('the change history keeps its newest changes up to a size limit, and merges older changes into its initial items', () => {
+  it('above a size limit, the change history merges its oldest changes into its initial items', () => {
     const history = new FrameHistory(30)
     for (let at = 1; at <= 10; at += 1) history.add({ at, items: [item(`n${at % 4}`, at % 2 === 0)], gone: [] }, 10)
     const { items, frames } = history.beginning

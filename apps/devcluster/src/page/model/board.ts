@@ -73,7 +73,7 @@ export class FrameHistory {
   readonly #most: number
   readonly #base = new Map<string, Item>()
   #frames: { readonly frame: Frame; readonly bytes: number }[] = []
-  /** The number of frames at the start of `#frames` whose changes `#base` already contains. */
+  /** `#base` already contains the changes of this many frames at the start of `#frames`. */
   #folded = 0
   #bytes = 0
 

@@ -11,7 +11,7 @@ export interface CallStart {
   readonly at: number
 }
 
-/** Returns the page item for a call: the last CSI call of a row or of an actor. `of` is the ID of the row or actor. */
+/** Returns the item that shows the last CSI call of a row or of an actor. `of` is the ID of the row or actor. */
 export function lastCall(of: string, { method, request, end }: LiveCall, { who, at }: CallStart): LastCall {
   const begun = { is: 'call', id: `call/${of}`, of, who, method, at, request: jsonOf(request) } as const
   if (end === undefined) return begun

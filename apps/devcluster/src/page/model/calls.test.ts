@@ -48,7 +48,7 @@ describe('call texts', () => {
     expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
   })
 
-  it('the page item of a CSI call contains the request, the answer and the time, without empty fields and secrets', () => {
+  it('the page item of a CSI call contains the request, the answer and the time, but no empty fields and no secrets', () => {
     const request = {
       volumeId: 'v',
       secrets: { password: 'hidden' },

@@ -70,7 +70,7 @@ const FAST: Clock = {
 const quiet = { controllers: [], substitutes: [] } as const
 
 describe('PageModel', () => {
-  it('the model of the page follows a volume from its creation to its deletion, and then shows no busy component', async () => {
+  it('the model of the page follows a volume from its creation to its deletion', async () => {
     await using test = await startTestCluster()
     const { client } = test.cluster
     await using page = watch(test)
@@ -225,7 +225,7 @@ describe('PageModel', () => {
     expect(page.lines).toContain('attach-detach: PersistentVolumeClaim data: Bad: no')
   })
 
-  it('the model of the page sends each time-line entry at once, but batches changed items if there are many rows', async () => {
+  it('the model of the page batches changed items if there are many rows, but sends entries of the time line at once', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     for (let number = 1; number <= 102; number += 1) test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(`c${number}`))

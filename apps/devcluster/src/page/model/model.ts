@@ -35,8 +35,8 @@ const MOST_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 
 /**
- * The page's view of the cluster, kept up to date from caches, events and CSI calls. Each change is sent as one frame.
- * The page of a cluster with many rows gets the changed items together and later, which costs the cluster less.
+ * The page's view of the cluster, kept up to date from caches, events and CSI calls. Sends each change in a frame. If
+ * the page has many rows, the changed items are sent in batches, which costs less CPU time.
  */
 export class PageModel {
   readonly #options: ModelOptions
@@ -70,7 +70,7 @@ export class PageModel {
     return this.#board.beginning
   }
 
-  /** Shows a time-line entry and items that no object and no CSI call has caused, such as the steps of the demo. */
+  /** Shows an entry of the time line and items that come from this program itself, such as the steps of the demo. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void {
     for (const item of items) this.#board.put(item)
     if (line !== undefined) this.#says(line)
@@ -114,7 +114,7 @@ export class PageModel {
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
-  /** Returns the ID of the actor. A change of a claim names no node, so the running pod shows which kubelet acts. */
+  /** Returns the ID of the acting component. For a kubelet, the ID contains the node of the running pod. */
   #whichKubelet(who: string, rows: readonly string[]): string {
     if (who !== 'kubelet') return who
     const users = rows.flatMap((id) => this.#rows.get(id)?.pods ?? [])
@@ -216,7 +216,7 @@ export class PageModel {
       )
   }
 
-  /** Recomputes a row of the page. Returns the IDs of the actors for which the row has waited or waits now. */
+  /** Recomputes a row of the page. Returns the IDs of the actors that appear in its old or new waits. */
   #row(id: string): readonly string[] {
     const { caches, clock } = this.#options
     const before = this.#rows.get(id)

@@ -96,7 +96,7 @@ export function nodeOfEvent({ kind, about }: CachedEvent, { pods }: Caches): str
   return users.find(({ phase }) => phase === 'Running')?.nodeName ?? ''
 }
 
-/** The rows by the volume ID in CSI calls: the volume handle, or the requested name while CreateVolume runs. */
+/** Finds the row of a volume ID in CSI calls: the volume handle, or the requested name while CreateVolume runs. */
 export class Handles {
   readonly #ofRows = new Map<string, string>()
   readonly #rows = new Map<string, string>()

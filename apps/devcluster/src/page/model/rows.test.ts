@@ -30,7 +30,7 @@ describe('rowOf', () => {
     })
   })
 
-  it('a waiting row counts as stuck at once if retries are useless, otherwise later, but never if a user must act', () => {
+  it('a row is stuck if no retry helps or if it waits too long, but not if it waits for the user', () => {
     const { volume: _, claim } = boundPair({ claim: { phase: 'Pending', volumeName: '' } })
     const stuckFor = (reason: string, minutes: number): readonly boolean[] => {
       const view = rowView({ claim, volume: undefined, pods: [], binding: { type: 'Normal', reason, message: '' } })
@@ -76,7 +76,7 @@ describe('rowOf', () => {
       [{ node: 'node-1', state: 'mounted', pods: ['app', 'b'] }],
     ],
   ]
-  it.each(places)('a row of the page shows on the node of its volume %s', (_, change, pods, expected) => {
+  it.each(places)('a row of the page shows %s on the node of its volume', (_, change, pods, expected) => {
     const attachments = change === undefined ? [] : [attachment(change)]
     expect(row({ attachments, pods })?.places).toEqual(expected)
   })

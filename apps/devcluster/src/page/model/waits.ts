@@ -30,7 +30,7 @@ export interface RowView {
   /** True if the volume must be attached before it is mounted. */
   readonly attaches: boolean
   readonly node: (name: string) => CachedNode | undefined
-  /** Returns the first current failure among these CSI methods, for calls about this volume from the actor `who`. */
+  /** Returns the failure of the first failing method in `methods`, for calls of the actor `who` about this volume. */
   readonly failure: (who: string, ...methods: readonly string[]) => CallFailure | undefined
   /** Returns the last warning event of a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined

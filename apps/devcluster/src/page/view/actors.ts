@@ -77,7 +77,7 @@ class Card {
         make('p', { class: last.bad && isFailing ? 'bad last' : 'last' }, `${clockTime(last.at)} ${last.text}`),
     )
     const event = items.get(`event/${id}`) as LastEvent | undefined
-    // The event is hidden if the line above shows its text, or if it is a warning and the component no longer fails.
+    // The event is hidden if the line above shows the same text, or if it warns of a failure that is over.
     const isOver = event?.said.bad === true && !isFailing
     this.#event.draw(isOver || (event !== undefined && last?.text.endsWith(event.said.text)) ? undefined : event)
     this.#call.draw(items.get(`call/${id}`) as LastCall | undefined)

@@ -35,10 +35,7 @@ export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text
 }
 
-/**
- * Updates the children of one parent element by keys. A child whose key remains is not created again, and moves only if
- * the order changes.
- */
+/** Updates the child elements of one parent. A child is kept as long as its key remains, and moves only if needed. */
 export class Keyed<T, E extends Element> {
   readonly #parent: Element
   readonly #makeOne: (value: T) => E

@@ -1,6 +1,6 @@
 import type { ClaimRow, Item, PlaceState } from './wire.ts'
 
-/** The mark of a pod, or of a volume on one node. Its key stays the same if the pod or volume moves to another node. */
+/** A pod in the picture, or a volume on one node. Its key stays the same when it moves to another node. */
 export interface Chip {
   readonly key: string
   readonly kind: 'pod' | 'volume'
@@ -71,7 +71,7 @@ function podsOf(rows: readonly ClaimRow[]): Iterable<readonly [box: string, chip
   return [...found.values()].sort(([, a], [, b]) => BY_NAME.compare(a.name, b.name))
 }
 
-/** Returns one mark for each node of a volume. The key of the first mark never changes, so its moves are animated. */
+/** Returns the volume once for each of its nodes. The first key is always the same, so that a move is animated. */
 function volumesOf({ id, name, volume, places }: ClaimRow): readonly (readonly [box: string, chip: Chip])[] {
   if (volume === undefined) return []
   const chip = (key: string, state: PlaceState | string): Chip => ({ key, kind: 'volume', name: short(name), state })

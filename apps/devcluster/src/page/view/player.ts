@@ -18,7 +18,7 @@ export class Player {
   readonly #most: number
   #mode: Mode = 'live'
   #frames: Frame[] = []
-  /** The items that each applied frame has replaced. The applied frames are always the first frames. */
+  /** The items that each applied frame has replaced, in the order of the frames. */
   #undos: Undo[] = []
   /** The number of dropped frames. */
   #forgotten = 0
@@ -122,7 +122,7 @@ export class Player {
     return found
   }
 
-  /** Finds the last frame that gives the item a state for which `isSo` returns true. Returns the position before it. */
+  /** Returns the position before the last frame that gives the item a state for which `isSo` returns true. */
   before(id: string, isSo: (item: Item) => boolean): number | undefined {
     const index = this.#frames.findLastIndex(({ items = [] }) => items.some((item) => item.id === id && isSo(item)))
     return index < 0 ? undefined : index

@@ -4,7 +4,7 @@ import type { Player } from './player.ts'
 import type { Actor, ClaimRow, Wait } from './wire.ts'
 
 const MOST = 8
-/** The order of the waits in the list. Stuck waits come before all of these. */
+/** The order of the levels in the list. Stuck waits come first, whatever their level. */
 const ORDER = { trouble: 1, waits: 2, works: 3 } as const
 
 interface Shown {
