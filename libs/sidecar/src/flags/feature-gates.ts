@@ -101,7 +101,7 @@ export interface FeatureGate {
 /** The feature gates that an app defines. */
 export interface GateTable<N extends string = string> {
   readonly own: Readonly<Record<N, FeatureGate>>
-  /** Gates that upstream made permanent and then removed, with their value. The command line may set either value. */
+  /** Gates that upstream locked to true and later removed. The command line may still set them to true or false. */
   readonly permanent: Readonly<Record<string, true>>
 }
 

@@ -7,7 +7,7 @@ import { Health } from './health.ts'
 const ANSWERS = { whyNotReady: async () => undefined }
 const LATE = 'failed election to renew leadership on lease '
 
-/** Returns the problems that /healthz/leader-election reports. `roles` has the `unhealthyReason` of each elector. */
+/** Returns the problems in the answer of /healthz/leader-election. `roles` has the `unhealthyReason` by app name. */
 async function notElected(roles: Readonly<Record<string, string | undefined>>): Promise<readonly string[] | undefined> {
   const health = new Health(new FakeClock(), new Metrics())
   const service = {

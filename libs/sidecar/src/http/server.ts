@@ -20,7 +20,7 @@ export interface HealthChecks {
   readonly leaderElection?: EndpointCheck
   /** The check of /livez. It fails if the process should be restarted. */
   readonly live?: EndpointCheck
-  /** The check of /readyz. It fails while the process is not ready to work. A standby with filled caches passes. */
+  /** The check of /readyz. It fails while the process is not ready to work. A standby with filled caches is ready. */
   readonly ready?: EndpointCheck
 }
 

@@ -111,7 +111,7 @@ const TRACEPARENT = 'traceparent'
 
 type Project<W, T> = (object: W, intern: Interner) => T | undefined
 
-/** Keeps the annotation `traceparent` in addition to the projection, if the object has it. */
+/** Wraps a projection, so that cached objects keep the annotation `traceparent`. */
 function withTraceparent<W extends KubeObject, T extends Cached>(project: Project<W, T>): Project<W, T> {
   return (object, intern) => {
     const kept = project(object, intern)

@@ -106,16 +106,16 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
 }
 
 /**
- * Waits for the first read of the lease: caches that are filled after it are new enough for the first term. Does not
- * wait if the process must not read the lease yet, so that it becomes a ready standby.
+ * Waits until the process has read the lease, because only caches that are filled later are new enough for the first
+ * term. Does not wait while the process may not read the lease, so that a standby fills its caches, too.
  */
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
-  // Without its driver this process never reads the lease, so there is no read to wait for.
+  // The process reads the lease only while its driver is connected.
   if (driver.state !== 'ready') return
   await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
 }
 
-/** Returns a listener that drains work at the first signal, if configured. Other signals end the process at once. */
+/** Returns a signal listener. The first signal drains work if `settings.release` is set. Others end the process. */
 function onSignal(
   { settings, service: { log } }: ServeOptions,
   stop: AbortController,

@@ -22,8 +22,8 @@ interface RoleParts {
 }
 
 /**
- * Returns the roles that compete for Leases. Each app has the Lease of its Go original, so that the two never work at
- * once; or all apps share one Lease.
+ * Returns one role with one Lease for all apps, or one role for each app. In the latter case each app has the Lease of
+ * its Go original, so that it never works while the original works.
  */
 export async function rolesOf(
   context: StartContext,
