@@ -3,7 +3,7 @@ import { csiVolumeOf } from '@csi-sidecars/volume-controllers'
 
 /** One observation, which the monitor gets at the moment at which it happens. */
 export type Sighting =
-  /** A ControllerPublishVolume has begun. `present` has the nodes to which the volume is published at that moment. */
+  /** A ControllerPublishVolume has begun. `present` lists the nodes to which the volume is published at that moment. */
   | (OnNode & { readonly is: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
   | (OnNode & { readonly is: 'unpublishing'; readonly mountedAt: readonly string[] })
   | {

@@ -46,7 +46,7 @@ export interface ChaosTarget {
   /** Kills a sidecar with SIGKILL. It starts again by itself. */
   readonly killSidecar: (which: number) => Promise<void>
   readonly clock: Clock
-  /** The log of the actions and observations, with their times, in which the cause of a violation can be found. */
+  /** The log of all actions and observations with their times. It shows the cause of a violation. */
   readonly log: Logger
   /** Called with each action, with each violation, and at the end of the faults. */
   readonly report?: ((news: ChaosEvent) => void) | undefined

@@ -77,7 +77,7 @@ export class Checker {
     for (const broken of this.#listing.look(listed, mark)) this.find(broken)
   }
 
-  /** Records a violation. A violation with a known cause only increases the count of its finding. */
+  /** Records a violation. If an earlier finding has the same cause, only the count of that finding increases. */
   find(broken: Violation): void {
     const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
     if (known !== undefined) {
