@@ -119,7 +119,7 @@ describe('rereads', () => {
     expect(cache.informer.store.get('a')).toEqual(project(after))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a'])
-    // The read has already delivered the written object, so the later watch event of the write causes no event.
+    // The read has already updated `a` in the cache, so the watch event of the same write causes no event.
     cache.server.mute = false
     cache.server.put('b')
     await cache.clock.advance(0)
