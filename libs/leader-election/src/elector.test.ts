@@ -83,7 +83,7 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('a standby does not gather listeners, however often it reads the lease', async () => {
+  it('a standby does not keep a listener for each read of the lease', async () => {
     server.watchForbidden = true
     server.hold('other', 1_000_000)
     const b = new Candidate(server, clock, 'b')
