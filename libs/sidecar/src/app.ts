@@ -16,10 +16,10 @@ import type { SentenceFailure, StartError } from './start-error.ts'
 export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeof STANDARD_FLAGS, ...T]>
 
 /**
- * One sidecar as a value: the facts that users see, and functions that the start calls in the order of this list.
+ * Describes one sidecar: the facts that users see, and the functions that the start of the process calls.
  *
- * Guarantees: `main` calls `configure`, then `askServer`, then `controllers`, once each. Several apps in one process share
- * the client, the driver and the caches; each app has its own flags, gates and Lease.
+ * Guarantees: `main` calls `configure`, then `askServer`, then `controllers`, once each. Several apps in one process
+ * share the client, the driver and the caches; each app has its own flags, gates and Lease.
  *
  * Caveats: `askServer` and `controllers` run on every replica, leader or not. Only controllers of a leader may write.
  *

@@ -31,7 +31,7 @@ export interface Host {
   writeTerminationMessage(message: string): Promise<void>
 }
 
-/** The shared parts of a running program, from the moment when its flags are read and its log is open. */
+/** Everything that the steps of the start share, once the flags are read and the log is open. */
 export interface StartContext {
   readonly name: string
   readonly version: string

@@ -35,7 +35,7 @@ export interface FlagValues {
 
 export type FlagTypeName = keyof FlagValues
 
-/** The reader and the usage text of a type of flag. */
+/** A type of flag: how its values are read, and how the usage shows the default. */
 export interface FlagType<T> {
   /** The text after the flag's name in the usage. */
   readonly placeholder: string

@@ -32,12 +32,10 @@ export type ChartKey =
       readonly text?: string
       /** The least number that the chart accepts. */
       readonly minimum?: number
-      /**
-       * Present: a hand-written template of the chart sets this flag. It does more than copy a value of values.yaml.
-       */
+      /** Present: a hand-written template of the chart sets this flag, because its value needs more than a copy. */
       readonly by?: 'hand'
     }
-  /** The reason why no value of the chart sets the flag. Only `additionalArgs` passes it. */
+  /** The reason why no value of the chart sets the flag. Users pass such a flag by `additionalArgs`. */
   | { readonly none: string }
 
 /** The type of a flag's value: a union of the choices for type `choice`, otherwise the type in `FlagValues`. */

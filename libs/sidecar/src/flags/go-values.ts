@@ -1,6 +1,6 @@
 import { goQuote } from '@csi-sidecars/telemetry'
 
-/** The problem of a text that Go's strconv or time package refuses. */
+/** The reason why Go's package strconv or time refuses a text. */
 
 export type ValueProblem = 'syntax' | 'range'
 
@@ -8,7 +8,7 @@ export type ValueProblem = 'syntax' | 'range'
 export class ValueError extends Error {
   override readonly name = 'ValueError'
   readonly problem: ValueProblem
-  /** The problem of a duration, as Go's time package names it: `missing unit in duration`. */
+  /** The error message of Go's time package, for example `missing unit in duration`. */
   readonly ofDuration: string
 
   constructor(problem: ValueProblem, ofDuration = 'invalid duration') {

@@ -43,7 +43,7 @@ describe('readiness', () => {
   }
   const CACHE = 'cache of Volumes is not filled yet'
 
-  test('/readyz reports that the driver is not ready, if it is connected but has not answered', async () => {
+  test('/readyz reports that a connected driver is not ready if the driver has not answered', async () => {
     expect(await notReady('ready')).toEqual([CACHE])
     expect(await notReady('ready', 'it has not answered')).toEqual([CACHE, 'it has not answered'])
   })

@@ -58,7 +58,7 @@ interface OpenCaches {
   readonly watches: Map<string, SharedWatch<never>>
 }
 
-/** The caches of one process. Caches of one kind share its list and watch, even between apps. */
+/** The caches of one process. All caches of a kind share one list and watch, even caches of different apps. */
 export class CacheRegistry {
   readonly #common: Common
   readonly #opened: OpenCaches

@@ -16,7 +16,7 @@ const SETTINGS = {
   release: true,
 } as const
 
-/** A process with the given roles (apps), of which the role `sick` fails in its first terms. */
+/** A process with these roles (apps). The role `sick` fails in its first terms. */
 class Process {
   readonly clock = new FakeClock()
   readonly log = recordingLogger()

@@ -32,7 +32,7 @@ export class ServedKinds {
     this.#options = options
   }
 
-  /** Returns a cache that is filled once its kind is served. Until then its name says why it is empty. */
+  /** Returns a cache that is filled once its kind is served. Until then the name of the cache contains the reason. */
   delayed(cache: Cache): Cache {
     const missing = (): string | undefined => this.#missing
     const silentForMs = (): number => this.#options.clock.monotonic() - this.#heardAt

@@ -136,7 +136,7 @@ describe('failed starts', () => {
     expect(lines()).toEqual([])
   })
 
-  it('a signal in the last step of the start ends the process, although this step does not wait', async () => {
+  it('a signal during the last step of the start ends the process', async () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       signalled?.('SIGTERM')
       const unused = (): never => {

@@ -22,8 +22,8 @@ interface RoleParts {
 }
 
 /**
- * Returns one role with one Lease for all apps, or one role for each app. In the latter case each app has the Lease of
- * its Go original, so that it never works while the original works.
+ * Returns one role for all apps if `singleLease` is set. Otherwise each app has a role with the Lease of its Go
+ * original, so that the app and the original never work at once.
  */
 export async function rolesOf(
   context: StartContext,
