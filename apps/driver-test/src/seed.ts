@@ -273,7 +273,7 @@ function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   return { check: 'converges', about, text }
 }
 
-/** Returns why the volume was not deleted, if no answer of the driver names it: it may belong to another user. */
+/** Returns a message if no answer of the driver names the volume, which is not deleted then. */
 function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
   return id === undefined || tracker.get(id) !== undefined
     ? []

@@ -6,7 +6,7 @@ const LATE_MS = { least: 200, most: 1_500 }
 /** The only method whose calls the proxy may repeat some time later. For other methods this would do harm. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
-/** The methods after which the driver may be killed. After its restart it must still know their effects. */
+/** The methods after which the test may kill the driver. The restarted driver must still know their effects. */
 const KILLED_AFTER = ['ControllerPublishVolume', 'NodeStageVolume']
 
 /** The methods that undo other methods. The cluster calls them at the end of a run, when everything is deleted. */

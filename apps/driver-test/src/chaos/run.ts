@@ -205,7 +205,7 @@ function modifyClaim(
   if (changeBound(claim, { volumeAttributesClassName }, api)) classes.set(claim, volumeAttributesClassName)
 }
 
-/** Changes the spec of a claim if it is bound, because the API server refuses this for other claims. */
+/** Changes the spec of a bound claim. The API server refuses a change of an unbound claim. */
 function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiServer): boolean {
   const ref = inDefault(claim)
   if (api.get(PERSISTENT_VOLUME_CLAIMS, ref)?.status?.phase !== 'Bound') return false

@@ -36,7 +36,7 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'inUse',
 ])
 
-/** The most calls that are kept in all, listed in a finding, and listed in the time line of a finding. */
+/** The limits for the calls that are kept, shown in a finding, and shown in the time line of a finding. */
 const KEPT = 5_000
 const LISTED = 10
 const ON_TIMELINE = 100

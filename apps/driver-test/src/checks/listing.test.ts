@@ -6,7 +6,7 @@ import { VolumeTracker } from './volume-tracker.ts'
 const va = { volumeId: 'vol', nodeId: 'a' }
 const listed = (change: Partial<Listed> = {}): Listed => ({ id: 'vol', capacity: 1024n, nodes: ['a'], ...change })
 
-/** Returns a tracker with one volume, which is attached to node a, and a `Listing` that compares lists with it. */
+/** Returns a tracker with one volume, which is attached to node a, and a `Listing` that uses this tracker. */
 function scene() {
   const tracker = new VolumeTracker()
   for (const call of [...created('pvc', 'vol', 1024n), ...answered('ControllerPublishVolume', va)]) tracker.see(call)

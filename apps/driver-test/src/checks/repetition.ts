@@ -142,7 +142,7 @@ function sameNode(a: ProxiedCall, b: ProxiedCall): boolean {
   return one === '' || two === '' || one === two
 }
 
-/** Reports whether call `b` has a path with which it undoes `a`. NodeUnstageVolume undoes a publish at any path. */
+/** Reports whether the paths of two calls allow that `b` undoes `a`. NodeUnstageVolume undoes a publish at any path. */
 function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
   if (!b.method.startsWith('Node') || a.method === 'NodeExpandVolume') return true
   const [one, two] = [a, b].map(({ method, request }) =>

@@ -13,7 +13,7 @@ export interface DriverProcessOptions {
 
 /** The processes of a driver that the test has started. They start again whenever they end. */
 export interface OwnDriverProcess {
-  /** Kills one of the driver's processes with SIGKILL, each time the next one. */
+  /** Kills one process of the driver with SIGKILL. Each call kills another process in turn. */
   kill(): void
   /** Kills all processes of the driver with SIGKILL. */
   killAll(): void

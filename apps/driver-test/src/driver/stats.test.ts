@@ -36,12 +36,9 @@ describe('UsageLooks', () => {
     ])
   })
 
-  it.each([1, 4, 8, 10, 14])(
-    'the check accepts code %i of NodeGetVolumeStats, which asks for a retry',
-    async (code) => {
-      expect((await looks(fail(code))).found).toEqual([])
-    },
-  )
+  it.each([1, 4, 8, 10, 14])('the check accepts code %i of NodeGetVolumeStats, a request to retry', async (code) => {
+    expect((await looks(fail(code))).found).toEqual([])
+  })
 
   it('the check reports a usage that is negative or larger than the volume', async () => {
     expect((await looks(usage(4n, 10n))).found).toEqual([

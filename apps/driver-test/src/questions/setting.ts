@@ -84,8 +84,8 @@ export class Setting {
   }
 
   /**
-   * Repeats a call, whose answer `Repetitions` compares with the first answer. Repeats it once more after an error that
-   * may be temporary, because such an error counts only if it occurs twice in a row.
+   * Repeats a call. `Repetitions` compares its answer with the first answer. Repeats the call once more after an error
+   * that may be temporary: such an error counts only if it occurs twice in a row.
    */
   async repeat<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,

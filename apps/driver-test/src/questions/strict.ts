@@ -64,7 +64,7 @@ async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void
   }
 }
 
-/** Publishes a ReadWriteOnce volume to a second node, and deletes it while it is published. */
+/** Publishes a ReadWriteOnce volume to a second node, and deletes the volume while it is published. */
 async function publishTwice(
   { setting, volume }: RequestScope,
   { first, second }: { readonly first: string; readonly second: string | undefined },
