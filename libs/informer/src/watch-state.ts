@@ -22,7 +22,7 @@ export type WatchReply =
   | { readonly kind: 'listed'; readonly resourceVersion: string }
   /** The watch has delivered a change or a bookmark. The store contains all changes up to this version. */
   | { readonly kind: 'seen'; readonly resourceVersion: string }
-  /** The stream has ended. `brief`: it ended soon and without a frame, so the next stream is opened after a pause. */
+  /** The stream has ended. `brief`: it ended soon and without a frame, so the next request follows after a pause. */
   | { readonly kind: 'ended'; readonly why: EndCause; readonly error: unknown; readonly brief: boolean }
   /** The request was refused or got no answer. */
   | { readonly kind: 'refused'; readonly error: unknown }
