@@ -21,7 +21,7 @@ export interface LeasePut {
 /** The pause after a 429 to a release. A longer Retry-After is ignored, because other candidates need the Lease. */
 const RELEASE_PAUSE_MS = 1000
 
-/** Reads and writes the Lease, and remembers since when it has not changed. */
+/** Reads and writes the Lease, and remembers when this process first saw its current state. */
 export class LeaseHolder {
   readonly identity: LeaseIdentity
   readonly #client: KubeClient
