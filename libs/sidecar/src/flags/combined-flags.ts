@@ -173,7 +173,7 @@ function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<s
   )
 }
 
-/** Reports whether a flag belongs to this app only: it has the app's prefix, or no running app has such a flag. */
+/** Reports whether a flag is only for this app: the flag has its prefix, or no running app has such a flag. */
 function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
   if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
   const has = (each: FlaggedApp): boolean =>

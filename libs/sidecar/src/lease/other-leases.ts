@@ -7,7 +7,7 @@ export interface OtherLeasesOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly names: readonly string[]
-  /** The identity of this process. A Lease that this process holds does not block it. */
+  /** The identity of this process. A Lease with this holder does not block the process. */
   readonly identity: string
   /** The pause between two checks, in milliseconds. */
   readonly periodMs: number

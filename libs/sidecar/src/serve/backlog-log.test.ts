@@ -66,7 +66,7 @@ test.each<[string, Partial<PendingWork>]>([
   expect(said()).toEqual([])
 })
 
-test('with the interval 0 for queues, the log shows stuck objects but no queues', async () => {
+test('the log omits the queues if their interval is 0, but still shows stuck objects', async () => {
   begin(0)
   pending = [work('a', { stuck: true })]
   await clock.advance(60_000)

@@ -272,7 +272,7 @@ export async function restarting<T>(
     readonly name: string
     readonly clock: Clock
     readonly log: Logger
-    /** After the abort the work is not started again. Running work must end by itself. */
+    /** Once this signal is aborted, failed work is not started again. Running work must end by itself. */
     readonly stop: AbortSignal
   },
 ): Promise<T | undefined> {

@@ -14,7 +14,7 @@ export interface Pair {
 type ReadText = (file: string) => Promise<string>
 
 const readText: ReadText = (file) => readFile(file, 'utf8')
-/** The number of tries to read a certificate and a key of the same version. */
+/** The maximum number of tries to read a certificate and a key of the same version. */
 const MOST_READS = 3
 
 export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<Pair> {
