@@ -27,7 +27,7 @@ type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
 interface NodeRecord {
   /** The number of the observation at which the volume last entered `volumesInUse` of the node status. */
   readonly inUseSince: Map<string, number>
-  /** The number of the observation at which the volume left `volumesAttached`. Infinity while it is listed there. */
+  /** The number of the observation at which the volume left `volumesAttached`. Infinity while the volume is listed. */
   readonly attachedUntil: Map<string, number>
 }
 

@@ -13,7 +13,7 @@ export interface DriverProcessOptions {
 
 /** The processes of a driver that the test has started. They start again whenever they end. */
 export interface OwnDriverProcess {
-  /** Kills one process of the driver with SIGKILL. Each call kills another process in turn. */
+  /** Kills one process of the driver with SIGKILL. Each call kills the next process. */
   kill(): void
   /** Kills all processes of the driver with SIGKILL. */
   killAll(): void
