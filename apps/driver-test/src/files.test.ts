@@ -19,7 +19,7 @@ function file(text: string): string {
 }
 
 describe('csiDriverOf', () => {
-  it('the file of `--csidriver` can be YAML, and can be left out', async () => {
+  it('the flag `--csidriver` is optional, and its file may be YAML', async () => {
     const path = file('kind: CSIDriver\nmetadata: {name: d}\nspec:\n  volumeLifecycleModes: [Ephemeral]\n')
     expect(await csiDriverOf(path)).toEqual({ metadata: { name: 'd' }, spec: { volumeLifecycleModes: ['Ephemeral'] } })
     expect(await csiDriverOf(undefined)).toBeUndefined()

@@ -90,7 +90,7 @@ describe('readCommandLine', () => {
     await expect(parse(...args)).rejects.toThrow(message)
   })
 
-  it('the flags become a command line that repeats one seed', async () => {
+  it('the command line that repeats one seed contains the flags of the run', async () => {
     const driver = [DRIVER, "--driver-command=sh -c 'x'", '--node=unix:///n', '--data=/d', '--csidriver=c.yaml']
     const kinds = [
       '--capabilities=block',
@@ -104,7 +104,7 @@ describe('readCommandLine', () => {
     )
   })
 
-  it('the flags keep `--strict=false` in the command line that repeats a run', async () => {
+  it('the command line that repeats a run contains `--strict=false` if the run had this flag', async () => {
     const options = await parse(DRIVER, '--strict=false')
     expect(options.strict).toBe(false)
     expect(againLine(options)).toBe(

@@ -41,7 +41,7 @@ export interface DriverTestOptions {
   readonly strict: boolean
   /** The sidecar binaries that replace those of this repository. */
   readonly binaries: SidecarPaths
-  /** A folder with other sidecars. Each seed runs a second time with them, and the results are compared. */
+  /** A folder with other sidecars. Each seed runs again with these sidecars, and the two results are compared. */
   readonly compare: string | undefined
   /** The path of the JUnit report. */
   readonly junit: string | undefined

@@ -124,7 +124,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
-    // The provisioner is not killed, because, like the original, it may then forget a volume that it creates.
+    // The test does not kill the provisioner, because a killed provisioner may forget a volume, as in the original.
     const killed = cluster.sidecars.filter(({ sidecar }) => sidecar.name !== 'csi-provisioner')
     const killSidecar = async (which: number): Promise<void> => {
       killed[which % Math.max(1, killed.length)]?.sidecar.kill('SIGKILL')
@@ -134,7 +134,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     stack.defer(progress.stop)
     const report = ({ is }: ChaosEvent): void => {
       if (is !== 'calm') return
-      // The messages until the end of the faults are dropped, because they are about sidecars that the plan has killed.
+      // The test drops the messages about sidecars that ended during the faults, because the plan has killed them.
       troubles.splice(0)
       progress.now(`everything has to converge, in ${options.convergeMs / 1000} s at most`)
     }
@@ -273,7 +273,7 @@ function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   return { check: 'converges', about, text }
 }
 
-/** Returns why the volume was not deleted, if no answer of the driver names it: it may belong to another user. */
+/** Returns a message if no answer of the driver names the volume, which is not deleted then. */
 function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
   return id === undefined || tracker.get(id) !== undefined
     ? []

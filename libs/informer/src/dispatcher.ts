@@ -32,8 +32,8 @@ export class Dispatcher<E> {
   }
 
   /**
-   * Delivers the events of one change before it returns, even if handlers are slow: a reader of the changed cache must
-   * not be ahead of the handlers. While other events are being delivered, it only queues these events.
+   * Delivers the events of one change before it returns, so that no caller reads the changed cache before the handlers
+   * know the change. During another delivery it only queues the events.
    */
   emit(events: readonly E[]): void {
     void this.#deliver({ events: events.values(), inBatches: false })

@@ -109,7 +109,7 @@ describe('rereads', () => {
   })
   const sendReread = (object: Thing): boolean => listener({ name: object.metadata.name }, object)
 
-  test('if a write got no answer, a new read of the object causes an event only if the server has executed the write', async () => {
+  test('a new read after a write without an answer causes an event only if the server has executed the write', async () => {
     const before = cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -119,14 +119,14 @@ describe('rereads', () => {
     expect(cache.informer.store.get('a')).toEqual(project(after))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a'])
-    // The read has already delivered the written object, so the later watch event of the write causes no event.
+    // The read has already updated `a` in the cache, so the watch event of the same write causes no event.
     cache.server.mute = false
     cache.server.put('b')
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
   })
 
-  test('if a write got no answer and a new read does not find the object, the informer removes it from the cache', async () => {
+  test('a new read after a write without an answer removes an object that no longer exists from the cache', async () => {
     cache.server.put('a')
     await cache.start()
     cache.server.mute = true

@@ -137,7 +137,7 @@ test('an object that the projection rejects is not cached, and is removed if it 
   expect(cache.heard).toEqual(['added a', 'deleted a', 'added b', 'added a'])
 })
 
-test('all calls of a projection get the same interner of texts, lists and maps', async () => {
+test('the informer passes the same interner to all calls of a projection', async () => {
   const interners = new Set<Interner>()
   cache.create({
     project: (thing, intern) => {
@@ -173,7 +173,7 @@ describe('own writes', () => {
     expect(cache.heard).toEqual(['added a'])
   })
 
-  test('`learn` treats the removal of the last finalizer as the deletion of the object, despite its old version', async () => {
+  test('`learn` treats the answer to a removal of the last finalizer as the deletion of the object', async () => {
     const { metadata, ...rest } = cache.server.put('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }

@@ -48,8 +48,8 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly client: KubeClient
   readonly resource: Resource<W>
   /**
-   * Returns the fields of an object to cache, the same fields for all objects, or undefined to leave the object out.
-   * `intern` shares values that many objects repeat. If `project` throws, the object is logged once and left out.
+   * Returns the fields to cache, which must be the same for all objects. Undefined leaves the object out. `intern`
+   * shares values that many objects repeat. If `project` throws, the object is logged once and left out.
    */
   project(object: W, intern: Interner): T | undefined
   /** Decodes the fields that `project` reads from protobuf. Default: objects are requested as JSON. */

@@ -61,7 +61,7 @@ type TextMap = Readonly<Record<string, string>>
 
 /** The number of texts that are shared: enough for the names of all nodes, drivers and classes of a cluster. */
 const MOST_TEXTS = 20_000
-/** The largest number of maps, and of lists with different first texts, that an `Interner` shares. */
+/** The limit for shared maps, and the limit for different first texts of shared lists. */
 const MOST_GROUPS = 1000
 const MOST_LISTS_PER_FIRST_TEXT = 10
 
@@ -71,7 +71,7 @@ const MOST_LISTS_PER_FIRST_TEXT = 10
  */
 export class Interner {
   readonly #texts = new Map<string, string>()
-  /** The shared lists by their first text, because this look-up is faster than a key of all texts. */
+  /** The shared lists by their first text. A key of all texts would make each look-up slower. */
   readonly #lists = new Map<string, Texts[]>()
   readonly #maps = new Map<string, TextMap>()
 

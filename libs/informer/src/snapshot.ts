@@ -43,7 +43,7 @@ class IndexTable<T> {
     this.#valuesOf = valuesOf
   }
 
-  /** Moves a key from the values of `before` to the values of `after`. */
+  /** Removes a key from the index values of `before`, and adds the key to the index values of `after`. */
   update(key: string, before: T | undefined, after: T | undefined): void {
     const old = before === undefined ? [] : this.#valuesOf(before)
     const fresh = after === undefined ? [] : this.#valuesOf(after)
@@ -97,7 +97,7 @@ export type InformerEvent<T> =
       /** The cause of the event. `own`: the answer to our own write, before its watch event. `resync`: no change. */
       readonly cause: 'watch' | 'own' | 'resync'
     }
-  /** `object` is the last cached state. At the version `version`, if known, the object no longer existed. */
+  /** `object` is the last cached state. `version`, if known, is a version at which the object no longer exists. */
   | { readonly type: 'deleted'; readonly object: T; readonly version?: string }
 
 /**

@@ -128,6 +128,6 @@ async function soak(seed: number): Promise<void> {
   await done
 }
 
-test(`${RUNS} random histories of a server leave the store and its subscribers in the state of the server`, async () => {
+test(`${RUNS} random histories leave the store and its subscribers in the state of the server`, async () => {
   for (let seed = 1; seed <= RUNS; seed += 1) await soak(seed)
 }, 600_000)

@@ -59,7 +59,7 @@ describe('states', () => {
     expect(inWords(events)).toEqual(['a 5->9 own', 'a 9->10 watch'])
   })
 
-  test('a state with another UID is another object for the store', () => {
+  test('the store treats a state with another UID as another object', () => {
     writer.put(thing('a', 5, { uid: 'first' }), 'watch')
     expect(inWords(writer.put(thing('a', 8, { uid: 'second' }), 'watch'))).toEqual(['deleted a 5', 'added a 8'])
     expect(inWords(writer.put(thing('a', 6, { uid: 'first' }), 'watch'))).toEqual([])
@@ -77,7 +77,7 @@ describe('a deletion', () => {
     expect(inWords(writer.remove(thing('a', 6)))).toEqual([])
   })
 
-  test('a deletion removes an object despite a newer own write, but not an object that was created again', () => {
+  test('a deletion removes an object even if our own write of it is newer, but keeps a recreated object', () => {
     writer.put(thing('a', 9), 'own')
     expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
     writer.put(thing('b', 9, { uid: 'second' }), 'watch')
@@ -100,7 +100,7 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('c', 31), 'own'))).toEqual(['added c 31'])
   })
 
-  test('an object that the projection has rejected is stored again if a newer version passes the projection', () => {
+  test('an object that the projection has rejected is stored again if the projection accepts a newer version', () => {
     writer.put(thing('a', 5), 'watch')
     writer.remove(thing('a', 6))
     expect(inWords(writer.put(thing('a', 7), 'watch'))).toEqual(['added a 7'])
@@ -176,7 +176,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ b: '6', c: '9' })
   })
 
-  test('a list from a server that was restored from a backup brings objects back that were deleted before', () => {
+  test('after a restore of the server from a backup, a list brings deleted objects back', () => {
     replace(5, thing('a', 5))
     writer.begin()
     writer.remove(thing('a', 6))
@@ -185,7 +185,7 @@ describe('a list', () => {
     expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
   })
 
-  test('a list from a server that was restored from a backup replaces newer states of objects', () => {
+  test('after a restore of the server from a backup, a list replaces newer states of objects', () => {
     replace(500, thing('a', 400), thing('b', 500))
     expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])
     expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 watch'])

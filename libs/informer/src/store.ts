@@ -23,7 +23,7 @@ export class StoreWriter<T extends Cached> {
   #current: StoreSnapshot<T>
   /** The store contains every change up to this version. */
   #completeTo = ''
-  /** The keys that were updated by a write of this process or by a single read while a list runs. The list may be older. */
+  /** The keys that our own writes and single reads have updated while a list runs. The list may have older states. */
   #learned: Set<string> | undefined
   /** The objects that were deleted while a list runs: the list may still contain them. */
   #ended: ObjectIdentity[] = []
@@ -141,13 +141,13 @@ interface Versioned {
   readonly resourceVersion: string
 }
 
-/** Reports whether `news` has a newer version. If the versions are not numbers, `news` is newer if they differ. */
+/** Reports whether `news` has a newer version. If a version is not a number, any different version counts as newer. */
 export function isNewer(news: Versioned, known: Versioned): boolean {
   const order = compareResourceVersions(news.resourceVersion, known.resourceVersion)
   return order > 0 || (order === 0 && news.resourceVersion !== known.resourceVersion)
 }
 
-/** The number of recorded deletions. Enough, because outdated states arrive at most seconds after a deletion. */
+/** The number of recorded deletions. It is large enough, because late states arrive within seconds of a deletion. */
 const REMEMBERED = 2000
 
 /** The last `REMEMBERED` deleted objects, so that a late older state does not restore them. */

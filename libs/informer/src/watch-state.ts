@@ -7,7 +7,7 @@ export type WatchState =
   | { readonly at: 'streamList'; readonly failures: number }
   /** A list in pages, or in one response after a page token has expired. */
   | { readonly at: 'pageList'; readonly paged: boolean; readonly streamable: boolean }
-  /** A watch from the version `from`. `fresh`: it has delivered no event since the list. */
+  /** A watch from the version `from`. `fresh`: no event has arrived since the list. */
   | {
       readonly at: 'watch'
       readonly from: string
@@ -22,7 +22,7 @@ export type WatchReply =
   | { readonly kind: 'listed'; readonly resourceVersion: string }
   /** The watch has delivered a change or a bookmark. The store contains all changes up to this version. */
   | { readonly kind: 'seen'; readonly resourceVersion: string }
-  /** The stream has ended. `brief`: it ended soon and without a frame, so another stream at once would be useless. */
+  /** The stream has ended. `brief`: it ended soon and without a frame, so the next request follows after a pause. */
   | { readonly kind: 'ended'; readonly why: EndCause; readonly error: unknown; readonly brief: boolean }
   /** The request was refused or got no answer. */
   | { readonly kind: 'refused'; readonly error: unknown }
@@ -92,7 +92,7 @@ function afterRefusal(state: WatchState, error: unknown): WatchStep {
       // token.
       return isGone(error) ? { state: { ...state, paged: false }, wait: !state.paged } : wait({ ...state, paged: true })
     case 'watch':
-      // If versions expire before the first event of the watch, this pause prevents one list right after another.
+      // If the version of a list expires before the first event, a pause prevents lists in rapid succession.
       if (isGone(error)) return { state: list(state), wait: state.fresh }
       if (!isPassing(error) || isAhead(error)) return wait(list(state))
       if (!isServersFault(error)) return wait(state)
@@ -127,7 +127,7 @@ function wait(state: WatchState): WatchStep {
   return { state, wait: true }
 }
 
-/** Reports whether the same request may succeed later: no answer, too many requests, or an error inside the server. */
+/** Reports whether the same request may succeed later: after no answer, a 429, or an error inside the server. */
 function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 0 || isTooManyRequests(error) || error.code >= 500)
 }

@@ -14,7 +14,7 @@ import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
 
 /** The copy of the objects that a watcher keeps up to date. */
 export interface Replica<W> {
-  /** Called when a list begins. Its objects are collected apart from the current state. */
+  /** Called when a list begins. The objects of the list are collected separately from the current state. */
   begin(): void
   /** Called for each object of a list, and for each change during a streaming list. */
   collect(frame: ChangeFrame<W>): void
@@ -50,7 +50,7 @@ const LONGEST_LIST_MS = 60_000
 const LONGEST_OBJECT_MS = 0.2
 const FIRST_WAIT_MS = 800
 const LONGEST_WAIT_MS = 30_000
-/** The longest wait while the server is unreachable. It is short, so that the watcher soon notices when it answers. */
+/** The longest wait while the server is unreachable. It is short, so that the watcher soon finds the server again. */
 const LONGEST_WAIT_UNREACHABLE_MS = 5_000
 /** After this time without a failure the back-off begins with short waits again. */
 const QUIET_MS = 120_000
@@ -61,7 +61,7 @@ export class Watcher<W> {
   readonly #backoff: Backoff
   #waitedAt = Number.NEGATIVE_INFINITY
   #state: WatchState = START
-  /** The times when the current list of the replica and the running list were requested. */
+  /** The request time of the list in the replica, and the request time of the running list. */
   #listedSince = Number.NEGATIVE_INFINITY
   #listBegan = Number.NEGATIVE_INFINITY
   /** The newest `since` that a caller has passed to `caughtUp`. */
@@ -83,7 +83,7 @@ export class Watcher<W> {
     })
   }
 
-  /** Runs until the signal is aborted, then rejects with its reason. */
+  /** Runs until the signal is aborted, then rejects with the reason of the signal. */
   async run(signal: AbortSignal): Promise<never> {
     this.#state = START
     for (;;) {

@@ -135,7 +135,7 @@ describe('paged lists', () => {
     cluster.api.faults.add({ match: { verb: 'watch' }, times: 1, action })
   }
 
-  test('the informer lists in pages and watches from their version if the server does not stream lists', async () => {
+  test('if the server does not stream lists, the informer lists in pages and then watches', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     refuse()
     start({ pageSize: 3 })

@@ -98,7 +98,7 @@ describe('leading', () => {
     expect(a.announced).toEqual(['a became leader'])
   })
 
-  it('the pause between two renewals of the lease begins when the first renewal is sent', async () => {
+  it('a slow answer to a renewal of the lease does not delay the next renewal', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()
@@ -151,7 +151,7 @@ describe('leading', () => {
     expect(a.leads).toBe(true)
   })
 
-  it('a leader survives a renewal without an answer, because it sends another renewal in the same term', async () => {
+  it('a leader survives one renewal of the lease without an answer', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

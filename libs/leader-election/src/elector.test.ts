@@ -60,7 +60,7 @@ describe('acquiring', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(1)
   })
 
-  it('a standby that may watch leases takes a released lease at once', async () => {
+  it('a standby with permission to watch leases takes a released lease at once', async () => {
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')
     void b.run()
@@ -70,7 +70,7 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('a standby that may not watch takes a released lease at its next poll', async () => {
+  it('a standby without permission to watch leases takes a released lease at its next poll', async () => {
     server.watchForbidden = true
     server.hold('other', 15)
     const b = new Candidate(server, clock, 'b')
@@ -83,7 +83,7 @@ describe('acquiring', () => {
     expect(b.leads).toBe(true)
   })
 
-  it('a standby does not gather listeners, however often it reads the lease', async () => {
+  it('a standby does not keep a listener for each read of the lease', async () => {
     server.watchForbidden = true
     server.hold('other', 1_000_000)
     const b = new Candidate(server, clock, 'b')
@@ -129,7 +129,7 @@ describe('acquiring', () => {
     },
   )
 
-  it('a process does not request the lease before `eligible` resolves, and ends at once when stopped', async () => {
+  it('a process requests the lease only after `eligible` resolves, and can be stopped before', async () => {
     const a = new Candidate(server, clock, 'a')
     const ended = a.run(
       (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -144,7 +144,7 @@ describe('acquiring', () => {
 })
 
 describe('handing over', () => {
-  it('a stopped leader renews the lease while its work ends, then releases it, and the standby leads at once', async () => {
+  it('a stopped leader keeps the lease until its work has ended, and then the standby leads at once', async () => {
     const a = new Candidate(server, clock, 'a')
     const b = new Candidate(server, clock, 'b')
     void a.run()
@@ -163,7 +163,7 @@ describe('handing over', () => {
   it.each([
     { throttledMs: 3_000, holder: '' },
     { throttledMs: 60_000, holder: 'a' },
-  ])('a leader releases the lease if a server that throttles for $throttledMs ms allows it in time', async (row) => {
+  ])('a stopped leader releases the lease only if throttling ends in time ($throttledMs ms)', async (row) => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

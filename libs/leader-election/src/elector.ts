@@ -54,7 +54,7 @@ interface Win {
 
 /** A standby waits 1 to 2.2 retry periods between its tries, so that standbys do not all try at once. */
 const ACQUIRE_JITTER = 1.2
-/** A leader is unhealthy if its Lease has expired for longer than this time. */
+/** A leader is unhealthy if its Lease has been expired for more than this time. */
 const UNHEALTHY_AFTER_EXPIRY_MS = 20_000
 
 /**
@@ -98,7 +98,7 @@ export class Elector {
     return this.#looked.promise
   }
 
-  /** The reason why a leader is unhealthy: it has not renewed the Lease for far too long. */
+  /** The reason for the health check if a leader has not renewed its Lease for far too long. Otherwise undefined. */
   get unhealthyReason(): string | undefined {
     const { clock, timings } = this.#options
     if (this.#term === undefined) return undefined

@@ -18,10 +18,10 @@ export interface LeasePut {
   readonly sentAt: number
 }
 
-/** The pause after a 429 to a release. The server may ask for a longer pause, but other candidates need the Lease. */
+/** The pause after a 429 to a release. A longer Retry-After is ignored, because other candidates need the Lease. */
 const RELEASE_PAUSE_MS = 1000
 
-/** Reads and writes the Lease, and remembers since when it has not changed. */
+/** Reads and writes the Lease, and remembers when this process first saw its current state. */
 export class LeaseHolder {
   readonly identity: LeaseIdentity
   readonly #client: KubeClient
@@ -80,7 +80,7 @@ export class LeaseHolder {
     return this.written(await this.put(signal))
   }
 
-  /** Like `write`, for a caller that sends two requests and passes the first answer to `written`. */
+  /** Sends the write without recording its result. The caller passes the result that counts to `written`. */
   async put(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<LeasePut> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()

@@ -45,7 +45,7 @@ describe('heldLease', () => {
     expect(spec).toMatchObject({ holderIdentity: 'me', acquireTime: TIME, renewTime: TIME, leaseTransitions: 4 })
   })
 
-  it.each(['5', -1, 1.5, null, 2 ** 40])('a lease with the number %j counts as a lease without the number', (odd) => {
+  it.each(['5', -1, 1.5, null, 2 ** 40])('the invalid number %j in a lease counts as absent', (odd) => {
     const spec = { holderIdentity: 'other', leaseDurationSeconds: odd, leaseTransitions: odd }
     const lease: Lease = { ...stored(undefined), ...JSON.parse(JSON.stringify({ spec })) }
     expect(recordOf(lease)).toEqual({ holder: 'other', durationMs: 0 })

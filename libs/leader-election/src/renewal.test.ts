@@ -7,7 +7,7 @@ import { LeaderTerm } from './term.ts'
 
 const tired = new Error('etcd is tired')
 
-/** A lease that no client can write. */
+/** A `LeaseHolder` whose requests all fail. */
 const holder = {
   put: () => Promise.reject(tired),
   look: () => Promise.reject(tired),

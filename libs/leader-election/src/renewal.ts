@@ -63,9 +63,8 @@ function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): nu
 }
 
 /**
- * Sends a PUT based on our last write. If that fails, it reads the Lease and sends a PUT based on the answer. A slow
- * PUT continues while the Lease is read on another connection; the first answer counts. Returns undefined if another
- * process has the Lease.
+ * Renews the Lease by a PUT based on our last write. If the PUT fails or is slow, reads the Lease on another connection
+ * and sends a second PUT. The first success counts. Returns undefined if another process has the Lease.
  */
 async function renewOnce(term: LeaderTerm, signal: AbortSignal, options: RenewalOptions): Promise<number | undefined> {
   const { clock, holder } = options

@@ -10,7 +10,7 @@ import { type Cancel, CancelledError, type Clock } from '@csi-sidecars/base'
  * depend on a timer.
  */
 export class LeaderTerm {
-  /** The monotonic time since which no other process leads. Reads sent after it see all writes of former leaders. */
+  /** The monotonic time since which no other process leads. Later reads see all writes of former leaders. */
   readonly soleSince: number
   readonly #clock: Clock
   readonly #renewDeadlineMs: number

@@ -16,10 +16,10 @@ import type { SentenceFailure, StartError } from './start-error.ts'
 export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeof STANDARD_FLAGS, ...T]>
 
 /**
- * One sidecar as a value: the facts that users see, and functions that the start calls in the order of this list.
+ * Describes one sidecar: the facts that users see, and the functions that the start of the process calls.
  *
- * Guarantees: `main` calls `configure`, then `askServer`, then `controllers`, once each. Several apps in one process share
- * the client, the driver and the caches; each app has its own flags, gates and Lease.
+ * Guarantees: `main` calls `configure`, then `askServer`, then `controllers`, once each. Several apps in one process
+ * share the client, the driver and the caches; each app has its own flags, gates and Lease.
  *
  * Caveats: `askServer` and `controllers` run on every replica, leader or not. Only controllers of a leader may write.
  *
@@ -35,13 +35,13 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
   readonly gates: GateTable<N>
-  /** The Lease of the Go original: the prefix of its name, before the driver's name, and the source of its Events. */
+  /** The Lease's name is `prefix` and then the driver's name. Its Events have `component` as their source. */
   readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
-  /** The log messages and the order of steps of a start, as far as they differ from `DEFAULT_START`. */
+  /** The log messages and the step order of a start. A missing entry has the value in `DEFAULT_START`. */
   readonly start?: Partial<StartTable>
   /** Derives settings from the command line. Pure; called before the log is open. Default: no settings. */
   configure?(flags: AppFlags<T>, env: NodeJS.ProcessEnv): AppSettings
-  /** Asks the API server for its features and permissions. Returns the gates that apply, or undefined to keep them. */
+  /** Checks which features the API server has and permits. Returns new feature gates. Undefined: no change. */
   askServer?(
     server: Pick<AppParts<T, N>, 'client' | 'log' | 'env' | 'signal' | 'flags' | 'gates'>,
   ): Promise<FeatureGates<N> | undefined>
@@ -53,7 +53,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 export interface AppSettings {
   /** The error of flags that contradict each other. The process prints it and ends with exit code 2. */
   readonly contradiction?: string | undefined
-  /** The errors of the command line, by the step of the start. The process ends right before the step with an error. */
+  /** The errors of the command line, by the step of the start that they prevent. An error ends the process. */
   readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
   /** The URL of the API server, which replaces the URL in the kubeconfig. Default: empty, without effect. */
   readonly master?: string
@@ -70,7 +70,7 @@ export interface AppSettings {
   readonly handshake?: Partial<HandshakeTable>
 }
 
-/** Throws the first error of the apps' command lines that must end the start right before this step. */
+/** Throws the first error that an app reports for this step of the start. Must be called right before the step. */
 export function throwErrorBefore(
   step: keyof NonNullable<AppSettings['errors']>,
   sidecars: readonly { readonly settings: AppSettings }[],
@@ -104,7 +104,7 @@ export interface StartTable {
   readonly context: (driverName: string) => Pairs
 }
 
-/** The parts from which an app creates its controllers. All apps share them, except flags, gates and log. */
+/** Everything from which an app creates its controllers. Apps share all objects but `flags`, `gates` and `log`. */
 export interface AppParts<T extends FlagTable = FlagTable, N extends string = string> {
   readonly flags: AppFlags<T>
   readonly gates: FeatureGates<N>
@@ -130,7 +130,7 @@ export interface AppControllers {
   readonly queues: readonly string[]
   /** Creates the controllers of one term, the time in which the process leads. */
   readonly controllers: (lead: Lead) => readonly Controller[]
-  /** Saves pending reports, such as Kubernetes Events, when the process ends. Must stop when its signal is aborted. */
+  /** Saves pending reports, such as Kubernetes Events, when the process ends. Must stop when `signal` is aborted. */
   readonly close?: (signal: AbortSignal) => Promise<void>
 }
 

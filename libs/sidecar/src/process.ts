@@ -10,7 +10,7 @@ import type { StandardFlags } from './flags/flag-checks.ts'
 
 export type StopSignal = 'SIGTERM' | 'SIGINT'
 
-/** How the process ends. `bySignal`: as if the process had no handler for the signal. */
+/** How the process ends: with an exit code, or by the signal as if the process had no handler for it. */
 export type ProcessEnding = { readonly code: number } | { readonly bySignal: StopSignal }
 
 /** The process in which a program runs. Tests replace it. */
@@ -31,7 +31,7 @@ export interface Host {
   writeTerminationMessage(message: string): Promise<void>
 }
 
-/** The shared parts of a running program, from the moment when its flags are read and its log is open. */
+/** Everything that the steps of the start share, once the flags are read and the log is open. */
 export interface StartContext {
   readonly name: string
   readonly version: string
@@ -41,7 +41,7 @@ export interface StartContext {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-  /** Finds the ID of the current run. Undefined if neither log lines nor traces need it. */
+  /** Finds the ID of the current `reconcile` run. Undefined if neither log lines nor traces contain such IDs. */
   readonly runs?: RunContexts | undefined
   /** The tracer of runs. Undefined if tracing is off or not open yet. */
   readonly tracer?: RunTracer | undefined

@@ -17,8 +17,8 @@ export class SecretError extends Error {
 }
 
 /**
- * Returns the encoded values of a Secret, and no values without a reference. Each CSI call reads its Secret again, and
- * no Secret is ever kept.
+ * Returns the encoded values of a Secret, or no values if `ref` is undefined. Secrets are never cached: each CSI call
+ * reads its Secret again.
  *
  * Errors: throws SecretError with the error of the API server as its cause, or the reason of the aborted `signal`.
  */

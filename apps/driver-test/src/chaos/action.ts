@@ -45,7 +45,7 @@ export interface DriverCan {
   readonly inline?: boolean
   /** The groups of nodes that can use the same volumes. Undefined: all nodes are one group. */
   readonly zones?: readonly Zone[]
-  /** Accepted parameters of VolumeAttributesClasses. Without them volumes are not modified. */
+  /** The parameters of VolumeAttributesClasses that the driver accepts. Undefined: volumes are not modified. */
   readonly attributes?: readonly Readonly<Record<string, string>>[]
   /** True if the test may kill the driver and start it again. */
   readonly crash: boolean

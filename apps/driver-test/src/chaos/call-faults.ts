@@ -6,13 +6,13 @@ const LATE_MS = { least: 200, most: 1_500 }
 /** The only method whose calls the proxy may repeat some time later. For other methods this would do harm. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
-/** The methods after which the driver may be killed. After its restart it must still know their effects. */
+/** The methods after which the test may kill the driver. The restarted driver must still know their effects. */
 const KILLED_AFTER = ['ControllerPublishVolume', 'NodeStageVolume']
 
 /** The methods that undo other methods. The cluster calls them at the end of a run, when everything is deleted. */
 const UNDOING = ['NodeUnpublishVolume', 'NodeUnstageVolume', 'ControllerUnpublishVolume', 'DeleteVolume']
 
-/** Returns the faults for the final cleanup: repeated calls, which a driver must accept at any time. */
+/** Returns the faults for the final cleanup. Each fault repeats a call, which a driver must accept at any time. */
 export function lastFaults(methods: readonly string[]): readonly PlannedFault[] {
   return UNDOING.filter((method) => methods.includes(method)).map((method) => ({ method, fault: { do: 'repeat' } }))
 }
@@ -37,7 +37,7 @@ export class FaultDeck {
     this.#kills = kills
   }
 
-  /** Returns the remaining faults of this round. Kills come first, because they happen only after successful calls. */
+  /** Returns all faults that this round has not dealt yet. Kills come first, because they need successful calls. */
   dealAll(): readonly PlannedFault[] {
     const dealt: PlannedFault[] = []
     do {

@@ -16,7 +16,7 @@ export interface Expected {
   readonly claims: Map<string, number>
   /** The last requested VolumeAttributesClass of each modified claim. */
   readonly classes: Map<string, string>
-  /** The claim of each pod. Undefined if the pod needs none. */
+  /** The claim of each pod. Undefined for a pod without a claim. */
   readonly pods: Map<string, string | undefined>
 }
 
@@ -109,7 +109,7 @@ interface Limits {
   readonly signal: AbortSignal
 }
 
-/** Calls `wrong` after every change until it returns an empty list or the time is over. Returns its last list. */
+/** Calls `wrong` after every change until `wrong` returns an empty list or time is over. Returns the last list. */
 async function untilNone<T>(
   wrong: () => readonly T[],
   { api, clock }: Omit<Target, 'driver'>,

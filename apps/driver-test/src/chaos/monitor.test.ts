@@ -47,17 +47,17 @@ describe('Monitor', () => {
     ])
   })
 
-  it('the chaos monitor reports the deletion of an attachment if the node has used the volume since before the detach', () => {
+  it('the chaos monitor reports a deleted attachment if the node used the volume before the detach and still uses it', () => {
     expect(violations([node([V], [V]), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([
       'va was deleted while node-1 says that it uses volume vol-1',
     ])
   })
 
-  it('the chaos monitor reports the deletion of an attachment while the node status lists the volume as attached and in use', () => {
+  it('the chaos monitor reports a deleted attachment if the node status lists the volume as attached and in use', () => {
     expect(violations([node([V], []), node([V], [V]), { is: 'attachmentDeleted', ...va }])).toHaveLength(1)
   })
 
-  it('the chaos monitor accepts the deletion of an attachment if the node began to use the volume after the detach', () => {
+  it('the chaos monitor accepts a deleted attachment if the node began to use the volume only after the detach', () => {
     expect(violations([node([V], []), node([], []), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([])
   })
 

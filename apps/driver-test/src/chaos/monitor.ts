@@ -3,7 +3,7 @@ import { csiVolumeOf } from '@csi-sidecars/volume-controllers'
 
 /** One observation, which the monitor gets at the moment at which it happens. */
 export type Sighting =
-  /** A ControllerPublishVolume has begun. `present` has the nodes to which the volume is published at that moment. */
+  /** A ControllerPublishVolume has begun. `present` lists the nodes to which the volume is published at that moment. */
   | (OnNode & { readonly is: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
   | (OnNode & { readonly is: 'unpublishing'; readonly mountedAt: readonly string[] })
   | {
@@ -27,7 +27,7 @@ type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
 interface NodeRecord {
   /** The number of the observation at which the volume last entered `volumesInUse` of the node status. */
   readonly inUseSince: Map<string, number>
-  /** The number of the observation at which the volume left `volumesAttached`. Infinite while it is attached. */
+  /** The number of the observation at which the volume left `volumesAttached`. Infinity while the volume is listed. */
   readonly attachedUntil: Map<string, number>
 }
 

@@ -66,7 +66,7 @@ export function claimOf(action: Extract<ChaosAction, { do: 'createClaim' }>): Pe
   }
 }
 
-/** Returns `dataSource` and `dataSourceRef`: the emulated API server copies one to the other only for HTTP clients. */
+/** Returns both fields for the source: the emulated API server adds a missing field only for HTTP clients. */
 function sourceOf(name: string) {
   const source = { kind: 'PersistentVolumeClaim', name }
   return { dataSource: source, dataSourceRef: source }

@@ -35,7 +35,7 @@ const FAULTS = [
 export function planOf(options: PlanOptions): readonly PlannedAction[] {
   const random = seeded(options.seed)
   const planner = new Planner(random, options)
-  // Every fault waits for a call of its method from the start of the run, because some methods are called rarely.
+  // All faults are injected at the start. Each waits for a call of its method, and some methods are called rarely.
   const actions = planner.firstFaults().map((action): PlannedAction => ({ afterMs: 0, action }))
   const { least, most } = PAUSE_MS
   for (let at = 0; ; ) {
@@ -52,7 +52,7 @@ interface PlannedClaim {
   readonly shared: boolean
   readonly block: boolean
   readonly zone: number | undefined
-  /** True if the claim is cloned at an unknown time, so that it must not be changed. */
+  /** True if a clone of the claim was requested: the cloning may happen at any time, so the claim must not change. */
   pinned: boolean
   size: number
   /** The index of the last requested VolumeAttributesClass. */
@@ -60,7 +60,7 @@ interface PlannedClaim {
   readonly pods: Set<string>
 }
 
-/** Chooses actions from the earlier actions, without their results, so that a plan needs no cluster. */
+/** Chooses each action by the earlier actions, but not by their results, so that a plan needs no cluster. */
 class Planner {
   readonly #random: Random
   readonly #options: PlanOptions
@@ -125,7 +125,7 @@ class Planner {
 
   #createClaim(): ChaosAction {
     const { can } = this.#options
-    // A clone has the zone and the size of its source. Expanded claims are no sources: their size is uncertain.
+    // Only a claim that was never expanded is cloned, because a clone needs the exact size of its source.
     const source = can.clone === true && this.#random() < 0.4 ? this.#pickClaim(({ size }) => size === 1) : undefined
     const { shared, block, zone } = source ?? this.#kind()
     const name = this.#name('claim')

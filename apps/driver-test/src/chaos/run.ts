@@ -46,7 +46,7 @@ export interface ChaosTarget {
   /** Kills a sidecar with SIGKILL. It starts again by itself. */
   readonly killSidecar: (which: number) => Promise<void>
   readonly clock: Clock
-  /** The log of the actions and observations, with their times, in which the cause of a violation can be found. */
+  /** The log of all actions and observations with their times. It shows the cause of a violation. */
   readonly log: Logger
   /** Called with each action, with each violation, and at the end of the faults. */
   readonly report?: ((news: ChaosEvent) => void) | undefined
@@ -205,7 +205,7 @@ function modifyClaim(
   if (changeBound(claim, { volumeAttributesClassName }, api)) classes.set(claim, volumeAttributesClassName)
 }
 
-/** Changes the spec of a claim if it is bound, because the API server refuses this for other claims. */
+/** Changes the spec of a bound claim. The API server refuses a change of an unbound claim. */
 function changeBound(claim: string, change: PersistentVolumeClaimSpec, api: ApiServer): boolean {
   const ref = inDefault(claim)
   if (api.get(PERSISTENT_VOLUME_CLAIMS, ref)?.status?.phase !== 'Bound') return false

@@ -20,17 +20,17 @@ function grown(capacityBytes: bigint, code = 0): readonly string[] {
 }
 
 describe('wrongAnswer', () => {
-  it('the volume size in an answer passes if it is absent, or at least the required size and at most the limit', () => {
+  it('the check of answers accepts a missing volume size, and a size from the required size to the limit', () => {
     expect([made(10n), made(11n), made(11n, 11n), made(0n), grown(10n), grown(0n)].flat()).toEqual([])
   })
 
-  it('the volume size in an answer fails if it is less than required or more than the limit', () => {
+  it('the check of answers reports a volume size that is less than required or more than the limit', () => {
     expect(made(9n)).toEqual(['CreateVolume of vol answered with 9 bytes where 10 were required'])
     expect(made(12n, 11n)).toEqual(['CreateVolume of vol answered with 12 bytes where 11 was the limit'])
     expect(grown(9n)).toEqual(['ControllerExpandVolume of vol answered with 9 bytes where 10 were required'])
   })
 
-  it('the volume size in an answer passes unchecked if the call failed', () => {
+  it('the check of answers ignores the volume size if the call failed', () => {
     expect(grown(9n, 13)).toEqual([])
   })
 })

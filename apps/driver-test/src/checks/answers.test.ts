@@ -16,33 +16,33 @@ function broken(request: object, volume: object, code = 0): readonly string[] {
 describe('wrongAnswer', () => {
   const east = { accessibilityRequirements: { requisite: [place('east'), place('north')], preferred: [] } }
 
-  it('the answer to CreateVolume passes with one of the requested topologies, and without a topology', () => {
+  it('the check of answers accepts an answer to CreateVolume with a requested topology or without a topology', () => {
     expect(broken(east, { accessibleTopology: [place('west'), place('north')] })).toEqual([])
     expect(broken(east, {})).toEqual([])
     expect(broken({}, { accessibleTopology: [place('west')] })).toEqual([])
   })
 
-  it('the answer to CreateVolume fails with a topology that was not requested', () => {
+  it('the check of answers reports an answer to CreateVolume with a topology that was not requested', () => {
     expect(broken(east, { accessibleTopology: [place('west')] })).toEqual([
       'reach: volume vol is in {"zone":"west"}, not where asked',
     ])
   })
 
-  it('the answer to CreateVolume fails without a volume ID', () => {
+  it('the check of answers reports an answer to CreateVolume without a volume ID', () => {
     const nameless = ['named: CreateVolume of pvc succeeded and names no volume']
     expect(broken(east, { volumeId: '', accessibleTopology: [place('west')] })).toEqual(nameless)
     const [, empty] = answered('CreateVolume', { name: 'pvc' }, { response: { volume: undefined } })
     expect(wrongAnswer(empty, new VolumeTracker()).map(({ check, text }) => `${check}: ${text}`)).toEqual(nameless)
   })
 
-  it('the answer to CreateVolume fails without the requested content source', () => {
+  it('the check of answers reports an answer to CreateVolume without the requested content source', () => {
     const clone = { volumeContentSource: source('vol-0') }
     expect(broken(clone, { contentSource: source('vol-0') })).toEqual([])
     expect(broken(clone, {})).toEqual(['content: volume vol is created from volume vol-0 and does not say so'])
     expect(broken(clone, { contentSource: source('vol-1') })).toHaveLength(1)
   })
 
-  it('the answer to CreateVolume passes unchecked if the call failed', () => {
+  it('the check of answers ignores the answer to CreateVolume if the call failed', () => {
     expect(broken(east, { accessibleTopology: [place('west')] }, 13)).toEqual([])
   })
 })

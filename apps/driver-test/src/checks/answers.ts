@@ -71,7 +71,7 @@ function wrongSize({ method, request, response, code }: ProxiedCall): readonly V
 /** The codes by which a driver reports that a volume does not exist or is not staged. */
 const ABSENT: ReadonlySet<number | undefined> = new Set([CODES.NotFound, CODES.FailedPrecondition])
 
-/** Finds a publish that fails because the driver has forgotten the stage. A cluster would hide this by a new stage. */
+/** Reports a publish that fails because the driver has forgotten the stage. A cluster hides this by staging again. */
 function forgottenStage(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
   const { method, request, end, code, message } = call
   if (method !== 'NodePublishVolume' || end === undefined || !ABSENT.has(code)) return []

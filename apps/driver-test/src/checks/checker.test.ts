@@ -27,7 +27,7 @@ function callsWith(check: CheckName, volume: string | undefined = 'vol'): readon
 }
 
 describe('Checker', () => {
-  it('a finding about a volume lists its calls, and repeated equal failures as one line with their number', () => {
+  it('a finding lists the calls about the volume, and shows equal failures in one line with their number', () => {
     expect(callsWith('idempotence')).toEqual([
       'CreateVolume pvc -> OK vol, 1 ms',
       'ControllerPublishVolume vol a -> Internal "full", 1 ms, 2 times',
@@ -35,11 +35,11 @@ describe('Checker', () => {
     ])
   })
 
-  it('a finding about a volume lists no node calls if its check concerns the controller only', () => {
+  it('a finding about the controller service lists no calls of node services', () => {
     expect(callsWith('kept').join()).not.toContain('Node')
   })
 
-  it('a finding about a volume lists the node calls of an inline volume, which has no other calls', () => {
+  it('a finding about an inline volume lists its node calls', () => {
     const checker = checkerOf([answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: '/data/t' })])
     checker.find({ check: 'ended', about: 'csi-1', text: 'it is left' })
     expect(checker.findings[0]?.calls).toHaveLength(1)
@@ -104,7 +104,7 @@ describe('Checker.findUnfulfilled', () => {
     expect(checker.findings.at(-1)).toMatchObject({ check, text: expect.stringMatching(text) })
   })
 
-  it('one finding covers several unfulfilled requests with the same cause', () => {
+  it('two unfulfilled requests with the same cause become one finding', () => {
     const checker = checkerOf([made, refused(9)])
     for (const text of ['pod p waits', 'claim c waits']) {
       checker.findUnfulfilled({ check: 'converges', about: 'vol', text }, undefined)

@@ -36,7 +36,7 @@ const OF_CONTROLLER: ReadonlySet<CheckName> = new Set([
   'inUse',
 ])
 
-/** The most calls that are kept in all, listed in a finding, and listed in the time line of a finding. */
+/** The limits for the calls that are kept, shown in a finding, and shown in the time line of a finding. */
 const KEPT = 5_000
 const LISTED = 10
 const ON_TIMELINE = 100
@@ -77,7 +77,7 @@ export class Checker {
     for (const broken of this.#listing.look(listed, mark)) this.find(broken)
   }
 
-  /** Records a violation. A violation with a known cause only increases the count of its finding. */
+  /** Records a violation. If an earlier finding has the same cause, only the count of that finding increases. */
   find(broken: Violation): void {
     const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
     if (known !== undefined) {

@@ -6,7 +6,7 @@ import { VolumeTracker } from './volume-tracker.ts'
 const va = { volumeId: 'vol', nodeId: 'a' }
 const listed = (change: Partial<Listed> = {}): Listed => ({ id: 'vol', capacity: 1024n, nodes: ['a'], ...change })
 
-/** Returns a tracker with one volume, which is attached to node a, and a `Listing` that compares lists with it. */
+/** Returns a tracker with one volume, which is attached to node a, and a `Listing` that uses this tracker. */
 function scene() {
   const tracker = new VolumeTracker()
   for (const call of [...created('pvc', 'vol', 1024n), ...answered('ControllerPublishVolume', va)]) tracker.see(call)
@@ -23,7 +23,7 @@ function seenTwice(...volumes: Listed[]): readonly string[] {
 }
 
 describe('Listing', () => {
-  it('the answer to ListVolumes passes if it agrees with the earlier answers, even with volumes of other users', () => {
+  it('the check accepts an answer to ListVolumes that agrees with earlier answers and has volumes of other users', () => {
     expect(seenTwice(listed(), listed({ id: 'foreign', nodes: ['z'] }))).toEqual([])
   })
 
@@ -35,25 +35,25 @@ describe('Listing', () => {
     ],
     ['ended: volume vol is listed on b, where it is not published', [listed({ nodes: ['a', 'b'] })]],
     ['capacity: volume vol has 1024 bytes and is listed with 512', [listed({ capacity: 512n })]],
-  ])('the answer to ListVolumes fails with the finding "%s"', (text, volumes) => {
+  ])('the check reports a difference in ListVolumes: "%s"', (text, volumes) => {
     expect(seenTwice(...volumes)).toEqual([text])
   })
 
-  it('the answer to ListVolumes passes without nodes and sizes', () => {
+  it('the check accepts an answer to ListVolumes without nodes and sizes', () => {
     expect(seenTwice(listed({ nodes: undefined, capacity: 0n }))).toEqual([])
   })
 
-  it('the answer to ListVolumes causes one finding for a difference, even if the difference lasts', () => {
+  it('a lasting difference in the answers to ListVolumes causes only one finding', () => {
     const { look } = scene()
     expect([look(), look(), look(), look()].map(({ length }) => length)).toEqual([0, 1, 0, 0])
   })
 
-  it('the answer to ListVolumes passes if it is outdated once, because only differences in two successive lists count', () => {
+  it('the check ignores a difference that only one of two successive answers to ListVolumes shows', () => {
     const { look } = scene()
     expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
   })
 
-  it('the answer to ListVolumes passes if a call that began after its request, or that still runs, explains a difference', () => {
+  it('the check ignores a difference in ListVolumes that a running call, or a call after the request, explains', () => {
     const { tracker, listing, look } = scene()
     const { mark } = tracker
     for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)
@@ -62,7 +62,7 @@ describe('Listing', () => {
     expect([look(listed({ nodes: ['b'] })), look(listed({ nodes: ['b'] }))].flat()).toEqual([])
   })
 
-  it('ListVolumes fails if two successive answers contain a deleted volume', () => {
+  it('the check reports a deleted volume that two successive answers to ListVolumes contain', () => {
     const { tracker, look } = scene()
     for (const call of [
       ...answered('ControllerUnpublishVolume', va),
@@ -76,7 +76,7 @@ describe('Listing', () => {
     ])
   })
 
-  it('the answer to ListVolumes passes if a call about the volume was sent between two differing lists', () => {
+  it('the check ignores a difference in ListVolumes if a call about the volume was sent between the two answers', () => {
     const { tracker, look } = scene()
     const first = look(listed({ nodes: [] }))
     for (const call of answered('ControllerPublishVolume', va)) tracker.see(call)

@@ -10,7 +10,7 @@ export interface Listed {
   readonly nodes: readonly string[] | undefined
 }
 
-/** A difference counts if this many lists in a row show it, without a call about the volume. Lists may lag. */
+/** The number of lists in a row that must show a difference before it is a finding. Lists may lag. */
 const LOOKS = 2
 
 /** Compares the answers to ListVolumes with the driver's answers to other calls. */
@@ -22,7 +22,7 @@ export class Listing {
     this.#tracker = tracker
   }
 
-  /** Compares a list with the idle volumes that have not changed since `mark`, which was read before ListVolumes. */
+  /** Compares a list with the recorded volumes that have no running call, and no change since `mark` was read. */
   look(listed: readonly Listed[], mark: number): readonly Violation[] {
     const byId = new Map(listed.map((each) => [each.id, each]))
     const differences = this.#tracker.volumes

@@ -14,45 +14,45 @@ const unpublish = (nodeId = 'a') => answered('ControllerUnpublishVolume', { volu
 const FAILED = 'idempotence: ControllerPublishVolume of vol on a had succeeded, and failed when it was repeated'
 
 describe('Repetitions', () => {
-  it('a repeated call passes if it succeeds again', () => {
+  it('the check accepts a repeated call that succeeds again', () => {
     expect(brokenBy(publish(), publish(), publish())).toEqual([])
   })
 
-  it('a repeated call fails the check if it ends with a permanent error after a success', () => {
+  it('the check reports a repeated call that ends with a permanent error after a success', () => {
     expect(brokenBy(publish(), publish({ code: 6 }))).toEqual([FAILED])
   })
 
-  it('a repeated call counts as the same call even if its secrets differ', () => {
+  it('a call with other secrets still counts as a repetition', () => {
     const renewed = answered('ControllerPublishVolume', { ...va, secrets: { token: 'two' } }, { code: 6 })
     expect(brokenBy(publish(), renewed)).toEqual([FAILED])
   })
 
-  it.each([1, 4, 8, 10, 14])('a repeated call passes with code %i, which asks for a retry', (code) => {
+  it.each([1, 4, 8, 10, 14])('the check accepts code %i of a repeated call, which asks for a retry', (code) => {
     expect(brokenBy(publish(), publish({ code }), publish({ code }))).toEqual([])
   })
 
-  it.each([2, 13])('a repeated call passes with code %i once, but not twice in a row', (code) => {
+  it.each([2, 13])('the check accepts code %i of a repeated call once, but not twice in a row', (code) => {
     expect(brokenBy(publish(), publish({ code }), publish(), publish({ code }))).toEqual([])
     expect(brokenBy(publish(), publish({ code }), publish({ code }), publish({ code }))).toEqual([FAILED])
   })
 
-  it('a repeated call passes with any error if the first call failed or got no answer', () => {
+  it('the check accepts any error of a repeated call if the first call failed or got no answer', () => {
     expect(brokenBy(publish({ code: 9 }), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish({ code: undefined }), publish({ code: 9 }))).toEqual([])
   })
 
-  it('a repeated call counts as another call if its arguments differ', () => {
+  it('a call with other arguments does not count as a repetition', () => {
     expect(brokenBy(publish(), answered('ControllerPublishVolume', { ...va, readonly: true }, { code: 6 }))).toEqual([])
   })
 
-  it('a repeated call counts as a new call after another call has undone its effect', () => {
+  it('a call does not count as a repetition after another call has undone the first call', () => {
     expect(brokenBy(publish(), unpublish(), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish(), unpublish(''), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish(), unpublish('b'), publish({ code: 9 }))).toEqual([FAILED])
     expect(brokenBy(publish(), answered('DeleteVolume', { volumeId: 'vol' }), publish({ code: 5 }))).toEqual([])
   })
 
-  it('a repeated call counts as a new call while another call undoes its effect', () => {
+  it('a call does not count as a repetition while another call undoes the first call', () => {
     const [begun, ended] = unpublish()
     expect(brokenBy(publish(), [begun], publish({ code: 9 }))).toEqual([])
     expect(brokenBy([begun], publish(), [ended], publish({ code: 9 }))).toEqual([])
@@ -60,7 +60,7 @@ describe('Repetitions', () => {
     expect(brokenBy(publish(), [late], [begun, ended], [over])).toEqual([])
   })
 
-  it('a repeated call fails the check if it returns another volume for the same name', () => {
+  it('the check reports a repeated CreateVolume that returns another volume for the same name', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), created('pvc', 'vol-2', 1n))).toEqual([
       'oneVolume: CreateVolume of pvc gave volume vol-1, and then vol-2',
     ])
@@ -68,7 +68,7 @@ describe('Repetitions', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), deleted, created('pvc', 'vol-2', 1n))).toEqual([])
   })
 
-  it('a repeated call fails the check if its publish context differs in more than the order of the entries', () => {
+  it('the check reports a repeated call with a new publish context, but ignores the order of its entries', () => {
     const context = (publishContext: object) => publish({ response: { publishContext } })
     expect(brokenBy(context({ a: '1', b: '2' }), context({ b: '2', a: '1' }))).toEqual([])
     expect(brokenBy(context({ device: '/dev/x' }), context({ device: '/dev/y' }))).toEqual([
@@ -76,7 +76,7 @@ describe('Repetitions', () => {
     ])
   })
 
-  it('a repeated call counts as the same call of the node service only if its paths are equal', () => {
+  it('a call of a node service counts as a repetition only if its paths are equal', () => {
     const at = (method: string, targetPath: string, code = 0) =>
       answered(method, { volumeId: 'vol', targetPath, stagingTargetPath: '/s' }, { code })
     const broken = brokenBy(
@@ -96,7 +96,7 @@ describe('Repetitions', () => {
     ).toEqual([])
   })
 
-  it('a repeated call passes unchecked if CSI does not require that it can be repeated', () => {
+  it('the check ignores repetitions of calls that need not be idempotent', () => {
     expect(
       brokenBy([callOf('ListVolumes', {})], answered('ListVolumes', {}), answered('ListVolumes', {}, { code: 9 })),
     ).toEqual([])

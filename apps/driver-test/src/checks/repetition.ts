@@ -15,7 +15,7 @@ const NODE_METHODS = [
   'NodeExpandVolume',
 ]
 
-/** The methods whose effects each method undoes. After that, a call of an undone method is no repetition. */
+/** The methods that each method undoes. A later call of an undone method counts as new, not as a repetition. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   DeleteVolume: [
     'CreateVolume',
@@ -73,7 +73,7 @@ export class Repetitions {
     return broken
   }
 
-  /** Returns the result of the last call with the same method, volume, node and paths, unless it was undone. */
+  /** Returns the result of the last call with this method, volume, node and paths. Undefined if it was undone. */
   earlier(call: ProxiedCall): 'had succeeded' | 'had got no answer' | undefined {
     const effect = this.#effects.get(subjectOf(call))
     return effect && (effect.sure ? 'had succeeded' : 'had got no answer')
@@ -142,7 +142,7 @@ function sameNode(a: ProxiedCall, b: ProxiedCall): boolean {
   return one === '' || two === '' || one === two
 }
 
-/** Reports whether the paths let `b` undo `a`. For example, NodeUnstageVolume undoes a publish at any path. */
+/** Reports whether the paths of two calls allow that `b` undoes `a`. NodeUnstageVolume undoes a publish at any path. */
 function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
   if (!b.method.startsWith('Node') || a.method === 'NodeExpandVolume') return true
   const [one, two] = [a, b].map(({ method, request }) =>

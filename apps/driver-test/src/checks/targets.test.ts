@@ -21,7 +21,7 @@ function brokenBy(found: ReturnType<LookAt>, ...calls: readonly (readonly Proxie
 }
 
 describe('Targets', () => {
-  it('the target path of NodePublishVolume passes as a directory, or as a file or device for mode Block', () => {
+  it('the check of target paths accepts a directory, and for mode Block a file or device', () => {
     expect([brokenBy(directory, publish()), brokenBy(file, publish('block'))].flat()).toEqual([])
   })
 
@@ -30,22 +30,22 @@ describe('Targets', () => {
     ['there is nothing at /t', undefined, 'block'],
     ['there is a directory, not a device, at /t', directory, 'block'],
     ['there is no directory at /t', file, 'mount'],
-  ])('the target path of NodePublishVolume fails if %s', (text, found, kind) => {
+  ])('the check of target paths reports that %s', (text, found, kind) => {
     expect(brokenBy(found, publish(kind))).toEqual([`placed: NodePublishVolume of vol succeeded, and ${text}`])
   })
 
-  it('the target path of NodePublishVolume fails if it still exists after NodeUnpublishVolume', () => {
+  it('the check of target paths reports a path that still exists after NodeUnpublishVolume', () => {
     expect(brokenBy(undefined, unpublish())).toEqual([])
     expect(brokenBy(directory, unpublish())).toEqual([
       'placed: NodeUnpublishVolume of vol succeeded, and there still is something at /t',
     ])
   })
 
-  it('the target path of NodePublishVolume passes unchecked after a failed call', () => {
+  it('the check of target paths ignores failed calls', () => {
     expect([brokenBy(undefined, publish('mount', 13)), brokenBy(directory, unpublish(13))].flat()).toEqual([])
   })
 
-  it('the target path of NodePublishVolume passes unchecked while an earlier call without an answer may still run', () => {
+  it('the check of target paths ignores a path at which an earlier publish without an answer may still work', () => {
     const [begun] = publish()
     const lost: typeof begun = { ...begun, end: begun.start + 1 }
     expect(brokenBy(directory, [begun, lost], unpublish())).toEqual([])

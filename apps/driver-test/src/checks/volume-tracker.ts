@@ -2,7 +2,7 @@ import { CODES } from '@csi-sidecars/csi'
 import type { CreateVolumeRequest, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 
-/** The certainty of a state. `maybe`: a call that changes it has started, and no such call has succeeded since. */
+/** The certainty of a state. `maybe`: a call that changes the state has started, and none has succeeded since. */
 export type Certainty = 'yes' | 'maybe' | 'no'
 
 /** A volume as the driver's answers describe it. */
@@ -24,7 +24,7 @@ export interface KnownVolume {
   readonly inline: boolean
   /** The number of running calls about the volume. */
   busy: number
-  /** The number of the last event about the volume. */
+  /** The value of `mark` when a call about the volume last began or ended. */
   changed: number
 }
 
@@ -63,7 +63,7 @@ export class VolumeTracker {
     return this.#volumes.get(id)
   }
 
-  /** The number of the last event. A volume with a higher `changed` has changed after the caller read this number. */
+  /** The number of starts and ends of calls. A volume has changed after a read of `mark` if its `changed` is higher. */
   get mark(): number {
     return this.#count
   }

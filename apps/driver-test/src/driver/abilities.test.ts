@@ -131,7 +131,7 @@ describe('learnAbilities', () => {
     expect((await learn(driver, { nodeIds: [], capabilities: ['block'] })).can.zones).toBeUndefined()
   })
 
-  it('a driver whose nodes have sockets gets node calls, and no attach calls if its CSIDriver does not require them', async () => {
+  it('the methods of a driver include node calls if its nodes have sockets, but no attach if it is not required', async () => {
     const driver = await start()
     const node = await openDriver({ address: driver.address, clock: systemClock, log: silentLogger, signal })
     const info = { nodeId: 'n', maxVolumesPerNode: 0n, accessibleTopology: undefined }

@@ -46,7 +46,7 @@ export async function clearUp({ tracker, ...parts }: ClearUpParts, signal: Abort
   return left
 }
 
-/** Repeats a CreateVolume without an answer, to learn the ID, and deletes the volume. The repetition may create it. */
+/** Repeats a CreateVolume that got no answer, to learn the ID of the volume, and then deletes the volume. */
 async function undo(request: CreateVolumeRequest, driver: Driver, signal: AbortSignal): Promise<void> {
   const limits = { timeoutMs: CALL_MS, signal }
   const { volume } = await driver.call(CreateVolume, request, limits)

@@ -13,7 +13,7 @@ export interface DriverProcessOptions {
 
 /** The processes of a driver that the test has started. They start again whenever they end. */
 export interface OwnDriverProcess {
-  /** Kills one of the driver's processes with SIGKILL, each time the next one. */
+  /** Kills one process of the driver with SIGKILL. Each call kills the next process. */
   kill(): void
   /** Kills all processes of the driver with SIGKILL. */
   killAll(): void
@@ -21,7 +21,7 @@ export interface OwnDriverProcess {
   watchDeaths(listener: (how: string) => void): () => void
   /**
    * Returns a signal that is aborted when a process ends by itself eight times in a row, because then the test cannot
-   * continue. Ends before this call do not count, because a driver may crash while the test tries its abilities.
+   * continue. Crashes before this call do not count: the driver may crash while the test tries its abilities.
    */
   watchGone(): AbortSignal
   stop(): Promise<void>
@@ -94,7 +94,7 @@ export async function startDriverProcesses(
 
 type OneProcess = Omit<OwnDriverProcess, 'killAll' | 'watchGone'>
 
-/** Returns a listener for ends of a process. It calls `report` after too many ends in a row. */
+/** Returns a listener for the end of a process. After too many ends in a row the listener calls `report`. */
 function endsInARow(clock: Clock, report: (error: DriverGoneError) => void): (how: string) => void {
   let endedAt = clock.monotonic()
   let ends = 0

@@ -39,7 +39,7 @@ const SOON_MS = 500
 const SOON_LOOKS = 4
 /** The number of ListVolumes calls after everything has converged. */
 const LAST_LOOKS = 3
-/** The number of failed ListVolumes calls in a row that make a finding. */
+/** After this number of failed ListVolumes calls in a row the test reports a finding. */
 const REFUSALS = 2
 
 /** The driver under test behind its proxy. This class injects faults and passes the calls to the checks. */
@@ -72,8 +72,8 @@ export class DriverUnderTest implements ChaosDriver {
   readonly choose: ChooseFault = ({ method }) => this.#faults.get(method)?.shift()
 
   /**
-   * The proxy calls this function at the start and at the end of each CSI call. Listeners see the start of a call
-   * before the checker records it, and the end after the checker has recorded it.
+   * The proxy calls this function at the start and at the end of each CSI call. Listeners get a start before the
+   * checker gets it, and an end after the checker has got it.
    */
   readonly report = (call: ProxiedCall): void => {
     this.#parts.rules.see(call)
@@ -83,7 +83,7 @@ export class DriverUnderTest implements ChaosDriver {
     else if (call.fault === 'kill' && !this.#calm) this.#killAfter(call)
   }
 
-  /** Kills the driver shortly after a successful call. After a failed call the kill waits for the next call. */
+  /** Kills the driver shortly after a successful call. After a failed call it plans the kill for the next call. */
   #killAfter({ code, method }: ProxiedCall): void {
     if (code !== 0) return this.breakCall(method, { do: 'kill' })
     this.#parts.clock.schedule(KILL_MS, () => {
@@ -93,7 +93,7 @@ export class DriverUnderTest implements ChaosDriver {
     })
   }
 
-  /** Reports whether the proxy may repeat a detach late. It must not if the volume is attached again or busy. */
+  /** Reports whether the proxy may repeat a detach late. False if the volume is gone, attached again, or busy. */
   readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
     const volume = this.#parts.checker.tracker.get(text(request['volumeId']))
     const node = text(request['nodeId'])

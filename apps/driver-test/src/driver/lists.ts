@@ -61,8 +61,8 @@ const GONE_MS = 60_000
 const GONE_LOOK_MS = 1_000
 
 /**
- * Repeats `look` until `look` returns no objects or the time is over. Returns its last list of objects. Undefined if it
- * never returned a list.
+ * Repeats `look` until the list is empty or the time is over. Returns the last list that `look` returned. Undefined if
+ * `look` never returned a list.
  */
 export async function leftAtLast(
   look: () => Promise<readonly string[] | undefined>,

@@ -32,8 +32,8 @@ export async function mountOptions(path: string, list = MOUNTS): Promise<Readonl
 }
 
 /**
- * Removes a folder of the test, but not if it contains a mount, because the files of the volume would be removed.
- * Returns false if the folder remains, for example because a driver that runs as root has left files.
+ * Removes a folder of the test unless it contains a mount, whose files would be lost. Returns false if the folder
+ * remains, for example because it contains files of root.
  */
 export async function removeFolder(folder: string, list = MOUNTS): Promise<boolean> {
   if ((await mountsBelow(folder, list)).length > 0) return false

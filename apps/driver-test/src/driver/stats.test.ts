@@ -25,29 +25,29 @@ const fail = (code: number) => () => {
 const usage = (total: bigint, used: bigint) => () => ({ usage: [{ unit: 1, total, used, available: 0n }] })
 
 describe('UsageLooks', () => {
-  it('the answer to NodeGetVolumeStats passes with a usage and without a usage', async () => {
+  it('the check accepts an answer to NodeGetVolumeStats with or without a usage', async () => {
     expect((await looks(usage(10n, 4n))).found).toEqual([])
     expect((await looks(() => ({ usage: [] }))).found).toEqual([])
   })
 
-  it('the answer to NodeGetVolumeStats causes one finding if the call fails twice in a row', async () => {
+  it('two failures of NodeGetVolumeStats in a row cause one finding', async () => {
     expect((await looks(fail(5))).found).toEqual([
       'NodeGetVolumeStats of vol at node-1/target failed: NotFound "no such mount"',
     ])
   })
 
-  it.each([1, 4, 8, 10, 14])('NodeGetVolumeStats passes with code %i, which asks for a retry', async (code) => {
+  it.each([1, 4, 8, 10, 14])('the check accepts code %i of NodeGetVolumeStats, a request to retry', async (code) => {
     expect((await looks(fail(code))).found).toEqual([])
   })
 
-  it('the answer to NodeGetVolumeStats causes a finding if the usage is negative or larger than the volume', async () => {
+  it('the check reports a usage that is negative or larger than the volume', async () => {
     expect((await looks(usage(4n, 10n))).found).toEqual([
       'NodeGetVolumeStats of vol at node-1/target answered with 10 used of 4',
     ])
     expect((await looks(usage(4n, -1n))).found[0]).toMatch(/less than nothing$/)
   })
 
-  it('the answer to NodeGetVolumeStats causes no finding if another call about the volume runs at the same time', async () => {
+  it('the check ignores the answer to NodeGetVolumeStats if another call about the volume runs at the same time', async () => {
     const [begun] = answered('NodeUnpublishVolume', { volumeId: 'vol', targetPath: PATH })
     expect((await looks(fail(5), [...mounted, begun])).found).toEqual([])
     const tracker = new VolumeTracker()

@@ -12,7 +12,7 @@ import { certain, type KnownVolume, type VolumeTracker } from '../checks/volume-
 import type { OwnNodes } from './nodes.ts'
 
 const STATS_MS = 10_000
-/** The number of failures in a row for one mount that make a finding. */
+/** After this number of failures in a row for one mount the test reports a finding. */
 const FAILURES = 2
 
 /** Calls NodeGetVolumeStats as a kubelet does. Each check asks about the next mounted volume. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { BLOCK, ONE_NODE } from './setting.ts'
 
-/** Reads and writes the content of a volume of one kind, at its published paths. */
+/** Reads and writes the content of a volume at a published path. There is one object for each volume mode. */
 export interface VolumeContent {
   readonly kind: 'mount' | 'block'
   readonly capability: VolumeCapability

@@ -25,7 +25,7 @@ const forgetStages: Forget = ({ driver, nodes }) => {
 }
 
 describe('checkKills', () => {
-  it('a driver passes if it still has the volume, the attachment and the stage after it was killed', async () => {
+  it('the check accepts a driver that still has the volume, the attachment and the stage after a kill', async () => {
     expect(await foundDirectly(() => undefined, checkKills)).toEqual({ findings: [], left: [] })
   })
 

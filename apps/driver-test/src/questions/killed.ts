@@ -3,7 +3,7 @@ import { canList, listsNodes } from '../driver/lists.ts'
 import { mount, placeOf, unmount } from './mounted.ts'
 import { publishRequest, type Setting } from './setting.ts'
 
-/** Kills the driver after an attach and after a stage. The restarted driver must still know both. */
+/** Kills the driver after an attach and after a stage. The restarted driver must still know attach and stage. */
 export async function checkKills(setting: Setting): Promise<void> {
   const { kill, nodes } = setting.parts
   const [first] = setting.nodes

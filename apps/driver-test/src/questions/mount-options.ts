@@ -11,7 +11,7 @@ import type { Setting } from './setting.ts'
 /** A mount option that each file system of Linux supports. */
 const OPTION = 'noatime'
 const GROUP = 4321
-/** The codes by which a driver may refuse mount options. It must not ignore them. */
+/** The codes by which a driver may refuse mount options. A driver must not ignore the options. */
 const REFUSALS: readonly CodeName[] = ['InvalidArgument']
 
 /** Checks that the mount options of a StorageClass and the `fsGroup` of a pod take effect. */

@@ -102,7 +102,7 @@ interface Growing extends Pick<Demand, 'twice'> {
   readonly capability?: VolumeCapability
 }
 
-/** Expands the volume at the controller, and if it is mounted also on the node. Undefined if the driver refuses. */
+/** Expands the volume at the controller, and if necessary on the node. Undefined if the driver refuses. */
 export async function expand(
   setting: Setting,
   volume: Volume,

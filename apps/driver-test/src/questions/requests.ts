@@ -46,7 +46,7 @@ interface Rows {
   readonly rows: readonly StrictRequest[]
 }
 
-/** The change that makes a correct request wrong, and the codes with which CSI lets a driver answer it. */
+/** One wrong request: its name, the change to a correct request, and the codes that CSI allows in the answer. */
 type Row<Q> = readonly [what: string, change: Partial<Q> | ((known: RequestScope) => Partial<Q>), ...codes: CodeName[]]
 
 function of<Q extends object, R extends object>(

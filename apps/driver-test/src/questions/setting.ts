@@ -84,8 +84,8 @@ export class Setting {
   }
 
   /**
-   * Repeats a call, whose answer `Repetitions` compares with the first answer. Repeats it once more after an error that
-   * may be temporary, because such an error counts only if it occurs twice in a row.
+   * Repeats a call. `Repetitions` compares its answer with the first answer. Repeats the call once more after an error
+   * that may be temporary: such an error counts only if it occurs twice in a row.
    */
   async repeat<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,
@@ -135,17 +135,17 @@ export class Setting {
   }
 }
 
-/** The requirements for the answer to a request. */
+/** The options of a direct call to the driver, and the requirements for its answer. */
 export interface Demand {
   readonly about: string | undefined
-  /** The node service to call. Without it the controller service is called. */
+  /** The node service to call. Undefined: the controller service. */
   readonly driver?: Driver
   /** The promise that a wrong answer breaks. The default is `converges`. */
   readonly check?: CheckName
   /** The description of the request in a finding. The default is the method and the volume. */
   readonly what?: string
   readonly codes?: readonly CodeName[]
-  /** True if the call is repeated after its success, as after a lost answer. */
+  /** True if the call is sent again after it has succeeded, as a caller does after a lost answer. */
   readonly twice?: boolean
 }
 

@@ -12,7 +12,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { type Demand, type Setting, UNKNOWN } from './setting.ts'
 
-/** Creates each snapshot repeatedly, lists and restores it. Deletes one snapshot before and one after its source. */
+/** Creates, lists and restores snapshots. Deletes one snapshot before its source volume, and one after it. */
 export async function checkSnapshots(setting: Setting): Promise<void> {
   if (!setting.parts.driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return
   const volume = await setting.created(setting.create('snapshot'))

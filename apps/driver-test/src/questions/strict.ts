@@ -64,7 +64,7 @@ async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void
   }
 }
 
-/** Publishes a ReadWriteOnce volume to a second node, and deletes it while it is published. */
+/** Publishes a ReadWriteOnce volume to a second node, and deletes the volume while it is published. */
 async function publishTwice(
   { setting, volume }: RequestScope,
   { first, second }: { readonly first: string; readonly second: string | undefined },
@@ -95,7 +95,7 @@ interface TwoNodes {
   readonly second: string
 }
 
-/** Finds a volume that ListVolumes no longer shows on the first node after a detach from the second node. */
+/** Reports a finding if a detach from the second node has removed the first node from ListVolumes, too. */
 async function staysOn(setting: Setting, about: string, { first, second }: TwoNodes): Promise<void> {
   const nodes = await nodesOf(setting, about)
   if (nodes === undefined || nodes.includes(first)) return

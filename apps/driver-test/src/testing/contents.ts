@@ -24,7 +24,7 @@ import type { CsiDriver } from '@csi-sidecars/emulator'
 import type { CheckName } from '../checks/checks.ts'
 import type { EmulatedParts } from './direct-setting.ts'
 
-/** The bugs in the content of volumes that a test can choose, and the promise that each bug breaks. */
+/** The bugs that a test can add to the content of volumes, and the promise that each bug breaks. */
 export const CONTENT_BUGS = {
   'data-forgotten': 'data',
   'data-stays-on-node': 'data',
@@ -67,9 +67,9 @@ const NONE = { snapshotId: '', sourceVolumeId: '' }
 
 class Stores {
   readonly #options: ContentOptions
-  /** The source volume by snapshot ID, for the bug in which a restore copies the volume instead of the snapshot. */
+  /** The source volume of each snapshot. A driver with the bug restores this volume instead of the snapshot. */
   readonly #copied = new Map<string, string>()
-  /** The source volume by clone ID, for the bug in which a clone shares the content of its source. */
+  /** The source volume of each clone. A driver with the bug uses the content of the source for both. */
   readonly #shared = new Map<string, string>()
 
   constructor(options: ContentOptions) {

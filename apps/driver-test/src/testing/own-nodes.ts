@@ -4,7 +4,7 @@ import { type OwnNode, OwnNodes } from '../driver/nodes.ts'
 
 export const FOLDER = '/data/seed-1'
 
-/** Returns node services with these node IDs, whose calls are replaced by `parts.call`. */
+/** Returns node services with these node IDs. `parts.call` replaces their calls. */
 export function ownNodes(ids: readonly string[], parts: Partial<Pick<Driver, 'call'>> = {}): OwnNodes {
   const node: ReadonlySet<NodeRpc> = new Set([NodeRpc.GET_VOLUME_STATS])
   const driver = { name: 'csi.example.com', capabilities: { node }, ...parts } as Driver

@@ -19,7 +19,7 @@ export function copies(): Placing & {
       const { mode, gid, uid } = statSync(store)
       chownSync(target, uid, gid)
       chmodSync(target, mode)
-      // A folder with the name of the test's file prevents the write even for root, which ignores file modes.
+      // Root ignores file modes, so a folder with the name of the test's file prevents the write.
       if (readonly) mkdirSync(join(target, 'csi-devcluster-data-2'), { recursive: true })
     },
     take(target) {

@@ -9,7 +9,7 @@ import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
 import type { CheckName } from '../checks/checks.ts'
 import { writeWhole } from './whole-file.ts'
 
-/** The bugs of snapshots that a test can choose, and the promise that each bug breaks. */
+/** The bugs that a test can add to snapshots, and the promise that each bug breaks. */
 export const SNAPSHOT_BUGS = {
   'snapshot-each-time': 'snapshots',
   'snapshot-unlisted': 'snapshots',

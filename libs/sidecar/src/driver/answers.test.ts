@@ -58,7 +58,7 @@ test('a driver is not ready once its last answer is too old, or a Probe has fail
   expect(probes).toEqual([10_000])
 })
 
-test('a request for /readyz waits half a second for a slow driver, whose answer then serves the next request', async () => {
+test('a request for /readyz waits at most half a second for a slow driver, and the late answer serves the next request', async () => {
   const slow = (clock: FakeClock): Promise<boolean> => clock.sleep(2_000).then(() => true)
   const { at, probes } = started(slow)
   expect(await at(30_000)).toBe(SILENT(31))

@@ -12,14 +12,14 @@ import {
 import type { Logger, Pairs } from '@csi-sidecars/telemetry'
 import { failing, type SentenceFailure, type StartError } from '../start-error.ts'
 
-/** The log line of a failed step. Its `err` is the error of the step, with `during` before it if that is set. */
+/** The log line of a failed step. The text in `during` is put before the error message of the step. */
 export interface StepFailure {
   readonly message: string | SentenceFailure
   readonly during?: string
   readonly pairs?: Pairs
 }
 
-/** One call that asks for capabilities of the driver. If several ask about the same service, the last answer counts. */
+/** A call that asks for capabilities of the driver. If several calls ask about one service, the last answer counts. */
 export interface CapabilityQuestion {
   readonly about: 'plugin' | 'controller' | 'node'
   /** Reports whether the call is necessary after the driver's earlier answers. Default: always. */

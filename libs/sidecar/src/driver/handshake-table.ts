@@ -26,7 +26,7 @@ export interface HandshakeTable {
   readonly questions: (driverName: string) => readonly CapabilityQuestion[]
   /** The capabilities that the choice of controllers depends on. */
   readonly decisive: Decisive
-  /** The step after which metrics count calls under the driver's name. Earlier calls count without a name. */
+  /** Metrics of CSI calls have the driver's name after this step. Earlier calls are counted without a name. */
   readonly namedFrom: 'name' | 'capabilities'
   /** True: the driver is asked for its name before it is probed. Default: after the Probe. */
   readonly nameFirst?: true

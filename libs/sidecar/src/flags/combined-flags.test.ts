@@ -43,7 +43,7 @@ describe('a value', () => {
     expect([flagsOf(LEFT).values[flag], flagsOf(RIGHT).values[flag]]).toEqual([left, right])
   })
 
-  test('a flag without a prefix counts as given for each app that has it', () => {
+  test('a flag without a prefix is recorded as set for each app that accepts it', () => {
     const { flagsOf } = flags('--timeout=1s --left-threads=2')
     expect([...flagsOf(LEFT).given].sort()).toEqual(['threads', 'timeout'])
     expect([...flagsOf(RIGHT).given]).toEqual(['timeout'])
@@ -128,7 +128,7 @@ describe('driver apps', () => {
     return parsed.flagsOf(ASKS).values['http-endpoint']
   }
 
-  test('an app that asks only the driver does not run unless --controllers names it', () => {
+  test('an app that calls only the driver runs only if --controllers names it', () => {
     expect(parse('-v=1')).toMatchObject({ running: [LEFT] })
     expect(parse('--controllers=asks')).toMatchObject({ running: [ASKS] })
   })
@@ -150,7 +150,7 @@ describe('driver apps', () => {
     expect(parse(line)).toEqual({ kind: 'refused', error })
   })
 
-  test('a program with an app that asks only the driver accepts a flag that only another app uses', () => {
+  test('a process accepts a standard flag if at least one of its apps accepts it', () => {
     expect(parse('--controllers=left,asks --kubeconfig=x').kind).toBe('flags')
   })
 })

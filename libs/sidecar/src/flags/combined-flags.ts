@@ -97,8 +97,8 @@ export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
 }
 
 /**
- * Reads a command line for several apps. A flag without prefix is for all apps that have it. A flag with the prefix of
- * an app is for this app only, and wins.
+ * Reads a command line for several apps. A flag without a prefix sets the value for all apps that have the flag. A flag
+ * with an app's prefix overrides the value for this app.
  */
 export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: readonly string[]): CombinedFlags<A> {
   const apps = allOf(choice)
@@ -173,7 +173,7 @@ function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<s
   )
 }
 
-/** Reports whether a flag applies only to an app that does not run: by its prefix, or because no running app has it. */
+/** Reports whether a flag is only for this app: the flag has its prefix, or no running app has such a flag. */
 function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
   if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
   const has = (each: FlaggedApp): boolean =>
@@ -208,8 +208,8 @@ type Gates = ReadonlyMap<string, boolean>
 const ALL_OF_A_STAGE = ['AllAlpha', 'AllBeta']
 
 /**
- * Returns the gates of the app: the shared gates that it knows, then the gates with its prefix, which win. A gate that
- * no app knows stays with the first app, whose start refuses it.
+ * Returns the feature gates for an app: the gates in --feature-gates that it knows, and then the gates in its prefixed
+ * flag. The first app also gets unknown gates, so that its start refuses them.
  */
 function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, given }: FlagsOfApp): Gates {
   const shared = values['feature-gates'] as Gates

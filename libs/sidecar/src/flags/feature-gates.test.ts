@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { type GateTable, GENERIC_GATES, knownGatesText, RELEASE_ON_EXIT, resolveGates } from './feature-gates.ts'
 
-/** The gates of two apps, of which only one has a permanent gate. */
+/** The gates of two apps. Only the resizer has a permanent gate. */
 const ATTACHER_GATES = {
   own: {
     MutableCSINodeAllocatableCount: { stage: 'ga', default: true },

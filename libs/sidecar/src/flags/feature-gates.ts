@@ -54,9 +54,7 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 }
 
 const IGNORED = 'Ignoring feature gate that is always on'
-/**
- * Existing manifests still turn permanent gates off. The Go originals start with them, so this sidecar does, too.
- */
+/** Existing manifests still turn permanent gates off, and the Go originals accept this. */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 
 const NOTICES: Readonly<Partial<Record<GateStage, string>>> = {
@@ -88,7 +86,7 @@ export function knownGatesText(table: GateTable): string {
   return lines.sort().join('\n')
 }
 
-/** The stage of a gate. It decides which of AllAlpha and AllBeta sets the gate, and which warning its use gives. */
+/** The stage of a gate. It decides whether AllAlpha or AllBeta sets the gate, and how its use is logged. */
 export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
 
 export interface FeatureGate {
@@ -101,7 +99,7 @@ export interface FeatureGate {
 /** The feature gates that an app defines. */
 export interface GateTable<N extends string = string> {
   readonly own: Readonly<Record<N, FeatureGate>>
-  /** Gates that upstream made permanent and then removed, with their value. The command line may set either value. */
+  /** Gates that upstream locked to true and later removed. The command line may still set them to true or false. */
   readonly permanent: Readonly<Record<string, true>>
 }
 

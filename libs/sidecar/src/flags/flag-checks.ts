@@ -7,11 +7,11 @@ export type StandardFlags = Flags<typeof STANDARD_FLAGS>
 export type StandardValues = StandardFlags['values']
 
 /**
- * The checks of flag values after parsing. Each returns the `err` of the log line that ends the start, or undefined.
- * The app decides the order of the checks.
+ * Each function checks flag values after parsing. It returns the `err` of the log line that ends the start, or
+ * undefined if the values are valid. Each app chooses the order of the checks.
  */
 
-/** Returns the `err` of the log line `LoggingConfiguration is invalid`, or undefined. */
+/** Returns the `err` of the log line `LoggingConfiguration is invalid`, or undefined if the flags are valid. */
 export function loggingError(values: StandardValues): string | undefined {
   const flush = values['log-flush-frequency']
   const format = values['logging-format']

@@ -35,15 +35,15 @@ export interface FlagValues {
 
 export type FlagTypeName = keyof FlagValues
 
-/** The reader and the usage text of a type of flag. */
+/** A type of flag: how its values are read, and how the usage shows the default. */
 export interface FlagType<T> {
   /** The text after the flag's name in the usage. */
   readonly placeholder: string
   /** True: the value may be omitted and is then true. */
   readonly boolean?: boolean
   /**
-   * Reads a text. Throws an Error with the text of Go. `before` is the value that the flag has from earlier arguments,
-   * and `choices` are the allowed values.
+   * Parses the text of an argument. Throws an Error with Go's error message if the text is invalid. `before` is the
+   * value that earlier arguments have set, and `choices` are the allowed values.
    */
   read(text: string, before: T | undefined, choices: readonly string[]): T
   /** Returns the text of the default for the usage. Undefined if Go shows no default. */
@@ -70,7 +70,7 @@ export const FLAG_TYPES: { readonly [N in FlagTypeName]: FlagType<FlagValues[N]>
   labels: { placeholder: 'value', read: readLabels, show: () => undefined },
 }
 
-/** Reads a text. If it is invalid, throws an error with the text of Go's strconv package. */
+/** Parses a value with `read`. An invalid value throws an error with the message of Go's strconv package. */
 function readStrconv<T>(name: string, text: string, read: (text: string) => T): T {
   try {
     return read(text)
@@ -109,7 +109,7 @@ function readChoice(text: string, _before: string | undefined, choices: readonly
   return text
 }
 
-/** Reads `pattern=N,...`. Empty items are skipped, and repeated flags add rules. */
+/** Parses `pattern=N,...`, and appends the rules to the rules of earlier flags. Skips empty items. */
 function readVmodule(text: string, before: readonly VmoduleRule[] = []): readonly VmoduleRule[] {
   const rules = [...before]
   for (const item of text.split(',')) {
@@ -127,7 +127,7 @@ function readVmodule(text: string, before: readonly VmoduleRule[] = []): readonl
   return rules
 }
 
-/** Reads `Gate=bool,...`. Empty items are skipped, and repeated flags merge. */
+/** Parses `Gate=bool,...`, and merges the gates with the gates of earlier flags. Skips empty items. */
 function readGates(text: string, before?: ReadonlyMap<string, boolean>): ReadonlyMap<string, boolean> {
   const gates = new Map(before)
   for (const item of text.split(',')) {
@@ -145,7 +145,7 @@ function readGates(text: string, before?: ReadonlyMap<string, boolean>): Readonl
   return gates
 }
 
-/** Reads `key:value,...`. Repeated flags merge. */
+/** Parses `key:value,...`, and merges the labels with the labels of earlier flags. */
 function readLabels(text: string, before?: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const labels = new Map(before)
   for (const item of text.split(',')) {

@@ -60,7 +60,7 @@ describe('booleans', () => {
 
 describe('end', () => {
   test.each([[['word', '--s=x']], [['-', '--s=x']], [['--', '--s=x']], [['', '--s=x']]])(
-    'the first argument of the command line %j ends the parsing of flags',
+    'the parser stops at the first argument of the command line %j',
     (args) => {
       expect(values(...args).s).toBe('d')
     },
@@ -113,7 +113,7 @@ describe('values', () => {
   })
 })
 
-test('a flag on the command line counts as given, even with its default value', () => {
+test('a flag on the command line is recorded as set, even with its default value', () => {
   const parsed = parseFlags(TABLE, ['--s=d', '--uu=10'])
   expect(parsed.kind === 'flags' && [...parsed.flags.given]).toEqual(['s', 'u'])
 })

@@ -32,13 +32,13 @@ export type ChartKey =
       readonly text?: string
       /** The least number that the chart accepts. */
       readonly minimum?: number
-      /** The chart's template for the flag is written by hand: the argument is not just the value from values.yaml. */
+      /** Present: a hand-written template of the chart sets this flag, because its value needs more than a copy. */
       readonly by?: 'hand'
     }
-  /** The reason why no value of the chart sets the flag. Only `additionalArgs` passes it. */
+  /** The reason why no value of the chart sets the flag. Users pass such a flag by `additionalArgs`. */
   | { readonly none: string }
 
-/** The value of a flag: one of the allowed values of a choice, otherwise the value of its type. */
+/** The type of a flag's value: a union of the choices for type `choice`, otherwise the type in `FlagValues`. */
 type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (infer W)[] } ? W : FlagValues[F['type']]
 
 export interface Flags<T extends FlagTable> {
@@ -101,7 +101,7 @@ export class FlagReader {
   /** Sets the value of a flag. Throws an error if the text is not a valid value. */
   protected set(flag: Flag, text: string): void {
     const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
-    // The cast is safe, because the same type of flag has read the value in `before`.
+    // The cast is safe, because the value in `before` was read by the same entry of `FLAG_TYPES`.
     const type = FLAG_TYPES[flag.type] as FlagType<unknown>
     this.values[flag.name] = type.read(text, before, flag.choices ?? [])
     this.given.add(flag.name)

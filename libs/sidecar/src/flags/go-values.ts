@@ -1,6 +1,6 @@
 import { goQuote } from '@csi-sidecars/telemetry'
 
-/** The problem of a text that Go's strconv or time package refuses. */
+/** The reason why Go's package strconv or time refuses a text. */
 
 export type ValueProblem = 'syntax' | 'range'
 
@@ -8,7 +8,7 @@ export type ValueProblem = 'syntax' | 'range'
 export class ValueError extends Error {
   override readonly name = 'ValueError'
   readonly problem: ValueProblem
-  /** The problem of a duration, as Go's time package names it: `missing unit in duration`. */
+  /** The error message of Go's time package, for example `missing unit in duration`. */
   readonly ofDuration: string
 
   constructor(problem: ValueProblem, ofDuration = 'invalid duration') {
@@ -66,7 +66,7 @@ function parseMagnitude(text: string, max: bigint): bigint {
 function underscoresFit(text: string): boolean {
   const { prefix, rest = '' } = /^[+-]?(?<prefix>0[xXbBoO])?(?<rest>.*)$/s.exec(text)?.groups ?? {}
   const digit = /^0x/i.test(prefix ?? '') ? '[0-9a-fA-F]' : '[0-9]'
-  // bounded: the expression matches one character and its neighbours
+  // bounded: the expression reads only an underscore and the character next to it
   const misplaced = new RegExp(`(?<!${digit})_|_(?!${digit})`)
   return !misplaced.test(prefix === undefined ? rest : `0${rest}`)
 }
@@ -192,7 +192,7 @@ export function goDuration(ms: number): string {
 
 function decimal(value: bigint, unit: bigint): string {
   const digits = String((value % unit) + unit).slice(1)
-  // bounded: the expression reads as many digits as the unit has zeros
+  // bounded: `digits` has one character for each zero of the unit
   const fraction = digits.replace(/0+$/, '')
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`
 }

@@ -1,6 +1,6 @@
 /**
- * Returns the known name that is nearest to an unknown name: one name begins with the other, or at most a third of the
- * characters differ, and at most four.
+ * Returns the known name that is most similar to an unknown name. Names are similar if one begins with the other, or if
+ * at most four characters, and at most a third of the unknown name, differ.
  */
 export function nearestFlag(name: string, names: Iterable<string>): string | undefined {
   let nearest: string | undefined
@@ -21,8 +21,8 @@ function sameBeginning(name: string, known: string): boolean {
 }
 
 /**
- * Returns the number of characters to insert, remove or replace, but `limit` if the lengths differ by that much. Upper
- * case equals lower case, and `_` equals `-`.
+ * Returns the edit distance of two names, or `limit` if their lengths differ by `limit` or more. Ignores case, and
+ * treats `_` like `-`.
  */
 function edits(left: string, right: string, limit: number): number {
   if (Math.abs(left.length - right.length) >= limit) return limit

@@ -12,7 +12,7 @@ const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBo
   'deletion-retry-count': {},
   provisioner: {},
   'provisioning-retry-count': {},
-  // Accepted by external-snapshotter before v8.2. The gate CSIVolumeGroupSnapshot has replaced it.
+  // Accepted by external-snapshotter before v8.2. The gate CSIVolumeGroupSnapshot has replaced the flag.
   'enable-volume-group-snapshots': { isBoolean: true },
   // Accepted by external-snapshotter before v2.0, which also accepted 'connection-timeout'.
   snapshotter: {},

@@ -1,6 +1,6 @@
 import type { Flag } from './go-flags.ts'
 
-/** The flags for the security of the HTTP endpoint. Flags that the API server has, too, have the same names. */
+/** The flags for the security of the HTTP endpoint. If the API server has such a flag, too, its name is the same. */
 export const SECURE_FLAGS = [
   {
     name: 'authorization-always-allow-paths',

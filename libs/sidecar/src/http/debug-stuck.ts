@@ -15,18 +15,18 @@ const LARGEST_LIMIT = 5000
 
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' }
 
-/** The content of /debug/stuck: pending work, and two causes that may block all of it. */
+/** The content of /debug/stuck: the pending work, and two causes that may block all work. */
 export interface Shown {
   /** The pending work. Undefined until the service has started. */
   readonly backlog: Backlog | undefined
   readonly limits: ServerLimits
-  /** The rules that the role of this process lacks. */
+  /** The RBAC rules that this process lacks. */
   readonly missing: readonly string[]
 }
 
 /**
- * Returns a page of the pending work, oldest first. `?limit=` sets its length, and each page begins after the last
- * object of the previous page.
+ * Returns a page of the pending work, oldest first. `?limit=` sets the number of objects on the page, and `?continue=`
+ * requests the page after the previous page.
  */
 export async function debugStuck({ backlog, limits, missing }: Shown, query: URLSearchParams): Promise<EndpointReply> {
   if (backlog === undefined) return refuse(503, 'starting')

@@ -7,7 +7,7 @@ import { Health } from './health.ts'
 const ANSWERS = { whyNotReady: async () => undefined }
 const LATE = 'failed election to renew leadership on lease '
 
-/** Returns the problems that /healthz/leader-election reports. `roles` has the `unhealthyReason` of each elector. */
+/** Returns the problems in the answer of /healthz/leader-election. `roles` has the `unhealthyReason` by app name. */
 async function notElected(roles: Readonly<Record<string, string | undefined>>): Promise<readonly string[] | undefined> {
   const health = new Health(new FakeClock(), new Metrics())
   const service = {
@@ -43,7 +43,7 @@ describe('readiness', () => {
   }
   const CACHE = 'cache of Volumes is not filled yet'
 
-  test('/readyz reports that the driver is not ready, if it is connected but has not answered', async () => {
+  test('/readyz reports that a connected driver is not ready if the driver has not answered', async () => {
     expect(await notReady('ready')).toEqual([CACHE])
     expect(await notReady('ready', 'it has not answered')).toEqual([CACHE, 'it has not answered'])
   })

@@ -11,7 +11,7 @@ const STALLED_MS = 10_000
 /** The time after which a silent watch fails /livez. Bookmarks arrive about once a minute. */
 const SILENT_MS = 15 * 60_000
 
-/** Computes the results of the health paths. The service is unknown at first: the server listens before the start. */
+/** Computes the answers of the health paths. `started` sets the service after the HTTP server has opened. */
 export class Health {
   readonly #loop: EventLoopWatch
   #service: StartedService | undefined
@@ -61,7 +61,7 @@ export class Health {
 
   #notElected(): string[] {
     const roles = this.#service?.roles ?? []
-    // If only one app runs, the reason equals the text of its Go original, without a name before it.
+    // If several apps run, each reason begins with the name of the app. The Go originals print no name.
     return roles.flatMap(({ name, elector }) => {
       const unhealthyReason = elector?.unhealthyReason
       return unhealthyReason === undefined ? [] : [roles.length > 1 ? `${name}: ${unhealthyReason}` : unhealthyReason]

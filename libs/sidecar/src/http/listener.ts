@@ -69,7 +69,7 @@ const MOST_CONNECTIONS = 32
 /** The server closes a connection after this time without data. This also ends answers that no client reads. */
 const IDLE_SOCKET_MS = 30_000
 
-/** Starts an HTTP server. Rejects with a ListenError, which has the message of Go, if it cannot listen. */
+/** Starts an HTTP server. If it cannot listen, rejects with a ListenError that has Go's message. */
 export async function listenHttp(options: ListenOptions): Promise<HttpServer> {
   const { address, routes, log, secure, guard } = options
   const { host, port } = parseListenAddress(address)

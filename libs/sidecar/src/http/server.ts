@@ -20,7 +20,7 @@ export interface HealthChecks {
   readonly leaderElection?: EndpointCheck
   /** The check of /livez. It fails if the process should be restarted. */
   readonly live?: EndpointCheck
-  /** The check of /readyz. It fails while the process is not ready to work. A standby with filled caches passes. */
+  /** The check of /readyz. It fails while the process is not ready to work. A standby with filled caches is ready. */
   readonly ready?: EndpointCheck
 }
 
@@ -35,7 +35,7 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly profilesPage?: boolean
 }
 
-/** Starts the HTTP server. Rejects with a ListenError, which has the message of Go, if it cannot listen. */
+/** Starts the HTTP server. If it cannot listen, rejects with a ListenError that has Go's message. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { metricsPath } = options
   if (!metricsPath.startsWith('/')) throw new ListenError(`metrics path ${metricsPath} does not begin with a slash`)

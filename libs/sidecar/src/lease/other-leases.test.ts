@@ -69,7 +69,7 @@ describe('before leading', () => {
     expect(free).toBe(true)
   })
 
-  it('the process reports that it waits only when it has found a lease that another sidecar holds', async () => {
+  it('the process reports its wait when it finds a lease that another sidecar holds', async () => {
     let waits = false
     others.waits.then(
       () => {

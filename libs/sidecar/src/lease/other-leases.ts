@@ -7,7 +7,7 @@ export interface OtherLeasesOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly names: readonly string[]
-  /** The identity of this process. A Lease with this holder does not count as held. */
+  /** The identity of this process. A Lease with this holder does not block the process. */
   readonly identity: string
   /** The pause between two checks, in milliseconds. */
   readonly periodMs: number
@@ -26,8 +26,8 @@ interface Found {
 const REMINDER_MS = 60_000
 
 /**
- * The Leases of the Go originals and of single sidecars, for a process that holds one Lease instead of them. While
- * another process holds one of these Leases, this process must not act.
+ * Checks the Leases of the Go originals, for a process whose apps share one Lease. While another process holds one of
+ * the checked Leases, this process must not act.
  */
 export class OtherLeases {
   readonly #options: OtherLeasesOptions

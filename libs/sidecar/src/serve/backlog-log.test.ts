@@ -66,7 +66,7 @@ test.each<[string, Partial<PendingWork>]>([
   expect(said()).toEqual([])
 })
 
-test('the log shows stuck objects, but no queues, if the interval for queues is 0', async () => {
+test('the log omits the queues if their interval is 0, but still shows stuck objects', async () => {
   begin(0)
   pending = [work('a', { stuck: true })]
   await clock.advance(60_000)
@@ -89,7 +89,7 @@ test('the log shows stuck objects, but no queues, if the interval for queues is 
   ])
 })
 
-test('the log shows a hundred stuck objects, and only counts the others', async () => {
+test('the log has a line for each of a hundred stuck objects, and one line with the number of other objects', async () => {
   begin(0)
   pending = Array.from({ length: 130 }, (_, index) => work(`${index}`, { stuck: true }))
   await clock.advance(60_000)

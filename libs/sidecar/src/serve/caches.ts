@@ -58,7 +58,7 @@ interface OpenCaches {
   readonly watches: Map<string, SharedWatch<never>>
 }
 
-/** The caches of one process. Caches of one kind share its list and watch, even between apps. */
+/** The caches of one process. All caches of a kind share one list and watch, even caches of different apps. */
 export class CacheRegistry {
   readonly #common: Common
   readonly #opened: OpenCaches
@@ -111,7 +111,7 @@ const TRACEPARENT = 'traceparent'
 
 type Project<W, T> = (object: W, intern: Interner) => T | undefined
 
-/** Keeps the annotation `traceparent` in addition to the projection, if the object has it. */
+/** Wraps a projection, so that cached objects keep the annotation `traceparent`. */
 function withTraceparent<W extends KubeObject, T extends Cached>(project: Project<W, T>): Project<W, T> {
   return (object, intern) => {
     const kept = project(object, intern)

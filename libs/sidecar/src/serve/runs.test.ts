@@ -47,7 +47,7 @@ async function work(controllers: readonly Controller[]): Promise<void> {
   await clock.settle()
 }
 
-test('controllers stay unchanged if their runs have neither IDs nor traces', () => {
+test('`identified` returns the same controllers if neither IDs nor traces are requested', () => {
   const controllers = [controllerOf(async () => SETTLED)]
   expect(identified({ clock }, DRIVER, controllers)).toBe(controllers)
 })

@@ -44,7 +44,7 @@ function traced(
   return { ...controller, order, around }
 }
 
-/** The order of keys in a queue, which also measures how long each key waits in the queue. */
+/** Wraps the order of a queue, and measures how long each key waits. */
 class TimedOrder implements KeyOrder {
   readonly #order: KeyOrder
   readonly #clock: Clock

@@ -16,7 +16,7 @@ const SETTINGS = {
   release: true,
 } as const
 
-/** A process with the given roles (apps), of which the role `sick` fails in its first terms. */
+/** A process with these roles (apps). The role `sick` fails in its first terms. */
 class Process {
   readonly clock = new FakeClock()
   readonly log = recordingLogger()
@@ -33,7 +33,7 @@ class Process {
     const { clock, log } = running
     const roles = names.map((name) => ({
       name,
-      // `serve` uses only `run` and `looked` of the elector.
+      // The cast is safe: `serve` uses only the members of an elector that `ScriptedElector` has.
       elector: elected ? (new ScriptedElector(clock) as unknown as Elector) : undefined,
       lead: async (lead: Lead) => {
         running.terms(name).push(lead)
@@ -87,7 +87,7 @@ describe('failing apps', () => {
     expect(running.ending).toEqual({ code: 0 })
   })
 
-  it('a failed app no longer counts as the leader in the term in which it failed', async () => {
+  it('an app that fails stops being the leader', async () => {
     const running = await Process.start(['sick', 'well'], 1)
     expect(() => running.terms('sick')[0]?.assertLeading()).toThrow('released')
   })

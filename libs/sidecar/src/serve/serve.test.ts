@@ -53,7 +53,7 @@ function start(settings: Partial<ServeOptions['settings']> = {}, withElection = 
     roles: [
       {
         name: 'csi-test',
-        // `serve` uses only `run` and `looked` of the elector.
+        // The cast is safe: `serve` uses only the members of an elector that `ScriptedElector` has.
         elector: withElection ? (elector as unknown as Elector) : undefined,
         ...(waits && { waits }),
         lead: async (lead) => {
@@ -208,7 +208,7 @@ describe('lost driver', () => {
 })
 
 describe('caches', () => {
-  it('caches begin to fill after the first read of the lease, so that the first term needs no second list', async () => {
+  it('caches begin to fill only after the first read of the lease', async () => {
     start()
     await clock.settle()
     expect(filling).toBe(false)

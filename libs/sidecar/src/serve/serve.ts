@@ -13,7 +13,7 @@ export interface StartedService {
   readonly driver: Driver
   readonly caches: readonly Cache[]
   readonly roles: readonly LeaseRole[]
-  /** Saves pending reports, such as Kubernetes Events, and closes listeners. Must stop when its signal is aborted. */
+  /** Saves pending reports, such as Kubernetes Events, and closes listeners. Must stop when `signal` is aborted. */
   readonly close: (signal: AbortSignal) => Promise<void>
 }
 
@@ -53,8 +53,8 @@ export interface ServeOptions {
 const CLOSE_MS = 3_000
 
 /**
- * Runs a started service until a signal, a lost lease or a lost driver ends it. It stops in the reverse order of the
- * start.
+ * Runs a started service until a signal, a lost lease or a lost driver ends it. Its parts stop in the reverse order of
+ * the start.
  */
 export async function serve(options: ServeOptions): Promise<ProcessEnding> {
   const { service, clock } = options
@@ -106,16 +106,16 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
 }
 
 /**
- * Waits for the first read of the lease: caches that are filled after it are new enough for the first term. Does not
- * wait if the process must not read the lease yet, so that it becomes a ready standby.
+ * Waits until the process has read the lease, because only caches that are filled later are new enough for the first
+ * term. Does not wait while the process may not read the lease, so that a standby fills its caches, too.
  */
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
-  // Without its driver this process never reads the lease, so there is no read to wait for.
+  // The process does not read the lease before its driver is connected.
   if (driver.state !== 'ready') return
   await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
 }
 
-/** Returns a listener that drains work at the first signal, if configured. Other signals end the process at once. */
+/** Returns a signal listener. The first signal drains work if `settings.release` is set. Others end the process. */
 function onSignal(
   { settings, service: { log } }: ServeOptions,
   stop: AbortController,
@@ -171,8 +171,8 @@ async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSigna
 }
 
 /**
- * Takes part in the election until it is stopped or loses the lease. If the driver stays lost, it releases the lease
- * but stays in the election. If the work fails, it releases the lease for another process and throws the error.
+ * Takes part in the election until `stop` is aborted or the lease is lost. If the driver stays lost, the process
+ * releases the lease but stays in the election. If the work fails, the process releases the lease and throws the error.
  */
 async function runElection(
   role: LeaseRole & { readonly elector: Elector },
@@ -272,7 +272,7 @@ export async function restarting<T>(
     readonly name: string
     readonly clock: Clock
     readonly log: Logger
-    /** Ends the restarts when it is aborted. Running work must end by itself. */
+    /** Once this signal is aborted, failed work is not started again. Running work must end by itself. */
     readonly stop: AbortSignal
   },
 ): Promise<T | undefined> {

@@ -37,7 +37,7 @@ describe('ServedKinds', () => {
     expect(caches[0]).toMatchObject({ name: 'contents', silentForMs: 7 })
   })
 
-  it('a kind that the API server lacks is logged once a minute, and its caches fill soon after it appears', async () => {
+  it('a kind that the API server lacks is logged once a minute, and the caches fill soon after the kind appears', async () => {
     let answer: unknown
     const { clock, log, ran, caches } = begin(() => {
       if (answer === undefined) throw NOT_FOUND
@@ -60,7 +60,7 @@ describe('ServedKinds', () => {
     expect(caches[0]?.name).toBe('contents')
   })
 
-  it('caches begin to fill if the client has no permission to read which kinds the API server serves', async () => {
+  it('caches begin to fill at once if the client may not read which kinds the API server serves', async () => {
     const { clock, ran } = begin(() => {
       throw new ApiError({ code: 403, reason: 'Forbidden', message: 'no' })
     })

@@ -32,7 +32,7 @@ export class ServedKinds {
     this.#options = options
   }
 
-  /** Returns a cache that is filled once its kind is served. Until then its name says why it is empty. */
+  /** Returns a cache that is filled once its kind is served. Until then the name of the cache contains the reason. */
   delayed(cache: Cache): Cache {
     const missing = (): string | undefined => this.#missing
     const silentForMs = (): number => this.#options.clock.monotonic() - this.#heardAt
@@ -72,7 +72,7 @@ export class ServedKinds {
     this.#missing = undefined
   }
 
-  /** Reports whether a kind may be missing. Returns false without permission to ask: the lists log that error. */
+  /** Reports whether the API server may lack a kind. False without permission to ask: a list then logs the error. */
   async #isMissing(signal: AbortSignal): Promise<boolean> {
     const { client, clock, resources } = this.#options
     const [{ group, version }] = resources

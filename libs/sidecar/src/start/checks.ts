@@ -46,7 +46,7 @@ export function checkLogging({ values }: StandardFlags, log: Logger): void {
   if (notice !== undefined) log.info(notice)
 }
 
-/** A sidecar whose feature gates are set. */
+/** An app with its feature gates. */
 export interface GatedApp extends ChosenApp {
   readonly gates: FeatureGates
 }

@@ -81,7 +81,7 @@ async function runPlan(
     registerProcessMetrics(given.metrics)
     const { signal, onSignal } = stop
     const service = await begin({ ...given, standard, signal, atEnd: (close) => ends.defer(close) }, plan)
-    // A signal may have arrived during the last step of the start, although this step has succeeded.
+    // A signal does not make the last step of the start fail, so the signal is checked here.
     signal.throwIfAborted()
     if (service === undefined) return await new Promise((resolve) => onSignal((bySignal) => resolve({ bySignal })))
     const settings = serveSettings(standard, release)

@@ -136,7 +136,7 @@ describe('failed starts', () => {
     expect(lines()).toEqual([])
   })
 
-  it('a signal in the last step of the start ends the process, although this step does not wait', async () => {
+  it('a signal during the last step of the start ends the process', async () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       signalled?.('SIGTERM')
       const unused = (): never => {
@@ -153,7 +153,7 @@ describe('failed starts', () => {
     const start = async ({ log }: StartContext): Promise<StartedService> => {
       const meant = signalled
       const lead = async ({ stop }: Lead): Promise<void> => {
-        // A listener that was removed by now would miss the signal.
+        // The signal goes to the first listener. It would be lost if the program had replaced the listener.
         if (signalled === meant) meant?.('SIGTERM')
         else signalled?.('SIGINT')
         await aborted(stop)

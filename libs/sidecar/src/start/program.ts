@@ -150,7 +150,7 @@ function onEachNodeError(sidecars: readonly ChosenApp[], running: readonly (App 
   return `flag -node-deployment is not for the ${central.join(' and the ')}, which needs a leader: use --controllers=${others.join(',')}`
 }
 
-/** Reports whether a signal drains work and releases the lease. The gate must be on in all apps that have the gate. */
+/** Reports whether a signal drains work and releases the lease: the gate must be on in every app that defines it. */
 export function releasesOnExit({ sidecars }: StartPlan): boolean {
   const name = 'ReleaseLeaderElectionOnExit'
   if (sidecars.length === 0) return false

@@ -22,8 +22,8 @@ interface RoleParts {
 }
 
 /**
- * Returns the roles that compete for Leases. Each app has the Lease of its Go original, so that the two never work at
- * once; or all apps share one Lease.
+ * Returns one role for all apps if `singleLease` is set. Otherwise each app has a role with the Lease of its Go
+ * original, so that the app and the original never work at once.
  */
 export async function rolesOf(
   context: StartContext,

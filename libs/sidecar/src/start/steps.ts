@@ -25,7 +25,7 @@ import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
 import type { StartPlan } from './program.ts'
 
-/** Reads the configuration of the API client. Throws the flag errors of apps that end the start at this point. */
+/** Reads the configuration of the API client. Throws an app's error that must end the start before this step. */
 export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
@@ -70,7 +70,7 @@ export function kubeClient(context: StartContext, config: ClusterConfig): OwnedK
 /** The rate limit of reviews, so that clients that guess tokens do not delay the work. */
 const REVIEW_FLOW = { kind: 'bucket', qps: 10, burst: 20, perGroup: false } as const
 
-/** Returns a function that returns the client for reviews, which is created for the first review. */
+/** Returns a function that creates the client for reviews at its first call, and then returns the same client. */
 export function reviewClient(context: StartContext, config: ClusterConfig): () => KubeClient {
   const { clock, log, metrics, missing } = context
   const common = { config, flow: REVIEW_FLOW, clock, log, metrics, missing, userAgent: userAgentOf(context) }
@@ -155,11 +155,11 @@ export async function tracingOf({ standard, runs, host, ...context }: StartConte
 }
 
 export interface ElectionOptions {
-  /** Creates the client for the Lease when it is needed. */
+  /** Returns the client for the Lease. The first call creates it. */
   readonly client: () => KubeClient
   readonly standard: StandardFlags
   readonly name: string
-  /** The component in the Lease's events. The name of the host is added to it. */
+  /** The source of events about the Lease. The host name is appended. */
   readonly component: string
   /** True: the metrics of the election are labelled with the name of the Lease. */
   readonly named?: boolean

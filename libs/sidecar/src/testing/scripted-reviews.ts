@@ -11,7 +11,7 @@ export class ScriptedReviews {
   /** The specs of all reviews. */
   readonly asked: unknown[] = []
   users: Readonly<Record<string, ReviewedUser>>
-  /** The error of each review while the API server is unreachable. */
+  /** The error of each review. Undefined while the API server is reachable. */
   away: Error | undefined
   /** True: the API server never answers. */
   silent = false

@@ -6,10 +6,7 @@ import type { App, AppParts } from '../app.ts'
 import type { GateTable } from '../flags/feature-gates.ts'
 import type { Flag } from '../flags/go-flags.ts'
 
-/**
- * A complete small sidecar that labels every ConfigMap. The tests of this package start it, and it shows that an `App`
- * need not be one of the real sidecars.
- */
+/** A small but complete sidecar for the tests of this package. It labels every ConfigMap. */
 
 const FLAGS = [
   { name: 'label', type: 'string', default: 'seen', help: 'Label to set.' },

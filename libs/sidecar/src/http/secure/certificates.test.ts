@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, test } from '@jest/globals'
 import { pairSource, selfMadeSource } from './certificates.ts'
 
-/** Returns a reader of two files. After each of these numbers of reads, both files have a new version. */
+/** Returns a function that reads files. All files change when the number of reads reaches an entry of `reads`. */
 function replacedAfter(reads: readonly number[]): (file: string) => Promise<string> {
   let read = 0
   return async (file) => {

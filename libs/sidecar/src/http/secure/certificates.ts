@@ -14,7 +14,7 @@ export interface Pair {
 type ReadText = (file: string) => Promise<string>
 
 const readText: ReadText = (file) => readFile(file, 'utf8')
-/** The maximum number of reads of two files that are replaced while they are read. */
+/** The maximum number of tries to read a certificate and a key of the same version. */
 const MOST_READS = 3
 
 export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<Pair> {
@@ -125,7 +125,7 @@ export interface FileSource<T> {
   readonly refused: string
 }
 
-/** A value that is read again from its source. An unusable value is logged once, and the previous value stays. */
+/** A value that is read again from its source. An unusable new value is logged once, and the old value stays. */
 export class Reloaded<T> {
   readonly #source: FileSource<T>
   readonly #log: Logger
@@ -154,7 +154,7 @@ export class Reloaded<T> {
     try {
       const texts = await this.#source.read()
       const same = texts.length === this.#texts.length && texts.every((text, index) => text === this.#texts[index])
-      // This read succeeded, so the next failure is logged again, even if the value is unchanged.
+      // Only changed texts need a new value. Any success resets `#complaint`, so that the next failure is logged.
       if (!same) this.value = this.#source.make(texts)
       this.#texts = texts
       this.#complaint = undefined

@@ -32,7 +32,7 @@ describe('with --client-ca-file', () => {
     expect(await server.status('/livez', { ...client })).toBe(200)
   })
 
-  test('a bearer token does not replace a client certificate', async () => {
+  test('a client with a bearer token still needs a client certificate', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     expect(await server.status('/metrics', { headers: { authorization: 'Bearer x' } })).toBe(401)
   })

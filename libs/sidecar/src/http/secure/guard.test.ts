@@ -88,7 +88,7 @@ describe('with --authorize-metrics', () => {
     },
   )
 
-  test('the HTTP endpoint caches access reviews of the API server for ten seconds', async () => {
+  test('the HTTP endpoint caches the result of an access review for ten seconds', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({ good: PROMETHEUS })
     await start(api, time)
@@ -99,7 +99,7 @@ describe('with --authorize-metrics', () => {
     expect((await ask('good')).status).toBe(401)
   })
 
-  test('the HTTP endpoint caches the review of an invalid token for ten seconds as well', async () => {
+  test('the HTTP endpoint remembers an invalid token for ten seconds', async () => {
     const time = new FakeClock()
     const api = new ScriptedReviews({})
     await start(api, time)
@@ -119,10 +119,10 @@ describe('with --authorize-metrics', () => {
   })
 })
 
-describe('the HTTP endpoint without an API server', () => {
+describe('the API server does not answer the HTTP endpoint', () => {
   const away = new ApiError({ code: 0, reason: '', message: 'connection refused' })
 
-  test('without the API server only the health paths answer, other paths return 503, and one log line names the reason', async () => {
+  test('if the API server is unreachable, only the health paths answer, and one log line gives the reason', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS })
     api.away = away
     await start(api)
@@ -147,7 +147,7 @@ describe('the HTTP endpoint without an API server', () => {
   })
 })
 
-test('a client certificate replaces a token at the HTTP endpoint', async () => {
+test('a client with a certificate needs no token for the HTTP endpoint', async () => {
   const ca = makeAuthority('ca')
   const api = new ScriptedReviews({}, ({ user }) => user === 'scraper')
   const reviews = new Reviews(clock, () => api.client)

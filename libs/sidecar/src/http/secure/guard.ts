@@ -8,7 +8,7 @@ import type { ReviewedUser, Reviews } from './reviews.ts'
 export interface GuardOptions {
   /** The paths that every client may read. A path that ends with /* covers all paths below it. */
   readonly alwaysAllow: readonly string[]
-  /** The reviews by the API server. Undefined: no token is valid, and a client certificate allows all requests. */
+  /** Sends reviews to the API server. Undefined: tokens are invalid, and client certificates allow all requests. */
   readonly reviews: Reviews | undefined
   readonly log: Logger
 }

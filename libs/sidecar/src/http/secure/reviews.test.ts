@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals'
 import { ScriptedReviews } from '../../testing/scripted-reviews.ts'
 import { ReviewCache, Reviews } from './reviews.ts'
 
-/** Returns reviews that the API server always answers with this status. */
+/** Returns a `Reviews` whose API server answers each review with this status. */
 function answered(status: object): Reviews {
   const { client } = new ScriptedReviews({})
   const create: KubeClient['create'] = async (_, review) => ({ ...review, status })

@@ -95,7 +95,7 @@ const MOST_QUESTIONS = 16
 
 /**
  * Caches answers of the API server for a short time. Equal reviews at the same time share one request. Errors are not
- * cached. The keys are digests, because the questions contain tokens and may be long.
+ * cached. The keys are hashes, because a request contains a token and may be long.
  */
 export class ReviewCache<T> {
   readonly #clock: Clock

@@ -16,7 +16,7 @@ const DEFAULT_CIPHERS =
   `${TLS_13}:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:` +
   'ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-CHACHA20-POLY1305'
 
-test('the flags of a certificate and its key set all TLS settings', () => {
+test('the TLS settings contain the values of all TLS flags', () => {
   const more = '--client-ca-file=/a --tls-min-version=VersionTLS13 --authorize-metrics'
   expect(settings(`${SERVED} ${PAIR} ${more}`)).toEqual({
     tls: {

@@ -10,7 +10,7 @@ export interface TlsSettings {
   readonly ciphers: string
 }
 
-/** The secure serving that the flags request. A flag that needs another flag is refused without it. */
+/** The security settings of the HTTP endpoint. A flag is refused if another flag that it needs is missing. */
 export interface SecuritySettings {
   readonly tls: TlsSettings | undefined
   readonly authorize: boolean

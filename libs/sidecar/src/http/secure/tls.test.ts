@@ -144,7 +144,7 @@ describe('the handshake', () => {
     const server = await SecureServer.start({ pair: first })
     const socket = connectTcp(server.port, '127.0.0.1')
     socket.on('error', () => undefined)
-    // The client sends only the head of a ClientHello, which announces more bytes.
+    // The client sends the start of a ClientHello, but never the rest.
     socket.write('\x16\x03\x01\x01\x00\x01\x00')
     await once(socket, 'connect')
     expect(await server.status('/livez')).toBe(200)
@@ -152,7 +152,7 @@ describe('the handshake', () => {
     const begin = systemClock.monotonic()
     await server[Symbol.asyncDispose]()
     await closed
-    // The close of the server has ended the handshake, not the time limit of five seconds.
+    // Without the close, the server would have ended the handshake only after five seconds.
     expect(systemClock.monotonic() - begin).toBeLessThan(2_000)
   })
 

@@ -8,7 +8,7 @@ import type { TlsSettings } from './settings.ts'
 
 /** The time limit of a handshake. */
 const HANDSHAKE_MS = 5_000
-/** The interval in which the files are read. The kubelet takes up to a minute to update them after a Secret changes. */
+/** The pause between two reads of the files. The kubelet needs up to a minute to update them after a Secret changes. */
 const LOOK_MS = 5_000
 /**
  * Disables tickets, so that each handshake verifies the certificates against the current authorities. The value is
