@@ -247,6 +247,7 @@ export class Attachments {
     for (const [, slot] of this.#slots) if (slot.node === node && slot.wanted) await this.#delete(slot.index, node)
     await refused(this.#t.api.delete(CSI_NODES, { name: this.#ids.node(node) }))
     this.#ids.replaceNode(node)
+    this.#lost.nodeReplaced(before)
     // Without ListVolumes, no sidecar can find a volume that is still published to the old node ID.
     if (this.#options.listing !== true) this.#backEnd.loseNode(before)
     await this.#createNode(node)

@@ -19,6 +19,9 @@ export class LostKnowledge {
   /** The handles of replaced volumes. Only a process that has published these volumes knows them. */
   readonly #formerHandles = new Set<string>()
   readonly #lostHandles = new Set<string>()
+  /** The former IDs of recreated nodes. Only a process that has published volumes to them knows them. */
+  readonly #formerNodeIds = new Set<string>()
+  readonly #lostNodeIds = new Set<string>()
   readonly #strippedVolumes = new Set<number>()
   readonly #forgottenVolumes = new Set<number>()
   /** Published pairs whose stored context may be old: only an ended process knew that a later call had failed. */
@@ -53,6 +56,10 @@ export class LostKnowledge {
     this.#strippedVolumes.add(index)
   }
 
+  nodeReplaced(nodeId: string): void {
+    this.#formerNodeIds.add(nodeId)
+  }
+
   handleReplaced(handle: string): void {
     this.#formerHandles.add(handle)
   }
@@ -75,6 +82,7 @@ export class LostKnowledge {
   /** Records that no process has seen the current objects: no process runs, or it has not read them yet. */
   async interrupted(slots: ReadonlyMap<string, Slot>, backEnd: BackEnd): Promise<void> {
     for (const handle of this.#formerHandles) this.#lostHandles.add(handle)
+    for (const nodeId of this.#formerNodeIds) this.#lostNodeIds.add(nodeId)
     for (const [name, slot] of slots) {
       const pair = this.#ids.pair(slot.index, slot.node)
       const mayBeForgotten = slot.stripped && !slot.forgotten
@@ -108,7 +116,8 @@ export class LostKnowledge {
     const wanted = new Set([...slots].flatMap((each) => (each.wanted ? [this.#ids.pair(each.index, each.node)] : [])))
     for (const pair of this.#unsure) if (!wanted.has(pair)) backEnd.published.delete(pair)
     for (const pair of backEnd.published.keys()) {
-      if (this.#lostHandles.has(pair.split(' ')[0] ?? '')) backEnd.published.delete(pair)
+      const [handle = '', nodeId = ''] = pair.split(' on ')
+      if (this.#lostHandles.has(handle) || this.#lostNodeIds.has(nodeId)) backEnd.published.delete(pair)
     }
   }
 }
