@@ -59,6 +59,26 @@ describe('whole process', () => {
     })
     expect(during).toEqual([expect.arrayContaining([MARK])])
   })
+
+  it.each([-2, 33])('the provisioner refuses to start with --volume-name-uuid-length=%i', async (length) => {
+    await using cluster = await startCluster()
+    const flags = [`--volume-name-uuid-length=${length}`]
+    const run = whileProvisioning({ cluster, flags }, () => new Promise(() => {}))
+    await expect(run).rejects.toThrow('--volume-name-uuid-length must be -1, or between 0 and 32')
+  })
+
+  it('the provisioner logs a warning for each removed flag, and a line for a feature gate that is always on', async () => {
+    await using cluster = await startCluster({ objects: [storageClass(), CLAIM] })
+    const removed = ['--provisioner=x', '--leader-election-type=leases', '--connection-timeout=1s']
+    const counts = ['--provisioning-retry-count=1', '--deletion-retry-count=1']
+    const flags = [...removed, ...counts, '--enable-leader-election=false', '--feature-gates=HonorPVReclaimPolicy=true']
+    const log = await whileProvisioning({ cluster, flags }, async () => {
+      await cluster.api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv !== undefined)
+    })
+    expect(log.match(/Warning: this flag was removed, and has no effect/g)).toHaveLength(5)
+    expect(log.match(/Warning: this flag was removed, and is read as another flag/g)).toHaveLength(1)
+    expect(log).toContain('"Ignoring feature gate that is always on"')
+  })
 })
 
 const MARK = 'external-provisioner/csi-example-com'

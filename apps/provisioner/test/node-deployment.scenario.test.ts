@@ -67,6 +67,20 @@ describe('--node-deployment', () => {
     expect(api.get(PERSISTENT_VOLUME_CLAIMS, CLAIM)?.metadata?.annotations?.[SELECTED]).toBeUndefined()
   })
 
+  it('with --node-deployment, a claim that waits for the delay before a node selection occupies no worker', async () => {
+    const metadata = { annotations: { 'volume.kubernetes.io/storage-provisioner': DRIVER } }
+    const objects = [storageClass(), pvc('free', { metadata }), claim({ [SELECTED]: 'node-1' })]
+    await using cluster = await startCluster({ driver, objects })
+    const { api } = cluster
+    const delays = ['--node-deployment-base-delay=30s', '--node-deployment-max-delay=30s']
+    const flags = ['--node-deployment', ...delays, '--worker-threads=1']
+    await whileProvisioning({ cluster, flags, env: ENV }, async () => {
+      await api.until(PERSISTENT_VOLUMES, { name: 'pvc-uid-data' }, (each) => each !== undefined)
+    })
+    const free = api.get(PERSISTENT_VOLUME_CLAIMS, { ...CLAIM, name: 'free' })
+    expect(free?.metadata?.annotations?.[SELECTED]).toBeUndefined()
+  })
+
   it('with --node-deployment, the provisioner refuses to start without NODE_NAME', async () => {
     await using cluster = await startCluster()
     const run = whileProvisioning({ cluster, flags: FLAGS }, () => new Promise(() => {}))

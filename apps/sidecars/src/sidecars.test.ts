@@ -3,7 +3,7 @@ import { combine } from '@csi-sidecars/sidecar'
 import { runInProcess, testSidecar } from '@csi-sidecars/sidecar/testing'
 import { bound, type Cluster, csiNode, startCluster, va } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { SIDECARS, sidecars } from './sidecars.ts'
+import { CHOICE, SIDECARS, sidecars } from './sidecars.ts'
 
 const ELECTION = ['--leader-election', '--leader-election-namespace=default']
 const LEASES_OF = ['external-attacher-leader-csi-example-com', 'external-resizer-csi-example-com']
@@ -11,10 +11,10 @@ const LEASES_OF = ['external-attacher-leader-csi-example-com', 'external-resizer
 function run(
   cluster: Cluster,
   flags: readonly string[],
-  { signal = new AbortController().signal, program = sidecars } = {},
+  { signal = new AbortController().signal, program = sidecars, onLog = (_: string): void => {} } = {},
 ): ReturnType<typeof runInProcess> {
   const where = [`--kubeconfig=${cluster.kubeconfig}`, `--csi-address=${cluster.driver.socket}`]
-  return runInProcess(program, [...where, ...flags], { signal })
+  return runInProcess(program, [...where, ...flags], { signal, onLog })
 }
 
 describe('one process', () => {
@@ -65,6 +65,33 @@ describe('one process', () => {
     expect((await ended).ending).toEqual({ code: 0 })
   })
 
+  it('with --single-lease, one process works and takes its Lease only when the separate Leases are free', async () => {
+    const spec = { holderIdentity: 'go-one', leaseDurationSeconds: 600, renewTime: '2026-01-01T00:00:00.000000Z' }
+    const [old = ''] = LEASES_OF
+    const metadata = { namespace: 'default', name: old }
+    const held = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }
+    await using cluster = await startCluster({
+      objects: [...Object.values(bound()), csiNode(), va(), held],
+    })
+    const { api, driver } = cluster
+    const stop = new AbortController()
+    const { promise: waiting, resolve } = Promise.withResolvers<string>()
+    const onLog = (text: string): void => {
+      if (text.includes('Waiting for a lease of another sidecar')) resolve(text)
+    }
+    const ended = run(cluster, [...ELECTION, '--single-lease=both'], { signal: stop.signal, onLog })
+    expect(await waiting).toContain(`lease="${old} (go-one)"`)
+    expect(driver.calls.map(({ method }) => method)).not.toContain('ControllerPublishVolume')
+    const ref = { namespace: 'default', name: 'both' }
+    expect(api.get(LEASES, ref)).toBeUndefined()
+    api.edit(LEASES, { namespace: 'default', name: old }, { spec: { holderIdentity: '' } })
+    await api.until(VOLUME_ATTACHMENTS, { name: 'va-1' }, (object) => object?.status?.attached === true)
+    expect(api.get(LEASES, ref)?.spec?.holderIdentity).toMatch(/^host/)
+    expect(LEASES_OF.map((name) => api.get(LEASES, { ...ref, name })?.spec?.holderIdentity)).toEqual(['', undefined])
+    stop.abort()
+    expect((await ended).ending).toEqual({ code: 0 })
+  })
+
   it('the help lists the controllers of the process', async () => {
     const { log } = await runInProcess(sidecars, ['--help'])
     expect(log).toContain(
@@ -96,10 +123,98 @@ describe('one process', () => {
     expect(log.trimEnd().split('\n').at(-1)).toContain('The livenessprobe ends with the process')
   })
 
-  it('the process refuses a flag of an app that does not run', async () => {
-    await using cluster = await startCluster()
-    const { ending, log } = await run(cluster, ['--controllers=attacher', '--resizer-workers=3'])
+  it('the process without the livenessprobe reports how to start if the driver cannot expand volumes', async () => {
+    await using cluster = await startCluster({ driver: { controller: ['PUBLISH_UNPUBLISH_VOLUME'], node: [] } })
+    const { ending, log } = await run(cluster, [])
+    expect(ending).toEqual({ code: 255 })
+    expect(log.trimEnd().split('\n').at(-1)).toContain(
+      'CSI driver does not support resize nor modify: use --controllers=attacher',
+    )
+  })
+})
+
+describe('command line of one process', () => {
+  it('the help lists every flag of every sidecar in the group of its sidecar', async () => {
+    const { ending, stdout, log } = await runInProcess(sidecars, ['--help'])
+    expect([ending, stdout]).toEqual([{ code: 0 }, ''])
+    const [shared = '', ...groups] = log.split(/^(?=Flags of the )/m)
+    expect(shared.match(/ReleaseLeaderElectionOnExit/g)).toHaveLength(1)
+    for (const name of ['controllers', 'single-lease', 'csi-address', 'leader-election', 'v']) {
+      expect(shared).toContain(`\n  -${name}`)
+    }
+    const apps = [...CHOICE.byDefault, ...CHOICE.onRequest]
+    expect(groups).toHaveLength(apps.length)
+    for (const [index, { prefix, flags }] of apps.entries()) {
+      const names = [...(groups[index] ?? '').matchAll(/^ {2}-(\S+)/gm)].map(([, name]) => name)
+      expect(names).toEqual(expect.arrayContaining(flags.map(({ name }) => `${prefix}-${name}`)))
+    }
+  })
+
+  it('the process accepts flags with and without the prefix of a sidecar', async () => {
+    const args = ['--attacher-timeout=1m', '--resizer-timeout=2m', '--worker-threads=3', '--workers=4', '--version']
+    expect((await runInProcess(sidecars, args)).ending).toEqual({ code: 0 })
+  })
+
+  it.each([
+    [
+      '--controllers=attacher --resizer-workers=3',
+      'flag -resizer-workers is for controller resizer, which --controllers leaves out',
+    ],
+    ['--controllers=resizer --resync=1m', 'flag -resync is for controller attacher, which --controllers leaves out'],
+    ['--single-lease=x', 'flag -single-lease needs -leader-election'],
+    [
+      '--single-lease=x --leader-election --resizer-leader-election=false',
+      'flag -resizer-leader-election is for a lease of its own, and -single-lease is one lease for all',
+    ],
+    ['--attacher-csi-address=x', 'flag provided but not defined: -attacher-csi-address'],
+    [
+      '--node-deployment',
+      'flag -node-deployment is not for the attacher, which needs a leader: use --controllers=resizer',
+    ],
+    [
+      '--controllers=resizer --node-deployment --leader-election',
+      'flag -node-deployment excludes -leader-election: every node works for itself',
+    ],
+    ['--controllers=resizer --node-name=a', 'flag -node-name has no effect without -node-deployment'],
+  ])('the process refuses %s with one line before and one line after the usage', async (line, error) => {
+    const { ending, log } = await runInProcess(sidecars, line.split(' '), { env: { NODE_NAME: 'a' } })
     expect(ending).toEqual({ code: 2 })
-    expect(log).toMatch(/^flag -resizer-workers is for controller resizer, which --controllers leaves out\n/)
+    const lines = log.trimEnd().split('\n')
+    expect([lines[0], lines.at(-1)]).toEqual([error, error])
+  })
+
+  it('the process refuses --node-deployment without the name of the node', async () => {
+    const { ending, log } = await runInProcess(sidecars, ['--controllers=resizer', '--node-deployment'])
+    expect(ending).toEqual({ code: 2 })
+    expect(log).toMatch(/^flag -node-deployment needs -node-name or the environment variable NODE_NAME\n/)
+  })
+
+  it.each([
+    ['--feature-gates=Nobodys=true', /"Failed to set feature gates" err=.*Nobodys/],
+    [
+      '--resizer-feature-gates=MutableCSINodeAllocatableCount=true',
+      /"Failed to set feature gates" .* sidecar="csi-resizer"$/,
+    ],
+  ])('the process refuses %s with 1 and an error line', async (flag, line) => {
+    const { ending, log } = await runInProcess(sidecars, [flag])
+    expect(ending).toEqual({ code: 1 })
+    expect(log.trimEnd().split('\n').at(-1)).toMatch(line)
+  })
+
+  it.each([
+    ['--http-endpoint=:0 --tls-cert-file=tls.crt', '--tls-cert-file needs --tls-private-key-file'],
+    ['--authorize-metrics', '--authorize-metrics needs --http-endpoint'],
+    [
+      '--http-endpoint=:0 --tls-self-signed --client-ca-file=/none.crt',
+      "ENOENT: no such file or directory, open '/none.crt'",
+    ],
+  ])('the process with %s ends with 1 and one error line', async (line, error) => {
+    const { ending, log } = await runInProcess(sidecars, [...line.split(' '), '--kubeconfig=/nonexistent'])
+    expect(ending).toEqual({ code: 1 })
+    const errors = log
+      .trimEnd()
+      .split('\n')
+      .filter((each) => !each.startsWith('I'))
+    expect(errors).toEqual([expect.stringContaining(`"Secure serving configuration is invalid" err="${error}"`)])
   })
 })

@@ -138,6 +138,11 @@ describe('attachedPatch', () => {
     expect(attachedPatch(va, context)).toEqual(merge({ status }))
   })
 
+  it('`attachedPatch` stores the key `__proto__` of a publish context', () => {
+    const patch = attachedPatch(withFinalizer(), JSON.parse('{"__proto__":"a","constructor":"b"}'))
+    expect(JSON.stringify(patch)).toContain('"attachmentMetadata":{"__proto__":"a","constructor":"b"}')
+  })
+
   it('`attachedPatch` returns undefined if the status would not change', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' } })
     expect(attachedPatch(va, { a: '1' })).toBeUndefined()

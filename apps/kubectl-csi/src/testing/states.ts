@@ -165,7 +165,7 @@ interface Item {
   readonly waitsFor: string
 }
 
-const aboutOther = / \((?:VolumeAttachment|PersistentVolumeClaim|Pod) [^)]+\)$/
+const aboutOther = / \((?:VolumeAttachment|PersistentVolumeClaim|VolumeSnapshotContent|Pod) [^)]+\)$/
 
 /** The sections of docs/operations.md that may contain the advice, by the start of a test's title. */
 const HEADINGS: Readonly<Record<string, RegExp>> = {
@@ -178,6 +178,7 @@ const HEADINGS: Readonly<Record<string, RegExp>> = {
   modifying: /Claims: modifying|Pods that wait for volumes/,
   detaching: /VolumeAttachments|Pods that wait for volumes|Pods of the sidecars|PersistentVolumes/,
   deleting: /PersistentVolumes|Pods that wait for volumes/,
+  snapshots: /Snapshots, restores and clones|Pods that wait for volumes|Pods of the sidecars/,
 }
 
 /** Runs `explain` and `stuck`, and checks that both report the expected wait. */

@@ -41,7 +41,10 @@ describe('the parameters', () => {
   })
 
   it('reserved parameters do not reach the driver', () => {
-    const own = { a: '1', csiProvisionerSecretName: '2', 'csi.storage.k8s.io': '3' }
+    const own = {
+      ...{ a: '1', csiProvisionerSecretName: '2', 'csi.storage.k8s.io': '3', 'csi.storage.k8s.iox': '4' },
+      ...{ constructor: '5', 'a/b c': '6', empty: '' },
+    }
     expect(driverParameters({ ...own, 'csi.storage.k8s.io/secret-name': 'x' })).toEqual(own)
     expect(() => driverParameters({ 'csi.storage.k8s.io/pvc/name': 'x' })).toThrow('found unknown parameter key')
   })
@@ -50,7 +53,11 @@ describe('the parameters', () => {
 it.each<[string | undefined, bigint]>([
   [undefined, 0n],
   ['nonsense', 0n],
+  ['1m', 1n],
+  ['0.1', 1n],
   ['1500m', 2n],
+  ['1Ei', 2n ** 60n],
+  ['100Ei', 2n ** 63n - 1n],
   ['1e30', 2n ** 63n - 1n],
 ])('a claim of %j asks for %s bytes', (size, bytes) => {
   expect(bytesOf(size)).toBe(bytes)

@@ -1,3 +1,4 @@
+import { CancelledError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { CSI_NODES, NODES } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
@@ -47,6 +48,16 @@ it('`whenKnown` resolves once the CSINode lists the driver, and logs one line wh
   await waiting
   expect(node.current).toEqual({ name: 'a', labels: { 'x/node': 'a' }, nodeId: 'id', topologyKeys: ['x/node'] })
   expect(log.lines.map(({ message }) => message)).toEqual(['Waiting for the node of this process'])
+})
+
+it('`whenKnown` logs that the Node is missing, and rejects when its signal is aborted', async () => {
+  const { clock, log, node } = scene()
+  const stop = new AbortController()
+  const waiting = node.whenKnown(stop.signal)
+  await clock.advance(10_000)
+  expect(log.lines.map(({ pairs }) => pairs)).toEqual([{ node: 'a', driver: 'csi.x', missing: 'the Node' }])
+  stop.abort(new CancelledError('SIGTERM'))
+  await expect(waiting).rejects.toThrow('SIGTERM')
 })
 
 it('`onChange` reports changes of labels and of topology keys, and no other changes', () => {

@@ -146,6 +146,7 @@ describe('creation', () => {
     const fixture = await Fixture.running({
       objects: [[VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters })], CONTENT],
     })
+    expect(fixture.takeWire()).toEqual(['error'])
     expect(statusOf(fixture)?.error?.message).toBe(
       'Failed to create snapshot: failed to remove CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/x" with reserved namespace csi.storage.k8s.io/',
     )
@@ -175,6 +176,15 @@ describe('creation', () => {
     await fixture.start()
     expect(statusOf(fixture)?.error?.message).toMatch(/the driver answered CreateSnapshot without a snapshot/)
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'd' })?.status?.readyToUse).toBe(true)
+  })
+
+  it('an error without a message in the status does not end the snapshotter, and the next failure replaces it', async () => {
+    const content = vsc('c', { status: { readyToUse: false, error: {} } })
+    const fixture = new Fixture({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, content]] })
+    fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
+    await fixture.start()
+    expect(statusOf(fixture)?.error?.message).toMatch(/desc = no/)
+    expect(fixture.takeCalls('CreateSnapshot')).toHaveLength(1)
   })
 
   it('the snapshotter reports no failure while the driver is disconnected, and retries after the reconnect', async () => {
@@ -291,6 +301,19 @@ describe('pre-provisioned snapshots', () => {
     expect(statusOf(fixture)).toMatchObject({ readyToUse: true, restoreSize: 1024 })
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
+
+  it('a list entry without a snapshot counts as an error, and the check is repeated', async () => {
+    const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
+    fixture.scripts.set('ListSnapshots', () => ({ entries: [{ snapshot: undefined }], nextToken: '' }))
+    await fixture.start()
+    expect(statusOf(fixture)?.error?.message).toMatch(
+      /the driver answered ListSnapshots with an entry without a snapshot/,
+    )
+    fixture.scripts.clear()
+    fixture.storage.add('snap-given')
+    await fixture.clock.advance(1_000)
+    expect(statusOf(fixture)?.readyToUse).toBe(true)
+  })
 })
 
 describe('group snapshots', () => {
@@ -318,6 +341,18 @@ describe('group snapshots', () => {
     expect(fixture.wire).toEqual(['mark', 'CreateVolumeGroupSnapshot', 'status', 'status', 'unmark'])
     expect(groupStatus(fixture)?.readyToUse).toBe(true)
     expect(fixture.takeCalls('CreateVolumeGroupSnapshot')).toHaveLength(1)
+  })
+
+  it('an answer without a group snapshot causes an event, and the creation is repeated', async () => {
+    const fixture = new Fixture({ objects })
+    fixture.scripts.set('CreateVolumeGroupSnapshot', () => ({ groupSnapshot: undefined }))
+    await fixture.start()
+    expect(fixture.takeEvents()).toEqual([
+      expect.stringContaining('the driver answered CreateVolumeGroupSnapshot without a group snapshot'),
+    ])
+    fixture.scripts.clear()
+    await fixture.clock.advance(1_000)
+    expect(groupStatus(fixture)?.readyToUse).toBe(true)
   })
 
   it('a group content does not disturb the retries of a VolumeSnapshotContent with the same name', async () => {

@@ -1,4 +1,6 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
+import { systemClock } from '@csi-sidecars/base'
+import { selfSignedCertificate } from '@csi-sidecars/base/self-signed'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { OtlpReceiver } from '../testing/otlp-receiver.ts'
 import type { SpanBatch } from './otlp-json.ts'
@@ -160,6 +162,32 @@ test('the client sends all spans on one connection', async () => {
   await send()
   await send()
   expect(receiver.connections).toBe(1)
+})
+
+test('the client sends spans over TLS to the path of its URL, and trusts only the given authority', async () => {
+  const tls = selfSignedCertificate({
+    commonName: 'collector',
+    dnsNames: [],
+    addresses: [[127, 0, 0, 1]],
+    now: systemClock.now(),
+    days: 1,
+  })
+  const secure = await new OtlpReceiver({ path: '/otlp/v1/traces', tls }).open()
+  try {
+    const url = new URL(`${secure.url}/otlp/v1/traces`)
+    for (const [ca, kind] of [
+      [undefined, 'later'],
+      [tls.cert, 'delivered'],
+    ] as const) {
+      client?.close()
+      client = undefined
+      expect(await send({ url, tls: ca === undefined ? {} : { ca } })).toMatchObject({ kind })
+    }
+    expect([secure.refusals, secure.spans.length]).toEqual([[], 2])
+  } finally {
+    client?.close()
+    await secure.close()
+  }
 })
 
 test('a refused connection, a late answer and a long answer of the collector cause a retry', async () => {

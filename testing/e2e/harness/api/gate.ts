@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Agent, createServer, request, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { eventually, pause } from '../waiting.ts'
+import { eventually } from '../waiting.ts'
 import type { AnswerFault, Fault, FaultRule, WireRequest } from './wire.ts'
 
 export interface GateOptions {
@@ -305,23 +305,6 @@ export function retryAfter(after: number | string, answer: AnswerFault): AnswerF
 
 export function tooMany(after: number | string): AnswerFault {
   return retryAfter(after, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
-}
-
-/**
- * Returns a rule that acts like an API server with a limit of `count` concurrent requests. Each request takes `ms`;
- * further requests get a 429 with a Retry-After of one second. Watches and requests for Leases are not limited.
- */
-export function seats(count: number, ms: number): FaultRule {
-  let taken = 0
-  return ({ resource, watch }) => {
-    if (watch || resource === 'leases') return undefined
-    if (taken >= count) return tooMany(1)
-    taken += 1
-    const free = pause(ms).then(() => {
-      taken -= 1
-    })
-    return { kind: 'wait', for: free }
-  }
 }
 
 /** Returns the part of a request's body at this path of keys. */

@@ -22,7 +22,6 @@ export interface Scrape {
   readonly code: number
   readonly text: string
   readonly headers: IncomingHttpHeaders
-  readonly tookMs: number
 }
 
 /** An HTTPS client for the HTTP endpoint of a sidecar. */
@@ -42,13 +41,12 @@ export class Scraper {
   }
 
   async get(path: string): Promise<Scrape> {
-    const begin = performance.now()
     const asking = request({ ...this.#options, path }).end()
     const [response] = await once(asking, 'response')
     const chunks: Buffer[] = []
     for await (const chunk of response) chunks.push(chunk)
     const { statusCode: code, headers } = response
-    return { code, headers, text: Buffer.concat(chunks).toString(), tookMs: performance.now() - begin }
+    return { code, headers, text: Buffer.concat(chunks).toString() }
   }
 
   async code(path: string): Promise<number> {

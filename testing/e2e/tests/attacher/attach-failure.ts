@@ -318,16 +318,6 @@ again('--resync causes a retry of a failed attach before the backoff ends', asyn
   await eventually('several tries', () => volumeCalls(at.driver).length >= 4, { within: 20_000 })
 })
 
-again('RetryInfo in the error of the driver sets the time of the next attach attempt', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=200ms'] })
-  at.driver.on('ControllerPublishVolume', (_, nth) =>
-    nth === 0 ? { code: 14, message: 'busy', retryInfo: { seconds: 2 } } : { reply: {} },
-  )
-  await attachAndWait(t, at)
-  const [gap = 0] = gapsOf(volumeCalls(at.driver))
-  ok(gap > 1800 && gap < 2700, `retried after ${gap} ms`)
-})
-
 again('--resync=0 causes no retry of a failed attach before the backoff ends', async (t) => {
   const at = await failedOnce(t, '--resync=0')
   const before = volumeCalls(at.driver).length

@@ -34,13 +34,6 @@ test('volumes are attached one after the other with --worker-threads=1', async (
   equal(mostAtOnce(volumeCalls(at.driver)), 1)
 })
 
-test('at most ten volumes are attached at the same time by default', async (t) => {
-  const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
-  at.driver.on('ControllerPublishVolume', { reply: {}, after: 1500 })
-  await attachAll(t, at, suffixes(14))
-  equal(mostAtOnce(volumeCalls(at.driver)), 10)
-})
-
 test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 }, async (t) => {
   const args = ['--timeout=3s', '--retry-interval-start=100ms', '--retry-interval-max=1s']
   const at = await scene(t, { args })
@@ -111,14 +104,6 @@ test('publishes of two PVs with the same volume handle never overlap if one PV i
     const beside = calls.filter((other) => other.start < end && (other.end ?? Infinity) > start)
     equal(beside.length, 1)
   }
-})
-
-test('publishes of one volume handle run one after the other, even for several PVs', { only: 'ours' }, async (t) => {
-  const at = await scene(t)
-  at.driver.on('ControllerPublishVolume', { reply: {}, after: 300 })
-  for (const suffix of suffixes(3)) await attach(t, at, { suffix, pv: { csi: { volumeHandle: t.name('shared') } } })
-  await allAttached(t, suffixes(3))
-  equal(mostAtOnce(volumeCalls(at.driver)), 1)
 })
 
 test('a multi-node volume is attached to its nodes in parallel, even if one of the calls hangs', async (t) => {

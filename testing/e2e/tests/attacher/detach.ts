@@ -69,18 +69,6 @@ test('a detached VolumeAttachment with a foreign finalizer loses our finalizer a
   await never('a second unpublish', () => unpublishes(at).length > 1, 700)
 })
 
-test('a foreign finalizer that is removed during the unpublish is not restored', { only: 'ours' }, async (t) => {
-  const at = await attachedScene(t, HELD)
-  at.driver.on('ControllerUnpublishVolume', { reply: {}, after: 1000 })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await eventually('the unpublish', () => unpublishes(at).length > 0)
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: [at.finalizer] } })
-  await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
-  const writes = (await at.attacher.gate.settledWrites()).slice(at.mark)
-  equal(outline(t, writes), ['PATCH volumeattachments 200'])
-  equal(unpublishes(at).length, 1)
-})
-
 test('the ControllerUnpublishVolume request contains the data of the secret', async (t) => {
   const secretRef = await t.createSecret({ key: 'value' })
   const at = await attachedScene(t, { pv: { csi: { controllerPublishSecretRef: secretRef } } })

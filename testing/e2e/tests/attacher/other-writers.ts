@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { hold } from '../../harness/api/gate.ts'
 import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
@@ -57,19 +57,6 @@ test('a foreign finalizer that its owner removes is not restored when our finali
   equal([errors(at), unpublishes(at).length], [0, 1])
 })
 
-test('the attacher restores our finalizer on an attached VolumeAttachment, without a ControllerPublishVolume call', async (t) => {
-  const at = await attachedScene(t)
-  await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: ['example.com/a'] } })
-  await t.api.until(VOLUME_ATTACHMENTS, { name: at.va }, ({ metadata }) => metadata?.finalizers?.length === 2)
-  await at.attacher.line('Restored the finalizer that another writer has removed')
-  equal(volumeCalls(at.driver).length, 1)
-  // The next attacher process would not unpublish the volume of an attachment without our finalizer.
-  await at.attacher.endBy('SIGKILL')
-  await t.sidecar({ driver: at.driver })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await eventually('an unpublish', () => unpublishes(at).length === 1)
-})
-
 shared('an attached VolumeAttachment that lacks our finalizer at the start is not changed', async (t) => {
   const at = await attachedScene(t)
   await at.attacher.endBy('SIGKILL')
@@ -107,36 +94,22 @@ async function strip(t: TestContext, { attacher }: AttacherScene, name: string):
   held.release()
 }
 
-async function madeAgain(
-  t: TestContext,
-  at: AttacherScene,
-  { pv, va }: { pv: string; va: string },
-): Promise<VolumeAttachment> {
-  await strip(t, at, va)
-  return t.createAttachment('va', { pv, node: at.node })
-}
-
-/** Checks that the attachment is attached, and can be detached as usual. */
-async function checkAttached(t: TestContext, at: AttacherScene, made: VolumeAttachment): Promise<void> {
-  const { name = '', uid } = made.metadata ?? {}
-  const { metadata } = await attached(t, name)
-  equal([metadata?.uid, metadata?.finalizers], [uid, [at.finalizer]])
-  await detachAndWait(t, name)
-  equal(outlineOf(t, at).at(-1), 'unpublish pv-handle node-id')
-}
-
 identity('a VolumeAttachment that is recreated during its publish does not get the former result', async (t) => {
   const at = await scene(t)
   at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? CALL_MS : 0 }))
-  const names = await attach(t, at)
+  const { pv, va } = await attach(t, at)
   await eventually('a publish', () => volumeCalls(at.driver).length === 1)
-  const made = await madeAgain(t, at, names)
+  await strip(t, at, va)
+  const made = await t.createAttachment('va', { pv, node: at.node })
   const bare = async (): Promise<boolean> => {
     const { status, metadata } = await getAttachment(t)
     return status?.attached === true && metadata?.finalizers === undefined
   }
   await never('an attached one without finalizer', bare, CALL_MS)
-  await checkAttached(t, at, made)
+  const { metadata } = await attached(t)
+  equal([metadata?.uid, metadata?.finalizers], [made.metadata?.uid, [at.finalizer]])
+  await detachAndWait(t, va)
+  equal(outlineOf(t, at).at(-1), 'unpublish pv-handle node-id')
   equal(outlineOf(t, at).filter((call) => call.startsWith('publish')).length, 2)
 })
 
@@ -155,33 +128,6 @@ for (const [what, answer] of [
     equal(outlineOf(t, at), ['publish pv-handle node-id', 'unpublish pv-handle node-id'])
   })
 }
-
-identity('a deleted VolumeAttachment is not unpublished if a second one has the same volume and node', async (t) => {
-  const at = await scene(t)
-  const { pv, va } = await attachAndWait(t, at)
-  const other = t.name('va-other')
-  await t.createAttachment('va-other', { pv, node: at.node })
-  await attached(t, other)
-  await strip(t, at, va)
-  await never('an unpublish', () => unpublishes(at).length > 0, CALL_MS)
-  await detachAndWait(t, other)
-  await never('a second unpublish', () => unpublishes(at).length > 1, CALL_MS)
-})
-
-identity('a recreated volume is attached at once, even if a call for its former handle hangs', async (t) => {
-  const at = await scene(t, { args: ['--timeout=1m'] })
-  const other = await t.createNode('node-other')
-  at.driver.on('ControllerPublishVolume', ({ request }) =>
-    request['volume_id'] === `${t.name('pv')}-handle` ? 'hang' : { reply: {} },
-  )
-  const { pv } = await attach(t, at)
-  await eventually('a publish', () => volumeCalls(at.driver).length === 1)
-  await t.createAttachment('va-other', { pv, node: other })
-  await pause(500)
-  await replaceVolume(t, pv)
-  await attached(t, t.name('va-other'), { within: 10_000 })
-  equal(outlineOf(t, at), ['publish pv-handle node-id', 'publish later node-other-id'])
-})
 
 identity('if a PV is recreated with another handle during its publish, the former handle is unpublished', async (t) => {
   const at = await scene(t, { args: ['--timeout=3s'] })
@@ -206,9 +152,5 @@ sharedIdentity('a PV that is recreated while attached causes no driver call, bec
 /** Deletes the volume, and creates a volume with the same name and another handle. */
 async function replaceVolume(t: TestContext, pv: string): Promise<void> {
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
-  await createLater(t)
-}
-
-function createLater(t: TestContext): Promise<string> {
-  return t.createVolume('pv', { csi: { volumeHandle: t.name('later') } })
+  await t.createVolume('pv', { csi: { volumeHandle: t.name('later') } })
 }

@@ -1,11 +1,5 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import {
-  EVENTS,
-  type Event,
-  PERSISTENT_VOLUME_CLAIMS,
-  PERSISTENT_VOLUMES,
-  VOLUME_ATTACHMENTS,
-} from '@csi-sidecars/kube-types'
+import { EVENTS, type Event, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { claim, referenceTo } from '../../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -142,34 +136,11 @@ test(
   },
 )
 
-/** Attaches a volume, then deletes its PersistentVolume and removes the finalizer by hand. */
-async function lost(t: TestContext, args: readonly string[] = []): Promise<Claimed> {
-  const at = await claimed(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=500ms', ...args] })
+test('--recover-lost-volumes detaches a volume without a PV by the recorded volume handle', ours, async (t) => {
+  const at = await claimed(t, { args: ['--recover-lost-volumes'] })
   await attached(t)
   await t.strip(PERSISTENT_VOLUMES, { name: at.pv })
   await pause(300)
-  return at
-}
-
-test('a detach whose PersistentVolume is missing appears as blocked in metrics and events', ours, async (t) => {
-  const at = await lost(t)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  const item = await pending(at.attacher, ({ operation, state }) => operation === 'detach' && state === 'waiting')
-  equal(
-    [item['state'], item['reason'], item['stuck'], item['waitsFor'], item['nextTry']],
-    ['waiting', 'PersistentVolumeMissing', true, [`PersistentVolume ${at.pv}`], undefined],
-  )
-  const labels = { operation: 'detach', reason: 'PersistentVolumeMissing' }
-  equal((await at.attacher.metrics()).value('csi_sidecar_stuck_work', labels), 1)
-  const writes = at.attacher.gate.writes().length
-  const [event] = await eventsThatCome(t, at.attachment)
-  equal([event?.reason, event?.type], ['VolumeDetachBlocked', 'Warning'])
-  equal(at.attacher.gate.writes().length, writes, 'nothing else was written')
-  equal(unpublishes(at), [])
-})
-
-test('--recover-lost-volumes detaches a volume without a PV by the recorded volume handle', ours, async (t) => {
-  const at = await lost(t, ['--recover-lost-volumes'])
   await detachAndWait(t, at.va)
   const requests = unpublishes(at).map(({ request }) => request)
   equal(requests, [{ volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` }])

@@ -158,28 +158,6 @@ test('a failed publish of a volume missing in ListVolumes stores attachError, ke
   equal((await getAttachment(t)).status?.attached, true)
 })
 
-test('a failed publish of a volume missing in ListVolumes is retried with backoff', { only: 'ours' }, async (t) => {
-  const at = await comparing(t, { list: () => page({}), args: ['--retry-interval-start=100ms'] })
-  await attachAndWait(t, at)
-  at.driver.on('ControllerPublishVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
-  const codes = (): unknown[] => publishes(at).map(({ code }) => code)
-  await eventually('a forced publish that fails', () => codes().includes(13))
-  // The listings hang, so that only the back-off can cause the next retry.
-  at.driver.on('ListVolumes', 'hang')
-  await eventually('another one that succeeds', () => codes().lastIndexOf(0) > codes().indexOf(13))
-  await untilAttachment(t, ({ status }) => status?.attachError === undefined)
-})
-
-test('a new leader publishes an attached volume that its first ListVolumes lacks', { only: 'ours' }, async (t) => {
-  const at = await comparing(t, { list: () => page({ [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }) })
-  await attachAndWait(t, at)
-  await at.attacher.endBy('SIGTERM')
-  at.driver.on('ListVolumes', page({}))
-  const calls = volumeCalls(at.driver).length
-  await t.sidecar({ driver: at.driver, args: ['--reconcile-sync=1h', '--reconcile-confirmations=1'] })
-  await eventually('a forced publish', () => volumeCalls(at.driver).length > calls, { within: 10_000 })
-})
-
 test('the comparison with ListVolumes logs nothing about an inline volume of a driver without an in-tree plugin', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   const csi = { driver: t.driverName, volumeHandle: t.name('inline') }

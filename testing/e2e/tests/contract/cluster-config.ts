@@ -205,16 +205,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(sidecar.stderr, /yaml: document contains excessive aliasing/)
   })
 
-  // The originals log the password in the URL, so the test runs with our sidecars only.
-  test('an invalid proxy-url is logged without its password', { only: 'ours' }, async (t) => {
-    const sidecar = await reading(t, ({ cluster }) => {
-      cluster['proxy-url'] = `ftp://me:${PASSWORD}@127.0.0.1:1`
-    })
-    equal((await sidecar.end()).code, 1)
-    match(sidecar.stderr, /ftp:\/\/xxxxx@127\.0\.0\.1:1/)
-    equal(sidecar.linesWith(PASSWORD), [])
-  })
-
   test('the password of a proxy that refuses the sidecar is not logged', async (t) => {
     const server = createHttpServer()
     server.on('connect', (_, socket) => {

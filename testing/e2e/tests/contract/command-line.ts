@@ -158,14 +158,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('for a misspelt flag, the last line of the output repeats the error and suggests the nearest flag', {
-    ...alone,
-    only: 'ours',
-  }, async (t) => {
-    const { stderr } = await t.exec(['--csi-addr=x'])
-    equal(stderr.split('\n').at(-2), 'flag provided but not defined: -csi-addr; the nearest flag is --csi-address')
-  })
-
   test('--version with valid arguments prints only the version to stdout and exits with 0', async (t) => {
     for (const args of [...ACCEPTED, ...ACCEPTED_BY[app]]) {
       const { code, stdout, binary } = await t.exec(args)

@@ -83,23 +83,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('a feature gate that is always on accepts both values and logs a line', { only: 'ours' }, async (t) => {
-    const gate = 'RecoverVolumeExpansionFailure'
-    if (app === 'attacher') {
-      equal((await t.exec([`--feature-gates=${gate}=true`])).code, 1)
-      return
-    }
-    for (const [value, text] of [
-      [true, 'Ignoring feature gate that is always on'],
-      [false, 'Warning: turning off this feature gate has no effect, it is always on'],
-    ] as const) {
-      const outcome = await t.exec([`--feature-gates=${gate}=${value}`, '--kubeconfig=/nonexistent'])
-      const said = outcome.lines.filter((line) => line.includes(`"${text}" featureGate="${gate}" value=${value}`))
-      equal(said.length, 1, outcome.stderr)
-      ok(lastLogLine(outcome).includes(CONFIG_TEXT[app]), outcome.stderr)
-    }
-  })
-
   test('--metrics-address together with --http-endpoint ends the process with 1', async (t) => {
     const outcome = await t.exec(['--metrics-address=:1', '--http-endpoint=:2', '--kubeconfig=/nonexistent'])
     const stop = app === 'resizer' ? '.' : ''

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
-import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { OtlpReceiver, type ReceivedSpan } from '@csi-sidecars/telemetry/testing'
 import { codeBlocks } from '../../../../tools/docs/documents.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
@@ -11,8 +11,8 @@ import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { LONG, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { cacheFolder } from '../../tools/binaries.ts'
-import { attach, attachAll, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
-import { ask, bound, modified, modifying, resized, scene as resizerScene, want } from '../resizer/scene.ts'
+import { attach, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
+import { ask, bound, resized, scene as resizerScene } from '../resizer/scene.ts'
 
 export const TRACING = '--enable-otel-tracing'
 
@@ -22,10 +22,8 @@ export function exportTo(endpoint: string, more: NodeJS.ProcessEnv = {}): NodeJS
 }
 
 /** Opens a collector of traces. The test fails at its end if the collector has refused anything. */
-export async function collecting(
-  collector = new OtlpReceiver(),
-): Promise<{ readonly collector: OtlpReceiver } & AsyncDisposable> {
-  await collector.open()
+export async function collecting(): Promise<{ readonly collector: OtlpReceiver } & AsyncDisposable> {
+  const collector = await new OtlpReceiver().open()
   const end = async (): Promise<void> => {
     await collector.close()
     equal(collector.refusals, [])
@@ -153,86 +151,6 @@ test('every log line of an attach contains the ID of its trace', OURS, async (t)
   for (const line of others) match(line, / traceID="[0-9a-f]{32}"$/)
 })
 
-test('a failed attach records the reason in its trace, and its retry is another trace', OURS, async (t) => {
-  await using traces = await collecting()
-  const { collector } = traces
-  const at = await scene(t, { args: [TRACING, '--retry-interval-start=50ms'], env: exportTo(collector.url) })
-  at.driver.on('ControllerPublishVolume', (_, nth) =>
-    nth === 0 ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
-  )
-  await attachAndWait(t, at)
-  const runs = await eventually('two runs', () => {
-    const found = collector.spans.filter(({ name }) => name === 'attach')
-    return found.length === 2 ? found : undefined
-  })
-  const [failed, succeeded] = runs
-  equal([failed?.statusCode, succeeded?.statusCode], [2, 0])
-  match(failed?.statusMessage ?? '', /no such array/)
-  ok(failed?.traceId !== succeeded?.traceId)
-  const [first] = collector.spans.filter(({ name }) => name === PUBLISH)
-  equal([first?.attributes['rpc.grpc.status_code'], first?.statusCode], [13, 2])
-})
-
-test('the traces of all attempts of an attach have the parent in its annotation `traceparent`', OURS, async (t) => {
-  await using traces = await collecting()
-  const { collector } = traces
-  const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
-  const annotations = { traceparent: `00-${parent.traceId}-${parent.spanId}-01` }
-  const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
-  const { va } = await attachAndWait(t, at, { va: { metadata: { annotations } } })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  for (const operation of ['attach', 'detach']) {
-    const { root } = await traceOf(collector, operation)
-    equal([root.traceId, root.parentSpanId], [parent.traceId, parent.spanId])
-  }
-})
-
-test('spans are exported as compressed JSON to a collector with TLS and a separate path', OURS, async (t) => {
-  const { cert, key } = t.cluster.certificate
-  const ca = join(t.folder, 'ca.crt')
-  writeFileSync(ca, cert)
-  await using traces = await collecting(new OtlpReceiver({ path: '/otlp/v1/traces', tls: { cert, key } }))
-  const { collector } = traces
-  const env = exportTo(`${collector.url}/otlp`, {
-    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-    OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
-    OTEL_EXPORTER_OTLP_CERTIFICATE: ca,
-    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment=te%20st',
-    OTEL_SERVICE_NAME: 'storage',
-  })
-  const at = await scene(t, { args: [TRACING], env })
-  await attachAndWait(t, at)
-  const { root } = await traceOf(collector, 'attach')
-  equal([root.resource['service.name'], root.resource['deployment.environment']], ['storage', 'te st'])
-  const { 'content-type': type, 'content-encoding': encoding } = collector.requests[0] ?? {}
-  equal([type, encoding], ['application/json', 'gzip'])
-})
-
-test('an unreachable collector does not delay attaches, and dropped spans are counted', OURS, async (t) => {
-  const env = exportTo('http://127.0.0.1:1', { OTEL_BSP_MAX_QUEUE_SIZE: '3' })
-  const at = await scene(t, { args: [TRACING], env })
-  await attachAll(t, at, ['-1', '-2', '-3'])
-  const { text } = await at.attacher.http('/metrics')
-  const dropped = /csi_sidecar_spans_dropped_total\{reason="queue_full"\} (\d+)/.exec(text)?.[1]
-  ok(Number(dropped) > 0, text)
-  await at.attacher.line('"Spans could not be exported"')
-  const asked = Date.now()
-  equal((await at.attacher.endBy('SIGTERM')).code, 0)
-  ok(Date.now() - asked < 2_000, 'the end waits for no collector that is known to fail')
-})
-
-test('buffered spans are exported when the sidecar ends', OURS, async (t) => {
-  await using traces = await collecting()
-  const { collector } = traces
-  const env = exportTo(collector.url, { OTEL_BSP_SCHEDULE_DELAY: '600000' })
-  const at = await scene(t, { args: [TRACING], env })
-  await attachAndWait(t, at)
-  await at.attacher.line('finished processing')
-  equal(collector.spans.length, 0)
-  equal((await at.attacher.endBy('SIGTERM')).code, 0)
-  ok(namesOf(collector.spans).includes('attach'), 'the trace has arrived')
-})
-
 test('without tracing, the log lines of one attach attempt share an ID that no request contains', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
@@ -255,18 +173,8 @@ test('without tracing, the log lines of one attach attempt share an ID that no r
   ok(at.driver.calls.every(({ metadata }) => metadata['traceparent'] === undefined))
 })
 
-test('below log level 4, log lines in text format contain no trace ID, as in the Go original', OURS, async (t) => {
-  await using traces = await collecting()
-  const { collector } = traces
-  const at = await scene(t, { args: [TRACING, '-v=2'], env: exportTo(collector.url) })
-  await attachAndWait(t, at)
-  await traceOf(collector, 'attach')
-  ok((await at.attacher.line('"Attached"')).endsWith(`"Attached" VolumeAttachment="${t.name('va')}"`))
-})
-
 const resizer = testsOf('resizer', 'traces')
 const EXPAND = 'csi.v1.Controller/ControllerExpandVolume'
-const MODIFY = 'csi.v1.Controller/ControllerModifyVolume'
 
 resizer('an expansion is one trace, whose parent is in the annotation of the claim', OURS, async (t) => {
   await using traces = await collecting()
@@ -295,18 +203,6 @@ resizer('an expansion is one trace, whose parent is in the annotation of the cla
     ],
   )
   equal(driver.callsOf('ControllerExpandVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
-})
-
-resizer('the modification of a volume is one trace', OURS, async (t) => {
-  await using traces = await collecting()
-  const { collector } = traces
-  const { driver } = await modifying(t, { args: [TRACING], env: exportTo(collector.url) })
-  await want(t, t.name('gold'))
-  await modified(t, t.name('gold'))
-  const { root, parts } = await traceOf(collector, 'modify', MODIFY)
-  const call = parts.find(({ name }) => name === MODIFY)
-  equal(driver.callsOf('ControllerModifyVolume')[0]?.metadata['traceparent'], call && traceparentOf(call))
-  equal(root.attributes['k8s.persistentvolumeclaim.name'], t.name('pvc'))
 })
 
 for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {

@@ -3,24 +3,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import {
-  CSI_NODES,
-  EVENTS,
-  LEASES,
-  type Lease,
-  NODES,
-  PERSISTENT_VOLUMES,
-  PODS,
-  type Pod,
-  VOLUME_ATTACHMENTS,
-} from '@csi-sidecars/kube-types'
+import { CSI_NODES, LEASES, type Lease, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { csiNode, lease, pod } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
-import { attach, attachAndWait, attached, attachFailed, scene, untilAttachment } from '../attacher/scene.ts'
-import { bound } from '../resizer/scene.ts'
+import { pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
+import { attach, attachAndWait, attachFailed, scene, untilAttachment } from '../attacher/scene.ts'
 import { type Answer, asking, explained, READER } from './ask.ts'
 
 /** Tests that stage the stuck states of attachments in docs/operations.md, and check the answers of `explain`. */
@@ -158,68 +147,6 @@ test('kubectl csi explain removes bidirectional control characters from the mess
   const json = (await ask('explain', 'va', t.name('va'), '--output=json')).stdout
   match(json, /max\\u202evolumes\\u2066reached\\u200f/)
   doesNotMatch(json, /\p{Bidi_Control}/u)
-})
-
-/** Creates a pod that uses a claim and is scheduled to a node. */
-function podOn(t: TestContext, what: string, { pvc, node }: { pvc: string; node: string }): Promise<Pod> {
-  const made = pod('default', t.name(what), [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }])
-  return t.create(PODS, { ...made, spec: { ...made.spec, nodeName: node } } as Pod)
-}
-
-test('kubectl csi explain reports that the volume of a pod is attached to another node', async (t) => {
-  const at = await scene(t)
-  const { pv, pvc } = await bound(t)
-  await t.createAttachment('va', { pv, node: at.node })
-  await attached(t)
-  const { name = '', uid } = (await podOn(t, 'pod', { pvc, node: t.name('other') })).metadata ?? {}
-  const now = new Date().toISOString().replace(/\.\d+Z/, 'Z')
-  await t.create(EVENTS, {
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { namespace: 'default', name: `${name}.1` },
-    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name, uid },
-    type: 'Warning',
-    reason: 'FailedAttachVolume',
-    message: `Multi-Attach error for volume "${pv}" Volume is already exclusively attached to one node and can't be attached to another`,
-    source: { component: 'attachdetach-controller' },
-    firstTimestamp: now,
-    lastTimestamp: now,
-    count: 1,
-  })
-  const { stdout } = await explained(t, ['pod', name], {
-    object: `Pod default/${name}`,
-    waiter: 'the attach/detach controller',
-    waitsFor: new RegExp(`volume ${pv} to be detached from node ${at.node}`),
-  })
-  match(stdout, /Multi-Attach error for volume/)
-})
-
-test('kubectl csi explain names the terminating pod that keeps a volume attached to an unready node', async (t) => {
-  const at = await scene(t)
-  const { pv, pvc } = await bound(t)
-  await t.createAttachment('va', { pv, node: at.node })
-  await attached(t)
-  const [old, late, ready] = [t.name('old'), t.name('late'), { type: 'Ready', status: 'Unknown' }]
-  await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: at.node } })
-  await t.api.merge(NODES, { name: at.node, subresource: 'status' }, { status: { conditions: [ready] } })
-  await podOn(t, 'old', { pvc, node: at.node })
-  await podOn(t, 'late', { pvc, node: t.name('other') })
-  // No kubelet ends the pod within its grace period, which ends at its `deletionTimestamp`.
-  await t.api.call('DELETE', `/api/v1/namespaces/default/pods/${old}`, { body: { gracePeriodSeconds: 1 } })
-  await t.api.until(PODS, { namespace: 'default', name: old }, ({ metadata }) => metadata?.deletionTimestamp != null)
-  const { ask } = await explained(t, ['pod', late], {
-    object: `Pod default/${late}`,
-    waiter: 'the pod',
-    waitsFor: new RegExp(`${old} to end on node ${at.node}, whose kubelet does not answer`),
-  })
-  const stuck = [
-    `Pod default/${late}: the pod waits for ${old} to end on node ${at.node}`,
-    `Pod default/${old}: the pod waits for node ${at.node} to be ready`,
-  ]
-  await eventually('both in the list', async () => {
-    const { stdout } = await ask('stuck')
-    return stuck.every((line) => stdout.includes(line))
-  })
 })
 
 test('kubectl csi explain reports that a deleted PersistentVolume is still attached', async (t) => {

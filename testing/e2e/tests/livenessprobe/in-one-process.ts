@@ -1,4 +1,4 @@
-import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { deepStrictEqual as equal, ok } from 'node:assert'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
@@ -7,10 +7,9 @@ import { driverProcess } from '../../harness/driver/driver.ts'
 import { residentMiB } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { allAttached, attach, attachAndWait, suffixes } from '../attacher/scene.ts'
+import { allAttached, attach, suffixes } from '../attacher/scene.ts'
 import { scene } from '../resilience/one-process.ts'
-import { grown } from '../resizer/scene.ts'
-import { ELECTION, WATCHED, type WorkScene } from '../work.ts'
+import { ELECTION, type WorkScene } from '../work.ts'
 import { type Answer, get, listening, livenessprobe } from './cases.ts'
 
 const test = testsOf('both', 'livenessprobe')
@@ -35,17 +34,6 @@ async function three(t: TestContext, setup: Parameters<typeof scene>[1] = {}): P
   return { ...at, port }
 }
 
-test('the livenessprobe works in one process with attacher and resizer, with separate metrics', OURS, async (t) => {
-  const at = await three(t, { args: ELECTION })
-  await attachAndWait(t, at)
-  await grown(t, { suffix: '-r' })
-  for (let index = 0; index < 3; index += 1) equal(await get(at.port), OK)
-  const labels = { driver_name: t.driverName, method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
-  equal((await at.sidecar.metrics()).value('csi_sidecar_operations_seconds_count', labels), undefined)
-  equal(((await get(at.port, '/metrics')) as Answer).status, 404)
-  equal((await at.sidecar.endBy('SIGTERM')).code, 0)
-})
-
 test('the livenessprobe answers while the API server is away, after a lost Lease, and while a work queue is full', {
   ...OURS,
   within: 90_000,
@@ -55,6 +43,10 @@ test('the livenessprobe answers while the API server is away, after a lost Lease
   await Promise.all(suffixes(60).map((suffix) => attach(t, at, { suffix })))
   await eventually('calls that hang', () => at.driver.callsOf('ControllerPublishVolume').length >= 10)
   equal(await get(at.port), OK)
+  // The probes of the livenessprobe are not in the metrics of the controllers, and it serves no metrics by default.
+  const labels = { driver_name: t.driverName, method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
+  equal((await at.sidecar.metrics()).value('csi_sidecar_operations_seconds_count', labels), undefined)
+  equal(((await get(at.port, '/metrics')) as Answer).status, 404)
   await at.sidecar.gate.close()
   await at.sidecar.line('Failed to renew lease', { within: 30_000 })
   equal(await get(at.port), OK)
@@ -70,52 +62,6 @@ test('the livenessprobe listens even if the API server has never answered', EMUL
   await listening(port)
   equal(await get(port), OK)
 })
-
-for (const { what, args, end, capable } of [
-  {
-    what: '--on-driver-loss=exit',
-    args: ['--on-driver-loss=exit'],
-    capable: true,
-    end: ({ driver }: { driver: { kill: () => void } }) => driver.kill(),
-  },
-  { what: 'a driver that the resizer cannot use', args: [], capable: false, end: () => {} },
-]) {
-  test(`the last log line reports the end of the livenessprobe if ${what} ends the process`, EMULATED, async (t) => {
-    const driver = capable ? await t.fullDriver() : await t.driver({ controllerService: false })
-    const port = await freePort()
-    const at = await t.sidecar({
-      app: 'both',
-      driver,
-      args: ['--controllers=resizer,livenessprobe', `--livenessprobe-health-port=${port}`, ...args],
-    })
-    if (capable) await listening(port)
-    if (capable) await t.watching(at, 'persistentvolumeclaims')
-    end({ driver })
-    ok((await at.end()).code !== 0)
-    match(at.lines.at(-1) ?? '', /"The livenessprobe ends with the process: /)
-  })
-}
-
-test(
-  '--http-endpoint does not serve the livenessprobe, which listens only if a flag sets its port or endpoint',
-  EMULATED,
-  async (t) => {
-    const at = await scene(t)
-    equal(await get(9808), 'refused')
-    at.sidecar.signal('SIGKILL')
-    const own = await freePort()
-    const driver = at.driver
-    const sidecar = await t.sidecar({
-      app: 'both',
-      driver,
-      args: [ALL_THREE, `--livenessprobe-http-endpoint=127.0.0.1:${own}`, '--livenessprobe-metrics-path=/m'],
-    })
-    await t.watching(sidecar, ...WATCHED.both)
-    await listening(own)
-    equal((await sidecar.http('/healthz')).code, 404)
-    match(((await get(own, '/m')) as Answer).text, /csi_sidecar_operations_seconds_count\{.*Identity\/Probe/)
-  },
-)
 
 test('the livenessprobe answers 500 while the driver process is stopped under load, and 200 afterwards', {
   ...EMULATED,

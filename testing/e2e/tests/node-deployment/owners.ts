@@ -169,22 +169,6 @@ test('three resizers expand 300 claims, each once and on the node of its volume'
   }
 })
 
-test('the resizer on a node expands a claim whose volume was recreated with an affinity to this node', async (t) => {
-  const [a, b] = await sites(t, 'a', 'b')
-  const made = await boundOn(t, onNodes(t, a.node))
-  for (const size of ['2Gi', '3Gi']) {
-    await ask(t, size)
-    await resized(t, size)
-  }
-  equal([expanded(a).length, expanded(b).length], [2, 0])
-  const before = await getClaim(t)
-  await recreateOn(t, made, onNodes(t, b.node))
-  await ask(t, '4Gi')
-  await resized(t, '4Gi')
-  equal([expanded(a).length, expanded(b).length], [2, 1])
-  equal((await getClaim(t)).metadata?.uid, before.metadata?.uid)
-})
-
 test('the resizer on a node expands a pending claim when its volume is recreated with an affinity to this node', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   a.driver.on('ControllerExpandVolume', { code: 14, message: 'this node is broken' })
@@ -273,14 +257,6 @@ for (const [plural, group] of [
   })
 }
 
-starts('the resizer on a node waits until its Node object exists, and logs one line', async (t) => {
-  const node = t.name('nowhere')
-  const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user: await userWith(t, RULES) })
-  const line = await resizer.line('Waiting for the node of this process')
-  ok(line.endsWith('missing="the Node"'), line)
-  equal(resizer.exit, undefined)
-})
-
 starts('the resizer on a node waits until the CSINode contains its driver, and logs one line', async (t) => {
   await t.createClass()
   const node = t.name('a')
@@ -313,25 +289,6 @@ starts('--node-name overrides NODE_NAME', async (t) => {
   const setup = { driver: await nodeDriver(t), user: await userWith(t, RULES), args: [`--node-name=${node}`] }
   const resizer = await startResizer(t, 'another', setup)
   await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
-})
-
-starts('flags that contradict --node-deployment end the resizer with code 2 and a reason as last line', async (t) => {
-  const cases: readonly (readonly [args: readonly string[], env: NodeJS.ProcessEnv, error: string])[] = [
-    [['--node-deployment'], {}, 'flag -node-deployment needs -node-name or the environment variable NODE_NAME'],
-    [
-      ['--node-deployment', '--leader-election'],
-      { NODE_NAME: 'a' },
-      'flag -node-deployment excludes -leader-election: every node works for itself',
-    ],
-    [['--node-name=a'], {}, 'flag -node-name has no effect without -node-deployment'],
-  ]
-  for (const [args, env, error] of cases) {
-    const { code, lines } = await t.exec(args, { env })
-    equal([code, lines.at(-1)], [2, error])
-  }
-  const both = await t.exec(['--node-deployment'], { env: { NODE_NAME: 'a' }, app: 'both' })
-  const why = 'flag -node-deployment is not for the attacher, which needs a leader: use --controllers=resizer'
-  equal([both.code, both.lines.at(-1)], [2, why])
 })
 
 const memory = testsOf('resizer', 'node deployment, memory', { only: 'ours' })

@@ -225,15 +225,6 @@ test('a new process uses or deletes CSIStorageCapacity objects of earlier proces
   })
 })
 
-test('a driver without topology has one CSIStorageCapacity per class, created once', { only: 'ours' }, async (t) => {
-  await ready(t, { sites: { a: { keys: [], labels: {} }, b: { keys: [], labels: {} } } })
-  await published(t, 'class 1Gi')
-  const uids = async () => (await objectsOf(t)).map(({ metadata }) => metadata?.uid)
-  const before = await uids()
-  await pause(1_000)
-  equal(await uids(), before)
-})
-
 test('a GetCapacity call that fails for one topology is repeated, and does not delay the CSIStorageCapacity of another', async (t) => {
   const { driver } = await ready(t, {
     args: ['--retry-interval-start=300ms'],

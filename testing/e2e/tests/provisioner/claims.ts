@@ -5,25 +5,20 @@ import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { createTier } from '../resizer/scene.ts'
 import {
-  type ClaimParts,
   calls,
   claimEvent,
   claimRef,
   createClaim,
   createClass,
   eventOf,
-  eventsOf,
   GI,
   LATE,
   provision,
   provisioned,
-  type SceneSetup,
   SELECTED_NODE,
   scene,
   secretParameters,
-  setPhase,
   unselected,
 } from './scene.ts'
 import { createNodes } from './topology.ts'
@@ -112,69 +107,6 @@ test('an infeasible claim is retried after --retry-interval-max', { only: 'ours'
   const [first, second] = await calls(driver, 'CreateVolume', 2)
   ok((second?.start ?? 0) - (first?.end ?? 0) >= 900)
 })
-
-// Only our provisioner runs, because the Go original retries a waiting claim only at the end of the back-off.
-const wakes = testsOf('provisioner', 'wakes', { only: 'ours' })
-
-const ARGS = ['--retry-interval-start=1m']
-/** The time until a retry. The provisioner needs at most a second; the rest is for a busy machine. */
-const SOON_MS = 2_500
-
-interface Cause {
-  readonly setup?: SceneSetup | ((t: TestContext) => SceneSetup)
-  readonly spec?: (t: TestContext) => NonNullable<ClaimParts['spec']>
-  /** The text of the event of the waiting claim. */
-  readonly event?: string
-  readonly come: (t: TestContext) => Promise<unknown>
-}
-
-const CAUSES: Readonly<Record<string, Cause>> = {
-  'the class': { spec: (t) => ({ storageClassName: t.name('late') }), come: (t) => createClass(t, {}, 'late') },
-  'the Secret': {
-    setup: (t) => ({
-      class: { parameters: secretParameters('provisioner-', { name: t.name('late'), namespace: t.namespace }) },
-    }),
-    event: 'error getting secret',
-    come: (t) => t.createSecret({ a: 'b' }, 'late'),
-  },
-  'the VolumeAttributesClass': {
-    setup: { controller: ['MODIFY_VOLUME'] },
-    spec: (t) => ({ volumeAttributesClassName: t.name('gold') }),
-    event: 'not found',
-    come: (t) => createTier(t, 'gold'),
-  },
-  'the source claim': {
-    setup: { controller: ['CLONE_VOLUME'] },
-    spec: (t) => ({ dataSource: { kind: 'PersistentVolumeClaim', name: claimRef(t, '-source').name } }),
-    event: 'error getting PVC',
-    come: bindSource,
-  },
-}
-
-async function bindSource(t: TestContext): Promise<void> {
-  const { metadata } = await provision(t, { suffix: '-source' })
-  const name = metadata?.name ?? ''
-  await setPhase(t, name, 'Bound')
-  const ref = claimRef(t, '-source')
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { volumeName: name } })
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { ...ref, subresource: 'status' }, { status: { phase: 'Bound' } })
-}
-
-for (const [what, { setup = {}, spec = () => ({}), event, come }] of Object.entries(CAUSES)) {
-  wakes(`a claim that waits for ${what} is provisioned as soon as ${what} exists`, async (t) => {
-    const given = typeof setup === 'function' ? setup(t) : setup
-    const { driver } = await scene(t, { ...given, args: ARGS })
-    const contentSource = { type: { $case: 'volume', value: { volumeId: 'source' } } }
-    driver.on('CreateVolume', ({ request }) => ({
-      reply: { volume: createdVolume(request, request['volume_content_source'] ? { contentSource } : {}) },
-    }))
-    const uid = await createClaim(t, { spec: spec(t) })
-    if (event === undefined) await pause(300)
-    else await claimEvent(t, event)
-    await come(t)
-    await provisioned(t, uid, SOON_MS)
-  })
-}
 
 const states = testsOf('provisioner', 'states')
 
@@ -337,19 +269,6 @@ states('a claim loses its selected node if the CSINode is missing, even after a 
   await unselected(t)
   await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
   equal(conflict.count, 2)
-})
-
-states('CreateVolume failures that repeat with the same message cause only one event', { only: 'ours' }, async (t) => {
-  const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
-  driver.on('CreateVolume', { code: 13, message: 'no' })
-  await createClaim(t)
-  await calls(driver, 'CreateVolume', 8)
-  await createClass(t, {}, 'another')
-  const events = await eventsOf(t, claimRef(t).name)
-  equal(events.map(({ reason, count }) => [reason, count]).sort(), [
-    ['Provisioning', 1],
-    ['ProvisioningFailed', 1],
-  ])
 })
 
 states('ResourceExhausted removes the selected node from the claim', async (t) => {

@@ -119,16 +119,6 @@ test('a failed DeleteVolume call causes an event and a retry', async (t) => {
   equal(driver.callsOf('DeleteVolume').length >= 2, true)
 })
 
-test('after SIGTERM, a running DeleteVolume call is finished and its result is saved', { only: 'ours' }, async (t) => {
-  const { driver, sidecar } = await scene(t)
-  driver.on('DeleteVolume', { reply: {}, after: 800 })
-  const name = await released(t)
-  await calls(driver, 'DeleteVolume')
-  await sidecar.endBy('SIGTERM', 5_000)
-  await deleted(t, name)
-  equal(driver.callsOf('DeleteVolume').length, 1)
-})
-
 test('the driver volume of a deleted PersistentVolume is kept until the PersistentVolume is released', async (t) => {
   const { driver } = await scene(t)
   const name = await createOwned(t, [FINALIZER])

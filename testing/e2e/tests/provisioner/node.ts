@@ -18,14 +18,11 @@ import {
   GI,
   LATE,
   provision,
-  provisioned,
   released,
   SELECTED_NODE,
 } from './scene.ts'
 
 const test = testsOf('provisioner', 'node')
-/** A delay that is longer than any test. */
-const LONG = '--node-deployment-base-delay=30s'
 
 interface Site {
   readonly node: string
@@ -184,23 +181,6 @@ test('a provisioner instance ignores a claim while another node is selected, and
   await never('a question', () => here.driver.callsOf('GetCapacity').length > length, 2_400)
   await select(null)
   await taken(t, here.node)
-})
-
-test('a claim that waits for the delay before a node selection occupies no worker', { only: 'ours' }, async (t) => {
-  await createClass(t)
-  const here = await site(t, { args: [LONG, '--node-deployment-max-delay=30s', '--worker-threads=1'] })
-  await createClaim(t, { suffix: '-free' })
-  await pause(300)
-  const uid = await createClaim(t, { suffix: '-own', ...on(here.node) })
-  await provisioned(t, uid, 3_000)
-})
-
-test('the provisioner selects its node for a claim whose annotation names the class', { only: 'ours' }, async (t) => {
-  await createClass(t)
-  const here = await site(t)
-  const annotations = { 'volume.beta.kubernetes.io/storage-class': t.name('class') }
-  await provision(t, { annotations, spec: { storageClassName: undefined } })
-  equal(await selected(t), here.node)
 })
 
 test('a provisioner instance does not delete volumes whose node affinity excludes its node', async (t) => {

@@ -252,16 +252,6 @@ test('a periodic search removes the finalizer of the provisioner from snapshots 
   await unprotected(t, 'needed')
 })
 
-test('a claim is restored at once when its VolumeSnapshot becomes ready', { only: 'ours' }, async (t) => {
-  await ready(t, { args: ['--retry-interval-start=1m'] })
-  const name = await createSnapshot(t, { status: { readyToUse: false } })
-  const uid = await createClaim(t, { spec: restoring(t) })
-  await claimEvent(t, 'is not Ready')
-  const ref = { namespace: t.namespace, name, subresource: 'status' }
-  await t.api.merge(VOLUME_SNAPSHOTS, ref, { status: { readyToUse: true } })
-  await provisioned(t, uid, 3_000)
-})
-
 test('a claim with an unknown kind of data source causes an event about a volume populator, and no CreateVolume call', async (t) => {
   const { driver } = await ready(t)
   const dataSourceRef = { apiGroup: 'populator.example.com', kind: 'Data', name: 'x' }

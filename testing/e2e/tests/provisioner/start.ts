@@ -107,27 +107,6 @@ test('$KUBECONFIG of the provisioner takes precedence over --kubeconfig', ALONE,
   ok(stderr.includes('Failed to create config: stat /two: no such file or directory'), stderr)
 })
 
-test('an invalid --volume-name-uuid-length ends the provisioner with 1', { ...ALONE, only: 'ours' }, async (t) => {
-  for (const length of [-2, 33]) {
-    const { code, text } = await ended(t, { args: [`--volume-name-uuid-length=${length}`] })
-    equal(code, 1)
-    ok(text.includes('--volume-name-uuid-length must be -1, or between 0 and 32'), text)
-  }
-})
-
-test('the provisioner logs a warning for each removed flag and each feature gate that is always on', {
-  ...WITHOUT_API,
-  only: 'ours',
-}, async (t) => {
-  const flags = ['provisioner=x', 'enable-leader-election=false', 'leader-election-type=leases']
-  const more = ['connection-timeout=1s', 'provisioning-retry-count=1', 'deletion-retry-count=1']
-  const args = [...flags, ...more, 'feature-gates=HonorPVReclaimPolicy=true'].map((flag) => `--${flag}`)
-  const { sidecar } = await scene(t, { args })
-  equal(sidecar.linesWith('Warning: this flag was removed').length, 6)
-  equal(sidecar.linesWith('Ignoring feature gate that is always on').length, 1)
-  await provision(t)
-})
-
 /** Starts the sidecar with a healthy driver, and waits until the sidecar ends. */
 async function ended(
   t: TestContext,

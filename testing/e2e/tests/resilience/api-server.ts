@@ -1,8 +1,7 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { Api } from '../../harness/api/api.ts'
-import { type Gate, seats, tooMany } from '../../harness/api/gate.ts'
-import type { WireRequest } from '../../harness/api/wire.ts'
+import { type Gate, tooMany } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
@@ -71,19 +70,6 @@ test('the attacher misses no event although its watches are dropped repeatedly',
     if (round % 3 === 0) at.attacher.gate.dropWatches('volumeattachments')
   }
   for (const suffix of rounds) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
-})
-
-test('the attacher resumes a dropped watch without a new list', { only: 'ours' }, async (t) => {
-  const at = await scene(t)
-  await attachAndWait(t, at, { suffix: '-a' })
-  const mark = at.attacher.gate.requests.length
-  at.attacher.gate.dropWatches()
-  await attachAndWait(t, at, { suffix: '-b' })
-  const later = at.attacher.gate.requests.slice(mark).filter(({ method }) => method === 'GET')
-  // `isList` excludes requests without a resource: the attacher reads `/version` to check its connections.
-  const isList = ({ resource, watch, name, query }: WireRequest): boolean =>
-    resource !== '' && name === undefined && (!watch || query['sendInitialEvents'] === 'true')
-  equal(later.filter(isList), [])
 })
 
 resizer('an expansion whose call ends while the API server is away completes later', { only: 'ours' }, async (t) => {
@@ -206,7 +192,6 @@ faults('the attacher does not log a broken answer of the API server that may con
 const limits = testsOf('attacher', 'request limits', { only: 'ours' })
 
 const LINE = 'The API server limits requests'
-const COUNT = 100
 
 /** Creates many attachments. Creates their volumes first, so that each attachment can be processed at once. */
 async function attachMany(t: TestContext, { node }: Pick<AttacherScene, 'node'>, count: number): Promise<void> {
@@ -233,33 +218,6 @@ function answersOf({ requests }: Gate): { refused: number; answered: number } {
   return { refused, answered: work.length - refused }
 }
 
-for (const { count, workers } of [
-  { count: 1, workers: 10 },
-  { count: 1, workers: 100 },
-  { count: 3, workers: 10 },
-  { count: 10, workers: 100 },
-]) {
-  limits(
-    `${COUNT} attaches by ${workers} workers, of which ${count} may send a request at a time, cause fewer refused than answered requests`,
-    {
-      target: 'emulator',
-      within: 120_000,
-      alone: true,
-    },
-    async (t) => {
-      const at = await scene(t, { args: ['--leader-election', `--worker-threads=${workers}`] })
-      await at.attacher.line('became leader, starting')
-      const { gate } = at.attacher
-      gate.rules.push(seats(count, 10))
-      await attachMany(t, at, COUNT)
-      // If each refusal paused all work, the attaches would take a minute and a half.
-      await manyAttached(t, COUNT, 30_000)
-      const { refused, answered } = answersOf(gate)
-      ok(refused > 0 && refused < answered, `${refused} refused, ${answered} answered`)
-    },
-  )
-}
-
 limits(
   'a log line each 10 s, /debug/stuck and a gauge report requests that the API server refuses with 429',
   { within: 60_000 },
@@ -283,15 +241,6 @@ limits(
     await manyAttached(t, 5, 15_000)
   },
 )
-
-limits('a watch that the API server refused with 429 is opened as soon as possible', { within: 60_000 }, async (t) => {
-  const at = await scene(t)
-  const { gate } = at.attacher
-  const refusals = gate.inject('WATCH volumeattachments', tooMany(1), { times: 8 })
-  gate.dropWatches('volumeattachments')
-  await eventually('the last refusal', () => refusals.count === 8, { within: 12_000 })
-  await attachAndWait(t, at, { within: 3000 })
-})
 
 limits(
   '200 attaches under a priority level with one share cause fewer refused than answered requests',

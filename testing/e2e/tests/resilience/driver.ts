@@ -1,7 +1,5 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { ControllerPublishVolume } from '@csi-sidecars/csi-proto'
 import { LEASES } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
@@ -10,7 +8,7 @@ import { RawDriver, refuse, reply } from '../../harness/driver/raw-driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { attach, attached, LISTS, suffixes } from '../attacher/scene.ts'
+import { attach, attached, suffixes } from '../attacher/scene.ts'
 import { begin, done, ELECTION, QUICK, scene, type WorkScene } from '../work.ts'
 
 const quick = (t: TestContext, ...args: readonly string[]): Promise<WorkScene> =>
@@ -51,19 +49,6 @@ for (const app of ['attacher', 'resizer'] as const) {
       await eventually('ready again', () => ready(sidecar))
     })
   }
-
-  test('the sidecar notices within 1.5 s that an idle driver is gone, and makes calls when the driver returns', async (t) => {
-    const { driver, sidecar } = await quick(t)
-    await eventually('ready', () => ready(sidecar))
-    driver.kill()
-    await eventually('not ready', async () => !(await ready(sidecar)), { within: 1500 })
-    await begin(t)
-    await pause(1500)
-    await driver.start()
-    const back = Date.now()
-    await done(t)
-    ok(Date.now() - back < 4000)
-  })
 
   test('after the grace period without its driver, a leader releases the Lease to a standby', async (t) => {
     const args = [...ELECTION, '--driver-grace-period=3s']
@@ -112,16 +97,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(line.includes('impostor.example.com') && line.includes(t.driverName), line)
   })
 
-  test('a driver that restarts without a capability that the sidecar needs ends the sidecar with an error', async (t) => {
-    const { driver, sidecar } = await quick(t)
-    driver.kill()
-    driver.capabilities.controller = []
-    await driver.start()
-    equal((await sidecar.end()).code, 1)
-    const line = sidecar.lines.filter((each) => /^[EF]/.test(each)).at(-1) ?? ''
-    ok(line.includes(app === 'attacher' ? 'PUBLISH_UNPUBLISH_VOLUME' : 'EXPAND_VOLUME'), line)
-  })
-
   shared('with --on-driver-loss=exit, a lost driver ends the process with 1', async (t) => {
     const { driver, sidecar } = await quick(t, ...(t.ours ? ['--on-driver-loss=exit'] : []))
     driver.on(call, 'hang')
@@ -131,99 +106,34 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await sidecar.end()).code, 1)
     ok(sidecar.linesWith('Lost connection to CSI driver, exiting').length > 0, sidecar.stderr.slice(-2000))
   })
-
-  test('a driver that accepts connections but never answers does not end the sidecar, which works after the driver restarts', async (t) => {
-    const { driver, sidecar } = await quick(t)
-    driver.kill()
-    const mute = createServer(() => undefined)
-    const sockets = new Set<{ destroy(): void }>()
-    mute.on('connection', (socket) => sockets.add(socket.on('error', () => undefined)))
-    await new Promise<void>((resolve) => mute.listen(driver.socket, () => resolve()))
-    await begin(t)
-    await pause(6000)
-    await new Promise<void>((resolve) => {
-      mute.close(() => resolve())
-      for (const socket of sockets) socket.destroy()
-    })
-    await driver.start()
-    await done(t)
-    equal(sidecar.exit, undefined)
-  })
-}
-
-const answers = testsOf('attacher', 'answers of a driver', { only: 'ours' })
-/** Declares tests that run with our attacher and with the Go original. */
-const shared = testsOf('attacher', 'answers of a driver')
-
-interface RawScene {
-  readonly driver: RawDriver
-  readonly attacher: RunningSidecar
-  readonly node: string
 }
 
 const CALLS_THAT_FAIL = 40
 
-/** Starts the attacher with a driver on plain HTTP/2. */
-async function rawScene(t: TestContext, args: readonly string[] = []): Promise<RawScene> {
-  const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
-  await driver.start()
-  const node = await t.createNode('node')
-  const attacher = await t.sidecar({ args: [`--csi-address=${driver.socket}`, ...args] })
-  await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
-  return { driver, attacher, node }
-}
-
-answers('attachmentMetadata has the key `__proto__` if the driver returns this key', async (t) => {
-  const { driver, node } = await rawScene(t)
-  const publishContext = JSON.parse('{"__proto__":"a","constructor":"b"}')
-  driver.answers['ControllerPublishVolume'] = (stream) =>
-    reply(stream, ControllerPublishVolume.responseSerialize({ publishContext }))
-  await attach(t, { node })
-  equal(JSON.stringify((await attached(t)).status?.attachmentMetadata), '{"__proto__":"a","constructor":"b"}')
-  driver.kill()
-})
-
-answers('a driver whose name is not UTF-8 ends the attacher with an error about UTF-8', async (t) => {
-  const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
-  await driver.start()
-  driver.answers['GetPluginInfo'] = (stream) => reply(stream, Buffer.from('0a0361fe62', 'hex'))
-  const sidecar = await t.sidecar({ args: [`--csi-address=${driver.socket}`] })
-  equal((await sidecar.end()).code, 1)
-  match(sidecar.lines.at(-1) ?? '', /"Failed to get the CSI driver name" err=".*string field contains invalid UTF-8"/)
-  driver.kill()
-})
-
-shared('a repetitive error message of 57 KB from the driver costs little CPU time', async (t) => {
-  const { driver, node, attacher } = await rawScene(t, ['--retry-interval-start=10ms', '--retry-interval-max=20ms'])
-  const message = `${'triggered by internal client error: '.repeat(1600)}%0A`
-  driver.answers['ControllerPublishVolume'] = (stream) => refuse(stream, { code: 13, message })
-  await attach(t, { node })
-  await eventually('calls', () => driver.callsOf('ControllerPublishVolume').length >= CALLS_THAT_FAIL)
-  const cpuSeconds = (await attacher.metrics()).value('process_cpu_seconds_total') ?? Infinity
-  ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
-  driver.answers['ControllerPublishVolume'] = (stream) => reply(stream, Buffer.alloc(0))
-  await attached(t)
-  driver.kill()
-})
-
-answers('the attacher aborts and logs a ListVolumes listing whose pages never end', async (t) => {
-  const driver = await t.driver({ controller: LISTS })
-  driver.on('ListVolumes', (_, nth) => ({ reply: { entries: [], nextToken: `${nth}` } }))
-  const sidecar = await t.sidecar({ driver, args: ['--reconcile-sync=1s'] })
-  await sidecar.line('failed to ListVolumes: the driver', { within: 60_000 })
-  equal(driver.callsOf('ListVolumes').length, 1000)
-  equal(sidecar.linesWith('ListVolumes: the driver').length, 1)
-})
-
-const readiness = testsOf('attacher', 'readiness')
-const ONE_TARGET = { only: 'ours', target: 'emulator' } as const
-
-readiness(
-  'a frozen driver makes the sidecar unready within 17 s, but the sidecar stays alive and recovers',
-  {
-    ...ONE_TARGET,
-    within: 90_000,
+testsOf('attacher', 'answers of a driver')(
+  'a repetitive error message of 57 KB from the driver costs little CPU time',
+  async (t) => {
+    const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
+    await driver.start()
+    const node = await t.createNode('node')
+    const retries = ['--retry-interval-start=10ms', '--retry-interval-max=20ms']
+    const attacher = await t.sidecar({ args: [`--csi-address=${driver.socket}`, ...retries] })
+    await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
+    const message = `${'triggered by internal client error: '.repeat(1600)}%0A`
+    driver.answers['ControllerPublishVolume'] = (stream) => refuse(stream, { code: 13, message })
+    await attach(t, { node })
+    await eventually('calls', () => driver.callsOf('ControllerPublishVolume').length >= CALLS_THAT_FAIL)
+    const cpuSeconds = (await attacher.metrics()).value('process_cpu_seconds_total') ?? Infinity
+    ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
+    driver.answers['ControllerPublishVolume'] = (stream) => reply(stream, Buffer.alloc(0))
+    await attached(t)
+    driver.kill()
   },
+)
+
+testsOf('attacher', 'readiness')(
+  'a frozen driver makes the sidecar unready within 17 s, but the sidecar stays alive and recovers',
+  { only: 'ours', target: 'emulator', within: 90_000 },
   async (t) => {
     const socket = join(t.folder, 'stopped.sock')
     await using driver = await driverProcess(socket, t.driverName)

@@ -1,7 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { LEASES } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
@@ -130,24 +129,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('calls of the old leader', () => calls(t, first).length > count, { within: 15_000 })
   })
 
-  test('a leader that cannot renew its Lease before the deadline makes no calls until it leads again', async (t) => {
-    await surroundings(t)
-    const only = await replica(t, 'only')
-    await leads(only)
-    only.driver.on(call, { code: 13, message: 'no' })
-    await begin(t, { suffix: '-a' })
-    await eventually('calls', () => calls(t, only).length > 1)
-    const failing = only.sidecar.gate.inject('WRITE leases', ETCD_TIRED)
-    const began = Date.now()
-    await pause(12_000)
-    const late = calls(t, only).filter(({ start }) => start > began + 4200)
-    equal(late.length, 0)
-    equal(only.sidecar.exit, undefined)
-    failing.end()
-    const count = calls(t, only).length
-    await eventually('calls again', () => calls(t, only).length > count, { within: 15_000 })
-  })
-
   test('a standby is ready with filled caches, and makes no driver call', async (t) => {
     await surroundings(t)
     const first = await replica(t, 'first')
@@ -159,11 +140,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     await begin(t, { suffix: '-a' })
     await done(t, { suffix: '-a', within: 20_000 })
     equal(calls(t, second), [])
-  })
-
-  test('SIGTERM ends a standby at once', async (t) => {
-    const { second } = await leaderAndStandby(t)
-    equal((await second.sidecar.endBy('SIGTERM', 3000)).code, 0)
   })
 
   const original = (t: TestContext, hostname: string, gate: boolean): Promise<Replica> =>

@@ -1,16 +1,13 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { CLUSTER_ROLES, LEASES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import { partOf } from '../../harness/api/gate.ts'
-import { lease } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Call, Driver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually, pause } from '../../harness/waiting.ts'
 import { attach, attachAndWait, attached } from '../attacher/scene.ts'
 import { grown, raised, resized } from '../resizer/scene.ts'
 import { ELECTION, surroundings, WATCHED, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
@@ -115,98 +112,14 @@ test('a lost Lease stops only the controller that held it', {
   equal(at.sidecar.exit, undefined)
 })
 
-test('with --single-lease, the process waits until the separate Leases are free, and logs when one of them is held again', {
+test('/healthz/leader-election checks the Leases of controllers with separate election flags', {
   ...OURS,
-  within: 200_000,
-  long: 'emulator',
+  target: 'emulator',
 }, async (t) => {
-  const old = leasesOf(t).attacher
-  const now = (): string => new Date().toISOString().replace('Z', '000Z')
-  const held = { holderIdentity: 'go-one', leaseDurationSeconds: 600, acquireTime: now(), renewTime: now() }
-  await t.create(LEASES, lease(old, held))
-  const at = await scene(t, { args: [...ELECTION, `--single-lease=${t.name('both')}`], watches: [] })
-  match(await at.sidecar.line('Waiting for a lease of another sidecar'), new RegExp(`lease="${old} \\(go-one\\)"`))
-  await attach(t, at)
-  await never('an attach', () => at.driver.callsOf('ControllerPublishVolume').length > 0, 2000)
-  equal(at.sidecar.gate.writes('leases'), [])
-  // The pod must become ready, because a rollout may end the pod of the current leader only then.
-  await eventually('ready', async () => (await at.sidecar.http('/readyz')).code === 200)
-  const ref = { namespace: 'default', name: old }
-  await t.api.merge(LEASES, ref, { spec: { holderIdentity: '' } })
-  await attached(t)
-  await workOfBoth(t, at)
-  await pause(1500)
-  equal(
-    [...new Set(at.sidecar.gate.writes('leases').map((write) => partOf(write, 'metadata', 'name')))],
-    [t.name('both')],
-  )
-  await t.api.merge(LEASES, ref, { spec: { holderIdentity: 'go-two', renewTime: now() } })
-  const line = await at.sidecar.line('A lease of another sidecar is held', { within: 70_000 })
-  match(line, new RegExp(`lease="${old} \\(go-two\\)"`))
-})
-
-const ONCE = { ...OURS, target: 'emulator' } as const
-
-test('the combined process lists every flag of its sidecars in groups and accepts their prefixes', ONCE, async (t) => {
-  const help = await t.exec(['--help'], { app: 'both' })
-  equal([help.code, help.stdout], [0, ''])
-  const [shared = '', ...groups] = help.stderr.split(/^(?=Flags of the )/m)
-  equal(shared.match(/ReleaseLeaderElectionOnExit/g)?.length, 1)
-  for (const name of ['controllers', 'single-lease', 'csi-address', 'leader-election', 'v']) {
-    ok(shared.includes(`\n  -${name}`), name)
-  }
-  const values = [...[...SIDECARS, ...PREVIEWS].map(({ value }) => value), LIVENESSPROBE]
-  equal(groups.length, values.length)
-  for (const [index, { prefix, flags }] of values.entries()) {
-    const names = [...(groups[index] ?? '').matchAll(/^ {2}-(\S+)/gm)].map(([, name]) => name)
-    for (const { name } of flags) ok(names.includes(`${prefix}-${name}`), `${prefix}-${name}`)
-  }
-  const args = ['--attacher-timeout=1m', '--resizer-timeout=2m', '--worker-threads=3', '--workers=4', '--version']
-  equal((await t.exec(args, { app: 'both' })).code, 0)
-})
-
-const REFUSED: readonly (readonly [args: readonly string[], line: string])[] = [
-  [
-    ['--controllers=driver'],
-    'invalid value "driver" for flag -controllers: "driver" is none of attacher, resizer, provisioner, snapshotter, livenessprobe',
-  ],
-  [
-    ['--controllers=attacher', '--resizer-workers=3'],
-    'flag -resizer-workers is for controller resizer, which --controllers leaves out',
-  ],
-  [['--controllers=resizer', '--resync=1m'], 'flag -resync is for controller attacher, which --controllers leaves out'],
-  [['--single-lease=x'], 'flag -single-lease needs -leader-election'],
-  [
-    ['--single-lease=x', '--leader-election', '--resizer-leader-election=false'],
-    'flag -resizer-leader-election is for a lease of its own, and -single-lease is one lease for all',
-  ],
-  [['--attacher-csi-address=x'], 'flag provided but not defined: -attacher-csi-address'],
-]
-
-test('the combined process refuses contradicting flags with one line before the usage', ONCE, async (t) => {
-  for (const [args, line] of REFUSED) {
-    const { code, stderr } = await t.exec(args, { app: 'both' })
-    equal({ args, code, line: stderr.split('\n')[0] }, { args, code: 2, line })
-  }
-  const gate = await t.exec(['--feature-gates=Nobodys=true'], { app: 'both' })
-  equal(gate.code, 1)
-  match(gate.lines.at(-1) ?? '', /"Failed to set feature gates" err=.*Nobodys/)
-  const ofOther = await t.exec(['--resizer-feature-gates=MutableCSINodeAllocatableCount=true'], { app: 'both' })
-  match(ofOther.lines.at(-1) ?? '', /"Failed to set feature gates" err=.* sidecar="csi-resizer"$/)
-})
-
-test('/healthz/leader-election checks the Leases of controllers with separate election flags', ONCE, async (t) => {
   const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
   const at = await scene(t, { args })
   await workOfBoth(t, at)
   equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
-})
-
-test('a driver without expansion ends the process with 255 and a hint to disable the resizer', OURS, async (t) => {
-  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const sidecar = await t.sidecar({ app: 'both', driver })
-  equal((await sidecar.end()).code, 255)
-  match(sidecar.lines.at(-1) ?? '', /CSI driver does not support resize nor modify: use --controllers=attacher/)
 })
 
 const rollouts = testsOf('both', 'rolling updates')

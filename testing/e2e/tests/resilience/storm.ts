@@ -1,10 +1,10 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { existsSync } from 'node:fs'
 import { inParallel } from '@csi-sidecars/base'
-import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type PersistentVolumeClaim, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Call, Driver } from '../../harness/driver/driver.ts'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import type { Call } from '../../harness/driver/driver.ts'
 import { anonymousMiB, memoryLimit } from '../../harness/process/memory.ts'
 import { stop } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -20,7 +20,7 @@ import {
   volumeCalls,
 } from '../attacher/scene.ts'
 import { ask, bound, conditionsOf, expands, resized, scene as resizerScene, untilClaim } from '../resizer/scene.ts'
-import { begin, type WorkScene, work, scene as workScene } from '../work.ts'
+import { begin, work, scene as workScene } from '../work.ts'
 
 const attacher = testsOf('attacher', 'storm')
 const resizer = testsOf('resizer', 'storm')
@@ -119,109 +119,39 @@ function anonymousPeak({ process: { pid } }: RunningSidecar): () => number {
   }
 }
 
-const OURS = { only: 'ours', long: 'real' } as const
-
 /** The number of failing objects. Ten workers need six seconds for all their calls. */
 const BAD = 60
 const CALL_MS = 1000
 /** Flags with a back-off that is longer than the test. */
 const ONCE = ['--retry-interval-start=10m', '--retry-interval-max=10m']
-const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=200ms']
-const HEALTHY = { suffix: '-healthy' }
-
-type Beside = Pick<WorkScene, 'driver'>
 
 function isBad({ request }: Pick<Call, 'request'>): boolean {
   return String(request['volume_id']).includes('-bad')
 }
 
-const callsOf = (t: TestContext, { driver }: Beside): readonly Call[] => driver.callsOf(FACTS[t.app].call)
-const badCalls = (t: TestContext, at: Beside): readonly Call[] => callsOf(t, at).filter(isBad)
-
-async function beginBad(t: TestContext, count: number): Promise<readonly string[]> {
-  const bad = suffixes(count).map((suffix) => `-bad${suffix}`)
-  await Promise.all(bad.map((suffix) => begin(t, { suffix })))
-  return bad
-}
-
-function refuse(t: TestContext, driver: Driver): void {
-  driver.on(FACTS[t.app].call, (call) =>
-    isBad(call) ? { code: 13, message: 'no such array', after: CALL_MS } : { reply: {} },
-  )
-}
-
-/** Starts a sidecar, creates the failing objects, and waits until each has failed once. */
-async function failing(t: TestContext, setup: SidecarSetup = {}): Promise<WorkScene> {
-  const at = await workScene(t, { args: [...ONCE, ...(setup.args ?? [])] })
-  refuse(t, at.driver)
-  for (const suffix of await beginBad(t, BAD)) {
-    if (t.app === 'attacher') await attachFailed(t, '', t.name(`va${suffix}`))
-    else
-      await untilClaim(t, (claim) => conditionsOf(claim).includes('ControllerResizeError=True'), t.name(`pvc${suffix}`))
-  }
-  return at
-}
-
-/** Waits for the first retry. Checks that the driver gets the call for a new object before most of the retries. */
-async function newcomerGoesFirst(t: TestContext, at: Beside, tried: number): Promise<void> {
-  await eventually('another try', () => badCalls(t, at).length > tried, { within: 30_000 })
-  const began = Date.now()
-  await work(t, HEALTHY)
-  const call = callsOf(t, at).find((each) => !isBad(each))
-  const after = (call?.start ?? Number.POSITIVE_INFINITY) - began
-  ok(after < 2500, `the healthy volume reached the driver after ${after} ms`)
-  ok(badCalls(t, at).length < tried + BAD, 'the others were tried again before')
-}
-
-async function healthyWithin(t: TestContext, ms: number): Promise<void> {
-  const began = Date.now()
-  await work(t, HEALTHY)
-  const after = Date.now() - began
-  ok(after < ms, `the healthy volume was done after ${after} ms`)
-}
-
 for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'starvation', OURS)
-
-  test('driver calls that hang repeatedly leave workers free for other objects', async (t) => {
-    const at = await workScene(t, { args: ['--timeout=5s', ...QUICK] })
-    at.driver.on(FACTS[app].call, (call) => (isBad(call) ? 'hang' : { reply: {} }))
-    await beginBad(t, 20)
-    await eventually('second tries on all workers', () => badCalls(t, at).length >= 30, { within: 60_000 })
-    await healthyWithin(t, 2500)
-  })
+  const test = testsOf(app, 'starvation', { only: 'ours', long: 'real' })
 
   test('a new leader processes new objects before it retries the failed objects of the last leader', async (t) => {
-    const at = await failing(t)
-    const tried = badCalls(t, at).length
-    await stop(at.sidecar.process)
-    await t.sidecar({ driver: at.driver, args: ONCE })
-    await newcomerGoesFirst(t, at, tried)
+    const { driver, sidecar } = await workScene(t, { args: ONCE })
+    const { call } = FACTS[app]
+    const callsOf = (bad: boolean): readonly Call[] => driver.callsOf(call).filter((each) => isBad(each) === bad)
+    driver.on(call, (each) => (isBad(each) ? { code: 13, message: 'no such array', after: CALL_MS } : { reply: {} }))
+    const all = suffixes(BAD).map((suffix) => `-bad${suffix}`)
+    await Promise.all(all.map((suffix) => begin(t, { suffix })))
+    const failed = (claim: PersistentVolumeClaim): boolean => conditionsOf(claim).includes('ControllerResizeError=True')
+    for (const suffix of all) {
+      if (app === 'attacher') await attachFailed(t, '', t.name(`va${suffix}`))
+      else await untilClaim(t, failed, t.name(`pvc${suffix}`))
+    }
+    const tried = callsOf(true).length
+    await stop(sidecar.process)
+    await t.sidecar({ driver, args: ONCE })
+    await eventually('another try', () => callsOf(true).length > tried, { within: 30_000 })
+    const began = Date.now()
+    await work(t, { suffix: '-healthy' })
+    const after = (callsOf(false)[0]?.start ?? Number.POSITIVE_INFINITY) - began
+    ok(after < 2500, `the healthy volume reached the driver after ${after} ms`)
+    ok(callsOf(true).length < tried + BAD, 'the others were tried again before')
   })
 }
-
-const starving = testsOf('attacher', 'starvation', OURS)
-
-starving('status writes about failed attaches do not delay a healthy attach', { within: 120_000 }, async (t) => {
-  const at = await workScene(t, { args: [...QUICK, '--kube-api-qps=5', '--kube-api-burst=10'] })
-  at.driver.on('ControllerPublishVolume', (call) => (isBad(call) ? { code: 13, message: 'no' } : { reply: {} }))
-  await beginBad(t, 30)
-  await eventually('retries', () => badCalls(t, at).length >= 60, { within: 60_000 })
-  // The healthy attach has three writes. If each waited for ten failure writes, the attach would take six seconds.
-  await healthyWithin(t, 3000)
-})
-
-starving('--resync retries failed attaches only after new attaches', async (t) => {
-  const at = await failing(t, { args: ['--resync=15s'] })
-  await newcomerGoesFirst(t, at, badCalls(t, at).length)
-})
-
-starving('a driver that reconnects gets calls for new attaches before retries of failed attaches', async (t) => {
-  const at = await failing(t)
-  const tried = badCalls(t, at).length
-  at.driver.kill()
-  await at.sidecar.line('Lost connection')
-  await at.driver.start()
-  refuse(t, at.driver)
-  await newcomerGoesFirst(t, at, tried)
-})

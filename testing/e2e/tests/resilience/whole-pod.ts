@@ -1,11 +1,9 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { inParallel } from '@csi-sidecars/base'
-import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never } from '../../harness/waiting.ts'
-import { attachAndWait, attached, suffixes } from '../attacher/scene.ts'
-import { calls, createClaim, eventOf, provisioned, released } from '../provisioner/scene.ts'
+import { attachAndWait, suffixes } from '../attacher/scene.ts'
+import { calls, createClaim, eventOf, provisioned } from '../provisioner/scene.ts'
 import { grown, raised } from '../resizer/scene.ts'
 import { createContent, ready } from '../snapshotter/scene.ts'
 import { pod } from '../work.ts'
@@ -56,17 +54,3 @@ for (const [app, call, begin] of [
     ok(at.driver.callsOf(call).length > failing, 'claims kept failing meanwhile')
   })
 }
-
-test('the detach of the last VolumeAttachment triggers the deletion of its released volume', async (t) => {
-  const at = await pod(t)
-  const name = await released(t)
-  await t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase: 'Bound' } })
-  await t.createAttachment('va', { pv: name, node: at.node })
-  await attached(t)
-  await t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase: 'Released' } })
-  await never('a volume in use is deleted', () => at.driver.callsOf('DeleteVolume').length > 0, 1500)
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name('va') })
-  await eventually('the volume is deleted', () => at.driver.callsOf('DeleteVolume').length === 1, { within: 2000 })
-  const [detach, deletion] = ['ControllerUnpublishVolume', 'DeleteVolume'].map((method) => at.driver.callsOf(method)[0])
-  ok((deletion?.start ?? Number.NaN) - (detach?.end ?? Number.NaN) < 1000)
-})

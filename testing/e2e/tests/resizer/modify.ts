@@ -1,5 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { partOf, refusal } from '../../harness/api/gate.ts'
+import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { hold, partOf, refusal } from '../../harness/api/gate.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -20,6 +21,7 @@ import {
   modify,
   modifying,
   outline,
+  PRE_RESIZE,
   resized,
   scene,
   stateOf,
@@ -29,6 +31,7 @@ import {
   untilClaim,
   untilEvent,
   untilState,
+  untilVolume,
   want,
   warningsOf,
 } from './scene.ts'
@@ -177,15 +180,25 @@ test('a new size and a new class in one edit cause an expansion and a modificati
   await eventually('both calls', () => modifies(at).length > 0 && expands(at).length > 0)
 })
 
-test('a hundred claims with one class are modified', { only: 'ours', within: 180_000 }, async (t) => {
-  const at = await modifying(t)
-  const suffixes = Array.from({ length: 100 }, (_, index) => `-${index}`)
-  const gold = t.name('gold')
-  for (const suffix of suffixes) await bound(t, { suffix, claim: { volumeAttributesClassName: gold } })
-  for (const suffix of suffixes) {
-    await untilClaim(t, ({ status }) => status?.currentVolumeAttributesClassName === gold, t.name(`pvc${suffix}`))
-  }
-  equal(modifies(at).length, 100)
+test('conditions and annotations that other writers add during a modification stay', { only: 'ours' }, async (t) => {
+  const pv = { metadata: { annotations: { [PRE_RESIZE]: '512Mi' } } }
+  const blocked = hold()
+  const at = await modifying(t, { bound: { pv } })
+  // Without other annotations and conditions, a careless patch would remove the whole map or list.
+  await untilVolume(t, ({ metadata }) => metadata?.annotations?.[PRE_RESIZE] === undefined)
+  at.resizer.gate.inject('PATCH persistentvolumeclaims/status', blocked.fault, {
+    where: ({ bytes }) => bytes.includes('currentVolume'),
+  })
+  await want(t, t.name('gold'))
+  await eventually('the call', () => modifies(at).length === 1)
+  const foreign = { type: 'example.com/Backup', status: 'True', lastTransitionTime: new Date(0).toISOString() }
+  const body = { metadata: { annotations: { mine: 'x' } }, status: { conditions: [foreign] } }
+  const ref = { namespace: 'default', name: t.name('pvc'), subresource: 'status' }
+  await t.api.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'strategic', body })
+  blocked.release()
+  const claim = await modified(t, t.name('gold'))
+  equal(conditionsOf(claim), ['example.com/Backup=True'])
+  equal(claim.metadata?.annotations?.['mine'], 'x')
 })
 
 const ongoing = (message: string) => ({ type: 'ModifyingVolume', status: 'True', message })

@@ -112,11 +112,6 @@ test('a claim that is deleted during ControllerExpandVolume does not end the res
   equal(at.resizer.exit, undefined)
 })
 
-test('the resizer accepts --worker-threads as another name for --workers', { only: 'ours' }, async (t) => {
-  await scene(t, { args: ['--worker-threads=3'] })
-  await grown(t)
-})
-
 const inUse = testsOf('resizer', 'in use')
 
 const OFFLINE_ONLY = { code: 9, message: 'in use' }

@@ -1,12 +1,10 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { connect } from 'node:tls'
 import { EVENTS, type PolicyRule, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { type Issued, makeAuthority } from '@csi-sidecars/testkit'
 import type { User } from '../../harness/api/cluster.ts'
-import { tooMany } from '../../harness/api/gate.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
@@ -60,14 +58,6 @@ async function secured(
   return sidecar
 }
 
-/** Runs the sidecar with invalid arguments, expects exit code 1, and returns the only error line. */
-async function refusedIn(t: TestContext, args: readonly string[]): Promise<string> {
-  const { code, lines } = await t.exec(args)
-  const errors = lines.filter((line) => !line.startsWith('I'))
-  equal([code, errors.length], [1, 1], lines.join('\n'))
-  return errors[0] ?? ''
-}
-
 /** Creates a user for a sidecar. The user may also create TokenReviews and SubjectAccessReviews. */
 export function reviewer(t: TestContext): Promise<User> {
   return userWith(t, [...FACTS[t.app].rules, ...REVIEWS], 'reviewer')
@@ -78,36 +68,6 @@ const CROWD = join(import.meta.dirname, '../../harness/process/crowd.ts')
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'endpoint TLS', { ...WITHOUT_API, only: 'ours' })
-
-  test('with TLS the sidecar serves metrics and probes over HTTPS, and does not answer HTTP', async (t) => {
-    const sidecar = await secured(t, files(t, ca.server('endpoint')).args)
-    const scraper = new Scraper({ port: sidecar.port, ca: ca.cert })
-    const { code, text } = await scraper.get('/metrics')
-    equal(code, 200)
-    match(text, /^# HELP/)
-    equal((await scraper.get('/livez')).text, 'ok')
-    const plain = await sidecar.http('/livez').then(
-      ({ code: answered }) => answered,
-      () => 'no answer',
-    )
-    equal(plain, 'no answer')
-    equal(sidecar.exit, undefined)
-  })
-
-  test('the sidecar accepts CBC suites of TLS 1.2 only if --tls-cipher-suites contains them', async (t) => {
-    const { args } = files(t, ca.server('endpoint'))
-    const usual = await secured(t, args)
-    equal(await offered(usual.port, CBC), 'refused')
-    equal(await offered(usual.port, 'ECDHE-ECDSA-AES128-GCM-SHA256'), 'ECDHE-ECDSA-AES128-GCM-SHA256')
-    const asked = await secured(t, [...args, '--tls-cipher-suites=ECDHE-ECDSA-AES128-SHA'])
-    equal(await offered(asked.port, CBC), CBC)
-  })
-
-  test('--tls-self-signed makes the sidecar create a certificate with its host name', async (t) => {
-    const sidecar = await secured(t, ['--tls-self-signed'], { hostname: 'host-of-the-test' })
-    equal(await shownAt(sidecar.port), 'host-of-the-test')
-    equal(await new Scraper({ port: sidecar.port }).code('/metrics'), 200)
-  })
 
   test('no scrape of the metrics fails while certificates are rotated', { within: 120_000 }, async (t) => {
     const other = makeAuthority('other')
@@ -170,51 +130,6 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 }
 
-const CBC = 'ECDHE-ECDSA-AES128-SHA'
-
-/** Returns the cipher suite of a TLS 1.2 handshake that offers only these suites, or `refused`. */
-function offered(port: number | undefined, ciphers: string): Promise<string> {
-  return new Promise((resolve) => {
-    const options = { host: '127.0.0.1', port, ciphers, maxVersion: 'TLSv1.2', rejectUnauthorized: false } as const
-    const socket = connect(options, () => {
-      resolve(socket.getCipher().name)
-      socket.destroy()
-    })
-    socket.on('error', () => resolve('refused'))
-  })
-}
-
-const PAIR = ['--tls-cert-file=tls.crt', '--tls-private-key-file=tls.key']
-const REFUSED: readonly (readonly [args: readonly string[], err: string])[] = [
-  [['--http-endpoint=:0', '--tls-cert-file=tls.crt'], '--tls-cert-file needs --tls-private-key-file'],
-  [['--http-endpoint=:0', '--tls-private-key-file=tls.key'], '--tls-private-key-file needs --tls-cert-file'],
-  [PAIR, '--tls-cert-file needs --http-endpoint'],
-  [['--authorize-metrics'], '--authorize-metrics needs --http-endpoint'],
-  [
-    ['--http-endpoint=:0', ...PAIR, '--tls-min-version=VersionTLS9'],
-    'unknown tls version \\"VersionTLS9\\": --tls-min-version is VersionTLS12 or VersionTLS13',
-  ],
-  [
-    ['--http-endpoint=:0', ...PAIR, '--tls-cipher-suites=TLS_NOPE'],
-    "Cipher suite TLS_NOPE not supported or doesn't exist",
-  ],
-  [['--http-endpoint=:0', ...PAIR], 'tls: private key does not match public key'],
-  [
-    ['--http-endpoint=:0', '--tls-self-signed', '--client-ca-file=none.crt'],
-    "ENOENT: no such file or directory, open 'none.crt'",
-  ],
-]
-
-for (const app of ['attacher', 'resizer'] as const) {
-  testsOf(app, 'endpoint TLS', WITHOUT_API)('invalid TLS flags end the process with 1', { only: 'ours' }, async (t) => {
-    files(t, { cert: ca.server('a').cert, key: ca.server('b').key })
-    for (const [args, err] of REFUSED) {
-      const error = await refusedIn(t, [...args, '--kubeconfig=/nonexistent'])
-      ok(error.endsWith(`"Secure serving configuration is invalid" err="${err}"`), error)
-    }
-  })
-}
-
 const MAY_SCRAPE = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]
 
 for (const app of ['attacher', 'resizer'] as const) {
@@ -233,45 +148,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await new Scraper({ port }).code('/livez'), 200)
     ok(!sidecar.stderr.includes('canary-of-no-user'))
     ok(!sidecar.stderr.includes(t.cluster.alice.token))
-  })
-
-  test('while the API server is unreachable, probes are answered and /metrics with authorization returns 503', async (t) => {
-    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
-    const { port, gate } = sidecar
-    const prometheus = new Scraper({ port, token: (await userWith(t, MAY_SCRAPE)).token })
-    await gate.close()
-    for (let scrapes = 0; scrapes < 3; scrapes += 1) equal(await prometheus.code('/metrics'), 503)
-    const { code, tookMs } = await new Scraper({ port }).get('/livez')
-    equal(code, 200)
-    ok(tookMs < 1000, `${tookMs} ms`)
-    equal(sidecar.linesWith('"Requests to the HTTP endpoint cannot be reviewed"').length, 1)
-    await gate.open()
-    await eventually('a scrape', async () => (await prometheus.code('/metrics')) === 200)
-  })
-
-  test('without permission to review tokens, /metrics returns 503 and the log names the permission', async (t) => {
-    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'])
-    const { token } = t.cluster.alice
-    equal(await new Scraper({ port: sidecar.port, token }).code('/metrics'), 503)
-    match(await sidecar.line('cannot be reviewed'), /cannot create resource \\"tokenreviews\\"/)
-  })
-
-  test('/metrics returns 503 if the API server refuses the review of the token with 429', async (t) => {
-    const sidecar = await secured(t, ['--tls-self-signed', '--authorize-metrics'], { user: await reviewer(t) })
-    sidecar.gate.inject('POST tokenreviews', tooMany(30))
-    equal(await new Scraper({ port: sidecar.port, token: 'x' }).code('/metrics'), 503)
-  })
-
-  test('--authorize-metrics accepts a client certificate of a user with permission', async (t) => {
-    const args = [...files(t, ca.server('endpoint'), ca.cert).args, '--authorize-metrics']
-    const { port } = await secured(t, args, { user: await reviewer(t) })
-    const user = await userWith(t, MAY_SCRAPE)
-    const scraper = new Scraper({ port, client: ca.client(`/CN=${user.name}`) })
-    await eventually('a scrape', async () => (await scraper.code('/metrics')) === 200)
-    equal(await new Scraper({ port, client: ca.client('/CN=alice') }).code('/metrics'), 403)
-    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/debug/stuck'), 200)
-    equal(await new Scraper({ port, client: ca.client('/O=system:masters/CN=any') }).code('/nothing'), 404)
-    equal(await new Scraper({ port }).code('/metrics'), 401)
   })
 }
 

@@ -1,10 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { SECRETS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
-import { refusal } from '../../harness/api/gate.ts'
-import { secret } from '../../harness/api/objects.ts'
+import { VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import type { WireRequest } from '../../harness/api/wire.ts'
-import type { TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
@@ -12,23 +8,14 @@ import {
   createClass,
   createContent,
   createGiven,
-  createGroup,
-  createGroupClass,
   eventsOf,
   failed,
   getContent,
   gone,
-  groupReady,
-  groupSnapshot,
-  groupTaken,
-  listed,
   ready,
   remove,
   removed,
-  SNAPSHOT,
   scene,
-  secretAnnotations,
-  setStatus,
   snapshot,
   snapshotCalls,
   taken,
@@ -53,16 +40,6 @@ test('a new snapshot takes a CreateSnapshot call and 3 writes to its content obj
   match(sent[0] ?? '', new RegExp(`"creationTime":${CREATED_NANOSECONDS}\\b`))
 })
 
-test('the snapshotter polls a snapshot that is not ready, without a write', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
-  at.driver.on('CreateSnapshot', (_, nth) => snapshot({ readyToUse: nth >= 3 }))
-  await taken(t)
-  equal(wire(at), [
-    ...['mark', 'CreateSnapshot', 'status', 'unmark'],
-    ...['CreateSnapshot', 'CreateSnapshot', 'CreateSnapshot', 'status'],
-  ])
-})
-
 test('a CreateSnapshot call that keeps failing causes two status writes and two events, however often it is repeated', async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, {
@@ -81,47 +58,6 @@ test('a CreateSnapshot call that keeps failing causes two status writes and two 
   driver.on('CreateSnapshot', snapshot())
   const { status } = await ready(t)
   equal(status?.error, undefined)
-})
-
-test('a snapshot content gets its snapshot at once when its missing class is created', { only: 'ours' }, async (t) => {
-  await scene(t, { args: ['--retry-interval-start=20s'] })
-  await createContent(t)
-  await failed(t, /volumesnapshotclass.snapshot.storage.k8s.io \\"[^"]+\\" not found"$/)
-  const since = performance.now()
-  await createClass(t)
-  await ready(t)
-  ok(performance.now() - since < 4_000)
-})
-
-test('a snapshot is created within seconds when its missing Secret is created', { only: 'ours' }, async (t) => {
-  const { driver } = await scene(t, { args: ['--retry-interval-start=20s'] })
-  await createClass(t)
-  await createContent(t, { metadata: { annotations: secretAnnotations(SNAPSHOT, t.name('creds'), 'default') } })
-  await failed(t, /cannot get credentials for snapshot content/)
-  const since = performance.now()
-  await t.create(SECRETS, secret('default', t.name('creds'), { user: 'me' }))
-  await ready(t)
-  ok(performance.now() - since < 4_000)
-  equal(snapshotCalls(driver).length, 1)
-})
-
-test('a write conflict after the creation of a group snapshot causes no second call', { only: 'ours' }, async (t) => {
-  const { driver, snapshotter } = await scene(t)
-  const conflict = refusal(409, 'Conflict', 'changed')
-  const injected = snapshotter.gate.inject('PATCH volumegroupsnapshotcontents/status', conflict, { times: 1 })
-  await groupTaken(t)
-  equal([injected.count, snapshotCalls(driver).length], [1, 1])
-})
-
-test('a refused removal of the being-created annotation causes no second driver call', { only: 'ours' }, async (t) => {
-  const at = await scene(t, { args: ['--retry-interval-start=100ms'] })
-  at.snapshotter.gate.inject('PATCH volumesnapshotcontents', refusal(403, 'Forbidden', 'no'), {
-    times: 2,
-    where: ({ body }) => JSON.stringify(body).includes('null'),
-  })
-  await taken(t)
-  equal(wire(at), ['mark', 'CreateSnapshot', 'status', 'unmark', 'unmark', 'unmark'])
-  equal(await eventsOf(t), [])
 })
 
 /** A reference to another VolumeSnapshot, whose UID gives the driver's snapshot another name. */
@@ -156,81 +92,6 @@ test('after the snapshotter is killed during CreateSnapshot, the next process re
   await ready(t)
   equal(second.driver.fieldsOf('CreateSnapshot', 'name'), [`snapshot-${UID}`, `snapshot-${UID}`])
   equal(second.snapshotter.gate.writes('volumesnapshotcontents').length, 1)
-})
-
-const EMPTY: Readonly<Record<string, (t: TestContext, driver: Driver) => Promise<unknown>>> = {
-  'CreateSnapshot without a snapshot': (t, driver) => {
-    driver.on('CreateSnapshot', { reply: { snapshot: undefined } })
-    return createContent(t)
-  },
-  'ListSnapshots with an entry without a snapshot': (t, driver) => {
-    driver.on('ListSnapshots', { reply: { entries: [{ snapshot: undefined }], nextToken: '' } })
-    return createGiven(t)
-  },
-}
-
-for (const [what, begin] of Object.entries(EMPTY)) {
-  test(`the snapshotter reports an answer to ${what} as an error, and retries`, { only: 'ours' }, async (t) => {
-    await createClass(t)
-    const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
-    await begin(t, driver)
-    await failed(t, new RegExp(`the driver answered ${what}`))
-    driver.on('CreateSnapshot', snapshot())
-    driver.on('ListSnapshots', listed())
-    await ready(t)
-  })
-}
-
-test('a CreateVolumeGroupSnapshot answer without a group snapshot causes an event', { only: 'ours' }, async (t) => {
-  await createGroupClass(t)
-  const { driver } = await scene(t, { args: ['--retry-interval-start=100ms'] })
-  driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: undefined } })
-  const name = await createGroup(t)
-  await eventually('the event', async () =>
-    (await eventsOf(t, name)).some((text) => text.includes('CreateVolumeGroupSnapshot without a group snapshot')),
-  )
-  driver.on('CreateVolumeGroupSnapshot', groupSnapshot())
-  await groupReady(t)
-})
-
-test('a snapshot status with an error without a message does not end the snapshotter', { only: 'ours' }, async (t) => {
-  await createClass(t)
-  const name = await createContent(t)
-  await setStatus(t, name, { readyToUse: false, error: {} })
-  const { driver } = await scene(t, { prepare: (each) => each.on('CreateSnapshot', INTERNAL) })
-  await failed(t, /desc = no/)
-  equal(driver.callsOf('CreateSnapshot').length, 1)
-})
-
-test('a failed CreateSnapshot call is retried while watch events are delayed', { only: 'ours' }, async (t) => {
-  await createClass(t)
-  const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=200ms'] })
-  driver.on('CreateSnapshot', INTERNAL)
-  await createContent(t)
-  await eventually('the first call', () => driver.callsOf('CreateSnapshot').length === 1)
-  const release = snapshotter.gate.holdWatches('volumesnapshotcontents')
-  await eventually('a second call', () => driver.callsOf('CreateSnapshot').length >= 2)
-  release()
-})
-
-test('a snapshot content is retried although a group content has the same name', { only: 'ours' }, async (t) => {
-  await createClass(t)
-  const { driver } = await scene(t, { args: ['--retry-interval-start=1s', '--retry-interval-max=1s'] })
-  driver.on('CreateSnapshot', INTERNAL)
-  await createContent(t, { what: 'same' })
-  await failed(t, /desc = no/, t.name('same'))
-  await groupTaken(t, { what: 'same' })
-  const before = driver.callsOf('CreateSnapshot').length
-  await eventually('two more calls', () => driver.callsOf('CreateSnapshot').length >= before + 2)
-})
-
-test('a class with an unknown reserved parameter causes no being-created annotation', { only: 'ours' }, async (t) => {
-  const at = await scene(t)
-  await createClass(t, { 'csi.storage.k8s.io/x': 'y' })
-  await createContent(t)
-  await failed(t, /found unknown parameter key "csi.storage.k8s.io\/x"/)
-  equal(wire(at), ['error'])
-  await removed(t)
 })
 
 const MANY = 100

@@ -6,6 +6,7 @@ import {
   type DeleteVolumeRequest,
   PluginCapability_Service_Type as PluginService,
   type UnaryMethod,
+  type Volume,
 } from '@csi-sidecars/csi-proto'
 import type { StepGate } from '@csi-sidecars/testkit'
 
@@ -43,26 +44,31 @@ export interface ModelDriverOptions {
   /** Called when a DeleteVolume call takes effect. */
   readonly onDelete: (handle: string) => void
   readonly onCreate: (name: string) => void
+  /** Further capabilities of the driver. */
+  readonly controller?: readonly ControllerRpc[]
+  /** Changes the volume in the answer to CreateVolume. */
+  readonly answer?: (volume: Volume) => Partial<Volume> | undefined
 }
 
 /** Returns the driver as one process of the provisioner sees it. */
-export function modelDriver({ storage, gate, onDelete, onCreate }: ModelDriverOptions): Driver {
+export function modelDriver(options: ModelDriverOptions): Driver {
+  const { storage, gate, onDelete, onCreate, controller = [], answer = (volume) => volume } = options
   const creating = new Set<string>()
   const call = (method: UnaryMethod<unknown, unknown>, request: unknown, signal?: AbortSignal): Promise<unknown> => {
     const onAbort = (cause: unknown): Error => new RpcError(CODES.Canceled, 'context canceled', { cause })
     if (method.path === CreateVolume.path) {
-      const { name, capacityRange } = request as CreateVolumeRequest
+      const { name, capacityRange, volumeContentSource: contentSource } = request as CreateVolumeRequest
       if (creating.has(name)) throw new Error(`two creations of ${name} at once`)
       creating.add(name)
       if (!gate.isClosed) onCreate(name)
       const effect = async (): Promise<object> => ({
-        volume: {
+        volume: answer({
           volumeId: storage.create(name),
           capacityBytes: capacityRange?.requiredBytes ?? 0n,
           volumeContext: {},
-          contentSource: undefined,
+          contentSource,
           accessibleTopology: [],
-        },
+        }),
       })
       const passing = gate.pass({ label: `call create ${name}`, write: true }, effect, { signal, onAbort })
       return passing.finally(() => creating.delete(name))
@@ -80,7 +86,7 @@ export function modelDriver({ storage, gate, onDelete, onCreate }: ModelDriverOp
     capabilities: {
       plugin: { services: new Set([PluginService.CONTROLLER_SERVICE]), volumeExpansion: new Set() },
       controllerService: true,
-      controller: new Set([ControllerRpc.CREATE_DELETE_VOLUME]),
+      controller: new Set([ControllerRpc.CREATE_DELETE_VOLUME, ...controller]),
     },
     state: 'ready',
     lostForMs: 0,

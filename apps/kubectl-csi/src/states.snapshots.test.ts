@@ -1,0 +1,209 @@
+import {
+  LEASES,
+  PERSISTENT_VOLUME_CLAIMS,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
+} from '@csi-sidecars/kube-types'
+import { pvc } from '@csi-sidecars/testkit'
+import { expect, it } from '@jest/globals'
+import { ask, clientOf, explain, type Stored, serving } from './testing/ask.ts'
+import { lease } from './testing/facts.ts'
+import { type BlockedState, CLAIM, CLASS, checkState, DELETED, OLD, unbound } from './testing/states.ts'
+
+/** States of snapshots, restores and clones that need no sidecar. */
+
+const API = 'snapshot.storage.k8s.io/v1'
+const SNAPSHOT = 'snapshot.storage.kubernetes.io/volumesnapshot'
+
+const SNAPSHOT_CLASS: Stored = [
+  VOLUME_SNAPSHOT_CLASSES,
+  {
+    apiVersion: API,
+    kind: 'VolumeSnapshotClass',
+    metadata: { name: 'class' },
+    driver: 'csi.example.com',
+    deletionPolicy: 'Delete',
+  },
+]
+
+function snapshot(
+  status?: object,
+  metadata: object = OLD,
+  source: object = { persistentVolumeClaimName: 'pvc-1' },
+): Stored {
+  return [
+    VOLUME_SNAPSHOTS,
+    {
+      apiVersion: API,
+      kind: 'VolumeSnapshot',
+      metadata: { namespace: 'default', name: 'snap', uid: 'uid-snap', ...metadata },
+      spec: { source, volumeSnapshotClassName: 'class' },
+      ...(status && { status }),
+    },
+  ]
+}
+
+function content(status?: object, metadata: object = OLD): Stored {
+  return [
+    VOLUME_SNAPSHOT_CONTENTS,
+    {
+      apiVersion: API,
+      kind: 'VolumeSnapshotContent',
+      metadata: {
+        name: 'content',
+        uid: 'uid-content',
+        finalizers: [`${SNAPSHOT}content-bound-protection`],
+        ...metadata,
+      },
+      spec: {
+        driver: 'csi.example.com',
+        deletionPolicy: 'Delete',
+        volumeSnapshotClassName: 'class',
+        source: { volumeHandle: 'vol-1' },
+        volumeSnapshotRef: { namespace: 'default', name: 'snap', uid: 'uid-snap' },
+      },
+      ...(status && { status }),
+    },
+  ]
+}
+
+const OF_CONTENT = { boundVolumeSnapshotContentName: 'content' }
+
+/** Returns a claim without a volume whose volume is created from the source. */
+function from(dataSource: object): Stored {
+  const metadata = { uid: 'uid-copy', ...OLD }
+  return [
+    PERSISTENT_VOLUME_CLAIMS,
+    pvc('copy', { metadata, spec: { dataSource }, status: { phase: 'Pending' } } as never),
+  ]
+}
+const RESTORED = from({ apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'snap' })
+const CLONED = from({ kind: 'PersistentVolumeClaim', name: 'pvc-1' })
+
+const NO_LEADER = 'a leader, and no replica leads'
+const FIRST_TRY = 'its first try, of which there is no sign yet'
+const A_VOLUME = 'a volume, from csi.example.com or by hand'
+
+const STATES: Readonly<Record<string, BlockedState>> = {
+  'snapshots: a snapshot of a claim that does not exist': {
+    of: ['vs', 'snap'],
+    objects: [SNAPSHOT_CLASS, snapshot()],
+    reason: 'SourceClaimMissing',
+    says: 'PersistentVolumeClaim default/pvc-1, which does not exist',
+  },
+  'snapshots: a snapshot of a claim that is not bound': {
+    of: ['vs', 'snap'],
+    objects: [CLASS, SNAPSHOT_CLASS, unbound(), snapshot()],
+    reason: 'Provisioning',
+    says: `${A_VOLUME} (PersistentVolumeClaim default/pvc-1)`,
+  },
+  'snapshots: a snapshot with a class that does not exist': {
+    of: ['vs', 'snap'],
+    objects: [CLAIM, snapshot()],
+    reason: 'SnapshotClassMissing',
+    says: 'VolumeSnapshotClass class, which does not exist',
+  },
+  'snapshots: a snapshot that no snapshot-controller has seen': {
+    of: ['vs', 'snap'],
+    objects: [SNAPSHOT_CLASS, CLAIM, snapshot()],
+    reason: 'ContentNotCreated',
+    says: 'the snapshot-controller to create a VolumeSnapshotContent',
+  },
+  'snapshots: a snapshot whose content is not ready': {
+    of: ['vs', 'snap'],
+    objects: [SNAPSHOT_CLASS, CLAIM, snapshot(OF_CONTENT), content()],
+    reason: 'SnapshotNotBegun',
+    says: `${FIRST_TRY} (VolumeSnapshotContent content)`,
+  },
+  'snapshots: a deleted snapshot that a claim is restored from': {
+    of: ['vs', 'snap'],
+    objects: [
+      CLASS,
+      SNAPSHOT_CLASS,
+      snapshot({ readyToUse: true }, { ...DELETED, finalizers: [`${SNAPSHOT}-as-source-protection`] }),
+      RESTORED,
+    ],
+    reason: 'Provisioning',
+    says: `${A_VOLUME} (PersistentVolumeClaim default/copy)`,
+  },
+  'snapshots: a content that no snapshotter has seen': {
+    of: ['vsc', 'content'],
+    objects: [SNAPSHOT_CLASS, content()],
+    reason: 'SnapshotNotBegun',
+    says: FIRST_TRY,
+  },
+  'snapshots: a content without a leading snapshotter': {
+    of: ['vsc', 'content'],
+    objects: [
+      SNAPSHOT_CLASS,
+      content(),
+      [LEASES, lease('external-snapshotter-leader-csi-example-com', { holder: '' })],
+    ],
+    reason: 'NoLeader',
+    says: NO_LEADER,
+  },
+  'snapshots: a deleted content whose snapshot exists': {
+    of: ['vsc', 'content'],
+    objects: [
+      SNAPSHOT_CLASS,
+      snapshot({ ...OF_CONTENT, readyToUse: true }),
+      content(
+        { readyToUse: true, snapshotHandle: 'snap-1' },
+        { ...DELETED, finalizers: [`${SNAPSHOT}content-bound-protection`] },
+      ),
+    ],
+    reason: 'SnapshotNotDeleted',
+    says: 'VolumeSnapshot default/snap to be deleted',
+  },
+  'snapshots: a restore from a snapshot that does not exist': {
+    of: ['pvc', 'copy'],
+    objects: [CLASS, RESTORED],
+    reason: 'RestoreSourceMissing',
+    says: 'VolumeSnapshot default/snap, which does not exist',
+  },
+  'snapshots: a restore from a snapshot whose content is not ready': {
+    of: ['pvc', 'copy'],
+    objects: [CLASS, SNAPSHOT_CLASS, CLAIM, snapshot(OF_CONTENT), content(), RESTORED],
+    reason: 'SnapshotNotBegun',
+    says: `${FIRST_TRY} (VolumeSnapshotContent content)`,
+  },
+  'snapshots: a clone of a claim that does not exist': {
+    of: ['pvc', 'copy'],
+    objects: [CLASS, CLONED],
+    reason: 'CloneSourceMissing',
+    says: 'PersistentVolumeClaim default/pvc-1, which does not exist',
+  },
+  'snapshots: a clone of a claim that is not bound': {
+    of: ['pvc', 'copy'],
+    objects: [CLASS, unbound(), CLONED],
+    reason: 'Provisioning',
+    says: `${A_VOLUME} (PersistentVolumeClaim default/pvc-1)`,
+  },
+  'snapshots: a claim without a leading provisioner': {
+    of: ['pvc', 'pvc-1'],
+    objects: [CLASS, unbound(), [LEASES, lease('csi-example-com', { holder: '' })]],
+    reason: 'NoLeader',
+    says: NO_LEADER,
+  },
+}
+
+it.each(Object.entries(STATES))('`kubectl csi explain` explains this state: %s', checkState)
+
+it('`kubectl csi explain` reports that nothing is stuck about a ready snapshot', async () => {
+  const given = { volumeSnapshotContentName: 'content' }
+  const objects = [
+    SNAPSHOT_CLASS,
+    snapshot({ ...OF_CONTENT, readyToUse: true }, OLD, given),
+    content({ readyToUse: true, snapshotHandle: 'snap-1' }),
+  ]
+  const client = clientOf(serving(objects))
+  expect(await ask(client, explain('vsc', 'content'))).toMatchObject({
+    code: 0,
+    first: expect.stringMatching(/nothing is stuck\. It is ready, as snapshot snap-1\.$/),
+  })
+  expect(await ask(client, explain('vs', 'snap'))).toMatchObject({
+    code: 0,
+    first: expect.stringMatching(/nothing is stuck\. It is ready, in /),
+  })
+})

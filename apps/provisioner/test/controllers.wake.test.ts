@@ -1,0 +1,127 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
+import { type ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  SECRETS,
+  STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
+} from '@csi-sidecars/kube-types'
+import { bound, DRIVER, FakeApi, pvc, secret, storageClass, vac } from '@csi-sidecars/testkit'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { Process } from '../src/testing/model/process.ts'
+import { ModelStorage } from '../src/testing/model/storage.ts'
+
+const OWNER = 'volume.kubernetes.io/storage-provisioner'
+/** The back-off is longer than a test, so only the change of the missing object can cause the retry. */
+const RETRY_MS = 600_000
+const SOON_MS = 2_500
+
+let clock: FakeClock
+let api: FakeApi<ApiError>
+let storage: ModelStorage
+let process: Process
+
+beforeEach(() => {
+  clock = new FakeClock()
+  api = new FakeApi({ clock, errorOf: apiErrorOf })
+  storage = new ModelStorage()
+  process = new Process({
+    api,
+    clock,
+    storage,
+    controller: [ControllerRpc.CLONE_VOLUME, ControllerRpc.MODIFY_VOLUME, ControllerRpc.CREATE_DELETE_SNAPSHOT],
+    settings: { retryStartMs: RETRY_MS, retryMaxMs: RETRY_MS },
+    onCreate: () => {},
+    onDelete: () => {},
+  })
+  process.gate.open()
+  process.deliverAtOnce()
+})
+afterEach(() => process.kill())
+
+interface Wait {
+  readonly spec?: object
+  /** Creates objects before the claim. */
+  readonly prepare?: () => void
+  /** Creates or changes the object that the claim waits for. */
+  readonly come: () => void
+}
+
+const { claim: source, volume: sourceVolume } = bound({ number: 9 })
+
+function putSnapshot(readyToUse: boolean): void {
+  const head = { apiVersion: 'snapshot.storage.k8s.io/v1', metadata: { namespace: 'default', name: 'snap' } }
+  const status = { boundVolumeSnapshotContentName: 'content', readyToUse, restoreSize: '1Gi' }
+  const { metadata } = api.put(VOLUME_SNAPSHOTS, {
+    ...head,
+    kind: 'VolumeSnapshot',
+    spec: { source: { volumeSnapshotContentName: 'content' } },
+    status,
+  } as never)
+  api.put(VOLUME_SNAPSHOT_CONTENTS, {
+    ...head,
+    kind: 'VolumeSnapshotContent',
+    metadata: { name: 'content' },
+    spec: {
+      driver: DRIVER,
+      deletionPolicy: 'Delete',
+      source: { snapshotHandle: 'handle' },
+      volumeSnapshotRef: { namespace: 'default', name: 'snap', uid: metadata?.uid },
+    },
+    status: { readyToUse, snapshotHandle: 'handle' },
+  } as never)
+}
+
+const WAITS: Readonly<Record<string, Wait>> = {
+  'its class': {
+    spec: { storageClassName: 'late' },
+    come: () => api.put(STORAGE_CLASSES, storageClass('late')),
+  },
+  'the Secret of its class': {
+    prepare: () => {
+      const parameters = {
+        'csi.storage.k8s.io/provisioner-secret-name': 'late',
+        'csi.storage.k8s.io/provisioner-secret-namespace': 'default',
+      }
+      api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters }))
+    },
+    come: () => api.put(SECRETS, secret('late', { a: 'b' })),
+  },
+  'its VolumeAttributesClass': {
+    spec: { volumeAttributesClassName: 'gold' },
+    come: () => api.put(VOLUME_ATTRIBUTES_CLASSES, vac('gold')),
+  },
+  'its source claim': {
+    spec: { dataSource: { kind: 'PersistentVolumeClaim', name: 'pvc-9' } },
+    come: () => {
+      api.put(PERSISTENT_VOLUMES, sourceVolume)
+      api.put(PERSISTENT_VOLUME_CLAIMS, source)
+    },
+  },
+  'its VolumeSnapshot': {
+    spec: { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'snap' } },
+    prepare: () => putSnapshot(false),
+    come: () => putSnapshot(true),
+  },
+}
+
+describe('waiting claims', () => {
+  it.each(Object.entries(WAITS))(
+    'a claim that waits for %s is provisioned as soon as it is usable',
+    async (_, wait) => {
+      api.put(STORAGE_CLASSES, storageClass())
+      wait.prepare?.()
+      const metadata = { annotations: { [OWNER]: DRIVER } }
+      const { metadata: made } = api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata, spec: wait.spec ?? {} }))
+      await clock.advance(20_000)
+      expect(storage.volumes.size).toBe(0)
+      wait.come()
+      await clock.advance(SOON_MS)
+      expect(api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${made?.uid}` })).toBeDefined()
+    },
+  )
+})

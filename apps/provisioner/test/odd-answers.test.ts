@@ -1,0 +1,56 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import type { Volume } from '@csi-sidecars/csi-proto'
+import { apiErrorOf } from '@csi-sidecars/kube-client'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
+import { DRIVER, FakeApi, pvc, storageClass } from '@csi-sidecars/testkit'
+import { expect, it } from '@jest/globals'
+import { Process } from '../src/testing/model/process.ts'
+import { ModelStorage } from '../src/testing/model/storage.ts'
+
+const OWNER = 'volume.kubernetes.io/storage-provisioner'
+const MANY = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`key-${index}`, 'x'.repeat(100)]))
+const NO_VOLUME = 'the CSI driver answered CreateVolume without a volume'
+
+it.each<[what: string, change: Partial<Volume> | undefined, error: string | undefined]>([
+  ['no volume', undefined, NO_VOLUME],
+  ['no ID', { volumeId: '' }, NO_VOLUME],
+  ['a negative size', { capacityBytes: -5n }, `created volume capacity -5 less than requested capacity ${2 ** 30}`],
+  ['the largest size', { capacityBytes: 2n ** 63n - 1n }, undefined],
+  ['an ID with line breaks', { volumeId: 'a\nb\u0000\u{1F600}' }, undefined],
+  ['attributes with strange keys', { volumeContext: { '': 'x', __proto__x: 'y', constructor: 'z' } }, undefined],
+  ['many attributes', { volumeContext: MANY }, undefined],
+  [
+    'a source that was not requested',
+    { contentSource: { type: { $case: 'volume', value: { volumeId: 'x' } } } },
+    undefined,
+  ],
+])('after an answer to CreateVolume with %s, the provisioner continues with other claims', async (_, change, error) => {
+  const clock = new FakeClock()
+  const api = new FakeApi({ clock, errorOf: apiErrorOf })
+  let isOdd = true
+  const process = new Process({
+    api,
+    clock,
+    storage: new ModelStorage(),
+    settings: {},
+    answer: (volume) => (isOdd ? change && { ...volume, ...change } : volume),
+    onCreate: () => {},
+    onDelete: () => {},
+  })
+  process.gate.open()
+  process.deliverAtOnce()
+  api.put(STORAGE_CLASSES, storageClass())
+  const provisioned = async (name: string) => {
+    const claim = pvc(name, { metadata: { annotations: { [OWNER]: DRIVER } } })
+    const { metadata } = api.put(PERSISTENT_VOLUME_CLAIMS, claim)
+    await clock.advance(500)
+    return api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${metadata?.uid}` })
+  }
+  const odd = await provisioned('odd')
+  const errors = process.log.lines.map((line) => String(line.error)).join()
+  if (error === undefined) expect(odd).toMatchObject({ spec: { csi: { driver: DRIVER } } })
+  else expect([odd, errors]).toEqual([undefined, expect.stringContaining(error)])
+  isOdd = false
+  expect(await provisioned('usual')).toBeDefined()
+  process.kill()
+})
