@@ -38,7 +38,6 @@ beforeEach(() => {
     onCreate: () => {},
     onDelete: () => {},
   })
-  process.gate.open()
   process.deliverAtOnce()
 })
 afterEach(() => process.kill())
@@ -76,6 +75,14 @@ function putSnapshot(readyToUse: boolean): void {
   } as never)
 }
 
+/** Creates a claim that asks the driver for a volume. Returns its UID. */
+function ask(spec: object = {}): string | undefined {
+  const metadata = { annotations: { [OWNER]: DRIVER } }
+  return api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata, spec })).metadata?.uid
+}
+
+const RESTORE = { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'snap' } }
+
 const WAITS: Readonly<Record<string, Wait>> = {
   'its class': {
     spec: { storageClassName: 'late' },
@@ -103,7 +110,7 @@ const WAITS: Readonly<Record<string, Wait>> = {
     },
   },
   'its VolumeSnapshot': {
-    spec: { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'snap' } },
+    spec: RESTORE,
     prepare: () => putSnapshot(false),
     come: () => putSnapshot(true),
   },
@@ -113,15 +120,28 @@ describe('waiting claims', () => {
   it.each(Object.entries(WAITS))(
     'a claim that waits for %s is provisioned as soon as it is usable',
     async (_, wait) => {
+      process.gate.open()
       api.put(STORAGE_CLASSES, storageClass())
       wait.prepare?.()
-      const metadata = { annotations: { [OWNER]: DRIVER } }
-      const { metadata: made } = api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata, spec: wait.spec ?? {} }))
+      const uid = ask(wait.spec)
       await clock.advance(20_000)
       expect(storage.volumes.size).toBe(0)
       wait.come()
       await clock.advance(SOON_MS)
-      expect(api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${made?.uid}` })).toBeDefined()
+      expect(api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${uid}` })).toBeDefined()
     },
   )
+
+  it('a claim keeps its back-off if each attempt waits for a slow API server', async () => {
+    api.put(STORAGE_CLASSES, storageClass())
+    putSnapshot(false)
+    ask(RESTORE)
+    for (let second = 0; second < 120; second += 1) {
+      for (const each of [...process.gate.inFlight]) each.answer()
+      await clock.advance(1000)
+    }
+    // The first read of an awaited object may cause one more attempt, because the object may have changed before.
+    const attempts = process.log.lines.filter(({ message }) => message === 'Failed to provision volume').length
+    expect([attempts > 0, attempts <= 2]).toEqual([true, true])
+  })
 })

@@ -64,12 +64,12 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
   const { deps, signal } = run
   const { claim } = work
   own.waitFor()
-  deps.awaited.forget(claim.uid)
   const since = deps.clock.monotonic()
   if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   let unsaved: Unsaved
   try {
     const prepared = await prepare(run, claim, work.class)
+    deps.awaited.forget(claim.uid)
     if (work.mark && !(await markClaim(run, prepared))) return SETTLED
     deps.memory.inProgress.set(claim.uid, { claim, class: work.class, content: prepared.request.volumeContentSource })
     unsaved = await createVolume(run, prepared)
