@@ -20,7 +20,7 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-/** Returns the times of the calls to the driver in the next `seconds`, in seconds from now. */
+/** Lets `seconds` pass. Returns the times of the calls to the driver, in seconds from the start. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
   const start = fixture.clock.monotonic()
   fixture.driver.calls.splice(0)
@@ -130,7 +130,7 @@ describe('driver refusals', () => {
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('a refused expansion retries once soon, and then rarely, if the size is infeasible', async () => {
+  it('the resizer repeats an expansion to an infeasible size once soon, and then rarely', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(700)).toEqual([1, 301, 601])
@@ -223,7 +223,7 @@ describe('refused patches', () => {
     }
   }
 
-  it('an expansion makes no CSI call and records no event if its start cannot be recorded in the claim', async () => {
+  it('an expansion makes no CSI call if its start cannot be recorded in the claim', async () => {
     refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -275,7 +275,7 @@ describe('refused patches', () => {
     )
   })
 
-  it.each([CLAIM, VOLUME])('no event reports that a patch of %s must be retried later', async (what) => {
+  it.each([CLAIM, VOLUME])('no event is recorded if a patch of %s must be retried later', async (what) => {
     refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)

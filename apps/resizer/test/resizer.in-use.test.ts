@@ -105,7 +105,7 @@ describe('refusal', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('the resizer calls the driver after a pod has ended between list and watch', async () => {
+  it('the resizer calls the driver if the pod ends between the list and the watch of pods', async () => {
     await begin()
     fixture.driver.expand = refusing
     fixture.cluster.before = ({ what, verb }) => {
@@ -249,7 +249,7 @@ describe('unreadable pods', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('the resizer calls the driver at a retry if the read of pods fails only for a time', async () => {
+  it('the resizer calls the driver at the next retry if the read of pods has failed', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }

@@ -26,7 +26,7 @@ describe('changed claim', () => {
     })
   }
 
-  it('an expansion reads the claim once more if another writer changes it between our read and our write', async () => {
+  it('if another writer changes the claim before our write, an expansion reads the claim once more', async () => {
     fixture.caches.claims.lagging = true
     let edits = 0
     fixture.cluster.before = (request) => {
@@ -209,7 +209,7 @@ describe('edited volume', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '5Gi' })
   })
 
-  it('an expansion calls the driver again if an administrator writes a smaller size while the result is saved', async () => {
+  it('an expansion calls the driver again if an administrator shrinks the volume while the result is saved', async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     let edits = 0
     fixture.cluster.before = ({ what }) => {

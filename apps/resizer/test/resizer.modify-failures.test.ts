@@ -246,13 +246,13 @@ describe('withdrawn request', () => {
 describe('earlier process', () => {
   const begun: ClaimParts = { wantedClass: 'silver', status: { modifyVolumeStatus: modifying('InProgress', 'gold') } }
 
-  it('a modification that another process has begun continues before any other modification begins', async () => {
+  it('the resizer first continues a modification that another process has begun', async () => {
     await begin(begun)
     expect(fixture.takeWire()).toEqual([MODIFY, VOLUME, CLAIM, CLAIM, MODIFY, VOLUME, CLAIM])
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('silver')
   })
 
-  it('a modification that another process has begun waits for its class if the class does not exist', async () => {
+  it('a modification that another process has begun waits if its class does not exist', async () => {
     await begin({ ...begun, status: { modifyVolumeStatus: modifying('InProgress', 'bronze') } })
     await fixture.clock.advance(60_000)
     expect(fixture.takeWire()).toEqual([])

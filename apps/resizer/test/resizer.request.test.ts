@@ -25,7 +25,7 @@ interface Given {
   readonly volume?: VolumeParts
   readonly claim?: ClaimParts
   readonly driverName?: string
-  /** Changes the claim in the cache only, to a state that the API server would refuse or complete. */
+  /** Changes only the cached claim, because the API server would refuse or complete such a claim. */
   readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
   readonly prepare?: (fixture: ResizerFixture) => void
 }
@@ -105,7 +105,7 @@ describe('request', () => {
     expect(fixture.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
   })
 
-  it('ControllerExpandVolume contains the translation of an in-tree volume, which is not stored', async () => {
+  it('ControllerExpandVolume contains the CSI translation of an in-tree volume, which the API server does not store', async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },

@@ -168,7 +168,7 @@ const rows: Record<string, Row> = {
 }
 
 describe('decideModify', () => {
-  it.each(Object.entries(rows))('`decideModify` decides: %s', (_name, row) => {
+  it.each(Object.entries(rows))('`decideModify` returns the expected steps for this case: %s', (_name, row) => {
     expect(decideModify(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
   })
 
@@ -179,7 +179,7 @@ describe('decideModify', () => {
     expect(new Set(kinds).isSubsetOf(new Set(['noop', 'speedUp']))).toBe(true)
   })
 
-  it('`decideModify` writes nothing to a claim whose status is already Pending', () => {
+  it('`decideModify` writes the status Pending only if the claim does not have it yet', () => {
     const [first] = decideModify(viewOf({ want: 'bronze', modifying: ['Pending', 'gold'], steps: [] }))
     expect(first).toMatchObject({ do: 'pend', patch: undefined })
     const [other] = decideModify(viewOf({ want: 'bronze', modifying: ['Infeasible', 'gold'], steps: [] }))

@@ -18,7 +18,7 @@ export type ModifyStep =
   | { readonly do: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
   /** The requested class does not exist. */
   | { readonly do: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }
-  /** The class names another driver than the volume. It is applied nevertheless, as in the Go original. */
+  /** Reports that the class is for another driver. As in the Go original, the class is applied anyway. */
   | { readonly do: 'reportDriver'; readonly target: AttributesClass; readonly volumeDriver: string }
   /** Stores in the claim that a modification begins. */
   | { readonly do: 'start'; readonly patch: Patch; readonly className: string }

@@ -33,7 +33,7 @@ export interface Modification {
   readonly target: AttributesClass
 }
 
-/** Results of the driver that are not in the API. To lose them with the process or the lease does no harm. */
+/** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
 export class ModifyMemory {
   /** The claims with a modification that may be running. It must end before a different modification begins. */
   readonly uncertain = new Set<string>()

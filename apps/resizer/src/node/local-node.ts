@@ -18,8 +18,8 @@ export interface LocalNodeOptions {
 const BEFORE_LOG_MS = 2_000
 
 /**
- * Watches the Node and the CSINode of this process, which decide the volumes that it owns. If the driver disappears
- * from the CSINode, because the kubelet registers it again, the last state counts: its volumes have not moved.
+ * Watches the Node of this process and its CSINode. They decide which volumes this process owns. While the CSINode
+ * lacks the driver, for example during a new registration, the last known state counts.
  */
 export class LocalNodeWatch {
   readonly #options: LocalNodeOptions

@@ -82,7 +82,7 @@ describe('one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('`ClaimPodUse` does not report a claim as unused while it passes from one pod to the next', async () => {
+  it('`ClaimPodUse` does not report a claim as unused if a second pod uses it before the first pod ends', async () => {
     run('ns', 'a')
     await uses('ns/data')
     run('ns', 'b')
@@ -150,7 +150,7 @@ describe('one namespace', () => {
     expect(cluster.watches('pods')).toBe(0)
   })
 
-  it('`ClaimPodUse` returns at once if the signal of the caller is aborted', async () => {
+  it('`ClaimPodUse` rejects at once if the signal of the caller is aborted', async () => {
     const given = AbortSignal.abort(new CancelledError('enough'))
     await expect(use.podsOf('ns/data', given)).rejects.toThrow('enough')
   })
@@ -206,7 +206,7 @@ describe('many namespaces', () => {
     expect(takeRequests()).toEqual([])
   })
 
-  it('`ClaimPodUse` ends the watch of all pods when no run asks any longer', async () => {
+  it('after `close` during the list of all pods, `ClaimPodUse` watches single namespaces again', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)

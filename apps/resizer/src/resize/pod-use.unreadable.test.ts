@@ -61,7 +61,7 @@ describe('unreadable pods', () => {
     cluster.delete(PODS, { namespace: 'ns', name: 'web' })
     expect(await uses('ns/other')).toBe(false)
     await clock.settle()
-    // The list that answers for `ns/other` also shows that no pod uses `ns/data`.
+    // The list for `ns/other` also shows that no pod uses `ns/data`.
     expect(unused).toContain('ns/data')
   })
 
@@ -79,7 +79,7 @@ describe('unreadable pods', () => {
     ])
   })
 
-  it('`ClaimPodUse` starts the watch of all pods later if the list of all pods fails only for a time', async () => {
+  it('after a temporary failure of the list of all pods, `ClaimPodUse` lists and watches all pods', async () => {
     let away = true
     cluster.before = ({ name }) => {
       if (name === '' && away) throw apiError(500, 'InternalError', 'etcd is away')

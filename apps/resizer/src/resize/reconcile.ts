@@ -87,7 +87,7 @@ async function mark(
   return { work: { claim, before: view.claim, volume, target: step.target } }
 }
 
-/** Removes the annotation with the old size. If that fails, the run ends: an expansion would keep this old size. */
+/** Removes the annotation with the old size. If that fails, the run ends: an expansion would keep the annotation. */
 async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patch): Promise<Outcome | undefined> {
   const { deps, signal } = run
   const name = volume?.key ?? ''
@@ -140,7 +140,7 @@ async function callDriver(
   }
 }
 
-/** Shortens the pause before the next try if no pod uses the volume, because it will soon be detached. */
+/** Shortens the pause before the next try if no pod uses the volume, because the volume will soon be detached. */
 async function retrySoonerWhileInUse(
   run: ResizeRun,
   inUse: InUse,

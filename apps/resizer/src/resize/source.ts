@@ -29,7 +29,7 @@ export function isOurs(claim: ResizerClaim, volume: ResizerVolume, driverName: s
   return volume.kind === 'own'
 }
 
-/** Returns the source of a volume for an expansion. Only the attacher completes the handles of translated volumes. */
+/** Returns the CSI source of a volume for an expansion. Throws if the volume handle is empty. */
 export function expandSource(name: string, pv: PersistentVolume, driverName: string): ExpandSource {
   const source = sourceOf(name, pv, driverName)
   if (!source.csi.volumeHandle) throw new SourceError('EMPTY_HANDLE', 'empty volume handle')
