@@ -71,7 +71,7 @@ describe('creation', () => {
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
 
-  it('a CreateSnapshot call that fails at each attempt causes only two events, with different reasons', async () => {
+  it('a CreateSnapshot call that fails at each attempt causes only two events', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()
@@ -166,7 +166,7 @@ describe('creation', () => {
     )
   })
 
-  it('an answer without a snapshot counts as an error, and the snapshotter continues with other contents', async () => {
+  it('the snapshotter treats an answer without a snapshot as an error, and continues with other contents', async () => {
     const other = vsc('d', { spec: { source: { volumeHandle: 'vol-2' }, volumeSnapshotRef: { uid: `${UID}2` } } })
     const fixture = new Fixture({ objects: [CLASS, CONTENT, [VOLUME_SNAPSHOT_CONTENTS, other]] })
     fixture.scripts.set('CreateSnapshot', ({ sourceVolumeId }: CreateSnapshotRequest) =>
@@ -194,7 +194,7 @@ describe('creation', () => {
 })
 
 describe('refused writes', () => {
-  it('the snapshotter repeats only the removal of the annotation if the API server refuses it', async () => {
+  it('if the API server refuses the removal of the annotation, the snapshotter repeats only the removal', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('unmark', [apiError(500, 'InternalError', 'no'), apiError(500, 'InternalError', 'no')])
     await fixture.start()
@@ -213,7 +213,7 @@ describe('refused writes', () => {
     )
   })
 
-  it('the snapshotter repeats only the status write if the API server refuses it', async () => {
+  it('if the API server refuses the status write, the snapshotter repeats only that write', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('status', [apiError(500, 'InternalError', 'no')])
     await fixture.start()
