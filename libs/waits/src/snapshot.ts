@@ -1,6 +1,6 @@
 import type { Remedy } from './stuck.ts'
 
-/** The state of an object that another object names. A field of this type is undefined if the state is unknown. */
+/** The state of an object that another object refers to. An undefined field of this type means an unknown state. */
 type Presence = 'missing' | 'waits' | 'present'
 
 /** A VolumeSnapshot and the objects around it. Unknown facts are undefined and count as no reason to wait. */
@@ -34,14 +34,14 @@ export interface ContentAround {
   readonly class: 'missing' | 'present' | undefined
 }
 
-/** The source of a claim that has no volume yet. */
+/** The data source of a claim that has no volume yet. */
 export interface SourceAround {
   readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
   /** The state of the source. `waits`: the snapshot is not ready, or the claim is not bound. */
   readonly is: Presence | undefined
 }
 
-/** Every reason for which a snapshot, or a claim with a data source, waits, with its remedy. */
+/** The reasons for which a snapshot or a claim with a data source waits, each with its remedy. */
 export const SNAPSHOT_REASONS = {
   SourceClaimMissing: 'blocked',
   SourceClaimNotBound: 'retried',
