@@ -120,7 +120,7 @@ withHelm('values of controllers and pods', () => {
     expect(metadata.labels).toMatchObject({ cost: 'storage', 'app.kubernetes.io/instance': 'demo' })
   })
 
-  it('the chart renders extraObjects as templates, whether they are maps or texts', () => {
+  it('the chart renders the entries of extraObjects as templates, both maps and texts', () => {
     const extraObjects = [
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-a' }, data: { x: '1' } },
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-b\n',

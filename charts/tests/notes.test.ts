@@ -66,7 +66,7 @@ withHelm('the notes after an installation', () => {
     expect(notes('hosted-control-plane', { rbac: { create: true } })).toContain('the roles were made in this cluster')
   })
 
-  it('the notes say that the values for Secrets have no effect if the chart creates no roles', () => {
+  it('the notes say that rbac.secrets and rbac.secretNames do nothing if the chart creates no roles', () => {
     const without = notes('driver', { rbac: { create: false, secretNames: [{ namespace: 'a', names: ['b'] }] } })
     expect(without).toContain('rbac.secrets and rbac.secretNames do nothing')
     expect(without).not.toContain('The sidecars may get no Secret')

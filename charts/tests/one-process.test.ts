@@ -11,10 +11,10 @@ const ONE = merged(merged(readValues(exampleFile('driver')), WITH_PREVIEWS), { p
 const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
-/** The flags that the combined process has for each sidecar. Its common flags are in the section `sidecars`. */
+/** The flags of the combined process with a sidecar's prefix. Flags without a prefix are in the section `sidecars`. */
 const OWN = APPS.flatMap((app) =>
   FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
-    // The resizer's --timeout is left out, because the chart renders it instead of two other flags of this list.
+    // The resizer's --timeout is left out, because with it the chart omits two other flags of this list.
     .filter(({ flag }) => !(app === 'resizer' && flag.name === 'timeout'))
     .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
 )
@@ -30,8 +30,8 @@ function leavesOf(value: unknown, path: string): readonly (readonly [path: strin
 }
 
 /**
- * Returns another value than the given one: the sample of a flag, the value in the example every-value, or a value that
- * the schema accepts.
+ * Returns a value that differs from the given value: the sample of a flag, the value in examples/every-value.yaml, or
+ * another value that the schema accepts.
  */
 function otherThan(path: string, value: unknown): unknown {
   const flag = FLAG_KEYS.find((key) => APPS.some((app) => pathOf(key, app) === path))
@@ -174,7 +174,7 @@ withHelm('the combined process', () => {
     })
   })
 
-  it('the combined process in mode separate has one Deployment with one account', () => {
+  it('the combined process with `mode: separate` has one Deployment with one account', () => {
     const objects = render({ values: merged(readValues(exampleFile('separate')), { process: 'one' }) })
     const { template } = named(objects, 'Deployment', 'demo-csi-sidecars-sidecars').spec ?? {}
     expect(template?.spec.containers.map(({ name }) => name)).toEqual(['csi-sidecars'])

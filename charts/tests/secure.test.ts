@@ -66,7 +66,7 @@ withHelm('TLS and authorization of the metrics endpoint', () => {
     }
   })
 
-  it("cert-manager's Certificate has the names of the metrics Services and writes the mounted Secret", () => {
+  it('the Certificate for cert-manager has the names of the metrics Services, and the pods mount its Secret', () => {
     const { spec } = named(secure, 'Certificate', 'demo-csi-sidecars-tls')
     const services = ofKind(secure, 'Service').map(({ metadata }) => `${metadata.name}.storage.svc`)
     expect(spec).toMatchObject({
@@ -119,7 +119,7 @@ withHelm('monitors of a metrics endpoint with TLS', () => {
     expect(pods(objects)).toMatchObject({ scheme: 'https', tlsConfig })
   })
 
-  it('a ServiceMonitor skips the verification of a certificate that the sidecar made itself', () => {
+  it('a ServiceMonitor does not verify a self-signed certificate of a sidecar', () => {
     expect(service(objectsOf({ tls: { enabled: true } }))).toMatchObject({ tlsConfig: { insecureSkipVerify: true } })
   })
 

@@ -25,7 +25,7 @@ withHelm("a vendor's chart that depends on our chart", () => {
 
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  it('a chart that depends on our chart in mode library renders only its own objects', () => {
+  it('a chart that depends on our chart with `mode: library` renders only its own objects', () => {
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
       'ClusterRole vendor-controller',
       'Deployment vendor-controller',
