@@ -5,7 +5,7 @@ import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm('values of controllers and pods', () => {
+withHelm('controller values', () => {
   const driver = readValues(exampleFile('driver'))
   const objectsOf = (values: object): readonly Manifest[] => render({ values: merged(driver, { ...values }) })
   const controllerOf = (kind: string, values: object): Manifest =>

@@ -19,7 +19,7 @@ const failure = (values: object): string => {
 const SHARED = { leaseDuration: '30s', renewDeadline: '20s', namespace: 'leases' }
 const OWN = { leaseDuration: '1m', retryPeriod: '7s', labels: { tier: '1' } }
 
-withHelm('leader election of one sidecar', () => {
+withHelm('sidecar elections', () => {
   it('each value of leader election for one sidecar replaces the common value', () => {
     const objects = objectsOf({ leaderElection: SHARED, attacher: { leaderElection: OWN } })
     expect(electionArgs(objects, 'attacher')).toEqual([
@@ -65,7 +65,7 @@ withHelm('leader election of one sidecar', () => {
     expect(roles(objectsOf(off))).toEqual([['a', ['demo-csi-sidecars']]])
   })
 
-  describe('leader election of the combined process', () => {
+  describe('combined process', () => {
     const values = { process: 'one', leaderElection: SHARED, attacher: { leaderElection: OWN } }
     const objects = objectsOf(values)
 
@@ -117,7 +117,7 @@ withHelm('leader election of one sidecar', () => {
   })
 })
 
-withHelm('the FlowSchema of leases', () => {
+withHelm('lease FlowSchema', () => {
   it('the FlowSchema is not rendered by default', () => {
     expect(ofKind(objectsOf({}), 'FlowSchema')).toEqual([])
   })

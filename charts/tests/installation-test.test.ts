@@ -31,7 +31,7 @@ function expected(objects: readonly Manifest[]): Expected {
   return JSON.parse(text ?? '') as Expected
 }
 
-withHelm('the objects of helm test', () => {
+withHelm('helm test', () => {
   it('helm test runs a pod with our image and an account without permission to change objects', () => {
     const objects = hooks('driver')
     expect(objects.map(({ kind }) => kind)).toEqual(

@@ -8,7 +8,7 @@ import { withHelm } from './with-helm.ts'
 
 const EXAMPLE = readValues(exampleFile('node-deployment'))
 
-withHelm('the resizer on each node', () => {
+withHelm('resizer.nodeDeployment', () => {
   const objectsOf = (values: object = {}, tests = false) => render({ values: merged(EXAMPLE, { ...values }), tests })
   const failureOf = (values: object): string => {
     try {

@@ -7,7 +7,7 @@ import { named } from './manifest.ts'
 import { merged, readValues, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm('the notes after an installation', () => {
+withHelm('installation notes', () => {
   let folder: string
 
   // `helm template` omits NOTES.txt, and `helm install` needs a cluster. So the test renders the notes in a ConfigMap.

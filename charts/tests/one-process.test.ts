@@ -51,7 +51,7 @@ function otherThan(path: string, value: unknown): unknown {
 /** Returns the key that error messages of the chart name: the first two levels of the path. */
 const keyOf = (path: string): string => path.split('.').slice(0, 2).join('.')
 
-withHelm('the combined process', () => {
+withHelm('combined process', () => {
   const defaults = render({ values: ONE })
 
   it('the combined process has one container next to the driver, with one port for metrics and probes', () => {
@@ -97,7 +97,7 @@ withHelm('the combined process', () => {
     expect(argsOf(defaults).join()).not.toContain('livenessprobe')
   })
 
-  describe('every flag of all sidecars', () => {
+  describe('combined flags', () => {
     const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))
 
@@ -156,7 +156,7 @@ withHelm('the combined process', () => {
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })
 
-  describe('values of a single sidecar', () => {
+  describe('sidecar values', () => {
     const base = JSON.stringify(defaults)
     /** Reports whether the chart ignores a value. An error that names the value shows that the chart has read it. */
     const isPassedOver = (path: string, value: unknown): boolean => {

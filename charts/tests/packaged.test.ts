@@ -26,7 +26,7 @@ function pathOf(url: string): string | undefined {
   return path
 }
 
-describe('the packaged chart', () => {
+describe('packaged chart', () => {
   it('Chart.yaml names the repository, the maintainers, the license and all images', () => {
     expect(chart).toMatchObject({ sources: [home], maintainers: [{ name: 'The csi-sidecars Authors', url: home }] })
     const images = load(chart.annotations['artifacthub.io/images'] ?? '') as { image: string }[]

@@ -15,7 +15,7 @@ const TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
 type Endpoint = Readonly<Record<string, unknown>>
 
-withHelm('TLS and authorization of the metrics endpoint', () => {
+withHelm('metrics endpoint', () => {
   const objectsOf = (values: object): readonly Manifest[] =>
     render({ values: merged(readValues(exampleFile('driver')), { ...values }) })
   const pod = (objects: readonly Manifest[]) => podSpecs(objects)[0] as PodSpec
@@ -99,7 +99,7 @@ withHelm('TLS and authorization of the metrics endpoint', () => {
   })
 })
 
-withHelm('monitors of a metrics endpoint with TLS', () => {
+withHelm('TLS monitors', () => {
   const MONITORED = merged(readValues(exampleFile('monitored')), { metrics: { podMonitor: { enabled: true } } })
   const objectsOf = (values: object): readonly Manifest[] => render({ values: merged(MONITORED, { ...values }) })
   const first = (objects: readonly Manifest[], kind: string, field: string): Endpoint => {
@@ -144,7 +144,7 @@ withHelm('monitors of a metrics endpoint with TLS', () => {
   })
 })
 
-withHelm('checks of TLS values', () => {
+withHelm('TLS checks', () => {
   it.each([
     [{ tls: { secretName: 'x' } }, 'tls.secretName needs tls.enabled.'],
     [{ tls: { clientCA: { configMapName: 'x' } } }, 'tls.clientCA.configMapName needs tls.enabled.'],

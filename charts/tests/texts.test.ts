@@ -12,7 +12,7 @@ function turned(one: unknown, other: unknown, path = ''): readonly string[] {
   return Object.entries(one).flatMap(([key, each]) => turned(each, (other as Values)[key], `${path}/${key}`))
 }
 
-withHelm('names that look like other YAML types', () => {
+withHelm('YAML-like names', () => {
   const NAMES = [
     'nameOverride',
     'fullnameOverride',

@@ -8,7 +8,7 @@ import { type Manifest, named, podSpecs, sidecar } from './manifest.ts'
 import { WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm("a vendor's chart that depends on our chart", () => {
+withHelm('dependent chart', () => {
   let folder: string
   let objects: readonly Manifest[]
 

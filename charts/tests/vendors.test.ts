@@ -28,7 +28,7 @@ function meaning(app: AppName, args: readonly string[]): Readonly<Record<string,
   }
 }
 
-withHelm('the chart with the values of a vendor', () => {
+withHelm('vendor values', () => {
   describe.each(VENDORS)('$name', (vendor) => {
     const values = merged(REGISTRY, VENDOR_VALUES[vendor.name] ?? {})
     const objects = render({ values })

@@ -57,7 +57,7 @@ describe('detaching volume', () => {
     expect(fixture.cluster.watches('pods')).toBe(0)
   })
 
-  it('a refused expansion retries soon even if the last pod ends during the call', async () => {
+  it('the resizer retries a refused expansion soon even if the last pod ends during the call', async () => {
     await begin()
     fixture.driver.expand = (call) => {
       fixture.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
@@ -79,7 +79,7 @@ describe('detaching volume', () => {
     expect((await callsWithin(16)).slice(0, seconds.length)).toEqual(seconds)
   })
 
-  it('a refused expansion without a pod retries after the pause that the driver asks for', async () => {
+  it('if no pod uses the volume, the resizer retries after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.FailedPrecondition, 'the volume is in use', 20_000)
     fixture.driver.calls.splice(0)
     await endPod()

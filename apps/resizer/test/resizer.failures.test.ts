@@ -92,13 +92,13 @@ describe('driver refusals', () => {
     },
   )
 
-  it('a refused expansion retries after pauses that double', async () => {
+  it('the resizer retries a refused expansion after pauses that double', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
-  it('a refused expansion sends requests with low priority from the second try on, until the call succeeds', async () => {
+  it('the resizer retries a refused expansion with requests of low priority', async () => {
     const seen: string[] = []
     fixture.cluster.onRequest = ({ verb, what, priority }) => {
       if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
@@ -112,19 +112,19 @@ describe('driver refusals', () => {
     expect(seen).toEqual([`${CLAIM} low`, VOLUME, CLAIM])
   })
 
-  it('a refused expansion retries after the pause that the driver asks for', async () => {
+  it('the resizer retries a refused expansion after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('a refused expansion retries after the pause that the driver asks for, even if the size is infeasible', async () => {
+  it('the resizer retries an infeasible expansion after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('a refused expansion retries with the usual back-off if the driver asks for an immediate retry', async () => {
+  it('if the driver asks for a pause of 0, the resizer retries with the usual back-off', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([1, 3, 7])

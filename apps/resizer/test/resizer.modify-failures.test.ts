@@ -130,7 +130,7 @@ describe('driver refusals', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('a refused modification retries after the pause that the driver asks for', async () => {
+  it('the resizer retries a refused modification after the pause that the driver asks for', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong', 3000)
     await want('gold')
@@ -159,7 +159,7 @@ describe('driver refusals', () => {
     expect(fixture.driver.calls[1]?.at).toBe(fixture.driver.calls[0]?.at)
   })
 
-  it('a refused modification retries at once with a new driver that connects while the error is saved', async () => {
+  it('the resizer retries a refused modification at once if a new driver connects while the error is saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -176,7 +176,7 @@ describe('driver refusals', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('a refused modification changes the transition time of a condition only with its reason', async () => {
+  it('repeated refusals of a modification change the transition time of a condition only with its reason', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')

@@ -185,7 +185,7 @@ describe('impossible requests', () => {
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
   })
 
-  it('an expansion records the error of gRPC if the Secret is binary', async () => {
+  it('an expansion records the error of gRPC if the Secret contains binary data', async () => {
     const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
     expect(fixture.driver.calls).toEqual([])

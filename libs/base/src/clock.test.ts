@@ -5,7 +5,7 @@ import { FakeClock } from './testing/fake-clock.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-describe('the system clock', () => {
+describe('systemClock', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => {
     jest.restoreAllMocks()

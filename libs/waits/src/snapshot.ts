@@ -72,7 +72,7 @@ export type SnapshotReason = keyof typeof SNAPSHOT_REASONS
 const AS_SOURCE = '/volumesnapshot-as-source-protection'
 const OWN = 'snapshot.storage.kubernetes.io/'
 
-/** Returns why a VolumeSnapshot waits. Undefined if it is ready, or if foreign finalizers alone keep it. */
+/** Returns why a VolumeSnapshot waits. Undefined if it is ready, or if only finalizers of other components keep it. */
 export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined {
   const { deleting, finalizers, ready, claim, content, restoring } = around
   if (deleting) {
@@ -89,7 +89,7 @@ export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined
   return around.class === 'none' ? 'NoSnapshotClass' : 'ContentNotCreated'
 }
 
-/** Returns why a VolumeSnapshotContent waits. Undefined if it is ready, or if foreign finalizers alone keep it. */
+/** Returns why a VolumeSnapshotContent waits. Undefined if it is ready, or if only foreign finalizers keep it. */
 export function contentWait(around: ContentAround): SnapshotReason | undefined {
   const { deleting, finalizers, beingCreated, beingDeleted, deleteError } = around
   if (deleting && finalizers.some((name) => name.startsWith(OWN))) {

@@ -67,7 +67,7 @@ describe('projectClaim', () => {
     expect(Object.values(bare).filter(Boolean)).toEqual(['ns/data', 'uid-data'])
   })
 
-  it('`projectClaim` stores equal texts of several claims once', () => {
+  it('`projectClaim` stores a text that several claims contain only once', () => {
     const interner = new Interner()
     const text = jest.spyOn(interner, 'text')
     projectClaim(full, interner)

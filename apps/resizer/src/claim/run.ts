@@ -39,7 +39,7 @@ export interface ResizerClaimDeps {
   readonly log: Logger
 }
 
-/** One run over one claim. */
+/** One run of a controller for one claim. */
 export interface ResizerClaimRun<D extends ResizerClaimDeps> extends Run {
   readonly key: string
   readonly deps: D
@@ -50,7 +50,7 @@ export function newRun<D extends ResizerClaimDeps>(key: string, deps: D, control
   return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(namespacedRef(key)) }) }
 }
 
-/** Patches the claim's status, and caches and returns the claim in the API server's answer. */
+/** Patches the claim's status. Caches and returns the patched claim. */
 export async function patchClaim(
   run: ResizerClaimRun<ResizerClaimDeps>,
   patch: Patch,

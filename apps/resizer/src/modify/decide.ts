@@ -100,7 +100,7 @@ function missingVolume({ key, volumeName }: ResizerClaim): ModifyStep {
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
-/** Returns the step for a volume that is not on this node. It may move to this node later. */
+/** Returns the step for a volume that is not on this node. The volume may move to this node later. */
 function volumeElsewhere({ volumeName }: ResizerClaim): ModifyStep {
   return { do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: volumeName } }
 }

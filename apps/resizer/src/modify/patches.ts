@@ -135,7 +135,7 @@ interface Words {
   readonly message?: string
 }
 
-/** Sets a condition, with the probe time now. The transition time changes only with the status or the reason. */
+/** Sets a condition and its probe time. The transition time changes only with the status or the reason. */
 function put(conditions: Conditions | undefined, words: Words, now: number): Conditions {
   const before = conditions?.find(({ type }) => type === words.type)
   const status = 'True'

@@ -113,7 +113,7 @@ function missingVolume({ key, volumeName }: ResizerClaim): ResizeStep {
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
-/** Returns the step for a volume that is not on this node. It may move to this node later. */
+/** Returns the step for a volume that is not on this node. The volume may move to this node later. */
 function volumeElsewhere({ volumeName }: ResizerClaim): ResizeStep {
   return { ...noop('The PV is not of this node'), waitsFor: { on: 'volume', name: volumeName } }
 }

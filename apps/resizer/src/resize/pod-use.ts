@@ -49,7 +49,7 @@ export class ClaimPodUse {
     }
   }
 
-  /** Ends the watch of the claim's namespace if no run asks about another claim of it. */
+  /** Ends the watch of the claim's namespace, unless runs have asked about other claims there. */
   release(claim: string): void {
     const { namespace } = namespacedRef(claim)
     const asked = this.#asked.get(namespace)

@@ -23,7 +23,7 @@ export interface ExpandSource {
   readonly migrated: boolean
 }
 
-/** Reports whether this driver resizes the volume: its CSI volumes, and with migration the claims that name it. */
+/** Reports whether this driver resizes the volume: as its CSI volume, or because the claim names the driver. */
 export function isOurs(claim: ResizerClaim, volume: ResizerVolume, driverName: string): boolean {
   if (claim.resizer === driverName && isMigratedCSIDriverByName(driverName)) return true
   return volume.kind === 'own'

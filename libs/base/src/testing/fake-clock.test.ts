@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals'
 import { FakeClock } from './fake-clock.ts'
 
-describe('the fake clock', () => {
+describe('FakeClock', () => {
   test('the fake clock does not advance by itself', async () => {
     const clock = new FakeClock({ now: 5000 })
     await clock.settle()
