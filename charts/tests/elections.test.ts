@@ -122,7 +122,7 @@ withHelm('lease FlowSchema', () => {
     expect(ofKind(objectsOf({}), 'FlowSchema')).toEqual([])
   })
 
-  it('the FlowSchema matches requests of the account of each sidecar in the namespace of its Lease', () => {
+  it("the FlowSchema matches the requests of each sidecar's account in the namespace of its Lease", () => {
     const values = { flowSchema: { enabled: true }, attacher: { leaderElection: { namespace: 'a' } } }
     const [schema] = ofKind(objectsOf(values, SEPARATE), 'FlowSchema')
     expect(schema?.apiVersion).toBe('flowcontrol.apiserver.k8s.io/v1')

@@ -19,7 +19,7 @@ const OWN = APPS.flatMap((app) =>
     .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
 )
 
-/** Every value of sections `attacher` and `resizer`, with a value that is not its default. */
+/** The paths of all values in the sections `attacher` and `resizer`, each with a value other than its default. */
 const LEAVES = (['attacher', 'resizer'] as const).flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
 
 function leavesOf(value: unknown, path: string): readonly (readonly [path: string, other: unknown])[] {

@@ -37,7 +37,7 @@ export interface ResizerParts extends Informers {
   readonly log: Logger
 }
 
-/** The dependencies of the controllers of a leader. They refuse writes and calls after it has lost its Lease. */
+/** The dependencies of the controllers of a leader. After a lost Lease, their clients refuse writes and calls. */
 export interface ResizerTerm extends ResizerParts {
   readonly assertLeading: () => void
   /** The dependencies that the resize controller and the modify controller share. */

@@ -43,7 +43,7 @@ beforeEach(async () => {
 })
 
 describe('detaching volume', () => {
-  it('after the last pod has ended, an expansion retries often for six minutes', async () => {
+  it('after the last pod has ended, the resizer retries a refused expansion often for six minutes', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     await endPod()
@@ -79,7 +79,7 @@ describe('detaching volume', () => {
     expect((await callsWithin(16)).slice(0, seconds.length)).toEqual(seconds)
   })
 
-  it('if no pod uses the volume, the resizer retries after the pause that the driver asks for', async () => {
+  it('without a pod, a refused expansion is repeated after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.FailedPrecondition, 'the volume is in use', 20_000)
     fixture.driver.calls.splice(0)
     await endPod()

@@ -124,7 +124,7 @@ describe('driver refusals', () => {
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('if the driver asks for a pause of 0, the resizer retries with the usual back-off', async () => {
+  it('a refused expansion is repeated with the usual back-off if the driver asks for a pause of 0', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([1, 3, 7])
@@ -136,7 +136,7 @@ describe('driver refusals', () => {
     expect(await callsWithin(700)).toEqual([1, 301, 601])
   })
 
-  it('the resizer tries a different size than the refused size at once', async () => {
+  it('after a refusal, the resizer tries a newly requested size at once', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(10_000)

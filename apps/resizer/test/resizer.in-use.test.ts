@@ -235,7 +235,7 @@ describe('unreadable pods', () => {
     expect(fixture.driver.calls).toHaveLength(4)
   })
 
-  it('the resizer lists the pods at each retry if only `list` is allowed', async () => {
+  it('the resizer lists the pods at each retry if it may not watch them', async () => {
     fixture.cluster.before = ({ what, verb }) => {
       if (what === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -262,7 +262,7 @@ describe('unreadable pods', () => {
 })
 
 describe('many claims', () => {
-  it('for 100 waiting claims and 2,000 pods, the resizer lists the pods once in an hour, and continues its watch', async () => {
+  it('for 100 waiting claims and 2,000 pods, the resizer lists the pods only once in an hour', async () => {
     fixture = new ResizerFixture()
     for (let index = 0; index < 100; index += 1) {
       const name = `data-${index}`

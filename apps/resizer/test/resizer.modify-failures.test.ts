@@ -106,7 +106,7 @@ describe('driver refusals', () => {
     },
   )
 
-  it('the resizer tries a different class than the refused class at once', async () => {
+  it('after a refusal, the resizer tries a newly requested class at once', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')

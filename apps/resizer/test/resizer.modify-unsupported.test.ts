@@ -29,7 +29,7 @@ it('a claim gets an event if the driver cannot modify volumes, even if its volum
   expect(fixture.takeEvents()).toEqual([warning('gold')])
 })
 
-it('a claim gets no event for its current class, for another driver, or if the driver modifies volumes', async () => {
+it('a claim gets no event if its volume has the requested class already, or belongs to another driver', async () => {
   const has = await beginModify(
     { wantedClass: 'gold', status: { currentVolumeAttributesClassName: 'gold' } },
     {},

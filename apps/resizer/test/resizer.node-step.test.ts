@@ -165,7 +165,7 @@ describe('late caches', () => {
 })
 
 describe('node-only driver', () => {
-  it('an expansion on nodes only makes no CSI call, and writes the size in the notation of the request', async () => {
+  it('if only nodes expand volumes, the resizer makes no CSI call', async () => {
     await begin({ expands: 'node' })
     await fixture.request('2G')
     expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
@@ -177,13 +177,13 @@ describe('node-only driver', () => {
     ])
   })
 
-  it('an expansion on nodes only accepts a smaller size after the kubelet has refused a larger size', async () => {
+  it('if only nodes expand volumes, a smaller size is accepted after the kubelet has refused a larger size', async () => {
     const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
     await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('an expansion on nodes only continues while the driver is disconnected', async () => {
+  it('if only nodes expand volumes, an expansion continues while the driver is disconnected', async () => {
     await begin({ expands: 'node' })
     fixture.driver.lose()
     await fixture.request('2Gi')

@@ -34,7 +34,7 @@ export interface Scope extends Disposable {
   dispose(): void
 }
 
-/** Creates a signal that is aborted with its first aborted parent. An abort or `dispose` removes its listeners. */
+/** Creates a signal that is aborted when one of its parents is aborted. An abort or `dispose` removes its listeners. */
 export function scope(...parents: readonly (AbortSignal | undefined)[]): Scope {
   return follow(parents)
 }

@@ -9,7 +9,7 @@ export interface SnapshotAround {
   readonly finalizers: readonly string[]
   readonly ready: boolean
   readonly error: string | undefined
-  /** The claim of which the snapshot is taken. `waits`: the claim is not bound. */
+  /** The source claim of the snapshot. `waits` means that the claim is not bound. */
   readonly claim: Presence | undefined
   /** The snapshot class. `none`: the snapshot names no class, and no class is the default. */
   readonly class: 'missing' | 'none' | 'present' | undefined
@@ -37,7 +37,7 @@ export interface ContentAround {
 /** The data source of a claim that has no volume yet. */
 export interface SourceAround {
   readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
-  /** The state of the source. `waits`: the snapshot is not ready, or the claim is not bound. */
+  /** The state of the source. `waits` means that the snapshot is not ready, or that the claim is not bound. */
   readonly is: Presence | undefined
 }
 

@@ -67,7 +67,7 @@ describe('projectClaim', () => {
     expect(Object.values(bare).filter(Boolean)).toEqual(['ns/data', 'uid-data'])
   })
 
-  it('`projectClaim` stores a text that several claims contain only once', () => {
+  it('`projectClaim` stores only one copy of a text that several claims contain', () => {
     const interner = new Interner()
     const text = jest.spyOn(interner, 'text')
     projectClaim(full, interner)

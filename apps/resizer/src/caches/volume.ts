@@ -49,7 +49,7 @@ export function ownVolumeProjection(
   }
 }
 
-/** Returns a volume of any driver with all fields that calls need. It is not cached. */
+/** Returns a volume of any driver with all fields that calls need. The result is not cached. */
 export function wholeVolume(pv: PersistentVolume): ResizerVolume {
   return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', new Interner())
 }

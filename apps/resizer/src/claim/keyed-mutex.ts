@@ -50,7 +50,7 @@ export class SlowSet {
     this.#lifeMs = lifeMs
   }
 
-  /** Adds a key. A key that is already in the set keeps its time. */
+  /** Adds a key. A key that is already in the set keeps its expiry time. */
   add(key: string): void {
     this.#sweep()
     if (!this.#ends.has(key)) this.#ends.set(key, this.#clock.monotonic() + this.#lifeMs)

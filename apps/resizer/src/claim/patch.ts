@@ -55,7 +55,7 @@ export function textMap(key: string, value: string | undefined): Record<string, 
   return value === undefined ? {} : { [key]: value }
 }
 
-/** Returns the list with this condition in the place of the condition of its type, or at the end. */
+/** Returns the list in which this condition replaces the condition of its type, or is added at the end. */
 export function withCondition(
   conditions: readonly Condition[] | undefined,
   condition: Condition,

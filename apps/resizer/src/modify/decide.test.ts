@@ -31,7 +31,7 @@ const REPORT = { do: 'reportDriver', target: FOREIGN, volumeDriver: DRIVER }
 const NO_NEED = noop('No need to modify PVC')
 const ROLLED_BACK = noop('stop reconcile for rolled back PVC')
 
-/** The cases. The VolumeAttributesClasses gold, silver and foreign exist; bronze does not. */
+/** The test cases. The VolumeAttributesClasses gold, silver and foreign exist; bronze does not. */
 const rows: Record<string, Row> = {
   'a claim without a volume needs no work': {
     claim: { name: '' },

@@ -27,8 +27,8 @@ export type ModifyStep =
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
 /**
- * Returns the steps up to the call of the driver, in the order of their requests. The first check that applies ends the
- * list, so the order of the checks decides the result.
+ * Returns the steps of a run, in order. The first check that applies ends the list, so the order of the checks decides
+ * the result.
  */
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
   const { claim, volume } = view

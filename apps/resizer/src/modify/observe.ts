@@ -15,7 +15,7 @@ export interface ModifyView {
   readonly uncertain: boolean
   /** True if the driver has refused the claim's modification as infeasible a short time ago. */
   readonly slow: boolean
-  /** The UID of the last class of another driver that was reported for the claim. */
+  /** The UID of the class of another driver that was last reported for the claim. */
   readonly reportedClass: string | undefined
   /** True with `--node-deployment`. A volume that is not cached then belongs to another node. */
   readonly nodeDeployment: boolean

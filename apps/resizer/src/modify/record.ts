@@ -62,7 +62,7 @@ function notCompleted(key: string): (cause: unknown) => never {
   }
 }
 
-/** Returns the error if a result cannot be saved. The volume is modified, and the next run repeats the same call. */
+/** Returns the error if the result of a modification cannot be saved. The next run repeats the same call. */
 function notSaved(claim: ResizerClaim, cause: unknown): Error {
   const { name } = namespacedRef(claim.key)
   const what = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`

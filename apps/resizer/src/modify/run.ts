@@ -38,7 +38,7 @@ export class ModifyMemory {
   /** The claims with a modification that may be running. It must end before a different modification begins. */
   readonly uncertain = new Set<string>()
   readonly slow: SlowSet
-  /** The UID of the last reported class of another driver, by claim. */
+  /** The UIDs of the classes of other drivers that were last reported, by claim. */
   readonly reportedClasses = new Map<string, string>()
 
   constructor(clock: Clock, slowMs: number) {

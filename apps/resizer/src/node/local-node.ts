@@ -81,7 +81,7 @@ export class LocalNodeWatch {
     }
   }
 
-  /** Calls the listener when the Node or the CSINode changes later. Returns a function that removes the listener. */
+  /** Calls the listener at each later change of Node or CSINode. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

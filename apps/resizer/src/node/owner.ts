@@ -81,7 +81,7 @@ function isOnly({ operator, values }: NodeSelectorRequirement, value: string | u
 }
 
 export interface OwnVolumesOptions {
-  /** Returns the node of this process. Undefined until it was read: this process owns no volume then. */
+  /** Returns the node of this process. Undefined until the node was read. This process owns no volume until then. */
   readonly node: () => ResizerNode | undefined
   readonly log: Logger
 }

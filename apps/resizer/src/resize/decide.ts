@@ -27,8 +27,8 @@ export type ResizeStep =
 const NO_NEED: ResizeStep = { do: 'noop', why: 'No need to resize PVC' }
 
 /**
- * Returns the steps up to the call of the driver, in the order of their requests. The first check that applies ends the
- * list, so the order of the checks decides the result.
+ * Returns the steps before the call to the driver, in order. The first check that applies ends the list, so the order
+ * of the checks decides the result.
  */
 export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const { claim, volume } = view

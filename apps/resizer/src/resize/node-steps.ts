@@ -33,7 +33,7 @@ export class NodeSteps {
     this.#options = options
   }
 
-  /** Follows the cached claims until the returned function is called. */
+  /** Follows changes of the cached claims until the returned function is called. */
   open(): () => void {
     const { claims, backlog } = this.#options
     using undo = new DisposableStack()

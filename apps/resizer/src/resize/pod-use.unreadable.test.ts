@@ -53,7 +53,7 @@ describe('unreadable pods', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('`ClaimPodUse` sends a list for each question if only `list` of pods is allowed', async () => {
+  it('without the permission to watch pods, `ClaimPodUse` lists the pods for each question', async () => {
     forbidden('watch')
     run('ns', 'web')
     expect(await uses('ns/data')).toBe(true)

@@ -144,7 +144,7 @@ function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown
   return new Error(`mark PVC "${key}" as ${what} failed: ${cannotPatch(key, cause)}`, { cause })
 }
 
-/** Returns the outcome if a result cannot be saved. The volume is larger, and the next run repeats the same call. */
+/** Returns the outcome if the result of an expansion cannot be saved. The next run repeats the same call. */
 function notSaved(run: ResizeRun, { claim }: ControllerExpansion, error: unknown): Outcome {
   run.signal.throwIfAborted()
   const cause = error instanceof Error ? error.cause : undefined

@@ -320,7 +320,7 @@ describe('group snapshots', () => {
     expect(fixture.takeCalls('CreateVolumeGroupSnapshot')).toHaveLength(1)
   })
 
-  it('a group content does not disturb the retries of a VolumeSnapshotContent with the same name', async () => {
+  it('a VolumeGroupSnapshotContent does not disturb the retries of a VolumeSnapshotContent with the same name', async () => {
     const fixture = new Fixture({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('same')]] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()

@@ -26,7 +26,7 @@ export async function createInputs(run: ContentRun, content: Content): Promise<C
   return { name: snapshotName(kind, content, naming), parameters, secrets }
 }
 
-/** Reads the Secret for the call about an existing snapshot. Annotations of a group member name it, else the class. */
+/** Reads the Secret for calls about an existing snapshot. It is named in annotations (group member) or in the class. */
 export async function checkSecrets(run: ContentRun, content: Content): Promise<Secrets> {
   const { kind } = run.deps
   const { snapshot, snapshotContent } = kind.words

@@ -64,7 +64,7 @@ export class Model extends Fixture {
     return this.find(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
-  /** Creates a VolumeSnapshotContent. `again`: for the same VolumeSnapshot as the last content of this name. */
+  /** Creates a VolumeSnapshotContent. If `again`, it belongs to the VolumeSnapshot of the last content of this name. */
   createContent(name: string, { policy, again }: { readonly policy: string; readonly again: boolean }): void {
     if (this.contentOf(name) !== undefined) return
     if (!again) this.#refs += 1

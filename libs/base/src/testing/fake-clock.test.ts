@@ -40,7 +40,7 @@ describe('FakeClock', () => {
     expect(times).toEqual([10, 20, 30])
   })
 
-  test('the fake clock fires a timer that is scheduled by a promise which was pending before the advance', async () => {
+  test('the fake clock lets pending promises schedule their timers before it advances', async () => {
     const clock = new FakeClock()
     const fire = jest.fn()
     const start = async (): Promise<void> => {
