@@ -38,7 +38,7 @@ withHelm('sidecar elections', () => {
     ])
   })
 
-  it('leader election can be disabled or enabled for one sidecar, against the value for all', () => {
+  it('leader election can be disabled or enabled for one sidecar, whatever the common value is', () => {
     const one = { controller: { replicaCount: 1 } }
     const off = objectsOf({ ...one, attacher: { leaderElection: { enabled: false } } })
     expect([electionArgs(off, 'attacher').length, electionArgs(off, 'resizer').length]).toEqual([0, 1])

@@ -46,7 +46,7 @@ withHelm('installation notes', () => {
     expect(notes('driver', { leaderElection: { namespace: 'leases' } })).toContain('kubectl -n leases get lease')
   })
 
-  it('the notes after an installation name helm test unless the release has no roles', () => {
+  it('the notes after an installation name helm test only if the release has roles', () => {
     expect(notes('driver')).toContain('helm test demo -n storage')
     expect(notes('driver', { rbac: { create: false } })).not.toContain('helm test')
   })

@@ -169,7 +169,7 @@ withHelm('combined process', () => {
       expect(isPassedOver(path, value)).toBe(false)
     })
 
-    it('the sections of attacher and resizer have more than 100 values to check', () => {
+    it('more than 100 values of attacher and resizer are checked', () => {
       expect(LEAVES.length).toBeGreaterThan(100)
     })
   })

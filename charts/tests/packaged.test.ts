@@ -45,7 +45,7 @@ describe('packaged chart', () => {
     expect(all.filter((link) => !existsSync(join(ROOT, pathOf(link) ?? 'no path of the repository')))).toEqual([])
   })
 
-  it('the README of the chart installs the version of the chart', () => {
+  it('the README of the chart shows how to install the current version', () => {
     expect(read('README.md')).toMatch(new RegExp(`oci://\\S+/charts/csi-sidecars --version ${chart.version} `))
   })
 })

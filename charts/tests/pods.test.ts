@@ -121,7 +121,7 @@ withHelm('rendered pods', () => {
     })
   })
 
-  it('mode separate renders one Deployment with one container for each sidecar', () => {
+  it('`mode: separate` renders one Deployment with one container for each sidecar', () => {
     const objects = render({ files: [exampleFile('separate')] })
     for (const app of APPS) {
       const controller = named(objects, 'Deployment', `demo-csi-sidecars-${app}`)

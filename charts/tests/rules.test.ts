@@ -176,7 +176,7 @@ withHelm('rendered rules', () => {
     expect(role.rules).toEqual([{ ...SECRETS, resourceNames: ['login', 'key'] }])
   })
 
-  it('one Role allows the Secrets of a namespace that rbac.secretNames names twice', () => {
+  it('the chart renders one Role for a namespace that rbac.secretNames names twice', () => {
     const secretNames = [
       { namespace: 'backend', names: ['login', 'key'] },
       { namespace: 'other', names: ['login'] },
@@ -212,7 +212,7 @@ withHelm('rendered rules', () => {
     )
   })
 
-  it('in mode separate the roles of each sidecar are bound to its own account', () => {
+  it('with `mode: separate` the roles of each sidecar are bound to its own account', () => {
     const objects = render({ files: [exampleFile('separate')] })
     const boundTo = ofKind(objects, 'ClusterRoleBinding').map(({ roleRef, subjects }) => [
       roleRef?.name,

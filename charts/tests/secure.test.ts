@@ -123,7 +123,7 @@ withHelm('TLS monitors', () => {
     expect(service(objectsOf({ tls: { enabled: true } }))).toMatchObject({ tlsConfig: { insecureSkipVerify: true } })
   })
 
-  it('a ServiceMonitor sends the token of Prometheus unless the values have another authorization', () => {
+  it('a ServiceMonitor sends the token of Prometheus by default', () => {
     const secure = { tls: { enabled: true }, authorization: { enabled: true } }
     const own = objectsOf(secure)
     expect(service(own)).toMatchObject({ bearerTokenFile: TOKEN })

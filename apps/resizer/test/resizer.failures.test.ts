@@ -179,7 +179,7 @@ describe('driver refusals', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
   })
 
-  it('after a restart, the resizer tries the recorded size once more before the smaller size that is requested now', async () => {
+  it('after a restart, the resizer tries the recorded size before a smaller requested size', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.kill()

@@ -138,7 +138,7 @@ describe('changed claim', () => {
 })
 
 describe('lost driver', () => {
-  it('an expansion whose driver disconnects records no error of the call, and repeats it after the reconnect', async () => {
+  it('an expansion whose driver disconnects records no error, and repeats the call after the reconnect', async () => {
     fixture.driver.expand = (call) => {
       fixture.driver.lose()
       return failing(CODES.Unavailable, 'connection lost')(call)
@@ -153,7 +153,7 @@ describe('lost driver', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
-  it('an expansion records the error of a call that the driver has answered before it disconnects', async () => {
+  it('an expansion records an error of a connected driver in an event', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(fixture.takeEvents().at(-1)).toBe(

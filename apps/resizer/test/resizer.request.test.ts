@@ -241,7 +241,7 @@ describe('invalid objects', () => {
     ])
   })
 
-  it('the resizer tries a claim with an invalid volume again when the volume changes', async () => {
+  it('the resizer retries a claim with an invalid volume when the volume changes', async () => {
     const fixture = await expandWith({ volume: { uid: 'x' } })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()

@@ -45,7 +45,7 @@ describe('unreadable pods', () => {
     }
   }
 
-  it('`ClaimPodUse` returns undefined if pods cannot be read, and leaves the warning to the API client', async () => {
+  it('`ClaimPodUse` returns undefined and logs no warning if pods cannot be read', async () => {
     forbidden('list')
     for (const claim of ['ns/data', 'ns/data', 'other/data']) expect(await uses(claim)).toBeUndefined()
     expect(log.lines.filter(({ level }) => level !== 2)).toEqual([])

@@ -46,7 +46,7 @@ describe('creation', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('the snapshotter polls a snapshot that is not ready without writes until it is ready', async () => {
+  it('the snapshotter polls a snapshot until it is ready, without writes', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.storage.ready = false
     await fixture.start()
@@ -156,7 +156,7 @@ describe('creation', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
   })
 
-  it('the snapshotter sets no annotation if the driver does not return its name', async () => {
+  it('the snapshotter sets no annotation if the driver returns an empty name for itself', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('GetPluginInfo', () => ({ name: '' }))
     await fixture.start()

@@ -96,7 +96,7 @@ describe('deletion', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('the deletion of a content repeats a refused removal of the finalizer without another CSI call', async () => {
+  it('the deletion of a content repeats only the removal of the finalizer if the API server refuses it', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('release', [apiError(500, 'InternalError', 'no')])
     fixture.takeWire()
