@@ -1,5 +1,5 @@
-// Checks that Biome refuses one example of each thing that biome.json bans, in a small temporary repository. Otherwise
-// a ban could fail unnoticed, for example if its `includes` is wrong or a new Biome does not know the rule.
+// Checks in a temporary repository that Biome refuses one example of each ban in biome.json. Without this check a ban
+// could stop working unnoticed, for example after an update of Biome.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Series for the rules of files/alerts.yaml, in the notation of `promtool test rules`, a sample each minute. */
+/** Sample series for the rules of files/alerts.yaml, in the notation of `promtool test rules`, one sample a minute. */
 
 type Labels = Readonly<Record<string, string>>
 export interface Series {
@@ -11,7 +11,7 @@ export interface AlertCase {
   /** Minutes from the first sample until the alert fires. */
   readonly after: number
   readonly fires: readonly Series[]
-  /** The labels of the firing alert, without `severity`. `summary` is its summary. */
+  /** The labels of the firing alert without `severity`, and its summary. */
   readonly labels: Labels
   readonly summary: string
   /** Similar series for which the alert must not fire. */

@@ -3,7 +3,7 @@ import { CHART, EXAMPLES, exampleFile, runHelm, tryRender } from './helm.ts'
 import { merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm('helm lint --strict', () => {
+withHelm('helm lint', () => {
   it('helm lint --strict accepts the chart with its default values', () => {
     expect(runHelm(['lint', '--strict', CHART])).toMatchObject({ status: 0 })
   })
@@ -14,7 +14,7 @@ withHelm('helm lint --strict', () => {
   })
 })
 
-withHelm('checks of values', () => {
+withHelm('value checks', () => {
   const driver = readValues(exampleFile('driver'))
   const separate = readValues(exampleFile('separate'))
   const failure = (base: object, values: object): string => {

@@ -5,7 +5,7 @@ import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm('values of controllers and pods', () => {
+withHelm('controller values', () => {
   const driver = readValues(exampleFile('driver'))
   const objectsOf = (values: object): readonly Manifest[] => render({ values: merged(driver, { ...values }) })
   const controllerOf = (kind: string, values: object): Manifest =>
@@ -120,7 +120,7 @@ withHelm('values of controllers and pods', () => {
     expect(metadata.labels).toMatchObject({ cost: 'storage', 'app.kubernetes.io/instance': 'demo' })
   })
 
-  it('the chart renders extraObjects as templates, whether they are maps or texts', () => {
+  it('the chart renders the entries of extraObjects as templates, both maps and texts', () => {
     const extraObjects = [
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-a' }, data: { x: '1' } },
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-b\n',

@@ -19,8 +19,8 @@ const failure = (values: object): string => {
 const SHARED = { leaseDuration: '30s', renewDeadline: '20s', namespace: 'leases' }
 const OWN = { leaseDuration: '1m', retryPeriod: '7s', labels: { tier: '1' } }
 
-withHelm('leader election of one sidecar', () => {
-  it('values of leader election for one sidecar replace those for all sidecars key by key', () => {
+withHelm('sidecar elections', () => {
+  it('each value of leader election for one sidecar replaces the common value', () => {
     const objects = objectsOf({ leaderElection: SHARED, attacher: { leaderElection: OWN } })
     expect(electionArgs(objects, 'attacher')).toEqual([
       '--leader-election=true',
@@ -38,7 +38,7 @@ withHelm('leader election of one sidecar', () => {
     ])
   })
 
-  it('leader election can be disabled or enabled for one sidecar, against the value for all', () => {
+  it('leader election can be disabled or enabled for one sidecar, whatever the common value is', () => {
     const one = { controller: { replicaCount: 1 } }
     const off = objectsOf({ ...one, attacher: { leaderElection: { enabled: false } } })
     expect([electionArgs(off, 'attacher').length, electionArgs(off, 'resizer').length]).toEqual([0, 1])
@@ -65,7 +65,7 @@ withHelm('leader election of one sidecar', () => {
     expect(roles(objectsOf(off))).toEqual([['a', ['demo-csi-sidecars']]])
   })
 
-  describe('leader election of the combined process', () => {
+  describe('combined process', () => {
     const values = { process: 'one', leaderElection: SHARED, attacher: { leaderElection: OWN } }
     const objects = objectsOf(values)
 
@@ -117,12 +117,12 @@ withHelm('leader election of one sidecar', () => {
   })
 })
 
-withHelm('the FlowSchema of leases', () => {
+withHelm('lease FlowSchema', () => {
   it('the FlowSchema is not rendered by default', () => {
     expect(ofKind(objectsOf({}), 'FlowSchema')).toEqual([])
   })
 
-  it('the FlowSchema matches requests of the account of each sidecar in the namespace of its Lease', () => {
+  it("the FlowSchema matches the requests of each sidecar's account in the namespace of its Lease", () => {
     const values = { flowSchema: { enabled: true }, attacher: { leaderElection: { namespace: 'a' } } }
     const [schema] = ofKind(objectsOf(values, SEPARATE), 'FlowSchema')
     expect(schema?.apiVersion).toBe('flowcontrol.apiserver.k8s.io/v1')

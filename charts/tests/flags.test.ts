@@ -20,8 +20,8 @@ import { withHelm } from './with-helm.ts'
 
 const FLAGS = APPS.flatMap((app) => keysOf(app).map((key) => ({ app, flag: key.flag.name, key })))
 
-describe.each(APPS)('chart values of the %s', (app) => {
-  it('every flag of the sidecar has a value or is listed as a flag without one', () => {
+describe.each(APPS)('%s values', (app) => {
+  it('every flag of the sidecar has a value in the chart or is listed as an exception', () => {
     const reached = [...keysOf(app).map(({ flag }) => flag.name), ...Object.keys(notInValues(app))]
     expect(reached.sort()).toEqual(FLAG_TABLES[app].map(({ name }) => name).sort())
   })
@@ -34,22 +34,22 @@ describe.each(APPS)('chart values of the %s', (app) => {
     },
   )
 
-  it('values.yaml names the flags that have no value', () => {
+  it('the comments of values.yaml name the flags that no value sets', () => {
     const text = readFileSync(VALUES_FILE, 'utf8').replace(/\n\s*# /g, ' ')
     expect(Object.keys(notInValues(app)).filter((flag) => !mentions(text, flag))).toEqual([])
   })
 })
 
-/** Reports whether a text names a flag. `--log-*-split-stream` names the flags with `json` and with `text`. */
+/** Reports whether a text names a flag. `--log-*-split-stream` names two flags: with `json` and with `text`. */
 function mentions(text: string, flag: string): boolean {
   return text.includes(`--${flag}`) || text.includes(`--${flag.replace(/-(json|text)-/, '-*-')}`)
 }
 
 withHelm('rendered arguments', () => {
   const base = merged(readValues(exampleFile('driver')), WITH_PREVIEWS)
-  /** The values that make the chart render the flags with file paths. */
+  /** The values for which the chart renders the flags with paths of TLS files. */
   const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
-  /** Reports whether a flag is rendered alone, because it excludes two time-outs or the flags with TLS files. */
+  /** Reports whether the chart renders a flag only in place of some other flags, so that it is tested alone. */
   const isAlone = (app: AppName, flag: string): boolean =>
     flag === 'tls-self-signed' || (app === 'resizer' && flag === 'timeout')
   const everyFlag = (app: AppName): Values =>
@@ -80,7 +80,7 @@ withHelm('rendered arguments', () => {
     return key.key !== 'logLevel' && apps.every((app) => isEmpty(get(defaults, pathOf(key, app))))
   }
 
-  it('the attacher gets no flag of the resizer, and the resizer none of the attacher', () => {
+  it('the attacher gets no flag of the resizer, and the resizer gets no flag of the attacher', () => {
     expect(sidecar(defaults, 'attacher').args?.join(' ')).not.toContain('--workers')
     expect(sidecar(defaults, 'resizer').args?.join(' ')).not.toContain('--worker-threads')
   })
@@ -100,7 +100,7 @@ withHelm('rendered arguments', () => {
     expect(sidecar(objects, 'resizer').args).toContain('--v=3')
   })
 
-  it('a sidecar serves HTTP if it has probes, and not if it has neither probes nor metrics', () => {
+  it('a sidecar serves HTTP only if it has probes or metrics', () => {
     const off = { livenessProbe: { enabled: false }, readinessProbe: { enabled: false } }
     const container = sidecar(render({ values: merged(base, { attacher: off }) }), 'attacher')
     expect(container.args?.filter((argument) => /http-endpoint|metrics/.test(argument))).toEqual([])
@@ -108,7 +108,7 @@ withHelm('rendered arguments', () => {
     expect(sidecar(defaults, 'attacher').args).toContain('--http-endpoint=:8081')
   })
 
-  // These examples run all sidecars in one process, so one-process.test.ts parses their arguments instead.
+  // one-process.test.ts parses the arguments of these examples, because they run all sidecars in one process.
   const ONE_PROCESS = ['block-driver', 'node-local', 'one-process']
   describe.each(EXAMPLES.filter((example) => !ONE_PROCESS.includes(example)))('examples/%s.yaml', (example) => {
     const containers = podSpecs(render({ files: [exampleFile(example)] })).flatMap((pod) => pod.containers)
@@ -133,7 +133,7 @@ function isEmpty(value: unknown): boolean {
   return value === null || value === '' || (typeof value === 'object' && Object.keys(value ?? {}).length === 0)
 }
 
-it('every key in the values of a sidecar belongs to one flag only', () => {
+it('each key in the values of a sidecar sets only one flag', () => {
   const keys = FLAGS.map(({ app, key }) => `${app} ${pathOf(key, app)}`)
   expect(new Set(keys).size).toBe(keys.length)
 })

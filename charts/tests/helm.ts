@@ -7,7 +7,7 @@ import type { Manifest } from './manifest.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const BUILT = join(ROOT, '.cache/helm/bin/helm')
-/** The Kubernetes version of a Helm that is built from its module; releases of Helm have it built in. */
+/** The Kubernetes version for a Helm that is built from its module. Released versions of Helm contain it. */
 const KUBERNETES_MINOR = 37
 const BUILD_LIMIT_MS = 15 * 60_000
 
@@ -69,9 +69,9 @@ export function onPath(program: string): string | undefined {
 }
 
 export interface RenderOptions {
-  /** Value files, later ones over earlier ones. */
+  /** Value files. A later file overrides the earlier files. */
   readonly files?: readonly string[]
-  /** Values that replace those of the value files. */
+  /** Values that override the value files. */
   readonly values?: object
   readonly chart?: string
   /** The name of the release. Default: `demo`. */

@@ -4,7 +4,7 @@ import { podSpecs, sidecar } from './manifest.ts'
 import { merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm('the images of the sidecars', () => {
+withHelm('sidecar images', () => {
   const driver = merged(readValues(exampleFile('driver')), { image: { registry: '' } })
   const imageOf = (values: object): string =>
     sidecar(render({ values: merged(driver, { ...values }) }), 'attacher').image

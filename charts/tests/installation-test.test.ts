@@ -31,7 +31,7 @@ function expected(objects: readonly Manifest[]): Expected {
   return JSON.parse(text ?? '') as Expected
 }
 
-withHelm('the objects of helm test', () => {
+withHelm('helm test', () => {
   it('helm test runs a pod with our image and an account without permission to change objects', () => {
     const objects = hooks('driver')
     expect(objects.map(({ kind }) => kind)).toEqual(
@@ -48,7 +48,7 @@ withHelm('the objects of helm test', () => {
     expect(restrictedViolations({ ...pod, volumes: [] })).toEqual([])
   })
 
-  it('a release without roles, or in mode library, has no objects of helm test', () => {
+  it('a release without roles, or with `mode: library`, has no objects for helm test', () => {
     expect(hooks('driver', { rbac: { create: false } })).toEqual([])
     expect(hooks('driver', { mode: 'library' })).toEqual([])
   })
@@ -89,7 +89,7 @@ withHelm('the objects of helm test', () => {
     expect(expected(hooks('driver', values)).leases.map(({ name }) => name)).toEqual(['both', 'both'])
   })
 
-  it('helm test expects no Leases and permissions if the sidecars serve another cluster', () => {
+  it('helm test expects neither Leases nor permissions if the sidecars serve another cluster', () => {
     const { leases, rights } = expected(hooks('hosted-control-plane', { rbac: { create: true } }))
     expect([leases, rights]).toEqual([[], []])
   })

@@ -9,13 +9,13 @@ export interface MetricFamily {
   readonly help: string
 }
 
-/** Every family that a sidecar may serve, in the order of their names. */
+/** Returns all metric families that a sidecar may serve, sorted by name. */
 export async function metricFamilies(): Promise<readonly MetricFamily[]> {
   const families = [...declared(), ...(await measured())]
   return families.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Metric families whose names are written in the code, and not composed from other names. */
+/** Returns the metric families that the telemetry package declares. */
 function declared(): MetricFamily[] {
   return Object.values(telemetry).flatMap((value) => (isSpec(value) ? [{ ...value, type: typeOf(value) }] : []))
 }
@@ -36,7 +36,7 @@ function typeOf({ name, buckets }: Spec): MetricFamily['type'] {
   return name.endsWith('_total') ? 'counter' : 'gauge'
 }
 
-/** Returns the metrics that a process measures about itself, read from an exposition. */
+/** Returns the metric families about the process itself, parsed from a rendered metrics text. */
 async function measured(): Promise<MetricFamily[]> {
   const metrics = new telemetry.Metrics()
   telemetry.registerProcessMetrics(metrics)

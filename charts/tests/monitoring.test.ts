@@ -17,7 +17,7 @@ const OF_THE_TARGET = ['namespace', 'container', 'pod', 'le']
 /** Keywords of PromQL. */
 const PROMQL = /^(?:absent|sum|max|by|rate|changes|histogram_quantile|label_values)$/
 
-/** The names of metrics and labels in an expression. */
+/** Returns the names of metrics and of labels in a PromQL expression. */
 function namesIn(expression: string): { readonly metrics: readonly string[]; readonly labels: readonly string[] } {
   const bare = expression.replace(/"[^"]*"/g, '""')
   const grouped = [...bare.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/))
@@ -59,7 +59,7 @@ describe('alerts', () => {
     },
   )
 
-  it('the alert about slow calls counts calls that ended with DeadlineExceeded', () => {
+  it('the alert about slow calls counts calls that exceeded their deadline', () => {
     const slow = ALERTS.find(({ alert }) => alert === 'CSISidecarCallsAreSlow')?.expr ?? ''
     expect(slow).toContain('grpc_status_code="DeadlineExceeded"')
     expect(ALERTS.filter(({ expr }) => expr.includes('csi_sidecar_operations_seconds_bucket'))).toEqual([])
@@ -80,7 +80,7 @@ describe('the dashboard', () => {
     panels: readonly Panel[]
     templating: { list: readonly { readonly name: string; readonly query: string }[] }
   }
-  it('the dashboard lets its user select the container of each sidecar', () => {
+  it('the user of the dashboard can select the container of each sidecar', () => {
     const sidecar = templating.list.find(({ name }) => name === 'sidecar')
     expect(sidecar?.query.split(',')).toEqual([...APPS, 'sidecars'].map((app) => `csi-${app}`))
   })
@@ -153,7 +153,7 @@ withHelm('rendered monitoring', () => {
     }
   })
 
-  /** Reports whether the alerts of a release select the pod with this name. Throws if they differ. */
+  /** Reports whether the alerts of a release select the pod with this name. Throws if the alerts differ. */
   const asksAbout = (rendered: readonly Manifest[], pod: string): boolean => {
     const patterns = rulesOf(rendered).flatMap(({ expr }) => [...expr.matchAll(/pod=~("[^"]+")/g)])
     const answers = new Set(patterns.map(([, text = '']) => new RegExp(`^(?:${JSON.parse(text)})$`).test(pod)))
@@ -165,7 +165,7 @@ withHelm('rendered monitoring', () => {
     rendered.flatMap(({ kind, metadata: { name } }) => {
       if (kind === 'StatefulSet') return [`${name}-0`]
       if (kind === 'DaemonSet') return [`${name}-x2x9z`]
-      // The name of the pod contains a truncated name of the ReplicaSet if the full name would be too long.
+      // Kubernetes truncates the ReplicaSet's name in the name of a pod if the full name would be too long.
       return kind === 'Deployment' ? [`${`${name}-5d4f8c7b9f-`.slice(0, 58)}x2x9z`] : []
     })
 

@@ -8,7 +8,7 @@ import { withHelm } from './with-helm.ts'
 
 const EXAMPLE = readValues(exampleFile('node-deployment'))
 
-withHelm('the resizer on each node', () => {
+withHelm('resizer.nodeDeployment', () => {
   const objectsOf = (values: object = {}, tests = false) => render({ values: merged(EXAMPLE, { ...values }), tests })
   const failureOf = (values: object): string => {
     try {
@@ -56,7 +56,7 @@ withHelm('the resizer on each node', () => {
     expect(sidecars.parse({ ...command, env: {} })).toMatchObject({ kind: 'refused' })
   })
 
-  it('resizer, provisioner and snapshotter run in one process, and their DaemonSet owns the capacity objects', () => {
+  it('resizer, provisioner and snapshotter run in one process, and their DaemonSet owns the CSIStorageCapacity objects', () => {
     const objects = render({ files: [exampleFile('node-local')] })
     const { args = [], env = [] } = sidecar(objects, 'sidecars')
     expect(args).toEqual(
@@ -71,7 +71,7 @@ withHelm('the resizer on each node', () => {
     expect(ofKind(objects, 'Role').map(({ metadata }) => metadata.name)).toEqual(['demo-csi-sidecars-capacity'])
   })
 
-  it('a chart without resizer.nodeDeployment renders no flag, variable or permission for a resizer on each node', () => {
+  it('the chart renders nothing for a resizer on each node if resizer.nodeDeployment is not set', () => {
     const objects = render({ values: readValues(exampleFile('driver')) })
     expect(JSON.stringify(objects)).not.toMatch(/node-deployment|NODE_NAME|csinodes.*"get","watch"\]/)
   })

@@ -7,7 +7,7 @@ import { named } from './manifest.ts'
 import { merged, readValues, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm('the notes after an installation', () => {
+withHelm('installation notes', () => {
   let folder: string
 
   // `helm template` omits NOTES.txt, and `helm install` needs a cluster. So the test renders the notes in a ConfigMap.
@@ -46,7 +46,7 @@ withHelm('the notes after an installation', () => {
     expect(notes('driver', { leaderElection: { namespace: 'leases' } })).toContain('kubectl -n leases get lease')
   })
 
-  it('the notes after an installation name helm test unless the release has no roles', () => {
+  it('the notes after an installation name helm test only if the release has roles', () => {
     expect(notes('driver')).toContain('helm test demo -n storage')
     expect(notes('driver', { rbac: { create: false } })).not.toContain('helm test')
   })
@@ -66,7 +66,7 @@ withHelm('the notes after an installation', () => {
     expect(notes('hosted-control-plane', { rbac: { create: true } })).toContain('the roles were made in this cluster')
   })
 
-  it('the notes say that the values for Secrets have no effect if the chart creates no roles', () => {
+  it('the notes say that rbac.secrets and rbac.secretNames do nothing if the chart creates no roles', () => {
     const without = notes('driver', { rbac: { create: false, secretNames: [{ namespace: 'a', names: ['b'] }] } })
     expect(without).toContain('rbac.secrets and rbac.secretNames do nothing')
     expect(without).not.toContain('The sidecars may get no Secret')

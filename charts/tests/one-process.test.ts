@@ -11,15 +11,15 @@ const ONE = merged(merged(readValues(exampleFile('driver')), WITH_PREVIEWS), { p
 const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
-/** The flags that the combined process has for each sidecar. Its common flags are in the section `sidecars`. */
+/** The flags of the combined process with a sidecar's prefix. Flags without a prefix are in the section `sidecars`. */
 const OWN = APPS.flatMap((app) =>
   FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
-    // The resizer's --timeout is left out, because the chart renders it instead of two other flags of this list.
+    // The resizer's --timeout is left out, because with it the chart omits two other flags of this list.
     .filter(({ flag }) => !(app === 'resizer' && flag.name === 'timeout'))
     .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
 )
 
-/** Every value of sections `attacher` and `resizer`, with a value that is not its default. */
+/** The paths of all values in the sections `attacher` and `resizer`, each with a value other than its default. */
 const LEAVES = (['attacher', 'resizer'] as const).flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
 
 function leavesOf(value: unknown, path: string): readonly (readonly [path: string, other: unknown])[] {
@@ -30,8 +30,8 @@ function leavesOf(value: unknown, path: string): readonly (readonly [path: strin
 }
 
 /**
- * Returns another value than the given one: the sample of a flag, the value in the example every-value, or a value that
- * the schema accepts.
+ * Returns a value that differs from the given value: the sample of a flag, the value in examples/every-value.yaml, or
+ * another value that the schema accepts.
  */
 function otherThan(path: string, value: unknown): unknown {
   const flag = FLAG_KEYS.find((key) => APPS.some((app) => pathOf(key, app) === path))
@@ -51,7 +51,7 @@ function otherThan(path: string, value: unknown): unknown {
 /** Returns the key that error messages of the chart name: the first two levels of the path. */
 const keyOf = (path: string): string => path.split('.').slice(0, 2).join('.')
 
-withHelm('the combined process', () => {
+withHelm('combined process', () => {
   const defaults = render({ values: ONE })
 
   it('the combined process has one container next to the driver, with one port for metrics and probes', () => {
@@ -97,7 +97,7 @@ withHelm('the combined process', () => {
     expect(argsOf(defaults).join()).not.toContain('livenessprobe')
   })
 
-  describe('every flag of all sidecars', () => {
+  describe('combined flags', () => {
     const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))
 
@@ -156,7 +156,7 @@ withHelm('the combined process', () => {
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })
 
-  describe('values of a single sidecar', () => {
+  describe('sidecar values', () => {
     const base = JSON.stringify(defaults)
     /** Reports whether the chart ignores a value. An error that names the value shows that the chart has read it. */
     const isPassedOver = (path: string, value: unknown): boolean => {
@@ -169,12 +169,12 @@ withHelm('the combined process', () => {
       expect(isPassedOver(path, value)).toBe(false)
     })
 
-    it('the sections of attacher and resizer have more than 100 values to check', () => {
+    it('more than 100 values of attacher and resizer are checked', () => {
       expect(LEAVES.length).toBeGreaterThan(100)
     })
   })
 
-  it('the combined process in mode separate has one Deployment with one account', () => {
+  it('the combined process with `mode: separate` has one Deployment with one account', () => {
     const objects = render({ values: merged(readValues(exampleFile('separate')), { process: 'one' }) })
     const { template } = named(objects, 'Deployment', 'demo-csi-sidecars-sidecars').spec ?? {}
     expect(template?.spec.containers.map(({ name }) => name)).toEqual(['csi-sidecars'])

@@ -26,7 +26,7 @@ function pathOf(url: string): string | undefined {
   return path
 }
 
-describe('the packaged chart', () => {
+describe('packaged chart', () => {
   it('Chart.yaml names the repository, the maintainers, the license and all images', () => {
     expect(chart).toMatchObject({ sources: [home], maintainers: [{ name: 'The csi-sidecars Authors', url: home }] })
     const images = load(chart.annotations['artifacthub.io/images'] ?? '') as { image: string }[]
@@ -45,7 +45,7 @@ describe('the packaged chart', () => {
     expect(all.filter((link) => !existsSync(join(ROOT, pathOf(link) ?? 'no path of the repository')))).toEqual([])
   })
 
-  it('the README of the chart installs the version of the chart', () => {
+  it('the README of the chart shows how to install the current version', () => {
     expect(read('README.md')).toMatch(new RegExp(`oci://\\S+/charts/csi-sidecars --version ${chart.version} `))
   })
 })

@@ -105,7 +105,7 @@ withHelm('rendered pods', () => {
     expect(volumes).toContainEqual({ name: 'driver-config', configMap: { name: 'demo-config' } })
   })
 
-  it('each sidecar mounts the kubeconfig Secret if one is set, and gets --kubeconfig', () => {
+  it('with a kubeconfig Secret, each sidecar mounts the Secret and gets --kubeconfig', () => {
     const objects = render({ files: [exampleFile('hosted-control-plane')] })
     for (const app of APPS) {
       expect(sidecar(objects, app).args).toContain('--kubeconfig=/etc/csi-sidecars/kubeconfig')
@@ -121,7 +121,7 @@ withHelm('rendered pods', () => {
     })
   })
 
-  it('mode separate renders one Deployment with one container for each sidecar', () => {
+  it('`mode: separate` renders one Deployment with one container for each sidecar', () => {
     const objects = render({ files: [exampleFile('separate')] })
     for (const app of APPS) {
       const controller = named(objects, 'Deployment', `demo-csi-sidecars-${app}`)
@@ -135,7 +135,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it('the pods have the volumes of driver.volumes in mode separate too', () => {
+  it('the pods have the volumes of driver.volumes with `mode: separate` too', () => {
     const values = merged(readValues(exampleFile('separate')), {
       driver: { volumes: [{ name: 'extra', configMap: { name: '{{ .Release.Name }}-extra' } }] },
       attacher: { volumeMounts: [{ name: 'extra', mountPath: '/extra' }] },
@@ -174,7 +174,7 @@ withHelm('rendered pods', () => {
     expect(ofKind(recreate, 'Deployment')[0]?.spec?.['strategy']).toEqual({ type: 'Recreate' })
   })
 
-  it('a privileged container has no allowPrivilegeEscalation, which the API server would refuse', () => {
+  it('the chart omits allowPrivilegeEscalation for a privileged container', () => {
     const objects = withValues({ attacher: { securityContext: { privileged: true } } })
     expect(sidecar(objects, 'attacher').securityContext).toMatchObject({ privileged: true })
     expect(sidecar(objects, 'attacher').securityContext).not.toHaveProperty('allowPrivilegeEscalation')

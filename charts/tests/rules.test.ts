@@ -14,7 +14,7 @@ const rule = (apiGroup: string, resource: string, verbs: readonly string[]): Pol
   verbs: [...verbs],
 })
 
-/** The permissions that the sidecars use, and the permissions that the charts of drivers grant today. */
+/** The permissions that the sidecars need, and that the charts of CSI drivers grant today. */
 const ATTACHER = [
   rule('', 'persistentvolumes', [...READ, 'patch']),
   rule('storage.k8s.io', 'csinodes', READ),
@@ -34,7 +34,7 @@ const RESIZER = [
 const PROVISIONER = publishedRules('provisioner')
 const SNAPSHOTTER = publishedRules('snapshotter')
 
-/** The rules of the charts of drivers, without Secrets and Leases. The snapshotter patches, and never updates. */
+/** Returns the rules in the charts of CSI drivers, except Secrets, Leases, and the verb `update` of the snapshotter. */
 function publishedRules(app: PreviewName): readonly PolicyRule[] {
   return FACTS[app].rules
     .filter(({ resources }) => !resources.includes('secrets') && !resources.includes('leases'))
@@ -115,7 +115,7 @@ withHelm('rendered rules', () => {
     },
   )
 
-  it('the Role for Leases names the Leases of enabled previews, too', () => {
+  it('the Role for Leases also names the Leases of enabled preview sidecars', () => {
     const role = named(objectsOf(WITH_PREVIEWS), 'Role', 'demo-csi-sidecars-leases')
     const names = ['external-attacher-leader-', 'external-resizer-', '', 'external-snapshotter-leader-']
     expect(role.rules).toEqual(leases(...names.map((prefix) => `${prefix}example-csi-k8s-io`)))
@@ -142,7 +142,7 @@ withHelm('rendered rules', () => {
     expect(role.rules).toEqual(leases(...names, ...(singleLease ? [singleLease] : [])))
   })
 
-  it('the Role allows all Leases of the namespace if the name of the driver is not set', () => {
+  it('the Role allows all Leases of the namespace if driver.name is empty', () => {
     const role = named(objectsOf({ driver: { name: '' } }), 'Role', 'demo-csi-sidecars-leases')
     expect(role.rules?.[0]).toEqual(rule('coordination.k8s.io', 'leases', ['get', 'watch', 'create', 'update']))
   })
@@ -176,7 +176,7 @@ withHelm('rendered rules', () => {
     expect(role.rules).toEqual([{ ...SECRETS, resourceNames: ['login', 'key'] }])
   })
 
-  it('one Role allows the Secrets of a namespace that rbac.secretNames names twice', () => {
+  it('the chart renders one Role for a namespace that rbac.secretNames names twice', () => {
     const secretNames = [
       { namespace: 'backend', names: ['login', 'key'] },
       { namespace: 'other', names: ['login'] },
@@ -204,7 +204,7 @@ withHelm('rendered rules', () => {
     expect(names).toEqual(['demo-csi-sidecars-external-attacher-role'])
   })
 
-  it('all roles are bound to the one account of the shared pod', () => {
+  it('the roles of all sidecars are bound to the account of the shared pod', () => {
     const objects = objectsOf()
     const bindings = [...ofKind(objects, 'ClusterRoleBinding'), ...ofKind(objects, 'RoleBinding')]
     expect(new Set(bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name)))).toEqual(
@@ -212,7 +212,7 @@ withHelm('rendered rules', () => {
     )
   })
 
-  it('in mode separate the roles of each sidecar are bound to its own account', () => {
+  it('with `mode: separate` the roles of each sidecar are bound to its own account', () => {
     const objects = render({ files: [exampleFile('separate')] })
     const boundTo = ofKind(objects, 'ClusterRoleBinding').map(({ roleRef, subjects }) => [
       roleRef?.name,

@@ -15,7 +15,7 @@ const TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
 type Endpoint = Readonly<Record<string, unknown>>
 
-withHelm('TLS and authorization of the metrics endpoint', () => {
+withHelm('metrics endpoint', () => {
   const objectsOf = (values: object): readonly Manifest[] =>
     render({ values: merged(readValues(exampleFile('driver')), { ...values }) })
   const pod = (objects: readonly Manifest[]) => podSpecs(objects)[0] as PodSpec
@@ -66,7 +66,7 @@ withHelm('TLS and authorization of the metrics endpoint', () => {
     }
   })
 
-  it("cert-manager's Certificate has the names of the metrics Services and writes the mounted Secret", () => {
+  it('the Certificate for cert-manager has the names of the metrics Services, and the pods mount its Secret', () => {
     const { spec } = named(secure, 'Certificate', 'demo-csi-sidecars-tls')
     const services = ofKind(secure, 'Service').map(({ metadata }) => `${metadata.name}.storage.svc`)
     expect(spec).toMatchObject({
@@ -99,7 +99,7 @@ withHelm('TLS and authorization of the metrics endpoint', () => {
   })
 })
 
-withHelm('monitors of a metrics endpoint with TLS', () => {
+withHelm('TLS monitors', () => {
   const MONITORED = merged(readValues(exampleFile('monitored')), { metrics: { podMonitor: { enabled: true } } })
   const objectsOf = (values: object): readonly Manifest[] => render({ values: merged(MONITORED, { ...values }) })
   const first = (objects: readonly Manifest[], kind: string, field: string): Endpoint => {
@@ -119,11 +119,11 @@ withHelm('monitors of a metrics endpoint with TLS', () => {
     expect(pods(objects)).toMatchObject({ scheme: 'https', tlsConfig })
   })
 
-  it('a ServiceMonitor skips the verification of a certificate that the sidecar made itself', () => {
+  it('a ServiceMonitor does not verify a self-signed certificate of a sidecar', () => {
     expect(service(objectsOf({ tls: { enabled: true } }))).toMatchObject({ tlsConfig: { insecureSkipVerify: true } })
   })
 
-  it('a ServiceMonitor sends the token of Prometheus unless the values have another authorization', () => {
+  it('a ServiceMonitor sends the token of Prometheus by default', () => {
     const secure = { tls: { enabled: true }, authorization: { enabled: true } }
     const own = objectsOf(secure)
     expect(service(own)).toMatchObject({ bearerTokenFile: TOKEN })
@@ -144,7 +144,7 @@ withHelm('monitors of a metrics endpoint with TLS', () => {
   })
 })
 
-withHelm('checks of TLS values', () => {
+withHelm('TLS checks', () => {
   it.each([
     [{ tls: { secretName: 'x' } }, 'tls.secretName needs tls.enabled.'],
     [{ tls: { clientCA: { configMapName: 'x' } } }, 'tls.clientCA.configMapName needs tls.enabled.'],

@@ -3,7 +3,7 @@ import { exampleFile, render } from './helm.ts'
 import { at, isMap, merged, readValues, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-/** Returns the paths of strings in `one` that have another type in `other`. */
+/** Returns the paths of strings in `one` that are not strings in `other`. */
 function turned(one: unknown, other: unknown, path = ''): readonly string[] {
   if (typeof one === 'string') return typeof other === 'string' ? [] : [path]
   if (Array.isArray(one))
@@ -12,7 +12,7 @@ function turned(one: unknown, other: unknown, path = ''): readonly string[] {
   return Object.entries(one).flatMap(([key, each]) => turned(each, (other as Values)[key], `${path}/${key}`))
 }
 
-withHelm('names that look like other YAML types', () => {
+withHelm('YAML-like names', () => {
   const NAMES = [
     'nameOverride',
     'fullnameOverride',
@@ -50,7 +50,7 @@ withHelm('names that look like other YAML types', () => {
       }
       const plain = objectsOf('plain')
       expect(turned(plain, objectsOf(odd))).toEqual([])
-      // `fullnameOverride` above hides the name of the release. Without it, names of objects contain that name.
+      // Without `fullnameOverride`, the names of objects contain the name of the release.
       const short = merged(readValues(exampleFile('driver')), on)
       const named = (release: string) => render({ values: short, release, namespace: release })
       expect(turned(named('plain'), named(odd))).toEqual([])

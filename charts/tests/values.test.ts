@@ -10,10 +10,10 @@ const EVERY = readValues(exampleFile('every-value'))
 const SCHEMA = schema()
 const validate = validator()
 
-/** Keys that only a parent chart sets. values.yaml has no value for them. */
+/** Keys of the schema that only a parent chart sets. values.yaml does not contain them. */
 const OF_A_PARENT = ['enabled', 'global']
 
-/** Returns each map of the schema that accepts only given keys: its path, such as `a.b`, and these keys. */
+/** Returns the maps of the schema that accept only listed keys: the path of each, such as `a.b`, and its keys. */
 function maps(of: Values = SCHEMA, path = ''): [path: string, keys: readonly string[]][] {
   const resolved = typeof of['$ref'] === 'string' ? (get(SCHEMA, of['$ref'].slice(2).replace('/', '.')) as Values) : of
   if (resolved['additionalProperties'] !== false) return []
@@ -100,11 +100,11 @@ describe('examples/every-value.yaml', () => {
         const name = path ? `${path}.${key}` : key
         return isMap(value) && MAPS.some(([map]) => map === name) ? leaves(value, name) : [name]
       })
-    // Values of flags may be missing in the example, because `flags.test.ts` sets each of them.
+    // The example may lack values of flags, because `flags.test.ts` sets each of them.
     const ofFlags = APPS.flatMap((app) => keysOf(app).map((key) => pathOf(key, app)))
     const missing = (key: string): boolean => get(EVERY, key) === undefined && !ofFlags.includes(key)
     const kept = leaves(DEFAULTS).filter((key) => same(get(DEFAULTS, key), get(EVERY, key)) || missing(key))
-    // These values must keep their default. With other values, the chart would not render or use the rest.
+    // These values must keep their defaults. Other values would make the chart fail or ignore the rest.
     expect(kept).toEqual([
       'mode',
       'process',

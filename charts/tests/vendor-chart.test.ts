@@ -8,7 +8,7 @@ import { type Manifest, named, podSpecs, sidecar } from './manifest.ts'
 import { WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-withHelm("a vendor's chart that depends on our chart", () => {
+withHelm('dependent chart', () => {
   let folder: string
   let objects: readonly Manifest[]
 
@@ -25,7 +25,7 @@ withHelm("a vendor's chart that depends on our chart", () => {
 
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  it('a chart that depends on our chart in mode library renders only its own objects', () => {
+  it('a chart that depends on our chart with `mode: library` renders only its own objects', () => {
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
       'ClusterRole vendor-controller',
       'Deployment vendor-controller',

@@ -1,6 +1,6 @@
 import type { Values } from './values.ts'
 
-/** The values of our chart for each vendor. With them it starts the sidecars as the vendor's chart does. */
+/** The values with which our chart runs the sidecars as a vendor's chart does, for each vendor. */
 
 /** Disables the probes, because none of these vendors probes the sidecars. */
 const OFF = { startupProbe: { enabled: false }, livenessProbe: { enabled: false }, readinessProbe: { enabled: false } }

@@ -10,7 +10,7 @@ import { withHelm } from './with-helm.ts'
 
 const REGISTRY = { image: { registry: 'registry.example.com/storage' } }
 
-/** Returns the argument with the values of the variables that the vendor's container would have. */
+/** Returns the argument with the variables replaced, as in the vendor's container. */
 function expanded(argument: string, { address = '' }: Vendor): string {
   return argument.replace('$(ADDRESS)', address).replace('$(POD_IP)', '').replace('$(POD_NAMESPACE)', 'storage')
 }
@@ -28,13 +28,13 @@ function meaning(app: AppName, args: readonly string[]): Readonly<Record<string,
   }
 }
 
-withHelm('the chart with the values of a vendor', () => {
+withHelm('vendor values', () => {
   describe.each(VENDORS)('$name', (vendor) => {
     const values = merged(REGISTRY, VENDOR_VALUES[vendor.name] ?? {})
     const objects = render({ values })
     const apps = APPS.filter((app) => vendor.args[app] !== undefined)
 
-    it('the schema of our chart accepts the values for the vendor', () => {
+    it("the schema of our chart accepts the vendor's values", () => {
       const validate = validator()
       expect(validate(merged(readValues(VALUES_FILE), values)) || validate.errors).toBe(true)
     })

@@ -12,9 +12,9 @@ export interface Vendor {
   readonly address?: string
   /** Arguments of the containers of attacher and resizer. A vendor may have only one of the two. */
   readonly args: Readonly<Partial<Record<AppName, readonly string[]>>>
-  /** The rules of all roles of the account, limited to resources that the sidecars use. */
+  /** The rules of all roles of the vendor's account, limited to resources that the sidecars use. */
   readonly rules: readonly PolicyRule[]
-  /** Resources in the rules of our chart that the vendor does not grant: only drivers that modify volumes need them. */
+  /** Resources that only our chart grants, because only drivers that modify volumes need them. */
   readonly lacks?: readonly string[]
 }
 

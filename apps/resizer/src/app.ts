@@ -202,7 +202,7 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
   ]
 }
 
-/** Returns a recorder that drops events once this process no longer leads. The next leader reports the same state. */
+/** Returns a recorder that drops events once this process no longer leads. */
 function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
   return {
     event: (target, text) => {

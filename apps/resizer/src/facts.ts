@@ -18,7 +18,7 @@ export const facts = {
     { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'list', 'watch'] },
   ],
-  /** The CSI method that shows tests and benchmarks that the resizer works. */
+  /** The CSI method whose call proves to tests and benchmarks that the resizer works. */
   call: 'ControllerExpandVolume',
   /** The message that the resizer logs when its caches are filled and its work starts. */
   startLine: 'Starting external resizer',

@@ -20,7 +20,7 @@ export interface ResizerSettings {
   readonly handleInUse: boolean
   readonly annotateFsResize: boolean
   readonly extraMetadata: boolean
-  /** The flag `--node-deployment`: a volume that is not cached belongs to another node. */
+  /** True with `--node-deployment`. A volume that is not cached then belongs to another node. */
   readonly nodeDeployment: boolean
 }
 
@@ -37,19 +37,19 @@ export interface ResizerParts extends Informers {
   readonly log: Logger
 }
 
-/** The dependencies of the controllers of a leader. They refuse writes and calls after it has lost its Lease. */
+/** The dependencies of the controllers of a leader. After a lost Lease, their clients refuse writes and calls. */
 export interface ResizerTerm extends ResizerParts {
   readonly assertLeading: () => void
   /** The dependencies that the resize controller and the modify controller share. */
   readonly common: Omit<ResizerClaimDeps, 'notifyCallStarted'>
   /**
-   * The queue orders of both controllers. A controller that starts a call for a claim moves the claim to the front of
-   * the other queue. So expansion and modification of one claim run together even if thousands of claims wait.
+   * The order of each controller's queue. If one controller calls the driver for a claim, the claim moves to the front
+   * of the other queue. So both calls for a claim run together even if thousands of claims wait.
    */
   readonly orders: { readonly resize: FifoOrder; readonly modify: FifoOrder }
 }
 
-/** Returns the name of the queues in metrics. Both controllers use it, so that their numbers add up in one series. */
+/** Returns the queue name in metrics. Both controllers use the same name, so that their numbers are added up. */
 export function queueName(driverName: string): string {
   return `${driverName}-pvc`
 }

@@ -94,7 +94,7 @@ describe('start', () => {
     })
   })
 
-  it('the resizer accepts a feature gate that is always on', async () => {
+  it('the resizer accepts the feature gate RecoverVolumeExpansionFailure, which is always on', async () => {
     await begin()
     await during(['--feature-gates=RecoverVolumeExpansionFailure=true'], async () => {
       raise()
@@ -118,7 +118,7 @@ describe('start', () => {
     ])
   })
 
-  it('the resizer sends no request about pods while the driver refuses no expansion', async () => {
+  it('the resizer sends no request about pods until the driver refuses an expansion', async () => {
     await begin()
     await during([], async () => {
       raise()
@@ -150,7 +150,7 @@ describe('missing class', () => {
     })
   })
 
-  it('a modification whose class is missing begins within seconds after the resizer gets the permission to read classes', async () => {
+  it('a modification begins within seconds after the resizer gets the permission to read classes', async () => {
     await begin()
     cluster.add(vac('gold'))
     const action = { do: 'answer' as const, code: 403, reason: 'Forbidden', message: 'not yours to read' }

@@ -6,10 +6,10 @@ import { type Behaviour, giOf } from '../src/testing/model/backend.ts'
 import { type Action, ModelRun } from '../src/testing/model/model-run.ts'
 
 /**
- * Random users, drivers, nodes, replacements and crashes run against a storage back end that records its actual state.
+ * Random actions of users, drivers and nodes run against a storage back end that records its actual state.
  * These rules always hold:
  * - The back end is never asked for more than the largest request of the user.
- * - No object claims more than its volume has, even if objects are recreated during calls or caches are late.
+ * - No object shows a larger size than its volume has, even if objects are recreated during calls or caches are late.
  * - A size that was refused for good is not tried again after the user has taken it back.
  * - While a size or a class may be running, no other size or class is tried.
  * - Once all faults end, claim, volume and back end match the request, and no temporary state is left.

@@ -34,7 +34,7 @@ const calledAt = (name: string): readonly number[] =>
   fixture.driver.calls.flatMap(({ method, at }) => (method === name ? [at] : []))
 
 describe('both controllers', () => {
-  it('an edit of size and class causes three writes for each controller, without a conflict', async () => {
+  it('after an edit of size and class, each controller sends three writes, and none conflicts', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
@@ -98,7 +98,7 @@ describe('both controllers', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('the resizer sends both calls of one claim together even if a thousand claims wait', async () => {
+  it('even if a thousand claims wait, the resizer sends the expansion and the modification of a claim together', async () => {
     slowServer(5)
     const names = Array.from({ length: 200 }, (_, index) => `c${index}`)
     for (const name of names) {

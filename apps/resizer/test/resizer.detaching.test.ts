@@ -43,7 +43,7 @@ beforeEach(async () => {
 })
 
 describe('detaching volume', () => {
-  it('an expansion starts again with the shortest back-off when the last pod ends, and retries often for six minutes', async () => {
+  it('after the last pod has ended, the resizer retries a refused expansion often for six minutes', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     await endPod()
@@ -57,7 +57,7 @@ describe('detaching volume', () => {
     expect(fixture.cluster.watches('pods')).toBe(0)
   })
 
-  it('a refused expansion retries soon even if the last pod ends during the call', async () => {
+  it('the resizer retries a refused expansion soon even if the last pod ends during the call', async () => {
     await begin()
     fixture.driver.expand = (call) => {
       fixture.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
@@ -79,14 +79,14 @@ describe('detaching volume', () => {
     expect((await callsWithin(16)).slice(0, seconds.length)).toEqual(seconds)
   })
 
-  it('a refused expansion without a pod retries after the pause that the driver asks for', async () => {
+  it('without a pod, a refused expansion is repeated after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.FailedPrecondition, 'the volume is in use', 20_000)
     fixture.driver.calls.splice(0)
     await endPod()
     expect(await callsWithin(50)).toEqual([0, 20, 40])
   })
 
-  it('a refused expansion makes no call while a new pod runs, and starts its back-off again when that pod ends', async () => {
+  it('a new pod stops the retries of a refused expansion, and they start again when the pod ends', async () => {
     await endPod()
     await fixture.clock.advance(100_000)
     fixture.cluster.put(PODS, pod('next', 'data'))

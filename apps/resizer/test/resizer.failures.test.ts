@@ -20,7 +20,7 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-/** Returns the times of the calls to the driver in the next `seconds`, in seconds from now. */
+/** Lets `seconds` pass. Returns the times of the calls to the driver, in seconds from the start. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
   const start = fixture.clock.monotonic()
   fixture.driver.calls.splice(0)
@@ -92,13 +92,13 @@ describe('driver refusals', () => {
     },
   )
 
-  it('a refused expansion retries after pauses that double', async () => {
+  it('the resizer retries a refused expansion after pauses that double', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
-  it('a refused expansion sends requests with low priority from the second try on, until the call succeeds', async () => {
+  it('the resizer retries a refused expansion with requests of low priority', async () => {
     const seen: string[] = []
     fixture.cluster.onRequest = ({ verb, what, priority }) => {
       if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
@@ -112,31 +112,31 @@ describe('driver refusals', () => {
     expect(seen).toEqual([`${CLAIM} low`, VOLUME, CLAIM])
   })
 
-  it('a refused expansion retries after the pause that the driver asks for', async () => {
+  it('the resizer retries a refused expansion after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('a refused expansion retries after the pause that the driver asks for, even if the size is infeasible', async () => {
+  it('the resizer retries an infeasible expansion after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('a refused expansion retries with the usual back-off if the driver asks for an immediate retry', async () => {
+  it('a refused expansion is repeated with the usual back-off if the driver asks for a pause of 0', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('a refused expansion retries once soon, and then rarely, if the size is infeasible', async () => {
+  it('the resizer repeats an expansion to an infeasible size once soon, and then rarely', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(700)).toEqual([1, 301, 601])
   })
 
-  it('the resizer tries a different size than the refused size at once', async () => {
+  it('after a refusal, the resizer tries a newly requested size at once', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(10_000)
@@ -179,7 +179,7 @@ describe('driver refusals', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['2Gi'])
   })
 
-  it('after a restart, the resizer tries the recorded size once more before the smaller size that is requested now', async () => {
+  it('after a restart, the resizer tries the recorded size before a smaller requested size', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.kill()
@@ -223,7 +223,7 @@ describe('refused patches', () => {
     }
   }
 
-  it('an expansion makes no CSI call and records no event if its start cannot be recorded in the claim', async () => {
+  it('an expansion makes no CSI call if its start cannot be recorded in the claim', async () => {
     refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -275,7 +275,7 @@ describe('refused patches', () => {
     )
   })
 
-  it.each([CLAIM, VOLUME])('no event reports that a patch of %s must be retried later', async (what) => {
+  it.each([CLAIM, VOLUME])('no event is recorded if a patch of %s must be retried later', async (what) => {
     refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)

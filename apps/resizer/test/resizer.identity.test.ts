@@ -70,7 +70,7 @@ describe('expansion', () => {
     expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
   })
 
-  it('a recreated volume gets no size of the old volume if the cache is late, and is expanded afterwards', async () => {
+  it('if the cache is late, a recreated volume does not get the size of the old volume', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await fixture.request('2Gi')
@@ -95,7 +95,7 @@ describe('modification', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('a recreated volume gets no class of the old volume if the cache is late', async () => {
+  it('if the cache is late, a recreated volume does not get the class of the old volume', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await want('gold')
@@ -109,7 +109,7 @@ describe('modification', () => {
 })
 
 describe('recreated claim', () => {
-  it.each([true, false])('a recreated claim inherits no old failures (late cache: %s)', async (lagging) => {
+  it.each([true, false])('a recreated claim does not inherit old failures (late cache: %s)', async (lagging) => {
     fixture.caches.claims.lagging = lagging
     fixture.driver.expand = () => {
       replaceClaim()
@@ -145,7 +145,7 @@ describe('recreated claim', () => {
     expect(sizes).toEqual([2n * 2n ** 30n, 5n * 2n ** 30n])
   })
 
-  it('a recreated claim does not count as in use only because the deleted claim was in use', async () => {
+  it('a recreated claim does not count as in use if only the deleted claim was in use', async () => {
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return failing(CODES.FailedPrecondition, 'in use')({} as never)
@@ -187,7 +187,7 @@ describe('NotFound', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('an expansion causes no further work if its claim was deleted during the call', async () => {
+  it('a claim that is deleted during its expansion causes no further work', async () => {
     fixture.driver.expand = ({ request }) => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return grown(request, false)

@@ -105,7 +105,7 @@ describe('refusal', () => {
     expect(fixture.driver.calls).toHaveLength(1)
   })
 
-  it('the resizer calls the driver after a pod has ended between list and watch', async () => {
+  it('the resizer calls the driver if the pod ends between the list and the watch of pods', async () => {
     await begin()
     fixture.driver.expand = refusing
     fixture.cluster.before = ({ what, verb }) => {
@@ -235,7 +235,7 @@ describe('unreadable pods', () => {
     expect(fixture.driver.calls).toHaveLength(4)
   })
 
-  it('the resizer lists the pods at each retry if only `list` is allowed', async () => {
+  it('the resizer lists the pods at each retry if it may not watch them', async () => {
     fixture.cluster.before = ({ what, verb }) => {
       if (what === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
@@ -249,7 +249,7 @@ describe('unreadable pods', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('the resizer calls the driver at a retry if the read of pods fails only for a time', async () => {
+  it('the resizer calls the driver at the next retry if the read of pods has failed', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -262,7 +262,7 @@ describe('unreadable pods', () => {
 })
 
 describe('many claims', () => {
-  it('for 100 waiting claims and 2,000 pods, the resizer lists the pods once in an hour, and continues its watch', async () => {
+  it('for 100 waiting claims and 2,000 pods, the resizer lists the pods only once in an hour', async () => {
     fixture = new ResizerFixture()
     for (let index = 0; index < 100; index += 1) {
       const name = `data-${index}`

@@ -26,7 +26,7 @@ describe('changed claim', () => {
     })
   }
 
-  it('an expansion reads the claim once more if another writer changes it between our read and our write', async () => {
+  it('if another writer changes the claim before our write, an expansion reads the claim once more', async () => {
     fixture.caches.claims.lagging = true
     let edits = 0
     fixture.cluster.before = (request) => {
@@ -138,7 +138,7 @@ describe('changed claim', () => {
 })
 
 describe('lost driver', () => {
-  it('an expansion whose driver disconnects records no error of the call, and repeats it after the reconnect', async () => {
+  it('an expansion whose driver disconnects records no error, and repeats the call after the reconnect', async () => {
     fixture.driver.expand = (call) => {
       fixture.driver.lose()
       return failing(CODES.Unavailable, 'connection lost')(call)
@@ -153,7 +153,7 @@ describe('lost driver', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
 
-  it('an expansion records the error of a call that the driver has answered before it disconnects', async () => {
+  it('an expansion records an error of a connected driver in an event', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
     expect(fixture.takeEvents().at(-1)).toBe(
@@ -209,7 +209,7 @@ describe('edited volume', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '5Gi' })
   })
 
-  it('an expansion calls the driver again if an administrator writes a smaller size while the result is saved', async () => {
+  it('an expansion calls the driver again if an administrator shrinks the volume while the result is saved', async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     let edits = 0
     fixture.cluster.before = ({ what }) => {

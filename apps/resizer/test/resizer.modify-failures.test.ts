@@ -106,7 +106,7 @@ describe('driver refusals', () => {
     },
   )
 
-  it('the resizer tries a different class than the refused class at once', async () => {
+  it('after a refusal, the resizer tries a newly requested class at once', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')
@@ -130,7 +130,7 @@ describe('driver refusals', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('a refused modification retries after the pause that the driver asks for', async () => {
+  it('the resizer retries a refused modification after the pause that the driver asks for', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong', 3000)
     await want('gold')
@@ -159,7 +159,7 @@ describe('driver refusals', () => {
     expect(fixture.driver.calls[1]?.at).toBe(fixture.driver.calls[0]?.at)
   })
 
-  it('a refused modification retries at once with a new driver that connects while the error is saved', async () => {
+  it('the resizer retries a refused modification at once if a new driver connects while the error is saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.cluster.before = ({ what }) => {
@@ -176,7 +176,7 @@ describe('driver refusals', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('a refused modification changes the transition time of a condition only with its reason', async () => {
+  it('repeated refusals of a modification change the transition time of a condition only with its reason', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -246,13 +246,13 @@ describe('withdrawn request', () => {
 describe('earlier process', () => {
   const begun: ClaimParts = { wantedClass: 'silver', status: { modifyVolumeStatus: modifying('InProgress', 'gold') } }
 
-  it('a modification that another process has begun continues before any other modification begins', async () => {
+  it('the resizer first continues a modification that another process has begun', async () => {
     await begin(begun)
     expect(fixture.takeWire()).toEqual([MODIFY, VOLUME, CLAIM, CLAIM, MODIFY, VOLUME, CLAIM])
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('silver')
   })
 
-  it('a modification that another process has begun waits for its class if the class does not exist', async () => {
+  it('a modification that another process has begun waits if its class does not exist', async () => {
     await begin({ ...begun, status: { modifyVolumeStatus: modifying('InProgress', 'bronze') } })
     await fixture.clock.advance(60_000)
     expect(fixture.takeWire()).toEqual([])

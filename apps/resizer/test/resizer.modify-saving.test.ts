@@ -65,7 +65,7 @@ describe('refused patches', () => {
 })
 
 describe('lost answer', () => {
-  it('if the answer to a write is lost, the next run first reads the claim, and retries a failed read', async () => {
+  it('if the answer to a write is lost, the next run reads the claim first', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       // The user withdraws the request. If the status lacked the failure, another call would finish the modification.

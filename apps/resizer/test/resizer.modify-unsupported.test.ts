@@ -19,7 +19,7 @@ it('a claim gets one event for each class that it asks for, if the driver cannot
   expect(fixture.takeWire()).toEqual([])
 })
 
-it('if the driver cannot modify volumes, a claim gets the event even if its volume is created later', async () => {
+it('a claim gets an event if the driver cannot modify volumes, even if its volume is created later', async () => {
   const fixture = new ResizerFixture({ modifies: false })
   fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
   await fixture.start()
@@ -29,7 +29,7 @@ it('if the driver cannot modify volumes, a claim gets the event even if its volu
   expect(fixture.takeEvents()).toEqual([warning('gold')])
 })
 
-it('a claim gets no event for its current class, for another driver, or if the driver modifies volumes', async () => {
+it('a claim gets no event if its volume has the requested class already, or belongs to another driver', async () => {
   const has = await beginModify(
     { wantedClass: 'gold', status: { currentVolumeAttributesClassName: 'gold' } },
     {},
@@ -44,7 +44,7 @@ it('a claim gets no event for its current class, for another driver, or if the d
   expect([...has.takeEvents(), ...other.takeEvents(), ...gateOff.takeEvents()]).toEqual([])
 })
 
-it('if the driver cannot modify volumes, a claim is reported as pending until it no longer requests a class', async () => {
+it('a claim is reported as pending while it requests a class that the driver cannot apply', async () => {
   const fixture = await beginModify({ wantedClass: 'gold' }, {}, { modifies: false })
   const pending = () =>
     [...fixture.process.backlog.pending()].map(({ operation, reason, stuck }) => ({ operation, reason, stuck }))

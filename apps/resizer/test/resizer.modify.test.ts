@@ -146,7 +146,7 @@ describe('request', () => {
     expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
   })
 
-  it('a modification without its Secret shows the error in an event, but not in the claim', async () => {
+  it('a modification whose Secret is missing shows the error in an event, but not in the claim', async () => {
     await begin({ wantedClass: 'gold' }, { spec: expandSecret })
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeWire()).toEqual([CLAIM])

@@ -99,7 +99,7 @@ describe('node step', () => {
     expect(fixture.claim.status?.allocatedResourceStatuses).toEqual({ storage: 'NodeResizePending' })
   })
 
-  it('an expansion that the kubelet must finish removes the annotation which says that no node step is required', async () => {
+  it('an expansion that the kubelet must finish removes the annotation `node-expansion-not-required`', async () => {
     await begin({}, { annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' } })
     await fixture.request('2Gi')
     expect(fixture.claim.metadata?.annotations).toEqual({ mine: 'stays' })
@@ -107,7 +107,7 @@ describe('node step', () => {
 })
 
 describe('old size', () => {
-  it("the annotation with the old size disappears from another driver's volume too", async () => {
+  it("the resizer removes the annotation with the old size from another driver's volume too", async () => {
     await begin(
       {},
       { request: '2Gi', capacity: '2Gi' },
@@ -117,7 +117,7 @@ describe('old size', () => {
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.metadata?.annotations).toEqual({ x: 'y' })
   })
 
-  it('the annotation with the old size stays until a retry if the API server refuses its removal', async () => {
+  it('the resizer retries the removal of the annotation with the old size if the API server refuses it', async () => {
     fixture = new ResizerFixture()
     let refusals = 1
     fixture.cluster.before = () => {
@@ -137,7 +137,7 @@ describe('old size', () => {
 })
 
 describe('late caches', () => {
-  it('the annotation with the old size disappears even if the cache shows it only after the kubelet has finished', async () => {
+  it('the resizer removes the annotation with the old size even if its cache shows the annotation late', async () => {
     await begin()
     fixture.caches.volumes.lagging = true
     const parts = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
@@ -152,7 +152,7 @@ describe('late caches', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('the annotation with the old size is not written if the claim reaches the requested size during the call', async () => {
+  it('the resizer does not write the annotation with the old size if the claim reaches its size during the call', async () => {
     await begin()
     fixture.driver.expand = ({ request }) => {
       const status = { capacity: { storage: '2Gi' } }
@@ -165,7 +165,7 @@ describe('late caches', () => {
 })
 
 describe('node-only driver', () => {
-  it('an expansion on nodes only makes no CSI call, and writes the size in the notation of the request', async () => {
+  it('if only nodes expand volumes, the resizer makes no CSI call', async () => {
     await begin({ expands: 'node' })
     await fixture.request('2G')
     expect(fixture.takeWire()).toEqual([CLAIM, VOLUME, CLAIM])
@@ -177,13 +177,13 @@ describe('node-only driver', () => {
     ])
   })
 
-  it('an expansion on nodes only accepts a smaller size after the kubelet has refused a larger size', async () => {
+  it('if only nodes expand volumes, a smaller size is accepted after the kubelet has refused a larger size', async () => {
     const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
     await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('an expansion on nodes only continues while the driver is disconnected', async () => {
+  it('if only nodes expand volumes, an expansion continues while the driver is disconnected', async () => {
     await begin({ expands: 'node' })
     fixture.driver.lose()
     await fixture.request('2Gi')

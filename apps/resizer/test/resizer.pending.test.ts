@@ -23,7 +23,7 @@ const seconds = async (operation: string): Promise<number | undefined> => {
 }
 
 describe('expansion', () => {
-  it('the pending work lists an expansion until the driver has finished, and the metrics then have its duration', async () => {
+  it('an expansion counts as pending work until the driver has finished, and its duration is in the metrics', async () => {
     expect(pending()).toEqual([])
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')

@@ -25,7 +25,7 @@ interface Given {
   readonly volume?: VolumeParts
   readonly claim?: ClaimParts
   readonly driverName?: string
-  /** Changes the claim in the cache only, to a state that the API server would refuse or complete. */
+  /** Changes only the cached claim, because the API server would refuse or complete such a claim. */
   readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
   readonly prepare?: (fixture: ResizerFixture) => void
 }
@@ -105,7 +105,7 @@ describe('request', () => {
     expect(fixture.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
   })
 
-  it('ControllerExpandVolume contains the translation of an in-tree volume, which is not stored', async () => {
+  it('ControllerExpandVolume contains the CSI translation of an in-tree volume, which the API server does not store', async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
@@ -185,7 +185,7 @@ describe('impossible requests', () => {
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
   })
 
-  it('an expansion records the error of gRPC if the Secret is binary', async () => {
+  it('an expansion records the error of gRPC if the Secret contains binary data', async () => {
     const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
     expect(fixture.driver.calls).toEqual([])
@@ -241,7 +241,7 @@ describe('invalid objects', () => {
     ])
   })
 
-  it('the resizer tries a claim with an invalid volume again when the volume changes', async () => {
+  it('the resizer retries a claim with an invalid volume when the volume changes', async () => {
     const fixture = await expandWith({ volume: { uid: 'x' } })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()

@@ -142,7 +142,7 @@ function checkNaming({ prefix, uidLength }: Naming, called: string): void {
   }
 }
 
-/** Reports whether to handle group snapshots: the gate is on, their CRDs exist, and the driver supports them. */
+/** Reports whether this process handles group snapshots: gate on, CRDs installed, and supported by the driver. */
 async function supportsGroups({ gates, client, driver, flags, clock, log, signal }: Parts): Promise<boolean> {
   if (!gates.enabled(GROUPS)) return false
   const timeoutMs = flags.values.timeout

@@ -34,7 +34,7 @@ export const facts = {
     },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
-  /** The CSI method that shows tests and benchmarks that the snapshotter works. */
+  /** The CSI method whose call proves to tests and benchmarks that the snapshotter works. */
   call: 'CreateSnapshot',
   /** The log line that is written when the caches are filled and the work begins. */
   startLine: 'Starting CSI snapshotter',

@@ -12,7 +12,7 @@ export interface CacheOptions {
   readonly client: KubeClient
   readonly caches: CacheRegistry
   readonly driverName: string
-  /** The node whose snapshot contents are cached. Undefined without `--node-deployment`. Classes belong to no node. */
+  /** The node whose snapshot contents are cached. Undefined without `--node-deployment`. */
   readonly nodeName: string | undefined
   readonly resyncMs: number
   readonly clock: Clock

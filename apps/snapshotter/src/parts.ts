@@ -4,7 +4,7 @@ import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { AppParts } from '@csi-sidecars/sidecar'
 import type { Content, SnapshotClass } from './caches/content.ts'
 
-/** The rule for the names of snapshots at the driver, which are built from UIDs. */
+/** The rule by which the snapshotter builds names of snapshots from UIDs. */
 export interface Naming {
   readonly prefix: string
   /** The number of UID characters in a name, without dashes. -1: the whole UID with its dashes. */

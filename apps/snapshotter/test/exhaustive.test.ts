@@ -41,7 +41,7 @@ const DISTURBANCES: Readonly<Record<string, (model: Model) => void | Promise<voi
   },
 }
 
-/** The disturbances for tests with two: the first is one of the first two names, the second is any of the four. */
+/** The disturbances of tests with two disturbances: first one of the first two names, then any of the four. */
 const COMBINED = [
   'the process dies after the request took effect',
   'the answer is lost',
@@ -64,7 +64,7 @@ interface Disturbance {
   readonly name: string
 }
 
-/** Creates and deletes a VolumeSnapshotContent under these disturbances. `lags`: watch events arrive at the end. */
+/** Creates and deletes a VolumeSnapshotContent under these disturbances. If `lags`, watch events arrive at the end. */
 async function live(disturbances: readonly Disturbance[], { lags = false } = {}): Promise<number> {
   const model = await Model.begin()
   model.createContent('a', { policy: 'Delete', again: false })
@@ -100,7 +100,7 @@ describe('one content', () => {
   })
 
   it.each(ALL)(
-    'a content converges after this disturbance at each step: %s',
+    'a content converges even if this disturbs any one of its steps: %s',
     async (name) => {
       for (const at of STEPS) {
         await live([{ at, name }]).catch((cause: unknown) => {
@@ -115,7 +115,7 @@ describe('one content', () => {
   )
 
   it.each(COMBINED.slice(0, 2).flatMap((first) => COMBINED.map((second) => [first, second] as const)))(
-    'a content converges after these two disturbances at each pair of steps: %s, then %s',
+    'a content converges even if these disturb any two of its steps: %s, then %s',
     async (first, second) => {
       for (const at of STEPS) {
         for (const gap of [1, 3]) {

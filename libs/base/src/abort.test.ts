@@ -10,7 +10,7 @@ function listeners(...signals: readonly AbortSignal[]): readonly number[] {
 }
 
 describe('a scope', () => {
-  test('a scope follows its first aborted parent, with the reason, and keeps no listener', () => {
+  test('a scope is aborted with the reason of its first aborted parent, and removes its listeners', () => {
     const [a, b] = [new AbortController(), new AbortController()]
     const { signal } = scope(a.signal, undefined, b.signal)
     expect(listeners(a.signal, b.signal)).toEqual([1, 1])
@@ -20,7 +20,7 @@ describe('a scope', () => {
     expect(listeners(a.signal, b.signal)).toEqual([0, 0])
   })
 
-  test('a scope starts aborted if a parent is aborted, and adds no listener', () => {
+  test('the scope of an aborted parent is aborted from the start, and adds no listener', () => {
     const open = new AbortController()
     const { signal } = scope(open.signal, AbortSignal.abort(reason), AbortSignal.abort(new Error('second')))
     expect(signal.reason).toBe(reason)
@@ -37,7 +37,7 @@ describe('a scope', () => {
     expect(listeners(parent.signal)).toEqual([0])
   })
 
-  test('a disposed scope ignores its parents, but can still be aborted', () => {
+  test('after `dispose` a scope ignores its parents, but can still be aborted', () => {
     const parent = new AbortController()
     const inner = scope(parent.signal)
     inner.dispose()

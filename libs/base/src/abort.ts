@@ -27,14 +27,14 @@ export function isAbort(thrown: unknown): boolean {
   return false
 }
 
-/** An AbortSignal that can be aborted. `dispose` detaches it from its parents and its timer; call it in `finally`. */
+/** An AbortSignal and a function that aborts it. Call `dispose` in `finally`, to leave no listener and no timer. */
 export interface Scope extends Disposable {
   readonly signal: AbortSignal
   abort(reason: Error): void
   dispose(): void
 }
 
-/** Creates a signal that is aborted when the first of its parents is. Abort and `dispose` remove its listeners. */
+/** Creates a signal that is aborted when one of its parents is aborted. An abort or `dispose` removes its listeners. */
 export function scope(...parents: readonly (AbortSignal | undefined)[]): Scope {
   return follow(parents)
 }
@@ -75,8 +75,8 @@ function follow(
 }
 
 /**
- * Settles as the promise does, or rejects with the signal's reason, whichever comes first.
- * The promise itself continues; a late rejection of it is not reported as unhandled.
+ * Settles like the promise, but rejects with the signal's reason if the signal is aborted first.
+ * The work behind the promise continues, and its late rejection is not reported as unhandled.
  */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise
@@ -88,8 +88,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
 }
 
 /**
- * Resolves with the signal's reason when it is aborted. The listener remains until the abort, so pass the signal of a
- * scope in a race.
+ * Resolves with the signal's reason when the signal is aborted. The listener stays until the abort, so in a race pass
+ * the signal of a scope.
  */
 export function aborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => {

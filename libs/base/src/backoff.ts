@@ -5,7 +5,7 @@ interface Growth {
 }
 
 interface Jitter {
-  /** The largest random addition to each wait, as a share of the wait: 0.5 makes it 1 to 1.5 times as long. */
+  /** The largest random addition to a wait, as a share of the wait. With 0.5 a wait is up to 1.5 times as long. */
   readonly jitter: number
   readonly random: () => number
 }

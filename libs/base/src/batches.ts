@@ -31,7 +31,7 @@ export class Batches {
   }
 }
 
-/** Calls `see` for each item, in batches. Items that are added or removed while it runs may be visited or skipped. */
+/** Calls `see` for each item, in batches. Items that are added or removed in between may be visited or skipped. */
 export async function inBatches<T>(
   items: Iterable<T>,
   see: (item: T) => void,

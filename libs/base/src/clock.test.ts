@@ -5,7 +5,7 @@ import { FakeClock } from './testing/fake-clock.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-describe('the system clock', () => {
+describe('systemClock', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => {
     jest.restoreAllMocks()
@@ -21,7 +21,7 @@ describe('the system clock', () => {
     expect(fire).toHaveBeenCalledTimes(1)
   })
 
-  test('the system clock never calls back before `schedule` has returned, even if the wait is negative', () => {
+  test('the system clock calls back only after `schedule` has returned, even if the wait is negative', () => {
     const fire = jest.fn()
     systemClock.schedule(-5, fire)
     expect(fire).not.toHaveBeenCalled()
@@ -48,7 +48,7 @@ describe('the system clock', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  test('a timer of the runtime that fires early does not end the wait', () => {
+  test('the system clock does not call back early if `setTimeout` fires early', () => {
     const now = jest.spyOn(performance, 'now').mockReturnValue(0.9)
     const fire = jest.fn()
     systemClock.schedule(10, fire)

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.ts'
 
-/** Returns a parser that passes the given texts to its callback and then returns its arguments as the values. */
+/** Returns a fake parser that passes the texts to its callback and returns its arguments as parsed values. */
 const parser = (...outputs: string[]) => ({
   parse: async (args: readonly string[], _context: object, callback: (e: unknown, a: unknown, o: string) => void) => {
     for (const output of outputs) callback(undefined, {}, output)
@@ -9,7 +9,7 @@ const parser = (...outputs: string[]) => ({
   },
 })
 
-it('`answeredOrValues` returns the values, unless the parser has printed an answer', async () => {
+it('`answeredOrValues` returns the values, or `answered` if the parser has printed a text', async () => {
   const written: string[] = []
   const write = (text: string): number => written.push(text)
   expect(await answeredOrValues(parser(), ['a'], write)).toEqual(['a'])
@@ -19,7 +19,7 @@ it('`answeredOrValues` returns the values, unless the parser has printed an answ
   expect(written).toEqual(['help\n'])
 })
 
-it('`throwRefusal` throws the given error, or an error with the message if there is none', () => {
+it('`throwRefusal` throws the given error, or else an error with the given message', () => {
   expect(() => throwRefusal('words', undefined)).toThrow('words')
   expect(() => throwRefusal('words', new Error('cause'))).toThrow('cause')
 })

@@ -8,8 +8,8 @@ export interface CommandLine<Values> {
 }
 
 /**
- * Parses a command line. If the parser answers with help or a completion, writes that text and returns `answered`. The
- * parser must neither end the process nor print by itself.
+ * Parses a command line. If the parser answers with a help text or a completion, writes the text and returns
+ * `answered`. The parser must neither print nor end the process.
  */
 export async function answeredOrValues<Values>(
   parser: CommandLine<Values>,

@@ -78,7 +78,7 @@ describe('a heap', () => {
     )
   })
 
-  test('a heap is in order after a removal, whether the item that fills the gap must rise or sink', () => {
+  test('a heap stays in order after a removal, whether the last item must rise or sink to fill the gap', () => {
     const heap = byRank()
     const items = [0, 100, 1, 101, 102, 2, 3, 103, 104, 105, 106, 4, 5, 6, 20].map(ranked)
     for (const item of items) heap.push(item)

@@ -49,7 +49,7 @@ export class Heap<T extends HeapItem> {
     this.update(last)
   }
 
-  /** Restores the order after the item's rank has changed. */
+  /** Moves the item to its place after its rank has changed. */
   update(item: T): void {
     if (!this.has(item)) return
     this.#up(item)

@@ -68,7 +68,7 @@ function controller(): { readonly signal: AbortSignal; abort(): void } {
   return { signal: aborting.signal, abort: () => aborting.abort() }
 }
 
-test('`inPhase` reports its phase before the work and `deciding` after it, only to listeners of its signal', async () => {
+test('`inPhase` reports the phase before the work and `deciding` after the work, to listeners of the same signal', async () => {
   const { signal } = new AbortController()
   const seen: RunPhase[] = []
   const foreign: RunPhase[] = []

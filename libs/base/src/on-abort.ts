@@ -2,8 +2,8 @@ const listenersOf = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
  * Calls `listener` when the signal is aborted, but not if it is already aborted. The returned function removes the
- * listener. All listeners of a signal share one `abort` event listener, because EventTarget scans its whole list when a
- * listener is added or removed. A listener must not throw.
+ * listener. All listeners of a signal share one event listener, because an EventTarget with many event listeners is
+ * slow. A listener must not throw.
  */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal === undefined || signal.aborted) return nothing
@@ -38,14 +38,14 @@ export type RunPhase = 'deciding' | 'calling' | 'writing'
 
 const listeners = new WeakMap<AbortSignal, Set<(phase: RunPhase) => void>>()
 
-/** Calls `listener` when work with this signal enters a phase, until the returned function is called. */
+/** Calls `listener` at each change of the phase of work with this signal, until the returned function is called. */
 export function onPhase(signal: AbortSignal, listener: (phase: RunPhase) => void): () => void {
   const all = listeners.get(signal) ?? new Set()
   listeners.set(signal, all.add(listener))
   return () => void all.delete(listener)
 }
 
-/** Runs `act`. Reports `phase` to the listeners of the signal before it, and `deciding` after it. */
+/** Runs `act`. Reports `phase` to the signal's listeners before `act`, and `deciding` after `act`. */
 export async function inPhase<T>(phase: RunPhase, signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> {
   const all = signal && listeners.get(signal)
   if (all === undefined) return await act()

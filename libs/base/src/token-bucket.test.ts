@@ -5,7 +5,7 @@ import { InvariantError } from './errors.ts'
 import { FakeClock } from './testing/fake-clock.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-/** Records which caller of `take` is served, and when. */
+/** Records the order in which callers of `take` are served, and the times. */
 function line(
   bucket: TokenBucket,
   clock: FakeClock,
@@ -26,7 +26,7 @@ describe('TokenBucket', () => {
     return { clock, bucket: new TokenBucket({ clock, qps: 5, burst: 10 }) }
   }
 
-  test('a bucket of ten tokens serves ten takers at once, and then one taker each 200 ms, in order', async () => {
+  test('a bucket of ten tokens serves ten callers at once, and then one caller each 200 ms, in order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let taker = 1; taker <= 13; taker += 1) ask(`${taker}`)
@@ -38,7 +38,7 @@ describe('TokenBucket', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a bucket serves exactly 10 + 5 x 60 takers in a minute of steady demand', async () => {
+  test('a bucket serves exactly 10 + 5 x 60 callers in a minute of steady demand', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let taker = 0; taker < 1000; taker += 1) ask(`${taker}`)
@@ -53,7 +53,7 @@ describe('TokenBucket', () => {
     expect(Array.from({ length: 12 }, () => bucket.reserve())).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 400])
   })
 
-  test('an empty bucket reserves tokens on credit, and returns how long the caller must wait before using them', async () => {
+  test('`reserve` takes a token even from an empty bucket, and returns how long the caller must wait', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     expect([bucket.reserve(), bucket.reserve()]).toEqual([200, 400])
@@ -63,7 +63,7 @@ describe('TokenBucket', () => {
     expect(bucket.reserve()).toBe(500)
   })
 
-  test('a bucket never holds more tokens than its burst after refunds', () => {
+  test('a bucket holds at most its burst of tokens, even after refunds', () => {
     const { bucket } = make()
     for (let token = 0; token < 5; token += 1) bucket.refund()
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
@@ -78,7 +78,7 @@ describe('TokenBucket', () => {
     expect(await bucket.take()).toBe(0)
   })
 
-  test('if a waiting taker of a token cancels, the takers behind it move up and keep their order', async () => {
+  test('if a waiting caller of `take` cancels, the callers behind it move up in order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -93,7 +93,7 @@ describe('TokenBucket', () => {
     expect(served).toEqual(['a left@100', 'b left@100', 'c@200', 'd@400'])
   })
 
-  test('a bucket keeps neither timer nor listener when all takers are cancelled', async () => {
+  test('a bucket keeps neither timer nor listener when all waiting callers have cancelled', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const controller = new AbortController()
@@ -105,14 +105,14 @@ describe('TokenBucket', () => {
     expect(bucket.reserve()).toBe(200)
   })
 
-  test('a bucket gives no token to a taker whose signal is already aborted', async () => {
+  test('a bucket gives no token to a caller whose signal is already aborted', async () => {
     const { bucket } = make()
     const reason = new Error('too late')
     await expect(bucket.take(AbortSignal.abort(reason))).rejects.toBe(reason)
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
   })
 
-  test('a bucket removes the abort listener of a taker that is served', async () => {
+  test('a bucket removes the abort listener of a caller that is served', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const { signal } = new AbortController()
@@ -122,7 +122,7 @@ describe('TokenBucket', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
-  test('a bucket serves a waiting taker before a later taker, even after the process was frozen', async () => {
+  test('a bucket serves a waiting caller before a later caller, even after the process was frozen', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -134,13 +134,13 @@ describe('TokenBucket', () => {
 })
 
 describe('a bucket', () => {
-  test('a bucket with a burst of one token serves its takers at a fixed interval', async () => {
+  test('a bucket with a burst of one token serves its callers at a fixed interval', async () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: 0.1, burst: 1 })
     expect([bucket.reserve(), bucket.reserve(), bucket.reserve()]).toEqual([0, 10_000, 20_000])
   })
 
-  test('takers of a bucket without a limit never wait', async () => {
+  test('callers of a bucket without a limit never wait', async () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: Number.POSITIVE_INFINITY, burst: 1 })
     expect(new Set(Array.from({ length: 100 }, () => bucket.reserve()))).toEqual(new Set([0]))
@@ -158,7 +158,7 @@ describe('a bucket', () => {
     expect(() => new TokenBucket({ clock: new FakeClock(), qps, burst })).toThrow(InvariantError)
   })
 
-  test('a bucket never serves more than burst + qps x time in any window, and serves takers in order', async () => {
+  test('a bucket never serves more than burst + qps x time in any period, and serves its callers in order', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 50 }),

@@ -14,14 +14,14 @@ export class TokenBucket {
   readonly #clock: Clock
   readonly #msPerToken: number
   readonly #burst: number
-  /** The time at which the next token is available. A token count would need continual updates. */
+  /** The time at which the next token is available. A count of tokens would have to be updated all the time. */
   #next = Number.NEGATIVE_INFINITY
   readonly #takers = new Set<Taker>()
-  /** The times at which waiting callers are served, by position. If a caller cancels, the last time is removed. */
+  /** The times at which waiting callers are served, in order. If a caller cancels, the last time is removed. */
   readonly #turns: number[] = []
   #cancel: Cancel | undefined
 
-  /** Takers never wait if `qps` is Infinity. */
+  /** Callers of `take` never wait if `qps` is Infinity. */
   constructor(options: { clock: Clock; qps: number; burst: number }) {
     const { clock, qps, burst } = options
     invariant(qps > 0, `a bucket that gains ${qps} tokens a second`)
@@ -31,12 +31,12 @@ export class TokenBucket {
     this.#burst = burst
   }
 
-  /** Takes a token at once, even if none is available. Returns the milliseconds until the token may be used. */
+  /** Reserves a token. Returns the milliseconds until the caller may use it: 0 if it is available now. */
   reserve(): number {
     return Math.max(0, this.#claim() - this.#clock.monotonic())
   }
 
-  /** Puts a reserved token that was not used back into the bucket. */
+  /** Returns a reserved but unused token to the bucket. */
   refund(): void {
     this.#next -= this.#msPerToken
   }
@@ -82,7 +82,7 @@ export class TokenBucket {
     if (this.#takers.size === 0) this.#arm()
   }
 
-  /** Sets the only timer of the bucket, for the first waiting taker. */
+  /** Sets the only timer of the bucket, for the first waiting caller of `take`. */
   #arm(): void {
     this.#cancel?.()
     const [turn] = this.#turns

@@ -62,9 +62,9 @@ export type ClaimClass =
   | { readonly is: 'missing' }
   | { readonly is: 'present'; readonly waitsForPod: boolean }
 
-/** A claim, its volume and their users at one moment. Unknown facts are undefined and count as no reason to wait. */
+/** A claim with its volume and their users, at one moment. Unknown facts are undefined, and no reason to wait. */
 export interface Around {
-  /** The key of the claim, whether it exists or not. Undefined for a volume without a claim. */
+  /** The key of the claim, which need not exist. Undefined for a volume without a claim. */
   readonly claimKey: string | undefined
   readonly claim: WaitingClaim | undefined
   readonly volume: VolumeState | undefined
@@ -73,12 +73,12 @@ export interface Around {
   readonly attachments: readonly WaitingAttachment[]
   /** The pods that use the claim. */
   readonly pods: readonly PodState[]
-  /** The last event of the PV controller or the provisioner about an unbound claim. */
+  /** The last event about an unbound claim, from the PV controller or the provisioner. */
   readonly binding?: { readonly reason: string; readonly message: string } | undefined
   readonly storageClass?: ClaimClass | undefined
   /** True if volumes of the driver are attached to nodes. */
   readonly attaches: boolean
-  /** The name of the volume in the status of nodes, if it is known. */
+  /** The name of the volume in the status of Nodes, if the name is known. */
   readonly nameOnNodes: string | undefined
   /** Reports whether the Node is known to be missing. */
   readonly nodeGone?: (name: string) => boolean
@@ -97,7 +97,7 @@ export function isTerminated({ phase }: PodState): boolean {
 export const OWN_FINALIZERS = 'external-attacher/'
 /** The prefix of the provisioner's finalizer, which stays on a PersistentVolume until the volume is deleted. */
 export const PROVISIONER_FINALIZERS = 'external-provisioner.volume.kubernetes.io/'
-/** The finalizers of Kubernetes. Reports give other reasons for them, for example the pods that use the claim. */
+/** The finalizers that Kubernetes removes. Reports name their causes instead, for example the pods of the claim. */
 const PROTECTION: ReadonlySet<string> = new Set(['kubernetes.io/pv-protection', 'kubernetes.io/pvc-protection'])
 
 /** Returns the finalizers that neither the sidecars nor Kubernetes remove. Their owners have to remove them. */

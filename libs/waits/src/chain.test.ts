@@ -74,7 +74,7 @@ it.each<[what: string, wait: ObjectWait, awaited: readonly string[]]>([
 
 const reasons = (...waits: readonly ObjectWait[]) => causesFirst(waits, around).map(({ reason }) => reason)
 
-it('the wait at the end of a chain is listed first, and independent waits keep their order', () => {
+it('each wait is listed after the waits that it depends on, and independent waits keep their order', () => {
   expect(reasons(ofPod('PodWithoutVolume'), ofClaim('NoClass'))).toEqual(['NoClass', 'PodWithoutVolume'])
   expect(reasons(ofClaim('ConsumerNotScheduled'), ofPod('NoNodeFits'))).toEqual(['NoNodeFits', 'ConsumerNotScheduled'])
   expect(reasons(ofClaim('ClaimInUse', ['old']), ofPod('Mounting'), ofPod('PodEnding', 'node-2', 'old'))).toEqual([

@@ -7,7 +7,7 @@ export interface Awaited {
   readonly name: string
 }
 
-/** Returns the objects for which an object waits. Empty if it waits for a component or a person only. */
+/** Returns the objects for which an object waits. Empty if only a component or a person can end the wait. */
 export function awaitedBy(wait: ObjectWait, { claim, pods, attachments }: Around): readonly Awaited[] {
   const { reason, names, node, about } = wait
   switch (reason) {
@@ -41,7 +41,7 @@ function podsNamed(names: readonly string[] = []): readonly Awaited[] {
   return names.map((name) => ({ kind: 'pod', name }))
 }
 
-/** Sorts waits: each comes after the waits that have to end before it. The age of waits does not matter. */
+/** Sorts waits so that each wait comes after the waits that it depends on. The age of waits does not matter. */
 export function causesFirst(waits: readonly ObjectWait[], around: Around): readonly ObjectWait[] {
   const depthOf = (wait: ObjectWait, above: ReadonlySet<ObjectWait>): number => {
     if (above.has(wait)) return 0
@@ -53,7 +53,7 @@ export function causesFirst(waits: readonly ObjectWait[], around: Around): reado
   return waits.toSorted((a, b) => (depths.get(a) ?? 0) - (depths.get(b) ?? 0))
 }
 
-/** Returns the key of the object that waits. For a volume that leaves a node, this is its attachment. */
+/** Returns the key of the waiting object. A volume that is detached from a node has the key of its attachment. */
 function objectOf({ about }: ObjectWait, { attachments }: Around): string {
   const attachment = about.node === undefined ? undefined : attachments.find(({ nodeName }) => nodeName === about.node)
   return attachment === undefined ? `${about.kind} ${about.name}` : `attachment ${attachment.key}`

@@ -36,7 +36,7 @@ function placing({ key, nodeName }: PodState, { claim, binding, storageClass, wa
   if (nodeName !== '') return undefined
   const on = 'scheduler'
   const message = warning(key, 'FailedScheduling')
-  // If the claim waits for the pod to be scheduled, its missing volume is no reason for the pod to wait.
+  // A claim that itself waits for the pod to be scheduled is no reason for the pod to wait.
   const afterPod =
     binding?.reason === 'WaitForPodScheduled' || (storageClass?.is === 'present' && storageClass.waitsForPod)
   const lacks = claim !== undefined && claim.volumeName === '' && !afterPod

@@ -1,6 +1,6 @@
 import type { Remedy } from './stuck.ts'
 
-/** The state of an object that another object names. A field of this type is undefined if the state is unknown. */
+/** The state of an object that another object refers to. An undefined field of this type means an unknown state. */
 type Presence = 'missing' | 'waits' | 'present'
 
 /** A VolumeSnapshot and the objects around it. Unknown facts are undefined and count as no reason to wait. */
@@ -9,7 +9,7 @@ export interface SnapshotAround {
   readonly finalizers: readonly string[]
   readonly ready: boolean
   readonly error: string | undefined
-  /** The claim of which the snapshot is taken. `waits`: the claim is not bound. */
+  /** The source claim of the snapshot. `waits` means that the claim is not bound. */
   readonly claim: Presence | undefined
   /** The snapshot class. `none`: the snapshot names no class, and no class is the default. */
   readonly class: 'missing' | 'none' | 'present' | undefined
@@ -34,14 +34,14 @@ export interface ContentAround {
   readonly class: 'missing' | 'present' | undefined
 }
 
-/** The source of a claim that has no volume yet. */
+/** The data source of a claim that has no volume yet. */
 export interface SourceAround {
   readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
-  /** The state of the source. `waits`: the snapshot is not ready, or the claim is not bound. */
+  /** The state of the source. `waits` means that the snapshot is not ready, or that the claim is not bound. */
   readonly is: Presence | undefined
 }
 
-/** Every reason for which a snapshot, or a claim with a data source, waits, with its remedy. */
+/** The reasons for which a snapshot or a claim with a data source waits, each with its remedy. */
 export const SNAPSHOT_REASONS = {
   SourceClaimMissing: 'blocked',
   SourceClaimNotBound: 'retried',
@@ -72,7 +72,7 @@ export type SnapshotReason = keyof typeof SNAPSHOT_REASONS
 const AS_SOURCE = '/volumesnapshot-as-source-protection'
 const OWN = 'snapshot.storage.kubernetes.io/'
 
-/** Returns why a VolumeSnapshot waits. Undefined if it is ready, or if foreign finalizers alone keep it. */
+/** Returns why a VolumeSnapshot waits. Undefined if it is ready, or if only finalizers of other components keep it. */
 export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined {
   const { deleting, finalizers, ready, claim, content, restoring } = around
   if (deleting) {
@@ -89,7 +89,7 @@ export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined
   return around.class === 'none' ? 'NoSnapshotClass' : 'ContentNotCreated'
 }
 
-/** Returns why a VolumeSnapshotContent waits. Undefined if it is ready, or if foreign finalizers alone keep it. */
+/** Returns why a VolumeSnapshotContent waits. Undefined if it is ready, or if only foreign finalizers keep it. */
 export function contentWait(around: ContentAround): SnapshotReason | undefined {
   const { deleting, finalizers, beingCreated, beingDeleted, deleteError } = around
   if (deleting && finalizers.some((name) => name.startsWith(OWN))) {

@@ -9,7 +9,7 @@ export type Remedy =
   | 'retried'
   /** No retry helps: an object has to change first. */
   | 'blocked'
-  /** Nothing is wrong: the object waits for a user who may never come. */
+  /** Nothing is wrong: the object waits for a user, perhaps for ever. */
   | 'idle'
 
 /** The reasons of `/debug/stuck` and of `kubectl csi` that no retry removes. */
@@ -27,7 +27,7 @@ const NO_RETRY_HELPS: ReadonlySet<string> = new Set([
   'VolumeMissing',
 ])
 
-/** Returns the remedy of a reason. `given` is the remedy if the reason alone does not decide. */
+/** Returns `blocked` for a reason that no retry removes, and `given` for other reasons. */
 export function remedyOf(reason: string, given: Remedy = 'retried'): Remedy {
   return NO_RETRY_HELPS.has(reason) ? 'blocked' : given
 }

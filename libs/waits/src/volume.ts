@@ -53,7 +53,7 @@ function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachmen
   return found
 }
 
-/** Returns why a volume whose claim is gone still exists. */
+/** Returns why a volume still exists although its claim is gone. */
 function reclaim(volume: VolumeState, { claim, attachments, failing }: Around): readonly WaitOf[] {
   const { phase, reclaimPolicy } = volume
   if (claim !== undefined || (phase !== 'Released' && phase !== 'Failed')) return []

@@ -19,7 +19,7 @@ export interface About {
   readonly node?: string
 }
 
-/** `works`: a component is working. `waits`: another event comes first. `trouble`: the work fails or is blocked. */
+/** `works`: a component is working. `waits`: another event must come first. `trouble`: the work fails or is blocked. */
 export type WaitLevel = 'works' | 'waits' | 'trouble'
 
 const retried = (level: WaitLevel): Kind => ({ level, remedy: 'retried' })
@@ -31,7 +31,7 @@ interface Kind {
   readonly remedy: Remedy
 }
 
-/** Every reason for which anything about a volume waits, in the order of a volume's life. */
+/** All reasons to wait, in the order of the life of a volume. */
 export const REASONS = {
   // Reasons while a claim is pending.
   VolumeMissing: BLOCKED,
@@ -117,7 +117,7 @@ export interface ObjectWait {
 /** A reason to wait, without the object that waits. */
 export type WaitOf = Omit<ObjectWait, 'about'>
 
-/** Returns `otherwise`. If there is an error message, the result has that message and the reason `fails`. */
+/** Returns `otherwise`. If there is an error message, adds it and replaces the reason by `fails`. */
 export function failingOr(message: string | undefined, fails: Reason, otherwise: WaitOf): WaitOf {
   return message === undefined ? otherwise : { ...otherwise, reason: fails, message }
 }

@@ -61,13 +61,13 @@ describe('projectClaim', () => {
     ])
   })
 
-  it('`projectClaim` returns the same fields in the same order for each claim, even without a volume', () => {
+  it('`projectClaim` returns the same keys in the same order for claims with and without a volume', () => {
     const bare = projectClaim({ ...full, spec: { ...full.spec, volumeName: undefined } })
     expect(Object.keys(bare)).toEqual(Object.keys(projectClaim(full)))
     expect(Object.values(bare).filter(Boolean)).toEqual(['ns/data', 'uid-data'])
   })
 
-  it('`projectClaim` stores equal texts of several claims once', () => {
+  it('`projectClaim` stores only one copy of a text that several claims contain', () => {
     const interner = new Interner()
     const text = jest.spyOn(interner, 'text')
     projectClaim(full, interner)
@@ -147,7 +147,7 @@ describe('volumeProjection', () => {
     expect(volumeProjection(driverName)(volume({ spec })).kind).toBe(kind)
   })
 
-  it("`volumeProjection` keeps few fields of another driver's volume, and `wholeVolume` returns all of them", () => {
+  it("`volumeProjection` drops most fields of another driver's volume, and `wholeVolume` keeps them", () => {
     const foreign = volume({ driver: 'other' })
     const kept = volumeProjection('csi.example.com')(foreign)
     expect(Object.entries(kept).filter(([, value]) => value)).toEqual([

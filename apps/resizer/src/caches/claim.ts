@@ -26,7 +26,7 @@ export interface ResizerClaim extends Cached {
   readonly sizeStatus: string | undefined
   /** The entries of other controllers in `status.allocatedResourceStatuses`. Undefined if there are none. */
   readonly otherStatuses: Readonly<Record<string, string>> | undefined
-  /** The resizer's conditions in full. Of other conditions only the type, which keeps the order of the list. */
+  /** The resizer's conditions with all fields, and only the types of other conditions. */
   readonly conditions: readonly PersistentVolumeClaimCondition[] | undefined
   /** The annotations `volume.kubernetes.io/storage-resizer` and `volume.kubernetes.io/node-expansion-not-required`. */
   readonly resizer: string | undefined

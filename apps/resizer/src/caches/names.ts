@@ -2,7 +2,7 @@
 export const RESIZER_ANNOTATION = 'volume.kubernetes.io/storage-resizer'
 /** The annotation of a claim whose file system the kubelet does not have to expand. */
 export const NO_NODE_EXPANSION_ANNOTATION = 'volume.kubernetes.io/node-expansion-not-required'
-/** The annotation of a PersistentVolume with the claim's capacity before the expansion, until the kubelet is done. */
+/** The annotation of a PersistentVolume with the old capacity of the claim, until the kubelet has finished. */
 export const PRE_RESIZE_ANNOTATION = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 /** The annotations of a volume that name the Secret for modifications. They count only if both are set. */
 export const MODIFY_SECRET_NAME_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-name'

@@ -7,10 +7,10 @@ import { MODIFY_SECRET_NAME_ANNOTATION, MODIFY_SECRET_NAMESPACE_ANNOTATION, PRE_
 
 /**
  * The kinds of cached PersistentVolumes.
- * - `own`: a CSI volume of this driver, with all fields that its calls need.
- * - `inTree`: a volume that may belong to this driver after translation. Translation needs its labels and affinity too.
- * - `other`: any other volume. It is cached because the annotation with the old size is removed from it too. If a claim
- *   still names this driver, the other fields are read from the API server.
+ * - `own`: a CSI volume of this driver, with all fields that calls to the driver need.
+ * - `inTree`: an in-tree volume. CSI migration may assign it to this driver, and needs its labels and affinity.
+ * - `other`: any other volume. The resizer removes the annotation with the old size from such volumes too. If the claim
+ * names this driver, the missing fields are read from the API server.
  */
 export type VolumeKind = 'own' | 'inTree' | 'other'
 
@@ -49,7 +49,7 @@ export function ownVolumeProjection(
   }
 }
 
-/** Returns a volume of any driver with all fields that calls need. It is not cached. */
+/** Returns a volume of any driver with all fields that calls need. The result is not cached. */
 export function wholeVolume(pv: PersistentVolume): ResizerVolume {
   return projectVolume(pv, pv.spec?.csi == null ? 'inTree' : 'own', new Interner())
 }

@@ -79,7 +79,7 @@ it('`SlowSet` keeps a key for the configured time', async () => {
   expect(slow.leftMs('a')).toBeUndefined()
 })
 
-it('`SlowSet` does not extend the time of a present key, and adds an expired key again', async () => {
+it('`SlowSet` does not prolong the time of a key that is added again before it expires', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   slow.add('a')

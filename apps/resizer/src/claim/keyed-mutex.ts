@@ -1,25 +1,24 @@
 import { abortable, type Clock } from '@csi-sidecars/base'
 
 /**
- * Serializes the writers of each claim. Resize and modify run at the same time and patch the same object. A run holds
- * the mutex of its key while it reads, decides and writes.
+ * Serializes the writes to each claim, because the resize and the modify controller patch the same object. A run holds
+ * the mutex of its claim while it reads, decides and writes.
  *
- * The mutex is never held during a call to the driver. If a user edits size and class at once, both calls therefore run
+ * The mutex is never held during a call to the driver. An expansion and a modification of one claim can therefore run
  * at the same time, as some storage systems require.
  *
- * Each write enters the cache before the mutex is released. The next holder starts from that write, so its patch does
- * not conflict.
+ * Each write enters the cache before the mutex is released, so the next patch does not conflict.
  */
 export class KeyedMutex {
   /** A promise for each key, which resolves when the last waiter has released the key. */
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Runs `work` after all earlier work on the key. Rejects without running it if the signal is aborted before. */
+  /** Runs `work` after all earlier work on the key. If the signal is aborted first, rejects without running `work`. */
   async run<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted()
     const before = this.#last.get(key)
     const end = Promise.withResolvers<void>()
-    // A waiter whose signal is aborted must not change the order of the other waiters.
+    // A waiter behind an aborted waiter must still wait for all earlier waiters.
     const ended = before === undefined ? end.promise : before.then(() => end.promise)
     this.#last.set(key, ended)
     void ended.then(() => {
@@ -51,7 +50,7 @@ export class SlowSet {
     this.#lifeMs = lifeMs
   }
 
-  /** Adds a key. A key that is already in the set keeps its time. */
+  /** Adds a key. A key that is already in the set keeps its expiry time. */
   add(key: string): void {
     this.#sweep()
     if (!this.#ends.has(key)) this.#ends.set(key, this.#clock.monotonic() + this.#lifeMs)

@@ -9,7 +9,7 @@ import { NO_NODE_EXPANSION_ANNOTATION } from '../caches/names.ts'
 
 export type Condition = PersistentVolumeClaimCondition
 
-/** The fields of a claim that the resizer writes. An omitted field stays. An undefined field is removed. */
+/** The changed fields of a claim. A missing key keeps the field, and the value undefined removes the field. */
 export type ClaimChange = {
   readonly [Field in
     | 'capacity'
@@ -22,9 +22,8 @@ export type ClaimChange = {
 }
 
 /**
- * Builds a patch of the claim's status from the cached fields. A guarded patch carries the `resourceVersion`, so the
- * server refuses it if another writer has changed the claim. Other patches carry the UID, so the server refuses them
- * for a recreated claim.
+ * Builds a patch of the claim's status. If `guarded` is true, the API server refuses the patch for a changed claim, by
+ * the `resourceVersion`. Otherwise it refuses the patch only for a recreated claim, by the UID.
  */
 export function claimPatch(claim: ResizerClaim, change: ClaimChange, { guarded }: { guarded: boolean }): Patch {
   const { resourceVersion, uid } = claim
@@ -56,7 +55,7 @@ export function textMap(key: string, value: string | undefined): Record<string, 
   return value === undefined ? {} : { [key]: value }
 }
 
-/** Returns the list with this condition in the place of the condition of its type, or at the end. */
+/** Returns the list in which this condition replaces the condition of its type, or is added at the end. */
 export function withCondition(
   conditions: readonly Condition[] | undefined,
   condition: Condition,

@@ -12,17 +12,17 @@ describe('unlessAtRest', () => {
     ({ request, capacity }) => request === capacity,
   )
 
-  it('at the start and at a resync, `unlessAtRest` returns no key for a claim that needs no change', () => {
+  it('`unlessAtRest` ignores a claim without pending work at the start and at a resync', () => {
     expect(trigger({ type: 'added', object }, queue)).toEqual([])
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'resync' }, queue)).toEqual([])
   })
 
-  it('`unlessAtRest` returns the key of a claim that needs no change after a watch event, because an earlier run may be incomplete', () => {
+  it('`unlessAtRest` returns the key of a claim without pending work after a watch event', () => {
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'watch' }, queue)).toEqual(['ns/data'])
     expect(trigger({ type: 'deleted', object }, queue)).toEqual(['ns/data'])
   })
 
-  it('at the start and at a resync, `unlessAtRest` returns the key of a claim that needs a change', () => {
+  it('`unlessAtRest` returns the key of a claim with pending work at the start and at a resync', () => {
     const raised = projectClaim(claim({ request: '2Gi' }))
     expect(trigger({ type: 'added', object: raised }, queue)).toEqual(['ns/data'])
   })

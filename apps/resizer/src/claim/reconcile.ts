@@ -16,7 +16,7 @@ interface OfClaim {
   readonly claim: ResizerClaim
 }
 
-/** The result of `begin`: the `work` for the driver, recorded in the claim, or the outcome of a run without a call. */
+/** The result of `begin`: the `work` for the driver, or the outcome if the run ends without a call. */
 export type ClaimBeginning<W> = { readonly work: W } | { readonly end: Outcome }
 
 /** The steps of a controller in a run over one claim. */
@@ -32,8 +32,8 @@ export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
 }
 
 /**
- * Runs over one claim: marks the start, calls the driver, records the result. The run holds the claim's mutex while it
- * reads and writes. It releases the mutex for the call, so that the other controller can call for the same volume.
+ * Runs once for one claim: records the start, calls the driver, records the result. The run holds the claim's mutex
+ * while it reads and writes the claim, but not during the call to the driver.
  */
 export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
   run: ResizerClaimRun<ResizerClaimDeps>,
@@ -45,12 +45,12 @@ export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
   try {
     return await steps.perform(work)
   } finally {
-    // If the claim was deleted during the run, its results must not count for a later claim of the same name.
+    // The results of a deleted claim must not count for a claim that is recreated under its name.
     if (!isKnown(run, work.claim)) steps.forget(work.claim)
   }
 }
 
-/** Reads the claim and decides again, up to a limit, while other writers change it before our patch. */
+/** Reads the claim and decides. Repeats this, up to a limit, if another writer changes the claim before our patch. */
 async function begin<V extends OfClaim, W extends OfClaim>(
   run: ResizerClaimRun<ResizerClaimDeps>,
   steps: ClaimSteps<V, W>,
@@ -76,7 +76,7 @@ async function begin<V extends OfClaim, W extends OfClaim>(
 
 export type ClaimUpdate = InformerEvent<ResizerClaim> & { readonly type: 'updated' }
 
-/** Returns a trigger for new claims and relevant updates. Only a run can see whether the volume is of this driver. */
+/** Returns a trigger for new claims and relevant updates, whichever driver the volume belongs to. */
 export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger<ResizerClaim> {
   return (event) => {
     switch (event.type) {
@@ -93,8 +93,8 @@ export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger
 }
 
 /**
- * Returns a trigger that ignores added and resynced claims without pending work. At a start nearly all claims have none,
- * and runs over them would take half of the CPU time.
+ * Returns a trigger that skips claims without pending work at the start and at a resync. Runs for them would take half
+ * of the CPU time of a start.
  */
 export function unlessAtRest(
   trigger: QueueTrigger<ResizerClaim>,

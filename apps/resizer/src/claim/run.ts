@@ -16,7 +16,7 @@ import { eventTarget, projectClaim, type ResizerClaim } from '../caches/claim.ts
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { KeyedMutex } from './keyed-mutex.ts'
 
-/** The tries of a patch in one run while other writers keep changing the claim. */
+/** The maximum number of attempts to patch a claim in one run, if other writers keep changing the claim. */
 export const CONFLICT_TRIES = 5
 
 /** The part of an informer that a controller uses. */
@@ -32,14 +32,14 @@ export interface ResizerClaimDeps {
   readonly mutex: KeyedMutex
   /** The claims with a write whose answer was lost. Both controllers share this set. */
   readonly unconfirmed: Set<string>
-  /** Called before each CSI call: moves the claim to the front of the other controller's queue (resize or modify). */
+  /** Called before each CSI call, to move the claim to the front of the other controller's queue. */
   readonly notifyCallStarted: (key: string) => void
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** One run over one claim. */
+/** One run of a controller for one claim. */
 export interface ResizerClaimRun<D extends ResizerClaimDeps> extends Run {
   readonly key: string
   readonly deps: D
@@ -50,7 +50,7 @@ export function newRun<D extends ResizerClaimDeps>(key: string, deps: D, control
   return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(namespacedRef(key)) }) }
 }
 
-/** Patches the claim's status, and caches and returns the claim in the API server's answer. */
+/** Patches the claim's status. Caches and returns the patched claim. */
 export async function patchClaim(
   run: ResizerClaimRun<ResizerClaimDeps>,
   patch: Patch,
@@ -69,8 +69,8 @@ export async function patchClaim(
 }
 
 /**
- * Reads the claim if the answer to its last write was lost. The status must show each call before it is sent to the
- * driver, because the next leader finds running calls only in the status. Returns the error if the read fails.
+ * Reads the claim again if the answer to its last write was lost, because the claim must record each call before the
+ * driver gets it. Returns the error if the read fails.
  */
 export async function confirmLastWrite({
   key,
@@ -90,14 +90,14 @@ export async function confirmLastWrite({
 }
 
 /**
- * Returns the priority of the writes before a call and after its failure: low while a run is retried. Otherwise
- * thousands of failing claims would use up `--kube-api-qps`.
+ * Returns the priority of the writes before a call and after a failed call. A retry gets low priority, because
+ * thousands of failing claims would otherwise use up `--kube-api-qps`.
  */
 export function priorityOf({ retrying }: Pick<Run, 'retrying'>): RequestPriority | undefined {
   return retrying ? 'low' : undefined
 }
 
-/** Reports whether the cache still holds this claim, and not a recreated claim whose event starts another run. */
+/** Reports whether the cache still has the claim with this UID. */
 export function isKnown({ key, deps }: ResizerClaimRun<ResizerClaimDeps>, { uid }: Pick<ResizerClaim, 'uid'>): boolean {
   return deps.claims.store.get(key)?.uid === uid
 }
@@ -108,7 +108,7 @@ export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<Resi
     deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
-    // The run does not end here. If the API server stays unavailable, the next patch fails and ends the run.
+    // The error does not end the run. If the API server stays unavailable, the next patch ends it.
     log.v(4)?.info('The claim could not be read again', { err: error })
   }
 }

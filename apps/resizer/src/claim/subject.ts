@@ -3,10 +3,10 @@ import type { Reader } from '@csi-sidecars/informer'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 
-/** The name of the Go original. Reports of pending work name the sidecar by it. */
+/** The name of the sidecar in reports of pending work, which is the name of the Go original. */
 export const SIDECAR = 'external-resizer'
 
-/** Describes pending claims for reports. `subjectOf` returns undefined for a claim without pending work. */
+/** Lists the claims with pending work for reports. `subjectOf` returns undefined for any other claim. */
 export function claimTable(
   claims: Pick<Reader<ResizerClaim>, 'get'>,
   subjectOf: (claim: ResizerClaim) => WorkSubject | undefined,

@@ -26,8 +26,8 @@ export function refuseReplaced(run: ResizerClaimRun<ResizerClaimDeps>, volume: R
 }
 
 /**
- * Patches the volume that the run began with, from its cached state. A volume that was recreated under the same name
- * stays unchanged, because the driver's result does not apply to it.
+ * Patches the volume that the run began with. Throws if the cache has another volume of this name, because the driver's
+ * result does not apply to that volume.
  */
 export async function patchVolume(
   run: ResizerClaimRun<ResizerClaimDeps>,
@@ -43,8 +43,8 @@ export async function patchVolume(
 }
 
 /**
- * Returns the outcome of a run whose volume was replaced: the claim runs again with the new volume. Undefined for other
- * errors.
+ * Returns the outcome if the volume was replaced during the run: the claim runs again with the new volume. Undefined
+ * for other errors.
  */
 export function replacedOutcome(
   run: ResizerClaimRun<ResizerClaimDeps>,
@@ -54,7 +54,7 @@ export function replacedOutcome(
   const causes = [...causesOf(error)]
   if (causes.some((cause) => cause instanceof ReplacedError)) return { kind: 'superseded', cause: error }
   if (!causes.some(isUidMismatch)) return undefined
-  // The cache still has the old volume, so the claim waits for the event of the new volume.
+  // The cache still has the old volume. The claim runs again when the cache has the new volume.
   run.waitFor({ on: 'volume', name: volume.key })
   return { kind: 'retry', cause: new ReplacedError(volume, error) }
 }

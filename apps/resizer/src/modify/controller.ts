@@ -38,7 +38,7 @@ export function modifyController(
     nodeDeployment,
   }
   const isAtRest = (claim: ResizerClaim): boolean => isClassAtRest(claim, volumes.store.get(claim.volumeName))
-  /** Marks modifications of earlier processes as possibly running: such a process may have ended during a call. */
+  /** Marks recorded modifications of earlier processes as possibly running. A process may have ended during a call. */
   const begunBefore: Source = () => {
     for (const { key, modifying } of claims.store.values()) {
       if (modifying?.status === MODIFY_STATUS.inProgress) memory.uncertain.add(key)
@@ -93,7 +93,7 @@ function modifyClient({ driver, settings, assertLeading, log }: ResizerTerm): Mo
 /** The trigger for claims that may need another class. */
 export const onClaim = claimTrigger(matters)
 
-/** The trigger for claims whose requested class has changed. Failures of the earlier class no longer delay them. */
+/** The trigger for claims whose requested class has changed. It ends their back-off. */
 export const classChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 
@@ -102,7 +102,7 @@ export function wasTried({ modifying }: ResizerClaim): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress || modifying?.status === MODIFY_STATUS.infeasible
 }
 
-/** Reports whether the claim requests a new class, or still requests a class after a modification has ended. */
+/** Reports whether the update of a claim may require a modification. */
 function matters({ before, after }: ClaimUpdate): boolean {
   if (after.phase !== 'Bound') return false
   if (before.wantedClass !== after.wantedClass || before.phase !== after.phase) return true

@@ -31,7 +31,7 @@ const REPORT = { do: 'reportDriver', target: FOREIGN, volumeDriver: DRIVER }
 const NO_NEED = noop('No need to modify PVC')
 const ROLLED_BACK = noop('stop reconcile for rolled back PVC')
 
-/** The cases. The VolumeAttributesClasses gold, silver and foreign exist; bronze does not. */
+/** The test cases. The VolumeAttributesClasses gold, silver and foreign exist; bronze does not. */
 const rows: Record<string, Row> = {
   'a claim without a volume needs no work': {
     claim: { name: '' },
@@ -168,7 +168,7 @@ const rows: Record<string, Row> = {
 }
 
 describe('decideModify', () => {
-  it.each(Object.entries(rows))('`decideModify` decides: %s', (_name, row) => {
+  it.each(Object.entries(rows))('`decideModify` returns the expected steps for this case: %s', (_name, row) => {
     expect(decideModify(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
   })
 
@@ -179,7 +179,7 @@ describe('decideModify', () => {
     expect(new Set(kinds).isSubsetOf(new Set(['noop', 'speedUp']))).toBe(true)
   })
 
-  it('`decideModify` writes nothing to a claim whose status is already Pending', () => {
+  it('`decideModify` writes the status Pending only if the claim does not have it yet', () => {
     const [first] = decideModify(viewOf({ want: 'bronze', modifying: ['Pending', 'gold'], steps: [] }))
     expect(first).toMatchObject({ do: 'pend', patch: undefined })
     const [other] = decideModify(viewOf({ want: 'bronze', modifying: ['Infeasible', 'gold'], steps: [] }))

@@ -18,7 +18,7 @@ export type ModifyStep =
   | { readonly do: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
   /** The requested class does not exist. */
   | { readonly do: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }
-  /** The class names another driver than the volume. It is applied nevertheless, as in the Go original. */
+  /** Reports that the class is for another driver. As in the Go original, the class is applied anyway. */
   | { readonly do: 'reportDriver'; readonly target: AttributesClass; readonly volumeDriver: string }
   /** Stores in the claim that a modification begins. */
   | { readonly do: 'start'; readonly patch: Patch; readonly className: string }
@@ -27,8 +27,8 @@ export type ModifyStep =
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
 /**
- * Returns the steps up to the call of the driver, in the order of their requests. The first check that applies ends the
- * list, so the order of the checks decides the result.
+ * Returns the steps of a run, in order. The first check that applies ends the list, so the order of the checks decides
+ * the result.
  */
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
   const { claim, volume } = view
@@ -100,7 +100,7 @@ function missingVolume({ key, volumeName }: ResizerClaim): ModifyStep {
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
-/** Returns the step for a volume that is not on this node. It may move to this node later. */
+/** Returns the step for a volume that is not on this node. The volume may move to this node later. */
 function volumeElsewhere({ volumeName }: ResizerClaim): ModifyStep {
   return { do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: volumeName } }
 }

@@ -7,11 +7,11 @@ import { onClaim } from './controller.ts'
 const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
 
 /**
- * Walks all states that the class of one claim can reach. The actors are users and a driver that fails in each way. The
- * faults are late caches, refused writes, lost responses and crashes between any two steps.
+ * Checks all states that the class of one claim can reach. The causes are user actions, driver failures, late caches,
+ * refused writes, lost responses and crashes.
  */
 describe('ClassModel', () => {
-  it('every reachable state leads to the requested class, and modifications to two classes never run at once', () => {
+  it('every reachable state leads to the requested class, and the driver never applies two classes at once', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(10_000)

@@ -15,9 +15,9 @@ export interface ModifyView {
   readonly uncertain: boolean
   /** True if the driver has refused the claim's modification as infeasible a short time ago. */
   readonly slow: boolean
-  /** The UID of the last class of another driver that was reported for the claim. */
+  /** The UID of the class of another driver that was last reported for the claim. */
   readonly reportedClass: string | undefined
-  /** The flag `--node-deployment`: a volume that is not cached belongs to another node. */
+  /** True with `--node-deployment`. A volume that is not cached then belongs to another node. */
   readonly nodeDeployment: boolean
   /** The wall time for timestamps in the API. */
   readonly now: number

@@ -27,7 +27,7 @@ function known(status: PersistentVolumeClaim['status'] = {}) {
 const begun = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 
 describe('startPatch', () => {
-  it('`startPatch` sets status, target and condition, and applies only to the cached version of the claim', () => {
+  it('`startPatch` sets status, target and condition, and carries the `resourceVersion` of the cached claim', () => {
     expect(startPatch(known(), 'gold', now)).toEqual({
       kind: 'strategic',
       body: {

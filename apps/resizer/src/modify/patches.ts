@@ -12,7 +12,7 @@ export function startPatch(claim: ResizerClaim, target: string, now: number): Pa
   return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
 }
 
-/** Returns the patch to status `Pending` for a missing class. Undefined if the claim has it. The target class stays. */
+/** Returns the patch to status `Pending` for a missing class. Undefined if the claim already has that status. */
 export function pendingPatch(claim: ResizerClaim): Patch | undefined {
   if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
   const target = claim.modifying?.target ?? ''
@@ -20,8 +20,8 @@ export function pendingPatch(claim: ResizerClaim): Patch | undefined {
 }
 
 /**
- * Returns the patch after the user has withdrawn the request. It removes only the condition: the result of the last
- * modification stays visible.
+ * Returns the patch after a user has withdrawn the request. It removes the condition, but keeps the result of the last
+ * modification.
  */
 export function cancelPatch(claim: ResizerClaim): Patch {
   return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
@@ -44,7 +44,7 @@ export function failedPatch(
   return claimPatch(claim, { modifying: { status, target }, conditions }, { guarded: true })
 }
 
-/** Returns the patch after a modification. It also applies to a changed claim, because the volume has the class now. */
+/** Returns the patch after a successful modification. It applies even if another writer has changed the claim. */
 export function modifiedPatch(claim: ResizerClaim, target: string): Patch {
   const change = { currentClass: target, modifying: undefined, conditions: modified(claim) }
   return claimPatch(claim, change, { guarded: false })
@@ -135,7 +135,7 @@ interface Words {
   readonly message?: string
 }
 
-/** Sets a condition, with the probe time now. The transition time changes only with the status or the reason. */
+/** Sets a condition and its probe time. The transition time changes only with the status or the reason. */
 function put(conditions: Conditions | undefined, words: Words, now: number): Conditions {
   const before = conditions?.find(({ type }) => type === words.type)
   const status = 'True'

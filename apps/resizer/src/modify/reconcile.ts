@@ -14,7 +14,7 @@ import { MODIFY_EVENTS } from './patches.ts'
 import { cannotMark, recordFailure, recordSuccess } from './record.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
-/** Runs once over the VolumeAttributesClass of one claim. */
+/** Runs the modify controller once for one claim. */
 export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run): Promise<Outcome> {
   const run: ModifyRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for modify controller')
@@ -57,7 +57,7 @@ async function begin(
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         return { end: { kind: 'retry', cause: new Error(step.message) } }
       case 'pend':
-        // `waitFor` comes before the patch, because the class may be created during the patch.
+        // `waitFor` is called before the patch, because the class may be created while the patch is sent.
         run.waitFor(step.waitsFor)
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         if (step.patch !== undefined) await patchClaim(run, step.patch)
@@ -90,7 +90,7 @@ async function begin(
   throw new Error('the plan of a modification has no end')
 }
 
-/** Ends the run while the driver is disconnected, so that no modification begins that cannot be called. */
+/** If the driver is disconnected, ends the run before the claim records the start of a modification. */
 function whileAway(run: ModifyRun): { readonly end: Outcome } | undefined {
   run.waitFor()
   if (!run.deps.driver.lost) return undefined

@@ -62,7 +62,7 @@ function notCompleted(key: string): (cause: unknown) => never {
   }
 }
 
-/** Returns the error if a result cannot be saved. The volume is modified, and the next run repeats the same call. */
+/** Returns the error if the result of a modification cannot be saved. The next run repeats the same call. */
 function notSaved(claim: ResizerClaim, cause: unknown): Error {
   const { name } = namespacedRef(claim.key)
   const what = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`
@@ -79,8 +79,8 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   if (failure.uncertain) deps.memory.uncertain.add(key)
   if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
-  // An infeasible claim is retried rarely, unless the driver asks for a retry time. The set `slow` changes before the
-  // claim is written, because another driver may connect during the write.
+  // A claim with an infeasible class is retried rarely, unless the driver asks for a pause. The set `slow` changes
+  // before the write, so that a driver that connects during the write can clear it.
   if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
   const unsaved = await saveFailure(run, modification, failure.mark)
@@ -99,7 +99,7 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   return { kind: 'retry', cause: error, afterMs: retryAfterMs }
 }
 
-/** Reports whether the user now requests a class other than the failed one. The new class has not failed yet. */
+/** Reports whether the user now requests another class than the failed class. */
 function isOtherWanted({ deps, key }: ModifyRun, { claim, target }: Modification): boolean {
   const newest = deps.claims.store.get(key)
   return newest?.uid === claim.uid && newest.wantedClass !== '' && newest.wantedClass !== target.key
@@ -117,7 +117,7 @@ function withoutMark(
   return { kind: 'retry', cause: new Error(`cannot get error status from modify volume err: ${message}`, { cause }) }
 }
 
-/** Writes the error to the claim. Returns the reason if the write fails. */
+/** Writes the driver's error to the claim. If the write fails, returns the error of the write. */
 async function saveFailure(
   run: ModifyRun,
   { claim, target }: Modification,
@@ -163,7 +163,7 @@ export interface ModifyFailure {
   readonly uncertain: boolean
   /** True if the driver disconnected during the call. The retry then waits until it is back. */
   readonly driverLost: boolean
-  /** True if an event is recorded although the claim does not show the failure. */
+  /** True if the failure is recorded only as an event, and not in the claim. */
   readonly report: boolean
   /** The pause that the driver asks for. */
   readonly retryAfterMs: number | undefined

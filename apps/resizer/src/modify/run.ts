@@ -33,12 +33,12 @@ export interface Modification {
   readonly target: AttributesClass
 }
 
-/** Results of the driver that are not in the API. To lose them with the process or the lease does no harm. */
+/** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
 export class ModifyMemory {
   /** The claims with a modification that may be running. It must end before a different modification begins. */
   readonly uncertain = new Set<string>()
   readonly slow: SlowSet
-  /** The UID of the last reported class of another driver, by claim. */
+  /** The UIDs of the classes of other drivers that were last reported, by claim. */
   readonly reportedClasses = new Map<string, string>()
 
   constructor(clock: Clock, slowMs: number) {

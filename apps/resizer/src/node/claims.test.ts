@@ -54,7 +54,7 @@ afterEach(async () => {
   expect(clock.pending).toBe(0)
 })
 
-it('the resizer of a node lists the claims if no watch event brings the claim of a new volume', async () => {
+it('with `--node-deployment` the resizer lists claims if no watch event brings the claim of a new volume', async () => {
   const { state, add } = scene()
   add('x')
   await clock.advance(900)
@@ -65,7 +65,7 @@ it('the resizer of a node lists the claims if no watch event brings the claim of
   expect(state.lists).toBe(1)
 })
 
-it('no list of claims is sent if the claim arrives, or the volume is deleted or predates the first list', async () => {
+it('the resizer does not list claims for a deleted volume, or for a volume whose claim has arrived', async () => {
   const { known, state, add, remove } = scene()
   add('x')
   known.add('ns/x')
@@ -76,7 +76,7 @@ it('no list of claims is sent if the claim arrives, or the volume is deleted or 
   expect(state.lists).toBe(0)
 })
 
-it('the claims are listed for a volume that appears during the first list, and for a recreated volume', async () => {
+it('the resizer lists claims for a volume that appears during the first list, and for a recreated volume', async () => {
   const { state, add, remove } = scene({ synced: false })
   add('x')
   await clock.advance(60_000)
@@ -91,7 +91,7 @@ it('the claims are listed for a volume that appears during the first list, and f
   expect(state.lists).toBe(2)
 })
 
-it('the claims are listed at most twice a minute, however many volumes have no claim', async () => {
+it('the resizer lists claims at most twice a minute, even if many new volumes have no claim', async () => {
   const { state, add } = scene()
   for (let second = 0; second < 120; second += 1) {
     add(`v-${second}`)

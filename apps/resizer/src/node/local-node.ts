@@ -18,8 +18,8 @@ export interface LocalNodeOptions {
 const BEFORE_LOG_MS = 2_000
 
 /**
- * Watches the Node and the CSINode of this process, which decide the volumes that it owns. If the driver disappears
- * from the CSINode, because the kubelet registers it again, the last state counts: its volumes have not moved.
+ * Watches the Node of this process and its CSINode. They decide which volumes this process owns. While the CSINode
+ * lacks the driver, for example during a new registration, the last known state counts.
  */
 export class LocalNodeWatch {
   readonly #options: LocalNodeOptions
@@ -81,7 +81,7 @@ export class LocalNodeWatch {
     }
   }
 
-  /** Calls the listener when the Node or the CSINode changes later. Returns a function that removes the listener. */
+  /** Calls the listener at each later change of Node or CSINode. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -47,7 +47,7 @@ export function openOfNode({
     resyncMs,
   })
   const runVolumes = async (signal: AbortSignal): Promise<void> => {
-    // Only a list finds the volumes that a changed node now owns. `caughtUp` rejects only when the process ends.
+    // Only a list shows the volumes that a changed node now owns. `caughtUp` rejects only when the process ends.
     const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
     using undo = new DisposableStack()
     undo.defer(node.onChange(listAgain))
@@ -65,7 +65,7 @@ export function openOfNode({
   return { claims, volumes }
 }
 
-/** Returns a cache that starts after `before` resolves. Until then, the health check does not report it as silent. */
+/** Returns a cache that starts after `before` resolves. Until the start, the health check counts it as healthy. */
 function cacheAfter(
   before: (signal: AbortSignal) => Promise<void>,
   { cache, run, clock }: { readonly cache: Cache; readonly run: Cache['run']; readonly clock: Clock },
@@ -93,14 +93,14 @@ export interface ClaimsOfNewVolumesOptions {
   readonly clock: Clock
 }
 
-/** The time in which a watch event usually adds the claim of a new volume: Kubernetes binds the claim last. */
+/** The usual time until a watch event brings the claim of a new volume. Kubernetes binds the claim after the volume. */
 const FOR_THE_EVENT_MS = 1_000
-/** The pause between two lists. Each list reads all claims, and any new volume without a claim may cause a list. */
+/** The minimum pause between two lists, because each list reads all claims. */
 const BETWEEN_LISTS_MS = 30_000
 
 /**
- * Lists the claims again if the cache lacks the claim of a new volume. A claim is cached only while its volume is on
- * this node, so it was dropped before the volume moved here. Runs until the signal is aborted.
+ * Lists the claims again if the cache lacks the claim of a new volume. The cache drops claims whose volumes are not on
+ * this node. Runs until the signal is aborted.
  */
 export async function followClaimsOfNewVolumes(
   { claims, volumes, clock }: ClaimsOfNewVolumesOptions,

@@ -30,9 +30,9 @@ export type VolumeOwner = 'own' | 'foreign' | 'shared' | 'none'
 const HOST_NAME_LABEL = 'kubernetes.io/hostname'
 
 /**
- * Returns the owner of a volume. A resizer with `--node-deployment` reads only its Node, so it cannot count the nodes
- * that a selector admits. It checks whether each term names this node: by name, by host name, or by a topology key of
- * the driver whose value identifies the node. A zone never identifies a node, even if it has only one node.
+ * Returns the owner of a volume. A resizer with `--node-deployment` reads only its own Node, so it cannot count the
+ * nodes that a selector admits. It checks whether each term names this node: by name, by host name, or by a topology
+ * key whose value identifies the node. A zone never identifies a node, even if it has only one node.
  */
 export function ownerOf(
   affinity: NonNullable<PersistentVolume['spec']>['nodeAffinity'],
@@ -45,7 +45,7 @@ export function ownerOf(
   return terms.every((term) => admitsNothing(term) || namesNode(term, node, identity)) ? 'own' : 'shared'
 }
 
-/** Returns the labels whose values no other node has. */
+/** Returns the labels of the node that no other node has with the same value. */
 function identityOf({ name, labels, nodeId, topologyKeys }: ResizerNode): ReadonlyMap<string, string> {
   const hostName = labels[HOST_NAME_LABEL]
   const unique = new Set([name, hostName, nodeId])
@@ -81,12 +81,12 @@ function isOnly({ operator, values }: NodeSelectorRequirement, value: string | u
 }
 
 export interface OwnVolumesOptions {
-  /** Returns the node of this process. Undefined until it was read: this process owns no volume then. */
+  /** Returns the node of this process. Undefined until the node was read. This process owns no volume until then. */
   readonly node: () => ResizerNode | undefined
   readonly log: Logger
 }
 
-/** The number of logged volumes to remember. Above it, the oldest are forgotten, and a new list logs them again. */
+/** The number of volumes to remember as logged. If there are more, the oldest is forgotten and may be logged again. */
 const REMEMBERED = 10_000
 
 const WHY: Readonly<Record<Exclude<VolumeOwner, 'own' | 'foreign'>, string>> = {

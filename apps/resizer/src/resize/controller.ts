@@ -65,7 +65,7 @@ export function resizeController(parts: ResizerTerm): Controller {
   }
 }
 
-/** Enqueues a claim whose awaited object has arrived. Earlier failures no longer delay it. */
+/** Enqueues a claim when the object that it waited for has arrived, and resets its back-off. */
 function wake(queue: Enqueuer, key: string): void {
   queue.resetBackoff(key)
   queue.add(key)

@@ -241,7 +241,7 @@ const rows: Record<string, Row> = {
 }
 
 describe('decideResize', () => {
-  it.each(Object.entries(rows))('`decideResize` decides: %s', (_name, row) => {
+  it.each(Object.entries(rows))('`decideResize` returns the expected steps for this case: %s', (_name, row) => {
     expect(decideResize(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
     const last: { do?: string; target?: string } = row.steps.at(-1) ?? {}
     expect(dueSize(viewOf(row))?.toString()).toBe(last.do === 'mark' ? last.target : undefined)
@@ -262,7 +262,7 @@ describe('decideResize', () => {
     expect(isSizeAtRest(claim, volume, DRIVER)).toBe(true)
   })
 
-  it('the first patch of an expansion sets the status ControllerResizeInProgress if the size was not tried before', () => {
+  it('the first patch of an expansion sets the status ControllerResizeInProgress only for a new size', () => {
     const marks = ['1536Mi', '2Gi'].map((allocated) => {
       const step = decideResize(viewOf({ claim: { ...infeasible, allocated }, steps: [] })).at(-1)
       return step?.do === 'mark' && JSON.stringify(step.patch).includes('ControllerResizeInProgress')

@@ -14,11 +14,11 @@ export type ResizeStep =
   | { readonly do: 'dropPreResize'; readonly patch: Patch }
   /** Delays the next tries of the claim, because the driver has refused its request as infeasible. */
   | { readonly do: 'backOff' }
-  /** Stores in the claim that an expansion begins. The call to the driver follows. */
+  /** Records in the claim that an expansion begins, before the call to the driver. */
   | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: ResizeTarget['row'] }
   /** Ends the run, because there is nothing to do. */
   | { readonly do: 'noop'; readonly why: string; readonly row?: ResizeTarget['row']; readonly waitsFor?: Cause }
-  /** Ends the run until `ms` have passed. A changed request is tried at once. */
+  /** Delays the next try by `ms`. If the request changes, the next try begins at once. */
   | { readonly do: 'postpone'; readonly ms: number }
   /** Reports an error that no retry can solve, because the cause is in the API objects. */
   | { readonly do: 'reject'; readonly message: string; readonly waitsFor: Cause }
@@ -27,8 +27,8 @@ export type ResizeStep =
 const NO_NEED: ResizeStep = { do: 'noop', why: 'No need to resize PVC' }
 
 /**
- * Returns the steps up to the call of the driver, in the order of their requests. The first check that applies ends the
- * list, so the order of the checks decides the result.
+ * Returns the steps before the call to the driver, in order. The first check that applies ends the list, so the order
+ * of the checks decides the result.
  */
 export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const { claim, volume } = view
@@ -43,7 +43,7 @@ function decideExpansion(view: ResizeView, volume: ResizerVolume, read: ReadSize
   const { claim, slowForMs, settings } = view
   if (claim.phase !== undefined && claim.phase !== 'Bound') return [NO_NEED]
   if (read.ok && read.sizes.request.compare(read.sizes.capacity) <= 0) return [NO_NEED]
-  // Only errors in claims of this driver are reported: other resizers report their own.
+  // The resizers of other drivers report the errors in their claims.
   if (!isOurs(claim, volume, settings.driverName)) return [noop("Resizer doesn't support PV")]
   if (!read.ok) return [reject(volume, read.message)]
   const unbound = whyNotBound(claim, volume)
@@ -67,7 +67,7 @@ function hasItsSize(claim: ResizerClaim, volume: ResizerVolume): boolean {
 /** Reports whether the caches show that a run over the claim would do nothing. */
 export function isSizeAtRest(claim: ResizerClaim, volume: ResizerVolume | undefined, driverName: string): boolean {
   if (volume === undefined || !hasItsSize(claim, volume)) return false
-  // A volume of kind `other` may belong to a migrated driver. Its cached fields are not enough to decide.
+  // If the claim of a volume of kind `other` names this driver, the cached fields are not enough for a decision.
   return volume.kind !== 'other' || !isOurs(claim, volume, driverName)
 }
 
@@ -77,7 +77,7 @@ export function dueSize(view: ResizeView): Quantity | undefined {
   return last?.do === 'mark' ? last.target : undefined
 }
 
-/** Plans to remove the annotation with the old size, also from volumes of other drivers and of unbound claims. */
+/** Returns the step that removes the annotation with the old size, even from volumes of other drivers. */
 function cleanUp({ settings }: ResizeView, volume: ResizerVolume, read: ReadSizes): ResizeStep[] {
   if (!read.ok || !settings.annotateFsResize || volume.preResize === undefined) return []
   if (read.sizes.capacity.compare(read.sizes.volume) < 0) return []
@@ -113,7 +113,7 @@ function missingVolume({ key, volumeName }: ResizerClaim): ResizeStep {
   return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
 }
 
-/** Returns the step for a volume that is not on this node. It may move to this node later. */
+/** Returns the step for a volume that is not on this node. The volume may move to this node later. */
 function volumeElsewhere({ volumeName }: ResizerClaim): ResizeStep {
   return { ...noop('The PV is not of this node'), waitsFor: { on: 'volume', name: volumeName } }
 }

@@ -6,10 +6,10 @@ import { REAL, type SizeOptions } from '../testing/states/size-state.ts'
 import { onClaim } from './triggers.ts'
 
 /**
- * Walks all states that the size of one claim can reach. The actors are users, kubelet and a driver that fails in each
- * way. The faults are late caches, refused writes, lost responses and crashes between any two steps.
- * Each state leads to the requested size by events, back-offs and a working driver. At the end claim, volume and driver
- * agree, and no temporary state is left.
+ * Checks all states that the size of one claim can reach. The causes are user actions, kubelet steps, driver failures,
+ * late caches, refused writes, lost responses and crashes.
+ * Each state must lead to the requested size. At the end claim, volume and driver agree, and no temporary state is
+ * left.
  */
 describe('SizeModel', () => {
   it('every reachable state leads to the requested size', () => {
@@ -37,7 +37,7 @@ function walk(options: Partial<SizeOptions>) {
   return explore(new SizeModel({ ...REAL, ...options }))
 }
 
-/** Returns a broken trigger, which ignores changes of this field. */
+/** Returns a trigger with a deliberate fault: it ignores changes of this field. */
 function deafTo(field: keyof ResizerClaim): typeof onClaim {
   return (event, queue) =>
     onClaim(

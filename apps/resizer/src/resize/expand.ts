@@ -57,7 +57,7 @@ export async function expandVolume(
   }
   const { capacityBytes, nodeExpansionRequired } = await driver.expand(request, { migrated, signal })
   const size = Quantity.ofBytes(capacityBytes)
-  // If a too small size were written to the volume, the expansion would be repeated without end.
+  // A too small size must not be written to the volume, because the expansion would then be repeated without end.
   if (capacityBytes < requiredBytes) throw new ExpandAnswerError(size, target)
   return { size, nodeStep: nodeExpansionRequired }
 }
@@ -97,8 +97,8 @@ export interface ExpandFailure {
 }
 
 /**
- * Decides the effect of an error. Every failure is recorded as an event, except two that do not concern the volume: a
- * driver that disconnected during a call, and an API server that asks to retry later.
+ * Decides the effect of an error. Each failure causes an event, except if the driver has disconnected or the API server
+ * asks to retry later.
  */
 export function failureOf(error: unknown, driverLost: boolean): ExpandFailure {
   const message = messageOf(error)

@@ -56,7 +56,7 @@ describe('marks', () => {
     expect(inUse.isMarked(data)).toBe(false)
   })
 
-  it('`InUse` drops the mark of a claim when the claim is gone or another driver connects', () => {
+  it('`InUse` forgets a refusal when the claim is gone or another driver connects', () => {
     inUse.mark(data)
     inUse.forget(data)
     expect(inUse.isMarked(data)).toBe(false)
@@ -67,7 +67,7 @@ describe('marks', () => {
 })
 
 describe('used claims', () => {
-  it('`InUse` returns no pause for a claim that a pod uses, and wakes it once when the pod ends', async () => {
+  it('`InUse` returns no pause for a claim that a pod uses, and wakes the claim when the pod ends', async () => {
     run()
     expect(await inUse.isUsed(data, never)).toBe(true)
     expect(await refused()).toBeUndefined()
@@ -93,14 +93,14 @@ describe('used claims', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('`InUse` wakes a claim whose pod ends during `isUsed` only if `isUsed` still saw the pod', async () => {
+  it('`InUse` wakes a claim whose pod ends during `isUsed` only if `isUsed` returns true', async () => {
     run()
     await inUse.isUsed(data, never)
     const looking = inUse.isUsed(data, never)
     cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
     const used = await looking
     await clock.settle()
-    // If `isUsed` no longer saw the pod, the current run already knows that the claim is unused.
+    // If `isUsed` did not see the pod, its caller already knows that the claim is unused.
     expect(woken).toEqual(used ? ['ns/data'] : [])
   })
 })
@@ -123,7 +123,7 @@ describe('unused claims', () => {
     expect(await waits(5)).toEqual([500, 1_000, 2_000, 3_000, 3_000])
   })
 
-  it('`InUse` counts the six minutes of short pauses from the end of the last pod, not from the next refusal', async () => {
+  it('the six minutes of short pauses begin at the end of the last pod, not at the next refusal', async () => {
     run()
     await inUse.isUsed(data, never)
     await end()

@@ -12,7 +12,7 @@ export interface InUseOptions {
   readonly log: Logger
 }
 
-/** The state of a claim that no pod uses, but whose volume may still be attached. */
+/** The state of a claim whose last pod has ended, but whose volume may still be attached. */
 interface Detaching {
   readonly sinceMs: number
   refusals: number
@@ -26,8 +26,8 @@ const DETACHING_PAUSE_MS = 8_000
 /**
  * Claims whose driver refuses to expand a volume in use.
  *
- * Pods are read only after a driver has refused. A claim in use then waits for the end of its last pod. The volume
- * stays attached for some seconds after that, so retries start again without a back-off and stay frequent.
+ * Pods are read only after such a refusal. If pods use the claim, it waits until the last pod has ended. The volume
+ * stays attached for some seconds after that, so retries stay frequent.
  */
 export class InUse {
   readonly #options: InUseOptions
@@ -71,7 +71,7 @@ export class InUse {
     if ((await this.#useOf(claim, signal)) !== 'unused') return undefined
     const { clock, backoff } = this.#options
     const now = clock.monotonic()
-    // If the claim's pods ended during the call, no event has recorded the time, so the six minutes begin now.
+    // If the pods ended during the call, the time of their end is unknown, so the six minutes begin now.
     const detaching = this.#detaching.get(claim.uid) ?? { sinceMs: now, refusals: 0 }
     this.#detaching.set(claim.uid, detaching)
     const recent = now - detaching.sinceMs < DETACHING_MS
@@ -113,7 +113,7 @@ export class InUse {
   }
 
   async #useOf({ key, uid }: ResizerClaim, signal: AbortSignal): Promise<'used' | 'unused' | 'unknown'> {
-    // The current run reads the pods itself, so events of pods must not start another run.
+    // This run reads the pods now, so their events must not start another run.
     this.#waiting.delete(key)
     const pods = await this.#pods.podsOf(key, signal)
     if (pods === undefined) return 'unknown'

@@ -33,7 +33,7 @@ export class NodeSteps {
     this.#options = options
   }
 
-  /** Follows the cached claims until the returned function is called. */
+  /** Follows changes of the cached claims until the returned function is called. */
   open(): () => void {
     const { claims, backlog } = this.#options
     using undo = new DisposableStack()
@@ -68,7 +68,7 @@ export class NodeSteps {
     }
     if (known === undefined) return
     this.#steps.delete(claim.key)
-    // If the claim has no `sizeStatus`, the kubelet is done. Another value means that a new expansion has begun.
+    // A claim without `sizeStatus` means that the kubelet has finished. With another value, a new expansion has begun.
     if (known.uid === claim.uid && claim.sizeStatus === undefined) {
       backlog.completed('node-expand', Math.max(0, clock.now() - known.due))
     }

@@ -12,7 +12,7 @@ export interface ResizeSettings {
   readonly driverName: string
   /** True if the driver is called for expansions. False if only nodes expand volumes. */
   readonly driverExpands: boolean
-  /** The flag `--node-deployment`: a volume that is not cached belongs to another node. */
+  /** True with `--node-deployment`. A volume that is not cached then belongs to another node. */
   readonly nodeDeployment: boolean
   /** The feature gate `AnnotateFsResize`. */
   readonly annotateFsResize: boolean
@@ -70,7 +70,7 @@ async function volumeOf(
   return wholeVolume(await api.get(PERSISTENT_VOLUMES, { name: volume.key }, { signal }))
 }
 
-/** Results of the driver that are not in the API. To lose them with the process or the lease does no harm. */
+/** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
 export class ResizeMemory {
   /** The claims whose last expansion has failed for good, so that no expansion can be running. */
   readonly finallyFailed = new Set<string>()

@@ -33,7 +33,7 @@ function known(parts: ClaimParts & { conditions?: object[] } = {}) {
 describe('markPatch', () => {
   const size = Quantity.parse('2Gi')
 
-  it('`markPatch` sets size, status and condition, and applies only to the cached version of the claim', () => {
+  it('`markPatch` sets size, status and condition, and carries the `resourceVersion` of the cached claim', () => {
     expect(markPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
@@ -99,7 +99,7 @@ describe('failedPatch', () => {
   const error = { message: 'rpc error: code = Internal desc = broken', infeasible: false }
   const message = 'failed to expand pvc with rpc error: code = Internal desc = broken'
 
-  it('`failedPatch` adds the condition for the error, and applies to any version of the claim', () => {
+  it('`failedPatch` adds the condition for the error, and carries no `resourceVersion`', () => {
     const claimed = known({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
     expect(failedPatch(claimed, error, now).body).toEqual({
       metadata: { uid: 'uid-data' },

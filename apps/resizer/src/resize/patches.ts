@@ -20,7 +20,7 @@ export function markPatch(
 }
 
 /**
- * Returns the patch after a refusal of the driver. It also applies if another writer has changed the claim: otherwise
+ * Returns the patch after a refusal of the driver. It applies even if another writer has changed the claim. Otherwise
  * the refused size would stay the target, and the user could not request a smaller size.
  */
 export function failedPatch(claim: ResizerClaim, error: { message: string; infeasible: boolean }, now: number): Patch {
@@ -47,7 +47,7 @@ export function finishedPatch(claim: ResizerClaim, size: Quantity): Patch {
   return claimPatch(claim, change, { guarded: true })
 }
 
-/** Returns the patch with the new size of the volume, and the annotation `preResize`. Undefined if nothing changes. */
+/** Returns the patch with the new size of the volume and the annotation `preResize`. Undefined if nothing changes. */
 export function capacityPatch(volume: ResizerVolume, size: Quantity, preResize: string | undefined): Patch | undefined {
   const capacity = size.toString()
   if (volume.capacity === capacity && preResize === undefined) return undefined
@@ -79,7 +79,7 @@ const OF_RESIZE: ReadonlySet<string> = new Set([RESIZING, ...OF_EARLIER_RESIZE])
 
 type Conditions = readonly Condition[]
 
-/** Returns the conditions at the start of an expansion. A new size removes the conditions of earlier tries. */
+/** Returns the conditions at the start of an expansion. For a new size, the conditions of earlier tries are removed. */
 export function resizing({ conditions }: ResizerClaim, now: number, { newSize }: { newSize: boolean }): Conditions {
   const kept = newSize ? withoutConditions(conditions, OF_EARLIER_RESIZE) : conditions
   return withCondition(kept, condition(RESIZING, now))

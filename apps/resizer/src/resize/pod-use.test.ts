@@ -50,7 +50,7 @@ async function askAbout(count: number): Promise<void> {
 }
 
 describe('one namespace', () => {
-  it('`ClaimPodUse` sends one list and one watch for any number of questions about claims of a namespace', async () => {
+  it('`ClaimPodUse` sends only one list and one watch for all claims of a namespace', async () => {
     for (let index = 0; index < 50; index += 1) run('ns', `web-${index}`, `data-${index}`)
     const claims = Array.from({ length: 60 }, (_, index) => `ns/data-${index}`)
     const answers = await Promise.all(claims.map(uses))
@@ -59,7 +59,7 @@ describe('one namespace', () => {
     expect(takeRequests()).toEqual(['list ns', 'watch ns'])
   })
 
-  it('`ClaimPodUse` watches the pods until no run asks about a claim of the namespace', async () => {
+  it('`ClaimPodUse` watches the pods of a namespace until all its claims are released', async () => {
     run('ns', 'web')
     await uses('ns/data')
     await uses('ns/other')
@@ -82,7 +82,7 @@ describe('one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('`ClaimPodUse` does not report a claim as unused while it passes from one pod to the next', async () => {
+  it('`ClaimPodUse` does not report a claim as unused if a second pod uses it before the first pod ends', async () => {
     run('ns', 'a')
     await uses('ns/data')
     run('ns', 'b')
@@ -107,7 +107,7 @@ describe('one namespace', () => {
     expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns'])
   })
 
-  it('`ClaimPodUse` lists again if the resource version is too old, and reports the claims of ended pods', async () => {
+  it('`ClaimPodUse` lists again if the resource version is too old, and reports claims of ended pods as unused', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -150,7 +150,7 @@ describe('one namespace', () => {
     expect(cluster.watches('pods')).toBe(0)
   })
 
-  it('`ClaimPodUse` returns at once if the signal of the caller is aborted', async () => {
+  it('`ClaimPodUse` rejects at once if the signal of the caller is aborted', async () => {
     const given = AbortSignal.abort(new CancelledError('enough'))
     await expect(use.podsOf('ns/data', given)).rejects.toThrow('enough')
   })
@@ -206,7 +206,7 @@ describe('many namespaces', () => {
     expect(takeRequests()).toEqual([])
   })
 
-  it('`ClaimPodUse` ends the watch of all pods when no run asks any longer', async () => {
+  it('after `close` during the list of all pods, `ClaimPodUse` watches single namespaces again', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)

@@ -16,15 +16,15 @@ export interface PodUseOptions {
 const MANY_NAMESPACES = 20
 
 /**
- * Reports which claims are used by pods. The first question about a claim lists the pods of its namespace. They are
- * watched until `release`, so that later questions are answered at once.
+ * Reports which claims are used by pods. The first question about a claim lists the pods of its namespace, and watches
+ * them until `release`. The watch answers later questions.
  */
 export class ClaimPodUse {
   readonly #options: PodUseOptions
   /** The claims that runs have asked about, by namespace. */
   readonly #asked = new Map<string, Set<string>>()
   readonly #watches = new Map<string, PodWatch>()
-  /** The watch of all namespaces. Until it has listed the pods, existing watches of single namespaces stay in use. */
+  /** The watch of all namespaces. It replaces the watches of single namespaces after it has listed the pods. */
   #all: PodWatch | undefined
   #allRefused = false
 
@@ -49,7 +49,7 @@ export class ClaimPodUse {
     }
   }
 
-  /** Ends the watch of the claim's namespace if no run asks about another claim of it. */
+  /** Ends the watch of the claim's namespace, unless runs have asked about other claims there. */
   release(claim: string): void {
     const { namespace } = namespacedRef(claim)
     const asked = this.#asked.get(namespace)
@@ -111,7 +111,7 @@ export class ClaimPodUse {
     all.listed.then(listed, refused)
   }
 
-  /** Reports claims as unused whose pods ended before the first list of a new watch. */
+  /** Reports claims as unused if their pods ended before the first list of a new watch. */
   #reportUnused(watch: PodWatch, claims: Iterable<string> = []): void {
     for (const claim of [...claims]) if (!watch.uses(claim)) this.#options.onUnused(claim)
   }
@@ -126,7 +126,7 @@ export class ClaimPodUse {
     this.#all = undefined
   }
 
-  /** Logs that pods cannot be read. The driver is called again, and refuses if the volume is in use. */
+  /** Logs that pods cannot be read. The caller then calls the driver, which refuses if the volume is still in use. */
   #report(error: unknown, namespace: string): void {
     this.#options.log.v(2)?.info('Pods could not be read, the driver decides', { namespace, err: error })
   }

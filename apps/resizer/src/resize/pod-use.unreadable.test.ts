@@ -45,7 +45,7 @@ describe('unreadable pods', () => {
     }
   }
 
-  it('`ClaimPodUse` returns undefined if pods cannot be read, and leaves the warning to the API client', async () => {
+  it('`ClaimPodUse` returns undefined and logs no warning if pods cannot be read', async () => {
     forbidden('list')
     for (const claim of ['ns/data', 'ns/data', 'other/data']) expect(await uses(claim)).toBeUndefined()
     expect(log.lines.filter(({ level }) => level !== 2)).toEqual([])
@@ -53,7 +53,7 @@ describe('unreadable pods', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('`ClaimPodUse` sends a list for each question if only `list` of pods is allowed', async () => {
+  it('without the permission to watch pods, `ClaimPodUse` lists the pods for each question', async () => {
     forbidden('watch')
     run('ns', 'web')
     expect(await uses('ns/data')).toBe(true)
@@ -61,7 +61,7 @@ describe('unreadable pods', () => {
     cluster.delete(PODS, { namespace: 'ns', name: 'web' })
     expect(await uses('ns/other')).toBe(false)
     await clock.settle()
-    // The list that answers for `ns/other` also shows that no pod uses `ns/data`.
+    // The list for `ns/other` also shows that no pod uses `ns/data`.
     expect(unused).toContain('ns/data')
   })
 
@@ -79,7 +79,7 @@ describe('unreadable pods', () => {
     ])
   })
 
-  it('`ClaimPodUse` starts the watch of all pods later if the list of all pods fails only for a time', async () => {
+  it('after a temporary failure of the list of all pods, `ClaimPodUse` lists and watches all pods', async () => {
     let away = true
     cluster.before = ({ name }) => {
       if (name === '' && away) throw apiError(500, 'InternalError', 'etcd is away')

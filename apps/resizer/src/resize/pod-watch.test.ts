@@ -169,7 +169,7 @@ describe('stream ends', () => {
     watch.close()
   })
 
-  it('`PodWatch` makes growing pauses until a stream delivers data', async () => {
+  it('`PodWatch` reconnects after growing pauses until a stream delivers data', async () => {
     const empty: Frames = [over('closed')]
     streams = [empty, empty, [changed('ADDED', pod('web', 'data'), '101'), over('closed')], empty]
     const watch = await open()

@@ -25,8 +25,8 @@ const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 
 /**
- * The claims that are used by the pods of one namespace, or of all namespaces. It sends one list, and one watch that
- * continues from the list.
+ * Knows which claims the pods of one namespace or of all namespaces use. Sends one list, and one watch that continues
+ * from the list.
  */
 export class PodWatch {
   /** Resolves after the first list. */
@@ -51,7 +51,7 @@ export class PodWatch {
     this.#scope.abort(new CancelledError('no claim waits for a pod'))
   }
 
-  /** Returns the options of list and watch. The permission for all namespaces is optional: single ones are enough. */
+  /** Returns the options of list and watch. The permission to read the pods of all namespaces is optional. */
   get #scopeOf(): Pick<ListOptions, 'namespace' | 'optional'> & { readonly message: typeof POD_MESSAGE } {
     const { namespace } = this.#options
     return { namespace, message: POD_MESSAGE, optional: namespace === undefined }
@@ -69,7 +69,7 @@ export class PodWatch {
     }
     const before = this.#pods
     this.#pods = pods
-    // New pods are counted first, so that a claim that passes from one pod to the next never counts as unused.
+    // New pods are counted before old pods are removed, so that a claim that both use never counts as unused.
     for (const claims of pods.values()) this.#count(claims, 1)
     for (const claims of before.values()) this.#count(claims, -1)
     return version

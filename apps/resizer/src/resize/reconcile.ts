@@ -11,7 +11,7 @@ import { observeResize, type ResizeView } from './observe.ts'
 import { type ControllerExpansion, RESIZE_EVENTS, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 
-/** Runs once over the size of one claim. */
+/** Runs the resize controller once for one claim. */
 export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run): Promise<Outcome> {
   const run: ResizeRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for resize controller')
@@ -87,7 +87,7 @@ async function mark(
   return { work: { claim, before: view.claim, volume, target: step.target } }
 }
 
-/** Removes the annotation with the old size. If that fails, the run ends: an expansion would keep this old size. */
+/** Removes the annotation with the old size. If that fails, the run ends: an expansion would keep the annotation. */
 async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patch): Promise<Outcome | undefined> {
   const { deps, signal } = run
   const name = volume?.key ?? ''
@@ -140,7 +140,7 @@ async function callDriver(
   }
 }
 
-/** Shortens the pause before the next try if no pod uses the volume, because it will soon be detached. */
+/** Shortens the pause before the next try if no pod uses the volume, because the volume will soon be detached. */
 async function retrySoonerWhileInUse(
   run: ResizeRun,
   inUse: InUse,

@@ -62,8 +62,8 @@ export async function recordSuccess(
 }
 
 /**
- * Returns the outcome after an expansion was saved. If a different size is due now, the claim runs again at once,
- * because no event may follow. If the volume has shrunk and the same size is due, the back-off limits the calls.
+ * Returns the outcome after an expansion was saved. The claim runs again at once if a different size is due now. If the
+ * same size is due, because the volume has shrunk, the claim runs again after a back-off.
  */
 function outcomeOfSuccess(run: ResizeRun, expansion: ControllerExpansion): Outcome {
   const { target } = expansion
@@ -108,8 +108,7 @@ async function saveCapacity(
 }
 
 /**
- * Reports whether the claim has reached the size during the call. The annotation with the old size is removed at that
- * moment, so it must not be written later.
+ * Reports whether the claim has reached the size during the call. If so, the annotation with the old size is obsolete.
  */
 function hasSize({ deps, key }: ResizeRun, size: Quantity): boolean {
   const capacity = Quantity.tryParse(deps.claims.store.get(key)?.capacity ?? '0')
@@ -117,8 +116,8 @@ function hasSize({ deps, key }: ResizeRun, size: Quantity): boolean {
 }
 
 /**
- * Writes the result to the newest known claim. Changes of other writers since the start do not matter, unless they
- * concern the size or the progress of the expansion.
+ * Writes the result to the newest known claim, unless another writer has changed the size or the progress of the
+ * expansion since the start.
  */
 async function saveClaim(
   run: ResizeRun,
@@ -145,7 +144,7 @@ function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown
   return new Error(`mark PVC "${key}" as ${what} failed: ${cannotPatch(key, cause)}`, { cause })
 }
 
-/** Returns the outcome if a result cannot be saved. The volume is larger, and the next run repeats the same call. */
+/** Returns the outcome if the result of an expansion cannot be saved. The next run repeats the same call. */
 function notSaved(run: ResizeRun, { claim }: ControllerExpansion, error: unknown): Outcome {
   run.signal.throwIfAborted()
   const cause = error instanceof Error ? error.cause : undefined
@@ -179,7 +178,7 @@ export async function recordFailure(run: ResizeRun, expansion: ControllerExpansi
     : { kind: 'retry', cause, afterMs: retryAfterMs }
 }
 
-/** Reports whether a size other than the failed one is due. The new size has not failed yet. */
+/** Reports whether a size other than the failed size is due now. */
 function otherSizeDue(run: ResizeRun, expansion: ControllerExpansion, { kind }: ExpandFailure): boolean {
   if (kind === 'uncertain') return false
   const due = sizeDue(run, expansion, { finallyFailed: true })
@@ -195,7 +194,7 @@ function remember({ deps, key }: ResizeRun, claim: ResizerClaim, failure: Expand
   if (failure.kind !== 'infeasible' || failure.retryAfterMs !== undefined) memory.slow.remove(key)
 }
 
-/** Writes the error to the claim. Returns the reason if the write fails. */
+/** Writes the driver's error to the claim. If the write fails, returns the error of the write. */
 async function saveFailure(run: ResizeRun, begun: ResizerClaim, failure: ExpandFailure): Promise<string | undefined> {
   const { deps, key, signal } = run
   const error = { message: failure.message, infeasible: failure.kind === 'infeasible' }

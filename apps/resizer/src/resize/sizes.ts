@@ -11,7 +11,7 @@ export interface Sizes {
   readonly capacity: Quantity
   /** The capacity of the volume. */
   readonly volume: Quantity
-  /** The last size that the driver was asked for. A size that CSI cannot express counts as missing. */
+  /** The last size that the driver was asked for. Undefined if there is none, or if CSI cannot express it. */
   readonly allocated: Quantity | undefined
 }
 
@@ -36,7 +36,7 @@ export function readSizes(claim: ResizerClaim, volume: ResizerVolume): ReadSizes
   }
 }
 
-/** Returns the size if a driver can be asked for it. The Go original records impossible sizes in claims. */
+/** Returns the size if a CSI call can request it. The Go original also records impossible sizes in claims. */
 function fit(size: Quantity | undefined): Quantity | undefined {
   return size !== undefined && whyNoTarget(size) === undefined ? size : undefined
 }

@@ -23,13 +23,13 @@ export interface ExpandSource {
   readonly migrated: boolean
 }
 
-/** Reports whether this driver resizes the volume: its CSI volumes, and with migration the claims that name it. */
+/** Reports whether this driver resizes the volume: as its CSI volume, or because the claim names the driver. */
 export function isOurs(claim: ResizerClaim, volume: ResizerVolume, driverName: string): boolean {
   if (claim.resizer === driverName && isMigratedCSIDriverByName(driverName)) return true
   return volume.kind === 'own'
 }
 
-/** Returns the source of a volume for an expansion. Only the attacher completes the handles of translated volumes. */
+/** Returns the CSI source of a volume for an expansion. Throws if the volume handle is empty. */
 export function expandSource(name: string, pv: PersistentVolume, driverName: string): ExpandSource {
   const source = sourceOf(name, pv, driverName)
   if (!source.csi.volumeHandle) throw new SourceError('EMPTY_HANDLE', 'empty volume handle')

@@ -55,7 +55,7 @@ describe('expansionOf', () => {
     expect(withoutVolume(true)).toBeUndefined()
   })
 
-  it('`expansionOf` names a missing volume, an infeasible size and a volume in use as obstacles', () => {
+  it('`expansionOf` reports a missing volume, an infeasible size and a volume in use as reasons to wait', () => {
     const missing = withoutVolume(false)
     const infeasible = due({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
     const used = due({ request: '2Gi' }, volumeOf(), true)

@@ -36,12 +36,12 @@ const OF_NODE: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.nodeInfeasible,
 ])
 
-/** Reports whether only the kubelet must work: the volume is larger, but its file system is not. */
+/** Reports whether only the kubelet's part of the expansion is pending. */
 export function isNodesPart(claim: ResizerClaim): boolean {
   return OF_NODE.has(claim.sizeStatus) || isNodeStepPending(claim)
 }
 
-/** Reports whether `size` is at most `other`. False if one of them is invalid: the run reports the error. */
+/** Reports whether `size` is at most `other`. False if a size is invalid, so that a run reports the error. */
 function isAtMost(size: string | undefined, other: string | undefined): boolean {
   const [a, b] = [Quantity.tryParse(size ?? '0'), Quantity.tryParse(other ?? '0')]
   return a !== undefined && b !== undefined && a.compare(b) <= 0

@@ -14,10 +14,10 @@ export interface Progress {
   readonly nodeStepPending: boolean
 }
 
-/** The size to expand to, and the row of the decision table that chose it, for logs and tests. */
+/** The size to expand to, and the row of the decision table that applies. */
 export interface ResizeTarget {
   readonly row: Row
-  /** Undefined if there is nothing to do now: no call, no write. */
+  /** Undefined if no call and no write is necessary now. */
   readonly size: Quantity | undefined
 }
 
@@ -25,7 +25,7 @@ type Row = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'B1' | 'B2' | 'B3' | 'B3a' | 'B4' 
 
 type State = Sizes & Progress
 
-/** One row of the decision table: the size if `when` holds, or undefined to leave the work to kubelet. */
+/** One row of the decision table. Its `size` is undefined if only the kubelet has work left. */
 interface Rule {
   readonly row: Row
   readonly when: (state: State) => boolean
@@ -40,7 +40,7 @@ const VOLUME_TOO_SMALL: readonly Rule[] = [
   { row: 'A2', when: hasStatus(controllerInfeasible), size: requested },
   // The driver may still be working on the recorded size.
   { row: 'A3', when: hasStatus(controllerInProgress), size: recordedUnlessFailed },
-  // The kubelet must finish the expansion if the driver has expanded the volume to the recorded size.
+  // If the driver has expanded the volume to the recorded size, only the kubelet has work left.
   {
     row: 'A4',
     when: hasStatus(nodePending, nodeInProgress),
@@ -50,23 +50,23 @@ const VOLUME_TOO_SMALL: readonly Rule[] = [
   { row: 'A5', when: hasStatus(nodeInfeasible), size: recordedUnlessFailed },
 ]
 
-/** The row for a too small volume without a recorded expansion, or with an unknown status. */
+/** The row for a volume that is too small, if no expansion is recorded or its status is unknown. */
 const OTHERWISE_TOO_SMALL: Rule = { row: 'A1', when: () => true, size: requested }
 
 /**
- * The rows of the decision table if the volume is large enough, but the claim does not show it: the result was not
- * saved, or the kubelet has failed. Rows B3a and B4 differ from the Go original.
+ * The rows of the decision table for a volume that is large enough although the claim does not show it. Either the
+ * result was not saved, or the kubelet has failed. Rows B3a and B4 differ from the Go original.
  */
 const VOLUME_LARGE_ENOUGH: readonly Rule[] = [
-  // The kubelet must finish the expansion.
+  // Only the kubelet has work left.
   { row: 'B1', when: hasStatus(nodePending, nodeInProgress), size: () => undefined },
-  // The kubelet has refused the recorded size. If only nodes expand, the request replaces that size at once.
+  // The kubelet has refused the recorded size. If only nodes expand volumes, the requested size replaces it at once.
   { row: 'B2', when: hasStatus(nodeInfeasible), size: (s) => (s.driverExpands ? recordedUnlessFailed(s) : s.request) },
   // The driver has refused the recorded size, and the request is smaller. The Go original asks for the refused size.
   { row: 'B3a', when: (s) => hasStatus(controllerInfeasible)(s) && recordedExceeds(s, s.volume), size: requested },
   // The driver is asked for the recorded size again, so that its result is saved.
   { row: 'B3', when: hasStatus(controllerInfeasible, controllerInProgress), size: recordedUnlessFailed },
-  // The claim is smaller than the recorded size, so the expansion continues. The Go original repeats finished ones too.
+  // The claim is smaller than the recorded size, so the expansion continues.
   { row: 'B4', when: (s) => s.status === undefined && recordedExceeds(s, s.capacity), size: (s) => s.allocated },
   // The claim has the recorded size, so an administrator has edited the capacity of the volume.
   { row: 'B4', when: (s) => s.status === undefined && s.allocated !== undefined, size: requested },
@@ -80,8 +80,8 @@ const OTHERWISE_LARGE_ENOUGH: Rule = {
 }
 
 /**
- * Returns the size to expand to, by the first row that applies. The size of an expansion that may still be running
- * comes before a newer request. An expansion that has certainly failed is ignored.
+ * Returns the size to expand to, by the first row that applies. An expansion that may still be running comes before a
+ * newer request. An expansion that has certainly failed is ignored.
  */
 export function targetOf(sizes: Sizes, progress: Progress): ResizeTarget {
   const state = { ...sizes, ...progress }

@@ -9,7 +9,7 @@ import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
 export const onClaim: QueueTrigger<ResizerClaim> = (event, queue) =>
   claimTrigger((update) => matters(update, (key) => queue.isInWork(key)))(event)
 
-/** The trigger for claims whose requested size has changed. Failures of the earlier size no longer delay them. */
+/** The trigger for claims whose requested size has changed. It ends their back-off. */
 export const requestChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && !sameSize(event.before.request, event.after.request) ? [event.after.key] : []
 
@@ -19,9 +19,8 @@ export function wasTried({ sizeStatus }: ResizerClaim): boolean {
 }
 
 /**
- * Returns the claim of a volume if the annotation with the old size appears while no run over the claim writes it. The
- * kubelet may already be done, and only another run removes the annotation. Also returns the claim if the capacity of
- * the annotated volume shrinks, because the annotation may have to be removed then.
+ * Returns the claim of a volume if the annotation with the old size may have to be removed: the annotation appears
+ * while no run writes it, or the capacity of the annotated volume shrinks.
  */
 export const onVolume: QueueTrigger<ResizerVolume> = (event, queue) => {
   if (event.type === 'deleted') return []
@@ -46,8 +45,8 @@ function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) 
 }
 
 /**
- * The statuses that the resizer writes. A status that appears during a run over the claim is from that run, whose patch
- * may be unanswered yet. It causes no further run, because that run would not wait for the back-off.
+ * The statuses that the resizer writes. If one appears during a run, the run has written it, so no further run is
+ * necessary.
  */
 const OURS: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.controllerInProgress,
@@ -63,7 +62,7 @@ function grew(before: string | undefined, after: string | undefined): boolean {
   return before !== after && compare(before, after) < 0
 }
 
-/** Compares two sizes. If one of them is invalid, the first counts as smaller, so that a run reports the error. */
+/** Compares two sizes. If a size is invalid, the first counts as smaller, so that a run reports the error. */
 function compare(before: string | undefined, after: string | undefined): number {
   const [a, b] = [sizeOf(before), sizeOf(after)]
   return a !== undefined && b !== undefined ? a.compare(b) : -1

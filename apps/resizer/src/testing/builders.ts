@@ -2,7 +2,7 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttributesClas
 
 export const DRIVER = 'csi.example.com'
 export const NAMESPACE = 'ns'
-/** The key of the claim that the builders create, and references to it and to its volume. */
+/** The key of the claim that the builders create, and references to the claim and to its volume. */
 export const KEY = 'ns/data'
 export const CLAIM_REF = { namespace: NAMESPACE, name: 'data' }
 export const VOLUME_REF = { name: 'pv-data' }
@@ -22,7 +22,7 @@ export interface ClaimParts {
   readonly status?: Partial<Status>
 }
 
-/** Returns a bound claim that requests and has 1Gi, with the given changes. */
+/** Returns a bound claim with a request and a capacity of 1Gi, and with the given changes. */
 export function claim(parts: ClaimParts = {}): PersistentVolumeClaim {
   const { name = 'data', request = '1Gi', capacity = '1Gi', allocated, sizeStatus, wantedClass, annotations } = parts
   return {

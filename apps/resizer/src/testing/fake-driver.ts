@@ -77,10 +77,10 @@ export class FakeDriver implements Driver {
   }
 }
 
-/** Answers an expansion with exactly the requested size, without a node step. */
+/** Answers that the volume has exactly the requested size, and that the node has nothing to do. */
 export const willing: Answer = ({ request }) => grown(request, false)
 
-/** Returns the answer to an expansion with exactly the requested size. */
+/** Returns the answer that the volume has exactly the requested size. */
 export function grown(request: unknown, nodeExpansionRequired: boolean): object {
   const { capacityRange } = request as ControllerExpandVolumeRequest
   return { capacityBytes: capacityRange?.requiredBytes ?? 0n, nodeExpansionRequired }

@@ -2,16 +2,16 @@ import type { Cached, Informer, InformerEvent, Reader } from '@csi-sidecars/info
 import { compareResourceVersions, type KubeObject, type Resource } from '@csi-sidecars/kube-types'
 import type { FakeApi } from '@csi-sidecars/testkit'
 
-/** A cache of the fake cluster for tests. It shows changes at once, or only when `deliver` is called. */
+/** A cache of the fake cluster for tests. While `lagging` is true, it shows changes only after `deliver`. */
 export class FakeInformer<W extends KubeObject, T extends Cached> implements Informer<T, W> {
   readonly lastActivity = 0
   readonly store: Reader<T>
-  /** True if changes wait for `deliver`. */
+  /** True to withhold changes until `deliver` is called. */
   lagging = false
   readonly #project: (object: W) => T | undefined
   readonly #objects = new Map<string, T>()
   readonly #handlers = new Set<(event: InformerEvent<T>) => void>()
-  /** The versions at which objects were deleted, by key. An older version does not restore an object. */
+  /** The versions at which objects were deleted, by key. An event with an older version does not restore the object. */
   readonly #gone = new Map<string, string>()
   readonly #late: { readonly type: string; readonly object: W }[] = []
   readonly #forget: () => void
@@ -45,7 +45,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
 
   async caughtUp(): Promise<void> {}
 
-  /** Ends the cache, as the end of its process does. */
+  /** Stops the cache, as if its process had ended. */
   close(): void {
     this.#forget()
     this.#handlers.clear()
@@ -63,7 +63,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
     }
   }
 
-  /** Delivers all changes that wait. */
+  /** Delivers all withheld changes. */
   deliver(): void {
     for (const { type, object } of this.#late.splice(0)) {
       if (type === 'DELETED') this.#remove(object)

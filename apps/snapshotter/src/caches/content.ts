@@ -17,7 +17,7 @@ export interface GivenSnapshot {
 /** The cached fields of the status of a VolumeSnapshotContent or a VolumeGroupSnapshotContent. */
 export interface ContentStatus {
   readonly handle: string | undefined
-  /** The handle of the group snapshot that a member belongs to. Undefined for all other snapshots. */
+  /** The handle of the group snapshot, if this snapshot is a member of a group. Otherwise undefined. */
   readonly groupHandle: string | undefined
   readonly ready: boolean | undefined
   readonly hasCreationTime: boolean
@@ -47,12 +47,12 @@ export interface Content extends Cached {
   /** The name of the Secret for calls, from an annotation. Undefined if the annotation is absent. */
   readonly secretName: string | undefined
   readonly secretNamespace: string | undefined
-  /** The handle of the group snapshot, from an annotation. Undefined for an independent snapshot. */
+  /** The handle of the group snapshot, from an annotation. Undefined if the snapshot is not in a group. */
   readonly memberOf: string | undefined
   readonly status: ContentStatus | undefined
   /** The number `metadata.generation`, which grows with each change of the spec. */
   readonly generation: number
-  /** Labels, owners and other clients' annotations as one text, which changes if one of them changes. */
+  /** All labels, owners and other clients' annotations in one text, which makes a change easy to find. */
   readonly otherMetadata: string
   /** The creation timestamp, in seconds since 1970. */
   readonly createdSeconds: number | undefined

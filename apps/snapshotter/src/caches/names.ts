@@ -1,8 +1,8 @@
 /** Names of annotations and the finalizer, either of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentNames {
-  /** The annotation that the snapshotter puts on an object whose snapshot the driver may be creating. */
+  /** The annotation that the snapshotter sets while the driver may be creating the snapshot. */
   readonly beingCreated: string
-  /** The annotation with which the snapshot-controller marks an object that is to be deleted. */
+  /** The annotation that the snapshot-controller sets on an object that is to be deleted. */
   readonly beingDeleted: string
   readonly secretName: string
   readonly secretNamespace: string

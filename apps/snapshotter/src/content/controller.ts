@@ -52,7 +52,7 @@ export function contentController(
     log,
   }
   const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
-  /** Enqueues a deleted content whose snapshot may still exist. It follows `objectsOf`, which removes deleted keys. */
+  /** Enqueues a deleted content if its snapshot may still exist. Runs after `objectsOf`, which removes deleted keys. */
   const orphans: Source = (queue) =>
     contents.subscribe((event) => {
       if (event.type !== 'deleted') return
@@ -86,7 +86,7 @@ export function contentController(
   }
 }
 
-/** Logs a failed run. Does not log that a snapshot is not ready, and logs conflicts only at verbosity 3. */
+/** Logs a failed run: conflicts only at verbosity 3, and snapshots that are not ready never. */
 function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
   if (cause instanceof NotReadyError) return
   const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`
@@ -94,7 +94,7 @@ function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): vo
   else log.error(undefined, line, UNQUOTED)
 }
 
-/** Describes snapshot contents with pending work for reports. */
+/** Lists the snapshot contents with pending work for reports. */
 function contentTable(deps: ContentDeps): PendingTable {
   const { kind, contents, memory } = deps
   return {

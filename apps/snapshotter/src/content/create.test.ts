@@ -46,7 +46,7 @@ describe('creation', () => {
     expect(fixture.takeWire()).toEqual([])
   })
 
-  it('the snapshotter polls a snapshot that is not ready without writes until it is ready', async () => {
+  it('the snapshotter polls a snapshot until it is ready, without writes', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.storage.ready = false
     await fixture.start()
@@ -71,7 +71,7 @@ describe('creation', () => {
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
 
-  it('a CreateSnapshot call that fails at each attempt causes only two events, with different reasons', async () => {
+  it('a CreateSnapshot call that fails at each attempt causes only two events', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()
@@ -157,7 +157,7 @@ describe('creation', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)).toBeUndefined()
   })
 
-  it('the snapshotter sets no annotation if the driver does not return its name', async () => {
+  it('the snapshotter sets no annotation if the driver returns an empty name for itself', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('GetPluginInfo', () => ({ name: '' }))
     await fixture.start()
@@ -167,7 +167,7 @@ describe('creation', () => {
     )
   })
 
-  it('an answer without a snapshot counts as an error, and the snapshotter continues with other contents', async () => {
+  it('the snapshotter treats an answer without a snapshot as an error, and continues with other contents', async () => {
     const other = vsc('d', { spec: { source: { volumeHandle: 'vol-2' }, volumeSnapshotRef: { uid: `${UID}2` } } })
     const fixture = new Fixture({ objects: [CLASS, CONTENT, [VOLUME_SNAPSHOT_CONTENTS, other]] })
     fixture.scripts.set('CreateSnapshot', ({ sourceVolumeId }: CreateSnapshotRequest) =>
@@ -204,7 +204,7 @@ describe('creation', () => {
 })
 
 describe('refused writes', () => {
-  it('the snapshotter repeats only the removal of the annotation if the API server refuses it', async () => {
+  it('if the API server refuses the removal of the annotation, the snapshotter repeats only the removal', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('unmark', [apiError(500, 'InternalError', 'no'), apiError(500, 'InternalError', 'no')])
     await fixture.start()
@@ -223,7 +223,7 @@ describe('refused writes', () => {
     )
   })
 
-  it('the snapshotter repeats only the status write if the API server refuses it', async () => {
+  it('if the API server refuses the status write, the snapshotter repeats only that write', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('status', [apiError(500, 'InternalError', 'no')])
     await fixture.start()
@@ -355,7 +355,7 @@ describe('group snapshots', () => {
     expect(groupStatus(fixture)?.readyToUse).toBe(true)
   })
 
-  it('a group content does not disturb the retries of a VolumeSnapshotContent with the same name', async () => {
+  it('a VolumeGroupSnapshotContent does not disturb the retries of a VolumeSnapshotContent with the same name', async () => {
     const fixture = new Fixture({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('same')]] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()

@@ -14,8 +14,8 @@ import { ContentGoneError, type ContentRun, explain } from './run.ts'
 import { writeMark, writeStatus } from './writes.ts'
 
 /**
- * Creates the snapshot of a snapshot content, or asks by the same call whether it is ready. While the annotation is
- * present, the driver may have a snapshot whose handle is not stored.
+ * Calls CreateSnapshot, which creates the snapshot or returns whether it is ready. The annotation is present while the
+ * driver may have a snapshot whose handle is not stored.
  */
 export async function createSnapshot(run: ContentRun, content: Content, phase: Phase): Promise<Outcome> {
   let taken: Taken
@@ -41,7 +41,7 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
   if (isMarked) {
     const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
     await writeMark(run, content, true).catch(cannotMark)
-    // The annotation now records the snapshot, so the entry for a deleted content of this name is obsolete.
+    // The annotation now marks the running creation, so the entry for a deleted content of this name is obsolete.
     memory.orphans.delete(run.key)
   }
   try {
@@ -78,7 +78,7 @@ async function keep(
       if (content.policy !== 'Delete') return SETTLED
       return await endOrphan(run, memory.foundGone(content, answerOf(taken)))
     }
-    // Only the removal of the annotation has failed. If the snapshot is ready, the next run only repeats it.
+    // Only the removal of the annotation has failed. For a ready snapshot, the next run repeats only the removal.
     if (saved !== undefined) return { kind: 'retry', cause }
     const what = `error updating status for volume ${kind.words.snapshotContent} ${run.key}`
     const error = new Error(`${what}: ${messageOf(cause)}`, { cause })

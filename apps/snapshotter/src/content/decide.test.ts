@@ -112,7 +112,7 @@ describe('single content', () => {
     expect(stepsOf(SNAPSHOT, given('c', change))).toEqual(steps)
   })
 
-  it('`decide` does nothing with a content whose class belongs to another driver', () => {
+  it('`decide` returns no steps for a content whose class belongs to another driver', () => {
     expect(stepsOf(SNAPSHOT, vsc(), DRIVER)).toEqual(['create as create'])
     expect(stepsOf(SNAPSHOT, vsc(), 'other.example.com')).toEqual([])
     expect(stepsOf(SNAPSHOT, vsc('c', { metadata: gone, status: READY }), 'other.example.com')).toEqual([])

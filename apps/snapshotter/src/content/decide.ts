@@ -2,7 +2,7 @@ import type { Cause } from '@csi-sidecars/controller'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Kind } from './kinds.ts'
 
-/** The state of a snapshot content and of everything that decides its next step, read at one moment. */
+/** A snapshot content and all facts that decide its next step, read at one moment. */
 export interface ContentView {
   readonly content: Content
   readonly kind: Pick<Kind, 'names'>
@@ -37,7 +37,7 @@ export function isDeletionStep(step: ContentStep): step is DeletionStep {
   return DELETION.has(step.do)
 }
 
-/** Returns the steps that are due for a snapshot content, in their order. Empty if there is nothing to do. */
+/** Returns the pending steps for a snapshot content, in their order. Empty if there is nothing to do. */
 export function decide(view: ContentView): readonly ContentStep[] {
   const { content } = view
   const { status, given, memberOf } = content
@@ -51,7 +51,7 @@ export function decide(view: ContentView): readonly ContentStep[] {
   return [{ do: 'create', phase: 'check' }]
 }
 
-/** Reports whether a snapshot content is handled: it has a source, and no cached class names another driver. */
+/** Reports whether to handle the snapshot content: it has a source, and its class does not name another driver. */
 function isOurs({ content, klass, driverName }: ContentView): boolean {
   if (!isDynamic(content) && content.given === undefined) return false
   return klass === undefined || klass.driver === driverName
@@ -63,8 +63,8 @@ function isDynamic({ volumes }: Content): boolean {
 }
 
 /**
- * Reports whether the snapshot content is being deleted and its snapshot can be deleted now. A creation that may be
- * running blocks the deletion, because its snapshot would be left over.
+ * Reports whether the snapshot of a deleted content can be deleted now. A creation that may be running blocks the
+ * deletion, because its snapshot would remain.
  */
 export function isToBeDeleted({ deletedSeconds, given, refUid, beingCreated, beingDeleted }: Content): boolean {
   if (deletedSeconds === undefined) return false

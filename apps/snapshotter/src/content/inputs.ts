@@ -26,7 +26,7 @@ export async function createInputs(run: ContentRun, content: Content): Promise<C
   return { name: snapshotName(kind, content, naming), parameters, secrets }
 }
 
-/** Reads the Secret for the call about an existing snapshot. Annotations of a group member name it, else the class. */
+/** Reads the Secret for calls about an existing snapshot. It is named in annotations (group member) or in the class. */
 export async function checkSecrets(run: ContentRun, content: Content): Promise<Secrets> {
   const { kind } = run.deps
   const { snapshot, snapshotContent } = kind.words
@@ -45,7 +45,7 @@ export async function checkSecrets(run: ContentRun, content: Content): Promise<S
   return await loadSecret(run, ref).catch(explain(run, `failed to get credentials ${subject}`))
 }
 
-/** Returns the Secret for calls about an existing snapshot. Undefined if the class has no templates of its name. */
+/** Returns the Secret for calls about an existing snapshot. Undefined if the class names no such Secret. */
 function secretRefOf(
   parameters: Readonly<Record<string, string>>,
   { prefix, words, checkSecretPrefix }: Kind,
@@ -106,7 +106,7 @@ function classOf(run: ContentRun, name: string): SnapshotClass {
   throw new Error(`${kind.toLowerCase()}.${group} ${goQuote(name)} not found`)
 }
 
-/** The reserved keys that a class may have. They are for the sidecars and never reach the driver. */
+/** The reserved parameters of a class that only sidecars read. They are never sent to the driver. */
 const DROPPED: ReadonlySet<string> = new Set(
   ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group-snapshotter-get'].flatMap((whose) => [
     `${RESERVED_PREFIX}${whose}-secret-name`,

@@ -62,7 +62,7 @@ export interface Kind {
     snapshot: { readonly content: Content; readonly handle: string; readonly members: readonly string[] },
     request: Pick<CreateRequest, 'secrets'> & CallOptions,
   ): Promise<void>
-  /** Returns the fields of the driver's answer that the status does not have yet. */
+  /** Returns the fields of the driver's answer that are missing in the status. */
   addedStatus(taken: Taken, status: Content['status']): object
   /** The status fields that are removed after the snapshot has been deleted. */
   readonly clearedStatus: Readonly<Record<string, null>>
@@ -100,7 +100,7 @@ export const SNAPSHOT: Kind = {
     const request = { name, sourceVolumeId, parameters, secrets, accessibilityRequirements: undefined }
     const { snapshot } = await calls.createSnapshot(request, options)
     const taken = answered(snapshot, 'CreateSnapshot without a snapshot')
-    // The group in the answer is dropped, as in the Go original. With it, the content would count as a group member,
+    // The group in the answer is dropped, as in the Go original. Otherwise the content would count as a group member,
     // whose snapshot is deleted only with the group.
     return { ...taken, handle: taken.snapshotId, groupSnapshotId: '' }
   },

@@ -21,7 +21,7 @@ export class ContentMemory {
   readonly orphans = new Map<string, Orphan>()
   /** Answers of the driver that are not stored in the status yet, by content UID. They save repeated calls. */
   readonly answers = new Map<string, Taken>()
-  /** UIDs of contents whose snapshot was handled before the cache reported the deletion of the content. */
+  /** UIDs of deleted contents whose snapshot was handled before the cache reported the deletion. */
   readonly #handled = new Set<string>()
 
   /** Called when the driver has created the snapshot, but the content is gone when its status is written. */
@@ -39,8 +39,8 @@ export class ContentMemory {
   }
 
   /**
-   * Called when the cache reports the deletion of the content. `due` is the DeleteSnapshot call that is still needed.
-   * Returns whether the driver may still have the snapshot.
+   * Called when the cache reports the deletion of the content. If DeleteSnapshot must still be called, `due` contains
+   * the handles. Returns whether the driver may still have the snapshot.
    */
   deleted(content: Content, due?: Pick<Orphan, 'handle' | 'members'>): boolean {
     const { key, uid, beingCreated, policy, status } = content

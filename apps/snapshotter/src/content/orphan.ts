@@ -71,7 +71,7 @@ function currentFate({ deps }: ContentRun, { content, handle }: Orphan): Fate {
     if (handle !== undefined && (given?.handle === handle || status?.handle === handle)) return 'settled'
     if (volumes.length === 0 || refUid !== content.refUid || uid === content.uid) continue
     if (other.beingCreated || status?.handle !== undefined || other.policy === 'Retain') return 'settled'
-    // The other content has not begun to create the snapshot. If it is being deleted, it never will.
+    // The other content may create the same snapshot later, unless it is being deleted.
     if (!isToBeDeleted(other)) fate = 'pending'
   }
   return fate

@@ -65,7 +65,7 @@ export async function recordFailure(
     const { creation, wrapper } = kind.words
     log.error(undefined, `${creation} [${run.key}]: error occurred in ${wrapper}: ${messageOf(error)}`, UNQUOTED)
   }
-  // If the creation has finally failed, it no longer blocks a requested deletion, which follows at once.
+  // A creation that has finally failed does not block a requested deletion. The deletion follows at once.
   if (isToBeDeleted(newest(run, content))) return { kind: 'superseded', cause: error }
   return { kind: 'retry', cause: error, afterMs: retryAfterOf(error) }
 }

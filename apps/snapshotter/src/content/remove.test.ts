@@ -96,7 +96,7 @@ describe('deletion', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('the deletion of a content repeats a refused removal of the finalizer without another CSI call', async () => {
+  it('the deletion of a content repeats only the removal of the finalizer if the API server refuses it', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('release', [apiError(500, 'InternalError', 'no')])
     fixture.takeWire()
@@ -141,7 +141,7 @@ describe('interrupted creation', () => {
     expect(fixture.storage.deleted).toHaveLength(16)
   })
 
-  it('the finalizer of a deleted content stays while its creation may be running, and is removed after a final failure', async () => {
+  it('the finalizer of a deleted content stays while its creation may be running', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => {
       throw new RpcError(CODES.Aborted, 'pending')
@@ -200,7 +200,7 @@ describe('interrupted creation', () => {
     },
   )
 
-  it('no snapshot is left if the finalizers of its content are removed while the annotation being-created cannot be removed', async () => {
+  it('no snapshot is left if the API server refuses to remove the annotation and a user removes the finalizers', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     const refusals = Array.from({ length: 9 }, () => apiError(500, 'InternalError', 'no'))
     fixture.refusals.set('unmark', refusals)
@@ -236,7 +236,7 @@ describe('interrupted creation', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('no snapshot is left if the recreated content cannot take over the snapshot and is deleted', async () => {
+  it('no snapshot is left if the class of a recreated content is missing and the content is deleted', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
     await fixture.start()

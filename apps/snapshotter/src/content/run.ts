@@ -52,8 +52,8 @@ export class ContentGoneError extends Error {
 }
 
 /**
- * Returns a handler for `catch` that puts `what` before the message. It rethrows an abort and a ContentGoneError
- * unchanged.
+ * Returns a `catch` handler that rethrows the error with `what` before its message. An abort and a ContentGoneError are
+ * rethrown unchanged.
  */
 export function explain(
   { signal }: Pick<Run, 'signal'>,

@@ -7,8 +7,8 @@ import type { SecretRef } from '@csi-sidecars/sidecar'
 const PERIOD_MS = 900
 
 /**
- * Notices when missing Secrets appear. The roles of drivers allow `get` of Secrets, but neither `list` nor `watch`. So a
- * missing Secret is read about once a second while contents wait for it.
+ * Reads each missing Secret about once a second while contents wait for it, and wakes the contents when it appears. A
+ * watch is not possible, because the roles of drivers allow only `get` of Secrets.
  */
 export class SecretWatch {
   readonly #api: Pick<KubeClient, 'get'>

@@ -42,7 +42,7 @@ describe('contentTrigger', () => {
     expect(updated(before, after)).toEqual([])
   })
 
-  it('`contentTrigger` ignores our own status writes, unless their result shows a deletion', () => {
+  it('`contentTrigger` ignores our own status writes unless the content is being deleted', () => {
     expect(updated({}, READY, 'own')).toEqual([])
     expect(updated({}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, 'own')).toEqual(['c'])
   })

@@ -21,8 +21,8 @@ export function contentTrigger(isAtRest: (content: Content) => boolean) {
 }
 
 /**
- * Reports whether an update may need a run. Ignores finalizers, our annotation and most of the status, which the
- * snapshotter writes itself. Its own writes must not end the back-off.
+ * Reports whether an update may need a run. Ignores finalizers, our annotation and most status fields. The snapshotter
+ * writes these itself, and its own writes must not end the back-off.
  */
 function matters({ before, after, cause }: Update): boolean {
   if (cause === 'resync') return true

@@ -42,7 +42,7 @@ async function write(run: ContentRun, content: Content, { change, ...options }: 
   }
 }
 
-/** Returns the newest cached state of the snapshot content, or `content` if it is not cached with this UID. */
+/** Returns the cached state of the snapshot content. Returns `content` if the cache has no object with this UID. */
 export function newest({ key, deps }: ContentRun, content: Content): Content {
   const cached = deps.contents.store.get(key)
   return cached?.uid === content.uid ? cached : content

@@ -224,7 +224,7 @@ export class Process {
     this.#cut.abort(new CancelledError('the lease is lost'))
   }
 
-  /** Kills the process. A request that has not taken effect by now never will. */
+  /** Kills the process. Requests that have not taken effect yet are dropped. */
   kill(): void {
     this.gate.close()
   }

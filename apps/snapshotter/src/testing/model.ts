@@ -10,7 +10,7 @@ import type { SeenCall } from './storage.ts'
 
 export const CONTENTS = ['a', 'b']
 
-/** Codes after which the driver may still be working on the call. */
+/** The error codes after which the driver may still be working on the call. */
 const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'Unavailable', 'ResourceExhausted', 'Aborted'] as const
 const CERTAIN = Object.keys(CODES).filter(
   (name): name is CodeName => name !== 'OK' && !(UNCERTAIN as readonly string[]).includes(name),
@@ -24,7 +24,7 @@ const REFUSALS = [
 
 /** A fixture whose snapshotter waits at each request until the test answers it. `checkAlways` must always pass. */
 export class Model extends Fixture {
-  /** Names of snapshots that may be left over: no snapshotter has to delete them, or none can know of them. */
+  /** Names of snapshots that may remain, because no snapshotter has to delete them or can know of them. */
   readonly #excused = new Set<string>()
   /** Names of snapshots whose content lost its finalizers. Only the running process knows of these snapshots. */
   readonly #fragile = new Set<string>()
@@ -64,7 +64,7 @@ export class Model extends Fixture {
     return this.find(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
-  /** Creates a VolumeSnapshotContent. `again`: for the same VolumeSnapshot as the last content of this name. */
+  /** Creates a VolumeSnapshotContent. If `again`, it belongs to the VolumeSnapshot of the last content of this name. */
   createContent(name: string, { policy, again }: { readonly policy: string; readonly again: boolean }): void {
     if (this.contentOf(name) !== undefined) return
     if (!again) this.#refs += 1
@@ -202,7 +202,7 @@ export class Model extends Fixture {
   #checkCreate(snapshot: string): void {
     const content = CONTENTS.map((name) => this.contentOf(name)).find((each) => each && nameOf(each) === snapshot)
     if (content === undefined || content.status?.snapshotHandle !== undefined) return
-    // A recreated content of the same VolumeSnapshot needs the annotation only once the process has cached the content.
+    // Before the process has cached a recreated content, it may create the snapshot without the annotation.
     invariant(isMarked(content) || this.process?.knows(content) !== true, `${snapshot} is created without a mark`)
   }
 }

@@ -76,7 +76,7 @@ export interface SeenCall {
   readonly request: unknown
 }
 
-/** Returns or throws a test's answer to a call. Undefined stands for the normal answer of the driver. */
+/** Returns or throws the answer to a call. Returns undefined for the normal answer of the driver. */
 export type Script = (request: never) => unknown
 
 /** The driver of one snapshotter process. Every call except GetPluginInfo waits until the test answers it. */

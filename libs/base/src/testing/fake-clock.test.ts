@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals'
 import { FakeClock } from './fake-clock.ts'
 
-describe('the fake clock', () => {
+describe('FakeClock', () => {
   test('the fake clock does not advance by itself', async () => {
     const clock = new FakeClock({ now: 5000 })
     await clock.settle()
@@ -25,7 +25,7 @@ describe('the fake clock', () => {
     expect([clock.now(), clock.monotonic(), clock.pending, clock.nextIn]).toEqual([40, 40, 1, 1])
   })
 
-  test('the fake clock runs promises between two timers, so that a promise can schedule the next timer', async () => {
+  test('the fake clock settles promises between two timers, so that a promise can schedule the next timer', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     const steps = async (): Promise<void> => {
@@ -40,7 +40,7 @@ describe('the fake clock', () => {
     expect(times).toEqual([10, 20, 30])
   })
 
-  test('the fake clock fires a timer that a pending promise schedules before the time advances', async () => {
+  test('the fake clock lets pending promises schedule their timers before it advances', async () => {
     const clock = new FakeClock()
     const fire = jest.fn()
     const start = async (): Promise<void> => {
@@ -64,7 +64,7 @@ describe('the fake clock', () => {
     expect([clock.pending, clock.nextIn]).toEqual([0, undefined])
   })
 
-  test('the fake clock fires all due timers at once after a freeze', async () => {
+  test('after a freeze the fake clock fires all due timers at once', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     clock.schedule(10, () => times.push(clock.monotonic()))
@@ -74,7 +74,7 @@ describe('the fake clock', () => {
     expect(times).toEqual([100, 100])
   })
 
-  test('a new wall time of the fake clock does not change its monotonic time', async () => {
+  test('a change of the wall time of the fake clock does not change its monotonic time', async () => {
     const clock = new FakeClock({ now: 1000 })
     await clock.advance(50)
     clock.setWall(9000)

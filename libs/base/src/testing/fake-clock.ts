@@ -8,7 +8,7 @@ interface Timer extends HeapItem {
   readonly fire: () => void
 }
 
-/** The number of event loop turns between two timers, so that promises settle, even after callbacks of real sockets. */
+/** The number of event loop turns between two timers. Promises settle in them, even after callbacks of sockets. */
 const TURNS = 3
 
 /** A Clock for tests that advances only when `advance` or `freeze` is called. `random` returns 0.5 by default. */

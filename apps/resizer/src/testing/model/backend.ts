@@ -35,14 +35,14 @@ export class Backend {
   largestRequest = 1
   expandsLike: Behaviour = 'done'
   modifiesLike: Behaviour = 'done'
-  /** The action of users during the next ControllerExpandVolume, and during the next ControllerModifyVolume. */
+  /** The actions of users during the next ControllerExpandVolume and during the next ControllerModifyVolume. */
   inExpand: () => void = () => undefined
   inModify: () => void = () => undefined
   /** The number of calls that are never answered. */
   hanging = 0
-  /** The forbidden CSI requests so far. They are not thrown: the resizer would take errors for the driver's answer. */
+  /** The forbidden CSI requests so far. The resizer would take a thrown error for the driver's answer. */
   readonly violations: string[] = []
-  /** The size that the last answer to this process has refused for good. */
+  /** The size that the last answer to the current process has refused for good. */
   #refused: number | undefined
   /** The size and the class that the back end may still be applying after a call without a definite result. */
   #growing: number | undefined
@@ -68,7 +68,7 @@ export class Backend {
     return volume
   }
 
-  /** Adds a volume that the PersistentVolume names from now on. Returns its handle. */
+  /** Adds a volume to which the PersistentVolume refers from now on. Returns the handle of the volume. */
   newVolume(volume: BackendVolume): string {
     this.handle = `handle-${this.#volumes.size}`
     this.#volumes.set(this.handle, volume)
@@ -154,7 +154,7 @@ export class Backend {
     })
   }
 
-  /** Returns the requested size in the cache of this process. */
+  /** Returns the requested size of the cached claim. */
   #knownRequest(): number {
     return giOf(this.fixture.caches.claims.store.get(KEY)?.request)
   }
@@ -197,7 +197,7 @@ export class Backend {
 const REFUSALS: ReadonlySet<Behaviour> = new Set(['infeasible', 'final', 'inUse', 'tooSmall'])
 const UNCERTAIN: ReadonlySet<Behaviour> = new Set(['lateSuccess', 'noEffect', 'away', 'hang'])
 
-/** Returns how a modification fails. It replaces `tooSmall`, because only expansions can answer with a size. */
+/** Replaces the behaviour `tooSmall` by a final error, because the answer to a modification has no size. */
 const ofModify = (behaviour: Behaviour): Behaviour => (behaviour === 'tooSmall' ? 'final' : behaviour)
 
 /** Returns a size in whole GiB. */

@@ -84,7 +84,7 @@ export class ModelRun {
     await this.#start()
   }
 
-  /** Checks that an object never shows a larger size or another class than the volume has. */
+  /** Checks that the object shows no larger size and no other class than the volume in the back end. */
   #check(object: KubeObject): void {
     const { kind, spec, status } = object as PersistentVolume & PersistentVolumeClaim
     const { backend } = this
@@ -118,7 +118,7 @@ export class ModelRun {
     )
   }
 
-  /** Deletes the PersistentVolume and recreates it for another volume with the size and class in the claim's status. */
+  /** Deletes the PersistentVolume and recreates it for a new volume, with the size and class in the claim's status. */
   #replaceVolume(): void {
     const { cluster, claim: owner } = this.fixture
     const { capacity, currentVolumeAttributesClassName: className } = owner.status ?? {}
@@ -146,8 +146,8 @@ export class ModelRun {
   }
 
   /**
-   * Replaces an object during a call. A volume is not replaced between the writes of a result to the PersistentVolume
-   * and to the claim, because the resizer cannot notice that.
+   * Replaces an object during a call. Never replaces the volume between the two writes of a result, because the resizer
+   * cannot notice that.
    */
   #replaceInCall(what: Replaced): void {
     const { status } = this.fixture.claim
@@ -282,7 +282,7 @@ export class ModelRun {
     fixture.cluster.before = () => undefined
     fixture.cluster.after = () => undefined
     await this.settle()
-    // A hanging call ends only when its process ends. All other work must end in this process.
+    // A hanging call ends only with its process. If no call hangs, all work must end without a restart.
     if (backend.hanging > 0) await this.restart()
     this.#follow(false)
     if (fixture.claim.spec?.volumeAttributesClassName === undefined) this.want('gold')
@@ -295,7 +295,7 @@ export class ModelRun {
     await this.#passNodes()
   }
 
-  /** Lets time pass, and the kubelet finish expansions. */
+  /** Lets time pass, so that the kubelet finishes expansions. */
   async #passNodes(): Promise<void> {
     for (let round = 0; round < 4; round += 1) {
       this.node(true)

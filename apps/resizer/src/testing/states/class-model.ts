@@ -13,7 +13,7 @@ import { ClassRun } from './class-run.ts'
 import { type ClassObjects, type ClassOptions, type ClassState, REAL } from './class-state.ts'
 import { Numbered } from './numbered.ts'
 
-/** The model of one claim's class: a user, a driver, a class that is created late, and the resizer's real rules. */
+/** The model of one claim's class, with a user, a driver, a class that is created late, and the real decisions. */
 export class ClassModel implements Model<ClassState>, ClassObjects {
   readonly claims = new Numbered<PersistentVolumeClaim, ResizerClaim>(PERSISTENT_VOLUME_CLAIMS, (wire) =>
     projectClaim(wire),
@@ -102,8 +102,8 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   }
 
   /**
-   * Creates the class bronze. As in the controller, it wakes claims that wait for it, and forgets that the driver has
-   * refused a deleted class of the same name.
+   * Creates the class bronze. This wakes claims that wait for the class, and drops the driver's refusal of a deleted
+   * class of the same name.
    */
   #created(state: ClassState): ClassState {
     const remade = this.claims.cached(state.seenClaim).modifying?.target === 'bronze'

@@ -13,9 +13,9 @@ type Moves = Generator<Move<ClassState>>
 interface Write {
   readonly name: string
   readonly object: 'claim' | 'pv'
-  /** The object after the write, as its number in `Numbered`. */
+  /** The number of the object after the write: see `Numbered`. */
   readonly patched: number
-  /** True if the API server refuses the write when the cache is outdated. */
+  /** True if the API server refuses the write of a process with an outdated cache. */
   readonly guarded?: boolean
   readonly onSaved: (state: ClassState) => ClassState
   readonly onFailed?: (state: ClassState) => ClassState
@@ -26,7 +26,7 @@ const ERROR = { reason: 'Internal', message: 'no' } as const
 /** The model of a run over a claim: the steps of `reconcile.ts` and `record.ts`, with real decisions and patches. */
 export class ClassRun {
   readonly #objects: ClassObjects
-  /** The decisions so far, by their inputs. */
+  /** The cached decisions, by their inputs. */
   readonly #steps = new Map<string, readonly ModifyStep[]>()
 
   constructor(objects: ClassObjects) {
@@ -169,7 +169,7 @@ export class ClassRun {
     if (!this.#objects.options.faults) return
     const failed = onFailed ?? ((lost: ClassState) => end(lost, 'retry'))
     yield { name: `${name}, refused`, to: failed(state), fair: false }
-    // The next run begins with a read of the claim, because the answer to the write was lost.
+    // Because the answer to the write was lost, the next run reads the claim first.
     yield { name: `${name}, answer lost`, to: failed(seen), fair: false }
   }
 
@@ -193,7 +193,7 @@ export class ClassRun {
   }
 }
 
-/** Applies the outcome of a run. A trigger during the run starts the next run at once. */
+/** Applies the outcome of a run. If a trigger came during the run, the next run starts at once. */
 function end(state: ClassState, outcome: 'settled' | 'retry' | 'again'): ClassState {
   const { queued } = state
   return { ...state, run: undefined, queued: queued || outcome === 'again', backoff: outcome === 'retry' }

@@ -5,27 +5,27 @@ import { onClaim } from '../../modify/controller.ts'
 import { decideModify } from '../../modify/decide.ts'
 import type { Numbered } from './numbered.ts'
 
-/** The progress of a run. */
+/** The current step of a run. */
 export type ClassRunState =
   | { readonly phase: 'begin' }
   | { readonly phase: 'call' | 'saveVolume' | 'saveClaim'; readonly target: string }
   | { readonly phase: 'saveFailure'; readonly target: string; readonly kind: 'infeasible' | 'final' | 'uncertain' }
 
-/** All facts that decide about one claim's class. Objects are numbers: see `Numbered`. */
+/** The state of one claim's class. Objects are stored as numbers: see `Numbered`. */
 export interface ClassState {
   /** The numbers of the claim and of the volume at the API server. */
   readonly claim: number
   readonly pv: number
   /** True if the class bronze exists. */
   readonly bronze: boolean
-  /** The numbers of the cached claim and of the cached volume, which are older objects if a cache is late. */
+  /** The numbers of the cached claim and of the cached volume. A late cache contains older objects. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The class of the volume in the storage back end. */
   readonly has: string
-  /** The class that the back end may still be applying after a call without a definite result. Empty without any. */
+  /** The class that the back end may still be applying after a call without a definite result. Otherwise empty. */
   readonly changing: string
-  /** The memory of the process: whether a modification may be running, and whether the driver has refused it. */
+  /** The memory of the process: whether a modification may be running, and whether the driver has refused the class. */
   readonly uncertain: boolean
   readonly slow: boolean
   /** Whether the claim is queued, whether it is in a back-off, and the class that it waits for. */
@@ -33,7 +33,7 @@ export interface ClassState {
   readonly backoff: boolean
   readonly waitsFor: string
   readonly run: ClassRunState | undefined
-  /** The forbidden action that has happened, if any. */
+  /** The rule that the resizer has violated, if any. */
   readonly wrong: string | undefined
 }
 
@@ -45,7 +45,7 @@ export interface ClassOptions {
   /** The resizer's functions, unless a test replaces them by broken versions. */
   readonly onClaim: typeof onClaim
   readonly decideModify: typeof decideModify
-  /** True if a class that is created wakes the claims that wait for it. */
+  /** True if a new class wakes the claims that wait for it. */
   readonly wakes: boolean
 }
 

@@ -3,7 +3,7 @@ import { apiErrorOf } from '@csi-sidecars/kube-client'
 import type { KubeObject, Patch, Resource } from '@csi-sidecars/kube-types'
 import { applyPatch } from '@csi-sidecars/testkit'
 
-/** Numbers objects: equal objects have the same number, so that states of a model are short and quickly compared. */
+/** Gives numbers to objects. Equal objects have the same number, so that states are small and quickly compared. */
 export class Numbered<W extends KubeObject, T extends Cached> {
   readonly #resource: Resource<W>
   readonly #project: (object: W) => T
@@ -34,7 +34,7 @@ export class Numbered<W extends KubeObject, T extends Cached> {
     return this.#at(number).cached
   }
 
-  /** Returns the object after a patch. A patch is built once for each object and `key`, which describes its inputs. */
+  /** Returns the number of the patched object. A patch is built once for each object and `key`. */
   patched(number: number, key: string, patchOf: () => Pick<Patch, 'body'>): number {
     const full = `${number} ${key}`
     const known = this.#patched.get(full)

@@ -20,7 +20,7 @@ const OF_RESIZE: ReadonlySet<string> = new Set([
   CONDITION.nodeError,
 ])
 
-/** The model of one claim's size: users, an administrator, a driver, a kubelet, and the resizer's real rules. */
+/** The model of one claim's size, with users, an administrator, a driver, a kubelet, and the real decisions. */
 export class SizeModel implements Model<SizeState>, SizeObjects {
   readonly claims = new Numbered<PersistentVolumeClaim, ResizerClaim>(PERSISTENT_VOLUME_CLAIMS, (wire) =>
     projectClaim(wire),
@@ -77,7 +77,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     return wasEdited ? giOf(capacity) <= size : giOf(capacity) === size && giOf(volumeCapacity) === size
   }
 
-  /** Returns the violated rule of a state: an object must never show a larger size than the back end has. */
+  /** Returns the rule that a state violates: an object must never show a larger size than the back end has. */
   violationOf({ wrong, claim: number, pv, size, edited }: SizeState): string | undefined {
     if (wrong !== undefined) return wrong
     const [claimSize, volumeSize] = [this.claims.cached(number).capacity, this.volumes.cached(pv).capacity]

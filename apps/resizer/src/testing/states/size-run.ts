@@ -14,9 +14,9 @@ type Moves = Generator<Move<SizeState>>
 interface Write {
   readonly name: string
   readonly object: 'claim' | 'pv'
-  /** The object after the write, as its number in `Numbered`. */
+  /** The number of the object after the write: see `Numbered`. */
   readonly patched: number
-  /** The value of `edited` in the state after the write. Omitted: unchanged. */
+  /** The value of `edited` after the write. Undefined: unchanged. */
   readonly edited?: boolean
   readonly onSaved: (state: SizeState) => SizeState
   readonly onFailed: (state: SizeState) => SizeState
@@ -28,7 +28,7 @@ interface Write {
  */
 export class SizeRun {
   readonly #objects: SizeObjects
-  /** Caches the results of the decisions by their inputs, because many states of the model have equal inputs. */
+  /** Caches the decisions by their inputs, because many states of the model have equal inputs. */
   readonly #steps = new Map<string, readonly ResizeStep[]>()
   readonly #due = new Map<string, Quantity | undefined>()
 
@@ -124,7 +124,7 @@ export class SizeRun {
     const failing = { ...begun, phase: 'saveFailure' } as const
     yield { name: 'infeasible', to: { ...refused, run: { ...failing, infeasible: true } }, fair: false }
     yield { name: 'final error', to: { ...refused, slow: false, run: { ...failing, infeasible: false } }, fair: false }
-    // A retry keeps the status of a refusal. Users may then request a smaller size, so no size counts as running.
+    // If the status still shows a refusal, users may request a smaller size, so no size counts as running.
     const said = this.#objects.claims.cached(begun.claim).sizeStatus === SIZE_STATUS.controllerInProgress
     const unsure = { ...state, wrong, growing: said ? target : 0, finallyFailed: false, slow: false }
     for (const each of new Set([state.size, size])) {
@@ -232,7 +232,7 @@ export class SizeRun {
   }
 }
 
-/** Applies the outcome of a run. A trigger during the run starts the next run at once. */
+/** Applies the outcome of a run. If a trigger came during the run, the next run starts at once. */
 function end(state: SizeState, outcome: 'settled' | 'retry' | 'again' | 'postponed'): SizeState {
   const ended: SizeState = { ...state, run: undefined }
   switch (outcome) {

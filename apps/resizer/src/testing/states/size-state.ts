@@ -13,7 +13,7 @@ interface Begun {
   readonly target: number
 }
 
-/** The progress of a run. */
+/** The current step of a run. */
 export type SizeRunState =
   /** `pv` is the volume at the decision, after the annotation with the old size was removed. */
   | { readonly phase: 'begin'; readonly pv?: number }
@@ -21,12 +21,12 @@ export type SizeRunState =
   | ({ readonly phase: 'saveFailure'; readonly infeasible: boolean } & Begun)
   | ({ readonly phase: 'saveVolume' | 'saveClaim'; readonly nodeStep: boolean; readonly answer: number } & Begun)
 
-/** All facts that decide about one claim's size. Objects are numbers: see `Numbered`. */
+/** The state of one claim's size. Objects are stored as numbers: see `Numbered`. */
 export interface SizeState {
   /** The numbers of the claim and of the volume at the API server. */
   readonly claim: number
   readonly pv: number
-  /** The numbers of the cached claim and of the cached volume, which are older objects if a cache is late. */
+  /** The numbers of the cached claim and of the cached volume. A late cache contains older objects. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The size in the storage back end, in Gi. */
@@ -43,7 +43,7 @@ export interface SizeState {
   readonly queued: boolean
   readonly timer: 'none' | 'backoff' | 'slow'
   readonly run: SizeRunState | undefined
-  /** The forbidden action that has happened, if any. */
+  /** The rule that the resizer has violated, if any. */
   readonly wrong: string | undefined
 }
 
