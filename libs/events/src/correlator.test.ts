@@ -34,7 +34,7 @@ const occurrence = (message: string, change: Partial<Occurrence> = {}): Occurren
 /** Correlates an occurrence and marks its Event as stored, as the recorder does after a successful write. */
 function record(message: string, change: Partial<Occurrence> = {}): Correlated {
   const correlated = correlator.correlate(occurrence(message, change))
-  if (correlated.do !== 'drop') correlator.stored(correlated.key, correlated.event)
+  if (correlated.do !== 'drop') correlator.stored(correlated.report, correlated.event)
   return correlated
 }
 
@@ -113,6 +113,17 @@ describe('repeated events', () => {
   it('a repetition becomes a new event if the first event is not stored yet', () => {
     correlator.correlate(occurrence('boom'))
     expect(correlator.correlate(occurrence('boom')).do).toBe('create')
+  })
+
+  it('a repetition becomes a new event if 4,096 other objects have had events since', () => {
+    const others = (count: number): void => {
+      for (let i = 0; i < count; i += 1) record('boom', { target: { ...target, name: `other-${i}` } })
+    }
+    record('boom')
+    others(4095)
+    expect(record('boom').do).toBe('repeat')
+    others(4096)
+    expect(record('boom').do).toBe('create')
   })
 
   it.each([

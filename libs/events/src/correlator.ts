@@ -1,6 +1,6 @@
-import { type Clock, TokenBucket } from '@csi-sidecars/base'
+import type { Clock } from '@csi-sidecars/base'
 import { type Event, type Patch, rfc3339 } from '@csi-sidecars/kube-types'
-import { type EventSource, namespaceOf, newEvent, type Occurrence, UniqueTimes } from './event.ts'
+import { type EventSource, newEvent, type Occurrence, UniqueTimes } from './event.ts'
 
 /** Events of one object, type and reason are merged once they have this many different messages. */
 const AGGREGATE_FROM = 10
@@ -8,15 +8,15 @@ const AGGREGATE_WITHIN_MS = 10 * 60_000
 const AGGREGATE_PREFIX = '(combined from similar events): '
 /** The number of events of one object and type that are written immediately. Then one follows every five minutes. */
 const SPAM_BURST = 25
-const SPAM_QPS = 1 / 300
-/** The number of objects and of messages to remember. A repeated event with a forgotten message is created again. */
+const SPAM_EVERY_MS = 300_000
+/** The number of objects to remember. A repeated event of a forgotten object is created again. */
 const REMEMBERED = 4096
 
 /** The action for an occurrence: create an Event, repeat an earlier Event, or drop the occurrence. */
 export type Correlated =
-  | { readonly do: 'create'; readonly event: Event; readonly key: string }
+  | { readonly do: 'create'; readonly event: Event; readonly report: Report }
   /** The Event with the patch. The recorder creates it if the stored Event has expired. */
-  | { readonly do: 'repeat'; readonly key: string; readonly patch: Patch; readonly event: Event }
+  | { readonly do: 'repeat'; readonly report: Report; readonly patch: Patch; readonly event: Event }
   | { readonly do: 'drop' }
 
 /** The fields of a stored Event that a later patch needs. */
@@ -24,18 +24,36 @@ interface Stored extends Pick<Event, 'count' | 'firstTimestamp'> {
   readonly name: string | undefined
 }
 
-interface Similar {
-  readonly messages: Set<string>
+/** The Event of one message, or of all merged messages. */
+interface Report {
+  /** Undefined for merged messages. */
+  readonly message: string | undefined
+  /** Undefined until the Event is stored. */
+  stored: Stored | undefined
+}
+
+/** The events of one object, type and reason. */
+interface Group {
+  readonly reason: string
   last: number
+  /** The different messages of the last ten minutes. */
+  messages: string[]
+  readonly reports: Report[]
+}
+
+/** The events of one object and type. */
+interface Subject {
+  /** The time from which on the next event is accepted. */
+  nextAt: number
+  readonly groups: Group[]
 }
 
 /** Decides, as client-go does, which occurrences are new, which repeat an earlier Event and which are dropped. */
 export class Correlator {
   readonly #source: EventSource
   readonly #clock: Clock
-  readonly #similar = new Remembered<Similar>()
-  readonly #stored = new Remembered<Stored>()
-  readonly #buckets = new Remembered<TokenBucket>()
+  /** The subjects by their identity, the one with the oldest last event first. */
+  readonly #subjects = new Map<string, Subject>()
   readonly #names: UniqueTimes
 
   constructor(source: EventSource, clock: Clock) {
@@ -45,70 +63,72 @@ export class Correlator {
   }
 
   correlate(occurrence: Occurrence): Correlated {
-    const { target, type } = occurrence
-    const subject = [target.apiVersion, target.kind, target.namespace, target.name, target.uid, type].join('\0')
-    const { key, message } = this.#aggregate(subject, occurrence)
+    const subject = this.#subjectOf(occurrence)
+    const { report, message } = this.#aggregate(subject, occurrence)
     const event = newEvent(this.#source, { ...occurrence, message }, this.#names.next())
-    const before = this.#stored.get(key)
     if (!this.#accepts(subject)) return { do: 'drop' }
-    if (before === undefined) return { do: 'create', event, key }
+    const before = report.stored
+    if (before === undefined) return { do: 'create', event, report }
     const count = (before.count ?? 0) + 1
     const lastTimestamp = rfc3339(this.#clock.now())
     const { name, firstTimestamp } = before
     return {
       do: 'repeat',
-      key,
+      report,
       patch: { kind: 'strategic', body: { count, lastTimestamp, message } },
       event: { ...event, metadata: { ...event.metadata, name }, firstTimestamp, lastTimestamp, count },
     }
   }
 
-  /** Records that the Event is stored, so that the next occurrence with the key repeats it. */
-  stored(key: string, { metadata, count, firstTimestamp }: Event): void {
-    this.#stored.set(key, { name: metadata.name, count, firstTimestamp })
+  /** Records that the Event is stored, so that the next occurrence of the report repeats it. */
+  stored(report: Report, { metadata, count, firstTimestamp }: Event): void {
+    report.stored = { name: metadata.name, count, firstTimestamp }
   }
 
-  #aggregate(subject: string, { reason, message, target }: Occurrence): { key: string; message: string } {
-    const group = [subject, reason, namespaceOf(target)].join('\0')
+  /** Returns what is remembered of an object, and forgets the object without an event for the longest time. */
+  #subjectOf({ target, type }: Occurrence): Subject {
+    const { apiVersion, kind, namespace, name, uid } = target
+    const key = [apiVersion, kind, namespace, name, uid, type].join('\0')
+    const subject = this.#subjects.get(key) ?? { nextAt: Number.NEGATIVE_INFINITY, groups: [] }
+    this.#subjects.delete(key)
+    this.#subjects.set(key, subject)
+    const [oldest] = this.#subjects.size > REMEMBERED ? this.#subjects.keys() : []
+    if (oldest !== undefined) this.#subjects.delete(oldest)
+    return subject
+  }
+
+  #aggregate({ groups }: Subject, { reason, message }: Occurrence): { report: Report; message: string } {
     const now = this.#clock.monotonic()
-    let similar = this.#similar.get(group)
-    if (similar === undefined || now - similar.last > AGGREGATE_WITHIN_MS) similar = { messages: new Set(), last: now }
-    this.#similar.set(group, similar)
-    similar.last = now
-    similar.messages.add(message)
-    if (similar.messages.size < AGGREGATE_FROM) return { key: `${group}\0${message}`, message }
-    for (const oldest of similar.messages) {
-      similar.messages.delete(oldest)
-      break
-    }
-    return { key: group, message: `${AGGREGATE_PREFIX}${message}` }
+    const group = groups.find((each) => each.reason === reason) ?? newGroup(groups, reason)
+    if (now - group.last > AGGREGATE_WITHIN_MS) group.messages = []
+    group.last = now
+    if (!group.messages.includes(message)) group.messages.push(message)
+    if (group.messages.length < AGGREGATE_FROM) return { report: reportOf(group, message), message }
+    group.messages.shift()
+    return { report: reportOf(group, undefined), message: `${AGGREGATE_PREFIX}${message}` }
   }
 
-  #accepts(subject: string): boolean {
-    let bucket = this.#buckets.get(subject)
-    bucket ??= new TokenBucket({ clock: this.#clock, qps: SPAM_QPS, burst: SPAM_BURST })
-    this.#buckets.set(subject, bucket)
-    if (bucket.reserve() === 0) return true
-    bucket.refund()
-    return false
+  #accepts(subject: Subject): boolean {
+    const now = this.#clock.monotonic()
+    const from = Math.max(subject.nextAt, now - (SPAM_BURST - 1) * SPAM_EVERY_MS)
+    if (from > now) return false
+    subject.nextAt = from + SPAM_EVERY_MS
+    return true
   }
 }
 
-/** A map of at most `REMEMBERED` entries. It drops the entries that were set longest ago. */
-class Remembered<V> {
-  readonly #entries = new Map<string, V>()
+function newGroup(groups: Group[], reason: string): Group {
+  const group = { reason, last: Number.NEGATIVE_INFINITY, messages: [], reports: [] }
+  groups.push(group)
+  return group
+}
 
-  get(key: string): V | undefined {
-    return this.#entries.get(key)
-  }
-
-  set(key: string, value: V): void {
-    this.#entries.delete(key)
-    this.#entries.set(key, value)
-    if (this.#entries.size <= REMEMBERED) return
-    for (const oldest of this.#entries.keys()) {
-      this.#entries.delete(oldest)
-      return
-    }
-  }
+/** Returns the report of a message. A group keeps its last reports only. */
+function reportOf({ reports }: Group, message: string | undefined): Report {
+  const found = reports.find((each) => each.message === message)
+  if (found !== undefined) return found
+  const report: Report = { message, stored: undefined }
+  reports.push(report)
+  if (reports.length > AGGREGATE_FROM) reports.shift()
+  return report
 }

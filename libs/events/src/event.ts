@@ -34,7 +34,7 @@ export interface Occurrence extends EventText {
 /** The namespace of events about objects without a namespace. */
 export const DEFAULT_NAMESPACE = 'default'
 
-export function namespaceOf({ namespace }: EventTarget): string {
+function namespaceOf({ namespace }: EventTarget): string {
   return namespace === undefined || namespace === '' ? DEFAULT_NAMESPACE : namespace
 }
 

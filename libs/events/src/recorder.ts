@@ -78,7 +78,7 @@ class QueueingRecorder implements Recorder {
     const correlated = this.#correlator.correlate(occurrence)
     if (correlated.do === 'drop') return
     const event = await this.#persistently(async () => (isReplaced() ? undefined : await this.#write(correlated)))
-    if (event !== undefined) this.#correlator.stored(correlated.key, event)
+    if (event !== undefined) this.#correlator.stored(correlated.report, event)
   }
 
   async #write(correlated: Exclude<Correlated, { do: 'drop' }>): Promise<Event> {
