@@ -37,15 +37,15 @@ interface Group {
   readonly reason: string
   last: number
   /** The different messages of the last ten minutes. */
-  messages: string[]
-  readonly reports: Report[]
+  messages: readonly string[]
+  reports: readonly Report[]
 }
 
-/** The events of one object and type. */
+/** The events of one object and type. Its lists are replaced, because a list that grows keeps room for 16 more entries. */
 interface Subject {
   /** The time from which on the next event is accepted. */
   nextAt: number
-  readonly groups: Group[]
+  groups: readonly Group[]
 }
 
 /** Decides, as client-go does, which occurrences are new, which repeat an earlier Event and which are dropped. */
@@ -97,14 +97,14 @@ export class Correlator {
     return subject
   }
 
-  #aggregate({ groups }: Subject, { reason, message }: Occurrence): { report: Report; message: string } {
+  #aggregate(subject: Subject, { reason, message }: Occurrence): { report: Report; message: string } {
     const now = this.#clock.monotonic()
-    const group = groups.find((each) => each.reason === reason) ?? newGroup(groups, reason)
+    const group = subject.groups.find((each) => each.reason === reason) ?? newGroup(subject, reason)
     if (now - group.last > AGGREGATE_WITHIN_MS) group.messages = []
     group.last = now
-    if (!group.messages.includes(message)) group.messages.push(message)
+    if (!group.messages.includes(message)) group.messages = [...group.messages, message]
     if (group.messages.length < AGGREGATE_FROM) return { report: reportOf(group, message), message }
-    group.messages.shift()
+    group.messages = group.messages.slice(1)
     return { report: reportOf(group, undefined), message: `${AGGREGATE_PREFIX}${message}` }
   }
 
@@ -117,18 +117,17 @@ export class Correlator {
   }
 }
 
-function newGroup(groups: Group[], reason: string): Group {
+function newGroup(subject: Subject, reason: string): Group {
   const group = { reason, last: Number.NEGATIVE_INFINITY, messages: [], reports: [] }
-  groups.push(group)
+  subject.groups = [...subject.groups, group]
   return group
 }
 
 /** Returns the report of a message. A group keeps its last reports only. */
-function reportOf({ reports }: Group, message: string | undefined): Report {
-  const found = reports.find((each) => each.message === message)
+function reportOf(group: Group, message: string | undefined): Report {
+  const found = group.reports.find((each) => each.message === message)
   if (found !== undefined) return found
   const report: Report = { message, stored: undefined }
-  reports.push(report)
-  if (reports.length > AGGREGATE_FROM) reports.shift()
+  group.reports = [...group.reports.slice(1 - AGGREGATE_FROM), report]
   return report
 }
