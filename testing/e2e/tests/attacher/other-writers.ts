@@ -20,15 +20,13 @@ import {
   volumeCalls,
 } from './scene.ts'
 
-/** Tests in which other writers change an object, once or repeatedly, before the attacher's watch reports it. */
+/** Tests in which another writer changes an object while the attacher still sees the old object. */
 
 const test = testsOf('attacher', 'other writers', { only: 'ours' })
 /** Declares tests that run with our attacher and with the Go original. */
 const shared = testsOf('attacher', 'other writers')
 
-/**
- * Lets another writer change the VolumeAttachment right before our next patch, which is based on the unchanged object.
- */
+/** Lets another writer change the VolumeAttachment right before our patch. The patch is based on the old object. */
 function changedBefore(t: TestContext, { attacher }: Pick<AttacherScene, 'attacher'>, change: object): void {
   const changing = (): Fault => {
     attacher.gate.muteWatches()
@@ -75,7 +73,7 @@ const sharedIdentity = testsOf('attacher', 'identity')
 
 const CALL_MS = 1000
 
-/** Returns the driver calls as `publish <handle> <node id>`, without the prefix of the test in both values. */
+/** Returns the driver calls as `publish <handle> <node id>`. The ID of the test is removed from both values. */
 const outlineOf = (t: TestContext, { driver }: AttacherScene): string[] =>
   volumeCalls(driver).map(({ method, request }: Call) => {
     const short = method === 'ControllerPublishVolume' ? 'publish' : 'unpublish'

@@ -131,10 +131,7 @@ export function unpublishes({ driver }: Pick<AttacherScene, 'driver'>): readonly
   return driver.callsOf('ControllerUnpublishVolume')
 }
 
-/**
- * Returns the change of a patch, without its UID. Our merge patches contain the UID, and our JSON patches test it. The
- * patches of the Go originals have no UID.
- */
+/** Returns the body of a patch without the UID of the object. The patches of the Go originals contain no UID. */
 export function changeOf(t: TestContext, request: WireRequest | undefined): unknown {
   const body = request?.body
   if (!t.ours) return body
@@ -190,7 +187,7 @@ export function gapsOf(calls: readonly Call[]): number[] {
 
 type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly mark: number }
 
-/** Starts an attacher and attaches a volume. `mark` is the number of writes that the attacher has sent by then. */
+/** Starts an attacher and attaches a volume. `mark` in the result is the number of writes that the attach took. */
 export async function attachedScene(
   t: TestContext,
   { pv = {}, va = {}, ...setup }: AttacherSceneSetup & { pv?: object; va?: object } = {},
