@@ -207,7 +207,7 @@ resizer('an expansion is one trace, whose parent is in the annotation of the cla
 
 for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
   test(`an OpenTelemetry Collector receives all spans by ${protocol}`, { only: 'ours', target: 'real' }, async (t) => {
-    // One API server is enough, because the test only checks the collector.
+    // The test does not depend on the API server, so it runs with one API server only.
     const port = await freePort()
     const collector = await startCollector(port)
     try {
