@@ -152,7 +152,7 @@ test('kubectl csi explain removes bidirectional control characters from the mess
 test('kubectl csi explain reports that a deleted PersistentVolume is still attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
-  // `strip` removes the finalizer only after the deletion, because the attacher would restore it before.
+  // `strip` removes the finalizer only after the deletion, because the attacher would otherwise restore the finalizer.
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
   // The attacher must notice the deletion of the volume before it detaches.
   await pause(4 * WATCHES_DIFFER_MS)

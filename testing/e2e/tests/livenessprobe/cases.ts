@@ -64,7 +64,7 @@ function messages({ sidecar }: Probe): readonly string[] {
   return all.filter((message) => message !== 'Version')
 }
 
-/** Clients and the kubelet must see the same behaviour, so the long tests also run each case with the Go original. */
+/** The long tests also run each case with the Go original. Both programs must give the same answers. */
 const SIDES: readonly Side[] = LONG ? ['original', 'ours'] : ['ours']
 
 const test = testsOf('both', 'livenessprobe')
