@@ -79,7 +79,7 @@ test('the provisioner accepts the beta annotations for provisioner and class of 
   }
   const pv = await provision(t, { annotations, spec: { storageClassName: undefined } })
   equal(pv.spec?.storageClassName, t.name('class'))
-  // The label `class` is empty, because it shows `storageClassName` but not the beta annotation.
+  // The label `class` of the metric is empty, because the metric ignores the beta annotation for the class.
   const { value } = await sidecar.metrics()
   equal(value('controller_persistentvolumeclaim_provision_total', { class: '', source: '' }), 1)
 })
@@ -257,7 +257,7 @@ states('a failed write of the PersistentVolume is repeated without another Creat
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-states('a claim loses its selected node if the CSINode is missing, even after a write conflict', async (t) => {
+states('a claim loses its selected node if the CSINode of the node is missing', async (t) => {
   const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
   const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), {
     times: 2,
