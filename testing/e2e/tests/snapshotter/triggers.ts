@@ -83,7 +83,7 @@ test('the snapshotter removes a left-over being-created annotation from a Volume
   equal(snapshotCalls(driver), [])
 })
 
-test('the snapshotter ignores VolumeSnapshotContents with a class of another driver, even if they are deleted', async (t) => {
+test('the snapshotter ignores VolumeSnapshotContents with a class of another driver', async (t) => {
   const { driver, snapshotter } = await scene(t)
   await createClass(t, {}, { driver: 'other.example.com' })
   await createGroupClass(t, {}, { driver: 'other.example.com' })
