@@ -114,7 +114,7 @@ test('a deleted VolumeAttachment is not unpublished if its attach failed before 
   equal(volumeCalls(at.driver), [])
 })
 
-test('a deleted VolumeAttachment without our finalizer counts as detached, even if its status shows that it is attached', async (t) => {
+test('a deleted VolumeAttachment without our finalizer causes no unpublish, even if it is still attached', async (t) => {
   const at = await attachedScene(t, HELD)
   // The test kills the attacher first, because a running attacher would restore the finalizer.
   await at.attacher.endBy('SIGKILL')
@@ -219,7 +219,7 @@ test('a detach is repeated if the API server refuses the removal of our finalize
   equal(partOf(failure, 'status', 'detachError', 'message'), 'could not mark as detached: etcd is tired')
 })
 
-test('a detach error stays in the status while the retries continue, and only its time changes', async (t) => {
+test('a repeated detach error changes only the time in detachError', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=1200ms', '--retry-interval-max=1200ms'] })
   at.driver.on('ControllerUnpublishVolume', { code: 13, message: 'no' })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -229,7 +229,7 @@ test('a detach error stays in the status while the retries continue, and only it
 })
 
 testsOf('attacher', 'writes that fail')(
-  'a refused status of a detached VA with a foreign finalizer is saved by a retry without a second unpublish',
+  'if the API server refuses the status after a detach, the write is retried without a second unpublish',
   async (t) => {
     const at = await attachedScene(t, { args: ['--retry-interval-start=200ms'], ...HELD })
     at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1 })

@@ -80,7 +80,7 @@ const outlineOf = (t: TestContext, { driver }: AttacherScene): string[] =>
     return `${short} ${request['volume_id']} ${request['node_id']}`.replaceAll(`${t.id}-`, '')
   })
 
-/** Removes all finalizers of an attachment, and deletes it before the attacher can restore its finalizer. */
+/** Removes the finalizers of a VolumeAttachment and deletes it, before the attacher can restore our finalizer. */
 async function strip(t: TestContext, { attacher }: AttacherScene, name: string): Promise<void> {
   const held = hold()
   attacher.gate.inject('PATCH volumeattachments', held.fault)
@@ -129,7 +129,7 @@ for (const [what, answer] of [
 
 identity('if a PV is recreated with another handle during its publish, the former handle is unpublished', async (t) => {
   const at = await scene(t, { args: ['--timeout=3s'] })
-  // The first publish succeeds in the driver, but after the deadline.
+  // The driver completes the first publish only after the deadline of the call.
   at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 4 * CALL_MS : 0 }))
   const { pv } = await attach(t, at)
   await eventually('a publish', () => volumeCalls(at.driver).length === 1)

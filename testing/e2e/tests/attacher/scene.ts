@@ -146,7 +146,7 @@ export function changeOf(t: TestContext, request: WireRequest | undefined): unkn
   return Object.keys(others).length === 0 ? change : { metadata: others, ...change }
 }
 
-/** Returns the patch that removes a finalizer from a VolumeAttachment. The originals write the whole list. */
+/** Returns the patch that removes a finalizer from a VolumeAttachment. The Go originals write the whole list. */
 export function finalizerRemoved(
   t: TestContext,
   { finalizer }: Pick<AttacherScene, 'finalizer'>,
@@ -171,7 +171,7 @@ export function volumeCalls({ calls }: Driver): readonly Call[] {
   return calls.filter(({ method }) => method === 'ControllerPublishVolume' || method === 'ControllerUnpublishVolume')
 }
 
-/** Returns one line for each write. Repeated writes of the Go originals are omitted: they often try an attach twice. */
+/** Returns one line for each write. Omits equal writes of the Go originals, which often try an attach twice. */
 export function outline(t: TestContext, requests: readonly WireRequest[]): string[] {
   const once = requests.filter(
     ({ method, path, bytes }, index) =>

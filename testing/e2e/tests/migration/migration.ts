@@ -124,7 +124,7 @@ const VOLUMES: readonly InTreeVolume[] = [
   },
 ]
 
-/** The volumes of each driver. A driver has one test, because other tests must not use its name at the same time. */
+/** The volumes of each driver. One test covers a driver, because parallel tests must not use the same driver name. */
 const DRIVERS = Object.entries(Object.groupBy(VOLUMES, ({ driver }) => driver)) as [string, readonly InTreeVolume[]][]
 
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
@@ -149,7 +149,7 @@ function capabilityOf({ fsType, mode = 'SINGLE_NODE_WRITER' }: InTreeVolume): ob
   return { mount: fsType === undefined ? {} : { fs_type: fsType }, access_mode: { mode } }
 }
 
-/** Creates the Secret if any of the volumes refers to it. Returns the field `secrets` of the driver requests. */
+/** Creates the Secret if any of the volumes refers to it. Returns the `secrets` that the driver requests must have. */
 async function secretsOf(t: TestContext, volumes: readonly InTreeVolume[]): Promise<{ readonly secrets?: object }> {
   if (!volumes.some(({ secret }) => secret)) return {}
   const secrets = { token: 'secret' }
