@@ -28,7 +28,7 @@ import {
 
 const README = linesOf('README.md')
 
-/** Returns the only command of README.md with this beginning. */
+/** Returns the only command of README.md that starts with this text. */
 function lineOf(beginning: string): string {
   const found = README.filter((line) => line.startsWith(beginning))
   equal([beginning, found.length], [beginning, 1])
