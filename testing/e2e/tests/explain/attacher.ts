@@ -95,7 +95,7 @@ test('kubectl csi explain names the missing Secret of an attachment', async (t) 
   await explainedAttachment(t, new RegExp(`Secret default/${t.name('no')}, which cannot be read`))
 })
 
-test('kubectl csi explain reports that no attacher leads after its driver has disconnected', async (t) => {
+test('kubectl csi explain reports that no attacher leads after the driver has disconnected', async (t) => {
   const args = [...ELECTED, ...(t.ours ? ['--driver-grace-period=1s'] : [])]
   const at = await scene(t, { args })
   await led(t)
@@ -184,7 +184,7 @@ test('kubectl csi explain reports that no attacher holds the Lease', async (t) =
   match(stdout, /\.spec\.renewTime: \d{4}-/)
 })
 
-// The test needs a real API server, which has a proxy to pods but refuses pods with a loopback address.
+// The API server must be real, because the emulator has no pods/proxy. A real server refuses loopback addresses.
 test('kubectl csi reads the pending work of the leader through pods/proxy', { target: 'real' }, async (t) => {
   const address = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])

@@ -96,7 +96,7 @@ const OK = { status: 200, type: 'text/plain; charset=utf-8', text: 'ok' }
 const failed = (text: string): object => ({ status: 500, type: 'text/plain; charset=utf-8', text })
 const OVERDUE = 'context deadline exceeded'
 
-/** Returns a case that starts the livenessprobe with a driver of these answers, and sends one request. */
+/** Returns a case that starts the livenessprobe with a driver that gives these answers, and sends one request. */
 const withProbe =
   (script: Script, args: readonly string[] = []): Case['see'] =>
   async (t, start) => {
