@@ -231,7 +231,7 @@ states('a claim that is being deleted is still provisioned', async (t) => {
   await provisioned(t, uid)
 })
 
-states('a new volume that is too small is deleted with up to five DeleteVolume calls', async (t) => {
+states('a new volume that is too small is deleted, with up to five DeleteVolume calls', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const { driver } = await scene(t, { class: { parameters: secretParameters('provisioner-', secret) } })
   driver.on('DeleteVolume', { code: 13, message: 'stays' })
@@ -282,7 +282,7 @@ states('ResourceExhausted removes the selected node from the claim', async (t) =
 })
 
 states(
-  'a forbidden write of the PersistentVolume causes an event of the claim and is repeated',
+  'a forbidden write of the PersistentVolume is repeated, and an event of the claim reports the refusal',
   {
     only: 'ours',
   },

@@ -129,7 +129,7 @@ test('DeleteVolume is called for a deleted PersistentVolume only after the Persi
   await deleted(t, name)
 })
 
-test('the annotations of a PersistentVolume, or else its CSI driver, decide which provisioner deletes it', async (t) => {
+test('the annotations or the CSI driver of a PersistentVolume decide which provisioner deletes the volume', async (t) => {
   const { driver } = await scene(t)
   const foreign = { csi: { driver: OTHER, volumeHandle: 'h' } }
   const cases: readonly (readonly [what: string, annotations: object, spec: object, ours: boolean])[] = [

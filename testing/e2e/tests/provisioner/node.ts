@@ -176,7 +176,7 @@ test('a provisioner instance ignores a claim while another node is selected', as
     t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
   await select('other')
   await pause(100)
-  // Earlier GetCapacity calls do not count. Whether there are any depends on the random delay.
+  // The random delay may have allowed earlier GetCapacity calls, which do not count.
   const { length } = here.driver.callsOf('GetCapacity')
   await never('a question', () => here.driver.callsOf('GetCapacity').length > length, 2_400)
   await select(null)

@@ -221,7 +221,9 @@ test('a failed write of the finalizer to a VolumeSnapshot causes an event, and d
   await provisioned(t, uid)
 })
 
-test('the last of two restores from one VolumeSnapshot removes its finalizer', { only: 'ours' }, async (t) => {
+test('a VolumeSnapshot keeps the finalizer of the provisioner until the last restore ends', {
+  only: 'ours',
+}, async (t) => {
   const { promise: first, resolve: finish } = Promise.withResolvers<void>()
   const { driver } = await ready(t)
   driver.on('CreateVolume', (call, nth) => ({ ...withSource(call), ...(nth === 0 && { after: first }) }))
@@ -298,7 +300,7 @@ async function createOriginal(
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { ...ref, subresource: 'status' }, { status })
 }
 
-test('a clone sends the handle of its source volume, and the source claim keeps a finalizer', async (t) => {
+test('a clone sends the handle of its source volume, and the source claim has a finalizer', async (t) => {
   const { driver } = await ready(t)
   await createClass(t, {}, 'other')
   await createOriginal(t)

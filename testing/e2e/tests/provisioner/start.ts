@@ -19,7 +19,7 @@ import {
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
 
-/** Invalid arguments, and the error message. The tests of libs/sidecar check more of them. */
+/** Invalid arguments, and the error message. The tests of libs/sidecar check more invalid arguments. */
 const REFUSED: readonly (readonly [args: string, error: string])[] = [
   ['--nope=1', 'unknown flag: --nope'],
   ['-nope', "unknown shorthand flag: 'n' in -nope"],
