@@ -68,7 +68,7 @@ const ROWS: readonly Row[] = [
   { row: 'b5-not-pending', has: 2, asked: 2, pending: 'False', target: 2 },
 ]
 
-/** Creates a claim and a volume in the state of a row, before the resizer starts. */
+/** Creates a claim and a volume with the sizes and the status of a table row, before the resizer starts. */
 async function found(t: TestContext, { row, has, asked, recorded, word, pending }: Row): Promise<void> {
   const status = {
     capacity: { storage: '1Gi' },
