@@ -123,7 +123,7 @@ const annotated = (...secret: Parameters<typeof secretAnnotations>): ContentPart
   metadata: { annotations: secretAnnotations(...secret) },
 })
 
-test('the snapshotter sends the Secret in the annotations of a VolumeSnapshotContent with CreateSnapshot and DeleteSnapshot', async (t) => {
+test('CreateSnapshot and DeleteSnapshot get the Secret that the annotations of a VolumeSnapshotContent name', async (t) => {
   const driver = await begin(t)
   const secrets = { user: 'me', password: 'pw' }
   const { name, namespace } = await t.createSecret(secrets)
@@ -139,7 +139,7 @@ test('the snapshotter sends the Secret in the annotations of a VolumeSnapshotCon
   ])
 })
 
-test('the snapshotter sends no Secret if the annotation with its name or namespace is missing', async (t) => {
+test('the snapshotter sends no Secret if the annotation with the name or namespace of the Secret is missing', async (t) => {
   const driver = await begin(t)
   await both(t, annotated(SNAPSHOT, 'none'), annotated(GROUP, undefined, 'default'))
   equal(driver.fieldsOf('CreateSnapshot', 'secrets'), [undefined])

@@ -232,7 +232,7 @@ test('the metrics of the snapshotter have separate work queues for snapshot cont
   match(text, new RegExp(`csi_sidecar_operations_seconds_count\\{driver_name="${t.driverName}",${probe}\\} 1\n`))
 })
 
-test('the snapshotter waits for missing CRDs with one log line, and works when the API server serves them', {
+test('the snapshotter waits until the API server serves missing CRDs, and logs one line', {
   only: 'ours',
 }, async (t) => {
   await createClass(t)

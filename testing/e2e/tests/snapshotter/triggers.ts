@@ -32,7 +32,7 @@ const NEVER = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 const REFUSED = { code: 13, message: 'no' }
 const STILL_MS = 700
 
-/** Creates a VolumeSnapshotContent whose CreateSnapshot call has failed and is not retried for an hour. */
+/** Creates a VolumeSnapshotContent whose CreateSnapshot call has failed. The next retry is an hour later. */
 async function failing(t: TestContext, args: readonly string[] = NEVER): Promise<Scene & { readonly name: string }> {
   await createClass(t)
   const at = await scene(t, { args })
