@@ -170,9 +170,7 @@ test('the comparison with ListVolumes logs nothing about an inline volume of a d
   if (t.ours) equal(errorsAbout(at, t.name('va')), [])
 })
 
-test('a publish of a volume not in ListVolumes replaces the whole attachmentMetadata', {
-  only: 'ours',
-}, async (t) => {
+test('a publish of a volume not in ListVolumes replaces the whole attachmentMetadata', { only: 'ours' }, async (t) => {
   const at = await comparing(t, {
     list: () => page({}),
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),

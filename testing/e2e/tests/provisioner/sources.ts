@@ -221,9 +221,7 @@ test('a failed write of the finalizer to a VolumeSnapshot causes an event, and d
   await provisioned(t, uid)
 })
 
-test('a VolumeSnapshot keeps the finalizer of the provisioner until the last restore ends', {
-  only: 'ours',
-}, async (t) => {
+test('a snapshot keeps the finalizer of the provisioner until the last restore ends', { only: 'ours' }, async (t) => {
   const { promise: first, resolve: finish } = Promise.withResolvers<void>()
   const { driver } = await ready(t)
   driver.on('CreateVolume', (call, nth) => ({ ...withSource(call), ...(nth === 0 && { after: first }) }))
