@@ -47,7 +47,7 @@ export interface WorkSetup extends SidecarSetup {
   readonly watches?: readonly string[]
 }
 
-/** Creates the objects that all work needs. Starts a driver and the sidecar, and waits for the sidecar's watches. */
+/** Creates a node and a StorageClass. Starts a driver and the sidecar, and waits for the sidecar's watches. */
 export async function scene(t: TestContext, { prepare, watches, ...setup }: WorkSetup = {}): Promise<WorkScene> {
   const driver = setup.driver ?? (await t.fullDriver())
   prepare?.(driver)
@@ -101,6 +101,6 @@ export async function pod(t: TestContext, setup: PodSetup = {}): Promise<WorkSce
 }
 
 interface PodSetup extends Pick<SidecarSetup, 'args' | 'binary'> {
-  /** Controllers in addition to the four, after a comma. */
+  /** Further names for the flag `--controllers`, with a leading comma. */
   readonly more?: string
 }

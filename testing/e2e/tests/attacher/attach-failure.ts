@@ -85,7 +85,7 @@ const BEFORE_THE_CALL: readonly Row[] = [
 ]
 
 for (const { what, arrange, text } of BEFORE_THE_CALL) {
-  test(`attachError shows the reason, without a driver call and without our finalizer on the VolumeAttachment, if ${what}`, async (t) => {
+  test(`the attach fails without a driver call, and attachError shows the reason, if ${what}`, async (t) => {
     const at = await scene(t)
     await arrange(t, at)
     const { status, metadata } = await attachFailed(t)
@@ -108,7 +108,7 @@ for (const [what, plural, message] of [
   ['PV', 'persistentvolumes', 'could not add PersistentVolume finalizer'],
   ['VA', 'volumeattachments', 'could not save VolumeAttachment'],
 ] as const) {
-  test(`attachError shows the reason, without a driver call, if the API server refuses the ${what} finalizer`, async (t) => {
+  test(`the attach fails without a driver call if the API server refuses our finalizer on the ${what}`, async (t) => {
     const at = await scene(t)
     at.attacher.gate.inject(`PATCH ${plural}`, refusal(403, 'Forbidden', `${plural} "x" is forbidden: no`))
     await attach(t, at)
@@ -119,7 +119,7 @@ for (const [what, plural, message] of [
   })
 }
 
-test('ControllerPublishVolume is repeated after the backoff, without an attachError, if the API server refuses the status write', async (t) => {
+test('ControllerPublishVolume is repeated after the backoff if the API server refuses the write of the status', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=700ms'] })
   const where = ({ bytes }: WireRequest): boolean => bytes.includes('"attached":true')
   at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1, where })
@@ -141,7 +141,7 @@ test('ControllerPublishVolume is repeated after the backoff, without an attachEr
 
 const CODES = Array.from({ length: 16 }, (_, index) => index + 1)
 
-test('attachError stores message and errorCode of each gRPC error, the finalizer stays, and the publish is retried', async (t) => {
+test('attachError has the message and the errorCode of each gRPC error, and the publish is retried', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   const handleOf = (code: number): string => `${t.name(`pv-${code}`)}-handle`
@@ -162,7 +162,7 @@ test('attachError stores message and errorCode of each gRPC error, the finalizer
   }
 })
 
-test('a hanging ControllerPublishVolume call ends at its deadline, and attachError has the same message as with grpc-go', async (t) => {
+test('a hanging ControllerPublishVolume call ends at its deadline, and attachError reports DeadlineExceeded', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerPublishVolume', 'hang')
@@ -198,7 +198,7 @@ test('an errorCode in attachError is removed if the next failure has no errorCod
   equal(partOf(patch, 'status', 'attachError', 'errorCode'), null)
 })
 
-test('an attach that fails again with the same error writes only the new time of attachError', async (t) => {
+test('a repeated attach error changes only the time in attachError', async (t) => {
   t.requires('errorCode')
   const at = await scene(t, { args: ['--retry-interval-start=1500ms', '--retry-interval-max=1500ms'] })
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'same' })
@@ -263,7 +263,7 @@ again('the backoff of an attach doubles from --retry-interval-start to --retry-i
   await attach(t, at)
   const tries = t.ours ? 6 : 7
   await eventually('enough tries', () => volumeCalls(at.driver).length >= tries)
-  // The Go originals often try a new attachment twice before they wait, so only their last two waits are checked.
+  // The Go originals often repeat the first try at once, so only their last two waits are checked.
   const gaps = gapsOf(volumeCalls(at.driver)).slice(t.ours ? 0 : -2)
   const wanted = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
   for (const [index, want] of wanted.entries()) {
@@ -291,7 +291,7 @@ async function failedOnce(t: TestContext, ...args: readonly string[]): Promise<A
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)
-  // The Go originals often try a new attachment twice without a wait. The pause lets the second try end.
+  // The Go originals often repeat the first try at once. This pause lets the second try end.
   await pause(700)
   return at
 }

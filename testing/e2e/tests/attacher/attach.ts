@@ -94,7 +94,7 @@ test('an attach writes only the status if the PV and the VolumeAttachment alread
   equal(outline(t, await attacher.gate.settledWrites()), ['PATCH volumeattachments/status 200'])
 })
 
-test('an attach overwrites a wrong node ID in the annotation of the VolumeAttachment, and nothing else', async (t) => {
+test('an attach corrects a wrong node ID in the annotation of the VolumeAttachment', async (t) => {
   const { driver, attacher, node, finalizer } = await scene(t)
   const metadata = { finalizers: [finalizer], annotations: { [NODE_ID_ANNOTATION]: 'wrong', other: 'kept' } }
   const { object: va } = await attachAndWait(t, { node }, { va: { metadata } })
@@ -306,7 +306,7 @@ trivial('the attacher of a driver without attach calls ignores a VolumeAttachmen
   await never('a write', () => attacher.gate.writes().length > 0, 700)
 })
 
-trivial('even a VolumeAttachment in deletion is marked as attached if the driver has no attach calls', async (t) => {
+trivial('even a deleted VolumeAttachment is marked as attached if the driver has no attach calls', async (t) => {
   const driver = await t.driver()
   const finalizers = [finalizerOf(t.driverName)]
   await t.createAttachment('va', { pv: 'x', node: 'n', metadata: { finalizers } })

@@ -32,7 +32,7 @@ import {
 
 const test = testsOf('attacher', 'detach')
 
-/** A VolumeAttachment with a foreign finalizer, which keeps the object after the detach. */
+/** The VolumeAttachment has a foreign finalizer, so that the object remains after the detach. */
 const HELD = { va: { metadata: { finalizers: ['example.com/a'] } } }
 const untilDetached = (t: TestContext) => untilAttachment(t, ({ status }) => status?.attached === false)
 
@@ -53,7 +53,7 @@ test('a detach unpublishes, then removes the finalizer, and the VolumeAttachment
   equal((await t.api.get(PERSISTENT_VOLUMES, { name: at.pv })).metadata?.finalizers, [at.finalizer])
 })
 
-test('a detached VolumeAttachment with a foreign finalizer loses our finalizer and attachmentMetadata, and its status shows the detach', async (t) => {
+test('a detached VolumeAttachment with a foreign finalizer loses our finalizer and its attachmentMetadata', async (t) => {
   const at = await attachedScene(t, {
     ...HELD,
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } } }),
@@ -114,7 +114,7 @@ test('a deleted VolumeAttachment is not unpublished if its attach failed before 
   equal(volumeCalls(at.driver), [])
 })
 
-test('a deleted VolumeAttachment without our finalizer counts as detached, even if its status shows that it is attached', async (t) => {
+test('a deleted VolumeAttachment without our finalizer causes no unpublish, even if it is still attached', async (t) => {
   const at = await attachedScene(t, HELD)
   // The test kills the attacher first, because a running attacher would restore the finalizer.
   await at.attacher.endBy('SIGKILL')
@@ -158,7 +158,7 @@ test('a new VolumeAttachment of the same volume and node is published after the 
   ok(at.driver.callsOf('ControllerPublishVolume').length > before)
 })
 
-test('a deleted VolumeAttachment without a CSINode and without a node ID annotation gets a detachError and stays', async (t) => {
+test('a detach fails with a detachError if the CSINode and the node ID annotation are missing', async (t) => {
   const at = await attachedScene(t)
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { annotations: null } })
   await t.api.delete(CSI_NODES, { name: at.node })
@@ -210,7 +210,7 @@ test('a successful retry of a detach clears detachError', async (t) => {
   equal(va.status, { attached: false })
 })
 
-test('detachError is stored and the unpublish is repeated if the API server refuses the removal of the finalizer', async (t) => {
+test('a detach is repeated if the API server refuses the removal of our finalizer', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=300ms'] })
   at.attacher.gate.inject('PATCH volumeattachments', ETCD_TIRED, { times: 1 })
   await detachAndWait(t, at.va)
@@ -219,7 +219,7 @@ test('detachError is stored and the unpublish is repeated if the API server refu
   equal(partOf(failure, 'status', 'detachError', 'message'), 'could not mark as detached: etcd is tired')
 })
 
-test('a detach error stays in the status while the retries continue, and only its time changes', async (t) => {
+test('a repeated detach error changes only the time in detachError', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=1200ms', '--retry-interval-max=1200ms'] })
   at.driver.on('ControllerUnpublishVolume', { code: 13, message: 'no' })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
@@ -229,7 +229,7 @@ test('a detach error stays in the status while the retries continue, and only it
 })
 
 testsOf('attacher', 'writes that fail')(
-  'a refused status of a detached VA with a foreign finalizer is saved by a retry without a second unpublish',
+  'if the API server refuses the status after a detach, the write is retried without a second unpublish',
   async (t) => {
     const at = await attachedScene(t, { args: ['--retry-interval-start=200ms'], ...HELD })
     at.attacher.gate.inject('PATCH volumeattachments/status', ETCD_TIRED, { times: 1 })
@@ -246,7 +246,7 @@ testsOf('attacher', 'writes that fail')(
 
 const pvFinalizer = testsOf('attacher', 'PV finalizer')
 
-pvFinalizer('the patch that removes our finalizer from a deleted PV tests the index of the finalizer', async (t) => {
+pvFinalizer('the removal of our finalizer from a deleted PV tests the index of the finalizer', async (t) => {
   const at = await scene(t)
   const others = ['example.com/a', 'example.com/b']
   const finalizers = ['example.com/a', at.finalizer, 'example.com/b']
@@ -304,7 +304,7 @@ pvFinalizer('the attacher does not write a deleted PV without our finalizer', as
   await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
 })
 
-pvFinalizer('our finalizer on a PV contains the driver name, with its capitals and with dashes for dots', async (t) => {
+pvFinalizer('the driver name in our PV finalizer keeps its capitals and has dashes instead of dots', async (t) => {
   const name = `${t.id}.Some.CSI.example.com`
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'], name })
   const at = await scene(t, { driver })
@@ -315,7 +315,7 @@ pvFinalizer('our finalizer on a PV contains the driver name, with its capitals a
   equal(at.attacher.exit, undefined)
 })
 
-pvFinalizer('a second patch removes our finalizer from a PV if another writer has moved it in the list', async (t) => {
+pvFinalizer('our finalizer is removed from a PV even if another writer edits the list of finalizers', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
   await pause(300)

@@ -20,15 +20,13 @@ import {
   volumeCalls,
 } from './scene.ts'
 
-/** Tests in which other writers change an object, once or repeatedly, before the attacher's watch reports it. */
+/** Tests in which another writer changes an object while the attacher still sees the old object. */
 
 const test = testsOf('attacher', 'other writers', { only: 'ours' })
 /** Declares tests that run with our attacher and with the Go original. */
 const shared = testsOf('attacher', 'other writers')
 
-/**
- * Lets another writer change the VolumeAttachment right before our next patch, which is based on the unchanged object.
- */
+/** Lets another writer change the VolumeAttachment right before our patch. The patch is based on the old object. */
 function changedBefore(t: TestContext, { attacher }: Pick<AttacherScene, 'attacher'>, change: object): void {
   const changing = (): Fault => {
     attacher.gate.muteWatches()
@@ -75,14 +73,14 @@ const sharedIdentity = testsOf('attacher', 'identity')
 
 const CALL_MS = 1000
 
-/** Returns the driver calls as `publish <handle> <node id>`, without the prefix of the test in both values. */
+/** Returns the driver calls as `publish <handle> <node id>`. The ID of the test is removed from both values. */
 const outlineOf = (t: TestContext, { driver }: AttacherScene): string[] =>
   volumeCalls(driver).map(({ method, request }: Call) => {
     const short = method === 'ControllerPublishVolume' ? 'publish' : 'unpublish'
     return `${short} ${request['volume_id']} ${request['node_id']}`.replaceAll(`${t.id}-`, '')
   })
 
-/** Removes all finalizers of an attachment, and deletes it before the attacher can restore its finalizer. */
+/** Removes the finalizers of a VolumeAttachment and deletes it, before the attacher can restore our finalizer. */
 async function strip(t: TestContext, { attacher }: AttacherScene, name: string): Promise<void> {
   const held = hold()
   attacher.gate.inject('PATCH volumeattachments', held.fault)
@@ -131,7 +129,7 @@ for (const [what, answer] of [
 
 identity('if a PV is recreated with another handle during its publish, the former handle is unpublished', async (t) => {
   const at = await scene(t, { args: ['--timeout=3s'] })
-  // The first publish succeeds in the driver, but after the deadline.
+  // The driver completes the first publish only after the deadline of the call.
   at.driver.on('ControllerPublishVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 4 * CALL_MS : 0 }))
   const { pv } = await attach(t, at)
   await eventually('a publish', () => volumeCalls(at.driver).length === 1)

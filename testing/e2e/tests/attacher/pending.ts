@@ -59,7 +59,7 @@ interface Claimed extends AttacherScene {
 
 /** Attaches a volume that is bound to a claim. */
 async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claimed> {
-  // The charts of drivers grant attachers no permission for events, so the test uses the role `both`.
+  // The charts of drivers grant attachers no permission for events, so the test uses the role of both sidecars.
   const at = await scene(t, { role: 'both', ...setup })
   const unbound = claim(t.namespace, t.name('claim'), { volumeName: t.name('pv'), storageClassName: '' })
   const made = await t.create(PERSISTENT_VOLUME_CLAIMS, unbound)
@@ -136,7 +136,7 @@ test(
   },
 )
 
-test('--recover-lost-volumes detaches a volume without a PV by the recorded volume handle', ours, async (t) => {
+test('with --recover-lost-volumes, a volume is detached although its PV is gone', ours, async (t) => {
   const at = await claimed(t, { args: ['--recover-lost-volumes'] })
   await attached(t)
   await t.strip(PERSISTENT_VOLUMES, { name: at.pv })

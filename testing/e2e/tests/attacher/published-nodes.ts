@@ -37,7 +37,7 @@ function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = 
   return { reply: { entries, nextToken } }
 }
 
-/** Starts an attacher that corrects an attachment after one deviating ListVolumes answer, as the Go original does. */
+/** Starts an attacher that trusts a single ListVolumes answer, as the Go original does. */
 async function comparing(
   t: TestContext,
   setup: AttacherSceneSetup & { list: (driver: Driver) => Answer },
@@ -101,7 +101,7 @@ test('the attacher reads all pages of ListVolumes, with the page size in --max-e
 })
 
 test('an attached volume that ListVolumes does not show is logged as an error and published again in each period', async (t) => {
-  // A volume that is listed only on another node counts as not listed.
+  // ListVolumes shows the volume on another node only, so the attacher must publish the volume again.
   const listed: Record<string, string[]> = { [`${t.name('pv')}-handle`]: ['elsewhere'] }
   const at = await comparing(t, {
     list: () => page(listed),
@@ -129,7 +129,7 @@ test('an attached volume that ListVolumes does not show is logged as an error an
   await never('a publish of what is listed', () => volumeCalls(at.driver).length > after, 3 * PERIOD_MS)
 })
 
-test('a publish of a volume missing in ListVolumes writes nothing if the result is the same (Go originals: an empty patch)', async (t) => {
+test('a repeated publish of a volume missing in ListVolumes changes nothing if the result is the same', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await attachAndWait(t, at)
   if (t.ours) {
@@ -144,7 +144,7 @@ test('a publish of a volume missing in ListVolumes writes nothing if the result 
   await eventually('an empty patch', empty)
 })
 
-test('a failed publish of a volume missing in ListVolumes stores attachError, keeps `attached`, and is retried in the next period', async (t) => {
+test('if the publish of a volume missing in ListVolumes fails, its VolumeAttachment stays attached', async (t) => {
   // Our attacher also retries after the back-off, so the back-off is long.
   const at = await comparing(t, { list: () => page({}), args: [`--retry-interval-start=${t.ours ? '30s' : '100ms'}`] })
   await attachAndWait(t, at)
@@ -170,7 +170,7 @@ test('the comparison with ListVolumes logs nothing about an inline volume of a d
   if (t.ours) equal(errorsAbout(at, t.name('va')), [])
 })
 
-test('a publish of a volume missing in ListVolumes replaces all attachmentMetadata', { only: 'ours' }, async (t) => {
+test('a publish of a volume not in ListVolumes replaces the whole attachmentMetadata', { only: 'ours' }, async (t) => {
   const at = await comparing(t, {
     list: () => page({}),
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),
@@ -184,7 +184,7 @@ test('a publish of a volume missing in ListVolumes replaces all attachmentMetada
   equal((await getAttachment(t)).status?.attachmentMetadata, { b: '2' })
 })
 
-test('a deleted VolumeAttachment whose volume ListVolumes still shows is unpublished, even after its finalizer was removed', async (t) => {
+test('a deleted VolumeAttachment is unpublished again if ListVolumes still shows its volume', async (t) => {
   const listed: Record<string, string[]> = { [`${t.name('pv')}-handle`]: [`${t.name('node')}-id`] }
   const at = await comparing(t, { list: () => page(listed) })
   const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
@@ -212,7 +212,7 @@ test('the attacher skips entries of ListVolumes without volume or status', async
   await eventually('a forced publish', () => volumeCalls(at.driver).length > before)
 })
 
-test('the comparison with ListVolumes skips attachments of other attachers and attachments that it cannot compare', async (t) => {
+test('the comparison with ListVolumes ignores attachments of other attachers and attachments to missing nodes', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await t.create(VOLUME_ATTACHMENTS, attachment(t.name('other'), `not-${t.driverName}`, { pv: 'x', node: at.node }))
   await attach(t, { node: t.name('nowhere') }, { suffix: '-a' })

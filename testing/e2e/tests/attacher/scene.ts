@@ -131,10 +131,7 @@ export function unpublishes({ driver }: Pick<AttacherScene, 'driver'>): readonly
   return driver.callsOf('ControllerUnpublishVolume')
 }
 
-/**
- * Returns the change of a patch, without its UID. Our merge patches contain the UID, and our JSON patches test it. The
- * patches of the Go originals have no UID.
- */
+/** Returns the body of a patch without the UID of the object. The patches of the Go originals contain no UID. */
 export function changeOf(t: TestContext, request: WireRequest | undefined): unknown {
   const body = request?.body
   if (!t.ours) return body
@@ -149,7 +146,7 @@ export function changeOf(t: TestContext, request: WireRequest | undefined): unkn
   return Object.keys(others).length === 0 ? change : { metadata: others, ...change }
 }
 
-/** Returns the patch that removes a finalizer from a VolumeAttachment. The originals write the whole list. */
+/** Returns the patch that removes a finalizer from a VolumeAttachment. The Go originals write the whole list. */
 export function finalizerRemoved(
   t: TestContext,
   { finalizer }: Pick<AttacherScene, 'finalizer'>,
@@ -174,7 +171,7 @@ export function volumeCalls({ calls }: Driver): readonly Call[] {
   return calls.filter(({ method }) => method === 'ControllerPublishVolume' || method === 'ControllerUnpublishVolume')
 }
 
-/** Returns one line for each write. Repeated writes of the Go originals are omitted: they often try an attach twice. */
+/** Returns one line for each write. Omits equal writes of the Go originals, which often try an attach twice. */
 export function outline(t: TestContext, requests: readonly WireRequest[]): string[] {
   const once = requests.filter(
     ({ method, path, bytes }, index) =>
@@ -190,7 +187,7 @@ export function gapsOf(calls: readonly Call[]): number[] {
 
 type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly mark: number }
 
-/** Starts an attacher and attaches a volume. `mark` is the number of writes that the attacher has sent by then. */
+/** Starts an attacher and attaches a volume. `mark` in the result is the number of writes that the attach took. */
 export async function attachedScene(
   t: TestContext,
   { pv = {}, va = {}, ...setup }: AttacherSceneSetup & { pv?: object; va?: object } = {},

@@ -12,12 +12,12 @@ import { attached, getAttachment, scene } from '../attacher/scene.ts'
 /** Compares the messages of an attach with the example in docs/architecture.md. */
 
 const DOCUMENT = resolve(import.meta.dirname, '../../../../docs/architecture.md')
-/** The time in which the attacher's watch delivers the PersistentVolume. */
+/** How long the test waits until the attacher's watch has delivered the PersistentVolume. */
 const VOLUME_SEEN_MS = 200
 
 interface Message {
   readonly time: number
-  /** The order of messages in the same millisecond. A driver call precedes the write of its result. */
+  /** The sort key of messages in the same millisecond. A driver call precedes the write of its result. */
   readonly rank: number
   readonly text: string
 }
@@ -57,7 +57,7 @@ test('an attach sends exactly the messages that docs/architecture.md shows', { o
   equal(named.replaceAll(`${t.id}-`, '').replaceAll(`${t.id}.`, '').split('\n'), shown?.text.trimEnd().split('\n'))
 })
 
-/** Returns the UID of each object by its name in the document, which shows `uid of pv` in place of a UID. */
+/** Returns the UIDs of the objects `pv` and `va`. The document shows `uid of pv` in place of a UID. */
 async function uidsOf(t: TestContext): Promise<ReadonlyMap<string, string>> {
   const pv = await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv') })
   const va = await getAttachment(t)

@@ -35,7 +35,7 @@ for (const example of EXAMPLES) {
   })
 }
 
-/** Returns the answer of Pod Security admission to the example's pod in this namespace. */
+/** Returns `admitted`, or the error message of Pod Security admission for the example's pod. */
 async function admission(t: TestContext, namespace: string, example: Example): Promise<string> {
   const [spec] = podSpecs(render({ files: [exampleFile(example)] }))
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name: 'pod' }, spec }
@@ -59,7 +59,7 @@ test('the pods of each example pass the Pod Security level that the example prom
 
 interface Working {
   readonly running: RunningSidecar
-  /** Asserts that the sidecar is ready, that there are this many Leases, and that no request was refused. */
+  /** Asserts that the sidecar is ready, that exactly `leases` Leases exist, and that no request was refused. */
   readonly sufficed: (leases: number) => Promise<void>
 }
 
@@ -89,7 +89,7 @@ function refusedOf(t: TestContext, running: RunningSidecar): string[] {
 }
 
 resizerTest(
-  'the arguments and permissions of the chart are sufficient for a resizer on each node, without a Lease',
+  'the arguments and permissions of the chart are sufficient for a resizer on each node',
   DRIVERLESS,
   async (t) => {
     const node = await createSite(t)

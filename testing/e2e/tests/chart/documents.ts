@@ -28,7 +28,7 @@ import {
 
 const README = linesOf('README.md')
 
-/** Returns the only command of README.md with this beginning. */
+/** Returns the only command of README.md that starts with this text. */
 function lineOf(beginning: string): string {
   const found = README.filter((line) => line.startsWith(beginning))
   equal([beginning, found.length], [beginning, 1])
@@ -186,7 +186,7 @@ migration('the commands of docs/migration.md merge all sidecars into one process
 
 const operations = installationTests('attacher', 'operations')
 
-/** Commands that need a real node or snapshots, which this test lacks. Other tests run `kubectl csi`. */
+/** Commands that the test skips: they need a real node or snapshots, or other tests run them. */
 const NOT_HERE = [
   'kubectl -n <namespace> logs',
   'kubectl -n <namespace> port-forward',
@@ -202,7 +202,7 @@ operations('every kubectl command of docs/operations.md works', INSTALLATION, as
   await onlyRuns(kubelet, ORIGINALS)
   const { va } = await attachAndWait(t, { node: t.name('node') })
   const { pvc } = await bound(t, { suffix: '-claim' })
-  // The PersistentVolume is deleted while it is attached, so that its handle is unknown.
+  // The PersistentVolume is deleted while attached, so the attacher cannot find the volume handle.
   await t.strip(PERSISTENT_VOLUMES, { name: t.name('pv') })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
 

@@ -23,7 +23,7 @@ const VALUES = { flowSchema: { enabled: true } }
 
 const test = helmPath() === undefined ? () => undefined : testsOf('attacher', 'chart')
 
-test('the FlowSchema of the chart gives election priority only to Lease requests of the sidecar', REAL, async (t) => {
+test('the FlowSchema of the chart gives priority only to the Lease requests of the sidecar', REAL, async (t) => {
   const values = { ...VALUES, fullnameOverride: t.name('chart') }
   const objects = await renderInto(t, { files: [exampleFile('driver')], values })
   const account = podSpecs(objects)[0]?.serviceAccountName ?? ''
@@ -68,7 +68,7 @@ const SECONDS = 25
 const long = LONG && helmPath() !== undefined ? check : () => undefined
 
 long(
-  'Leases are renewed in time on a saturated API server only with the FlowSchema of the chart',
+  'on an overloaded API server, Leases are renewed in time only with the FlowSchema of the chart',
   { target: 'real', within: WITHIN_MS },
   async ({ folder }) => {
     const assets = controlPlaneBinaries(resolve(import.meta.dirname, '../../../..'))
@@ -85,7 +85,7 @@ long(
 )
 
 async function saturated(server: ControlPlane): Promise<void> {
-  // Without a driver name, the chart lets the account change any Lease of the namespace, as this test does.
+  // Without a driver name, the chart permits changes of any Lease of the namespace. The test needs this permission.
   const objects = render({ files: [exampleFile('driver')], values: { ...VALUES, driver: { name: '' } } })
   for (const name of ['storage', 'noise']) {
     await server.api.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
@@ -145,7 +145,7 @@ async function orRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Sends writes until the signal. Each write occupies a seat of the API server for seconds. */
+/** Sends writes until `signal` is aborted. Each write occupies a seat of the API server for seconds. */
 async function makeNoise({ url, ca }: ControlPlane, token: string, signal: AbortSignal): Promise<void> {
   const api = new Api({ url, ca, token })
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'noise-' } }

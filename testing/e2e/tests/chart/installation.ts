@@ -164,8 +164,8 @@ export const INSTALLATION: TestOptions = { only: 'ours', notOne: true, target: '
 const CHART_LINE = `oci://${REGISTRY}/charts/csi-sidecars --version ${version} `
 
 /**
- * Packages the chart as a release does, but with image tags instead of digests. Returns a function that changes a
- * command of a document, which then installs this chart for the test's driver.
+ * Packages the chart as a release does, but with image tags instead of digests. The returned function changes a command
+ * of the documents, so that the command installs this chart for the test's driver.
  */
 export function releasedChart(t: TestContext): (line: string) => string {
   const chart = releaseChart(t.folder, REGISTRY, {})

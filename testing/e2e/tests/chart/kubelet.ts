@@ -144,7 +144,7 @@ export class Kubelet implements AsyncDisposable {
     try {
       await this.#t.api.merge(PODS, ref, { status })
     } catch (error) {
-      // The pod was deleted before its status was written. The next pass of the loop ends its processes.
+      // The pod was deleted before its status was written. The next pass of the loop ends the pod's processes.
       if (!(error instanceof ApiFailure && error.code === 404)) throw error
     }
   }

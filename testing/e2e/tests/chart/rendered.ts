@@ -8,7 +8,7 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { Driver } from '../../harness/driver/driver.ts'
 import { SUBJECTS, type Subject } from '../../harness/subject.ts'
 
-/** API versions of custom resources that are not created, because their CustomResourceDefinitions are not installed. */
+/** API versions of custom resources that the tests do not create, because their CRDs are not installed. */
 const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
 
 const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }

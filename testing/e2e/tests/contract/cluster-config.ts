@@ -187,7 +187,7 @@ const READABLE: Readonly<Record<string, (text: string) => string>> = {
   'two tokens, and uses the last token': (text) => text.replace('"token":', '"token":"first","token":'),
 }
 
-/** YAML whose aliases double the number of nodes with each line. */
+/** YAML in which the aliases of each line double the size of the parsed document. */
 const GROWING = `a0: &a0 x\n${Array.from({ length: 40 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]\n`).join('')}`
 
 for (const app of ['attacher', 'resizer'] as const) {
@@ -199,7 +199,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     })
   }
 
-  test('a kubeconfig with excessive aliases ends the process with 1', async (t) => {
+  test('a kubeconfig with excessive aliases ends the process with exit code 1', async (t) => {
     const sidecar = await reading(t, () => undefined, { around: () => GROWING })
     equal((await sidecar.end()).code, 1)
     match(sidecar.stderr, /yaml: document contains excessive aliasing/)

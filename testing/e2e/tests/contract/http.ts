@@ -103,7 +103,7 @@ const env = { MALLOC_ARENA_MAX: '1' }
 const STUCK = '/debug/stuck'
 const FLOODS = { '/metrics': 16, '/nothing': 64, [STUCK]: 16 }
 
-// One sidecar is enough, because all have the same endpoint.
+// The test runs with one sidecar only, because all sidecars have the same HTTP endpoint.
 testsOf('attacher', 'HTTP abuse', WITHOUT_API)(
   `16 to 64 clients that send ${PIPELINED} requests each without reading cost little memory`,
   { alone: true },

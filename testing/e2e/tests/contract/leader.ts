@@ -96,7 +96,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await never('work before the lease is held', () => sidecar.linesWith('became leader').length > 0, 3000)
     await leads(t, sidecar)
     const waited = Date.now() - began
-    // Our sidecar checks the Lease when its duration is over. The originals check every one to two retry periods.
+    // Our sidecar checks the Lease when the lease duration is over. The originals check every one to two retry periods.
     ok(waited >= 3800 && waited < (t.ours ? 5500 : 7500), `waited ${waited} ms`)
     const taken = await leaseOf(t)
     equal(taken.metadata?.labels, { foreign: 'kept' })
@@ -134,7 +134,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('--version and errors in feature gates or kubeconfig take precedence over invalid durations of leader election', async (t) => {
+  test('an error in the feature gates or the kubeconfig is reported before invalid durations of leader election', async (t) => {
     const args = ['--leader-election', '--leader-election-lease-duration=10s', '--kubeconfig=/nonexistent']
     const asked = await t.exec([...args, '--version'])
     equal(asked.code, 0)
@@ -208,7 +208,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal((await sidecar.metrics()).value('leader_election_master_status'), undefined)
   })
 
-  test('without leader election, ReleaseLeaderElectionOnExit decides whether a signal leads to exit code 0', async (t) => {
+  test('without leader election, a signal leads to exit code 0 only with ReleaseLeaderElectionOnExit', async (t) => {
     for (const [gate, signal] of [
       [false, 'SIGTERM'],
       [false, 'SIGINT'],

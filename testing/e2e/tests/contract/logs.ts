@@ -140,7 +140,7 @@ attacher('a log value with line breaks is indented between < and >', async (t) =
   )
 })
 
-/** Asserts that the source location in a log line is a log call in our source, with the message of the line if any. */
+/** Asserts that the source location in a log line points to a log call in our source with the same message. */
 function isInSource(app: string, { caller, msg }: { caller: string; msg: string }): void {
   const [, folder = '', file = '', line = ''] = /^([^/]+)\/(.+):(\d+)$/.exec(caller) ?? []
   // Files of the app come first, because a library may have a file with the same folder and name.

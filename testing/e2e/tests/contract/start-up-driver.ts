@@ -14,7 +14,7 @@ const NO_CLIENT = '"Failed to create CSI client" err='
 const NO_RESIZER = '"Failed to create CSI resizer" err='
 const UNKNOWN = `error getting controller capabilities: ${BROKEN_TEXT}`
 
-/** Answers of the driver that end the start of the sidecar, and a part of the last log line of each sidecar. */
+/** Driver answers that end a sidecar at its start, and a part of the last log line of attacher and resizer. */
 const FAILURES = [
   {
     what: 'Probe fails with Internal',
@@ -53,7 +53,7 @@ const FAILURES = [
   },
 ]
 
-/** Starts a sidecar whose driver answers a method as given. Expects exit code 1, and returns the last log line. */
+/** Starts a sidecar whose driver gives `answer` to `method`. Expects exit code 1. Returns the last log line. */
 async function lastLineOf(
   t: TestContext,
   { method = '', answer = BROKEN, ...options }: Partial<DriverOptions> & { method?: string; answer?: Script },
@@ -147,7 +147,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await t.running({ driver })
   })
 
-  test('an HTTP address in use ends the sidecar with 1', async (t) => {
+  test('an HTTP address in use ends the sidecar with exit code 1', async (t) => {
     const driver = await t.fullDriver()
     using other = await listen(createServer())
     const address = `127.0.0.1:${other.port}`
@@ -174,7 +174,7 @@ attacher('GetPluginInfo and the capability calls have a time-out of one second',
   for (const limit of [info, plugin, controller]) ok(limit > 600 && limit <= 1050, `${limits}`)
 })
 
-attacher('the two capability calls share a time-out of one second', async (t) => {
+attacher('GetPluginCapabilities and ControllerGetCapabilities share a time-out of one second', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   driver.on('GetPluginCapabilities', {
     reply: { capabilities: [{ type: { $case: 'service', value: { type: 1 } } }] },

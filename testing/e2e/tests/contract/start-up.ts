@@ -19,7 +19,7 @@ const IN_CLUSTER =
 const DISABLED = 'Feature LoggingAlphaOptions is disabled'
 const BURST = 'burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0'
 
-/** Kubeconfigs that can be read but do not make a valid client. */
+/** Kubeconfigs that can be read, but from which no client can be created, and the error. */
 const UNUSABLE: readonly (readonly [cluster: object, user: object, err: string])[] = [
   [
     { 'certificate-authority-data': 'eA==' },
@@ -61,7 +61,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('an unknown feature gate ends the process with 1 and an error line', async (t) => {
+  test('an unknown feature gate ends the process with exit code 1 and an error line', async (t) => {
     for (const gate of ['Nope', 'Topology', 'LoggingAlphaOptions', 'ContextualLogging', ...OTHER_GATES[app]]) {
       const outcome = await t.exec([`--feature-gates=${gate}=true`, '--kubeconfig=/nonexistent'])
       equal(outcome.code, 1)
@@ -83,14 +83,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('--metrics-address together with --http-endpoint ends the process with 1', async (t) => {
+  test('--metrics-address together with --http-endpoint ends the process with exit code 1', async (t) => {
     const outcome = await t.exec(['--metrics-address=:1', '--http-endpoint=:2', '--kubeconfig=/nonexistent'])
     const stop = app === 'resizer' ? '.' : ''
     equal(outcome.code, 1)
     equal(lastLogLine(outcome), `E "Only one of \`--metrics-address\` and \`--http-endpoint\` can be set${stop}"`)
   })
 
-  test('a missing or broken cluster configuration ends the process with 1 and the reason', async (t) => {
+  test('a missing or broken cluster configuration ends the process with exit code 1 and the reason', async (t) => {
     const bad = join(t.folder, 'bad.yaml')
     writeFileSync(bad, 'bad: [')
     const empty = join(t.folder, 'empty.json')
@@ -115,7 +115,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('a service account without a token ends the process with 1', async (t) => {
+  test('a service account without a token ends the process with exit code 1', async (t) => {
     const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' }
     const outcome = await t.exec([], { env })
     equal(outcome.code, 1)
@@ -125,7 +125,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('an unusable kubeconfig ends the process with 1 when the client is created', async (t) => {
+  test('an unusable kubeconfig ends the process with exit code 1 when the client is created', async (t) => {
     for (const [cluster, user, err] of UNUSABLE) {
       const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
         clusters: [{ cluster: object }]
@@ -142,14 +142,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('a --kube-api-burst that admits no request ends the sidecar with 1', async (t) => {
+  test('a --kube-api-burst of 0 or less ends the sidecar with exit code 1', async (t) => {
     for (const burst of ['0', '-1']) {
       const outcome = await t.exec([config(t), '--kube-api-qps=5', `--kube-api-burst=${burst}`])
       equal([outcome.code, lastLogLine(outcome)], [1, `E "${CLIENT_TEXT[app]}" err="${BURST}"`])
     }
   })
 
-  test('a driver address that is not a Unix socket ends the process with 1 at once', async (t) => {
+  test('a driver address that is not a Unix socket ends the process at once with exit code 1', async (t) => {
     for (const address of ['tcp://1.2.3.4:5', 'relative/path', '']) {
       const outcome = await t.exec([config(t), `--csi-address=${address}`])
       const text = 'OnConnectionLoss callback only supported for unix:// addresses'
@@ -164,7 +164,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const attacher = testsOf('attacher', 'start-up')
 
-attacher('--worker-threads=0 ends the process with 1 after the cluster configuration is read', async (t) => {
+attacher('--worker-threads=0 ends the attacher with exit code 1', async (t) => {
   const outcome = await t.exec([`--kubeconfig=${t.kubeconfig('https://127.0.0.1:1', 'x')}`, '--worker-threads=0'])
   equal([outcome.code, lastLogLine(outcome)], [1, 'E "Option -worker-threads must be greater than zero"'])
   const earlier = await t.exec(['--kubeconfig=/nonexistent', '--worker-threads=0'])

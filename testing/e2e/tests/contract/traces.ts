@@ -176,7 +176,7 @@ test('without tracing, the log lines of one attach attempt share an ID that no r
 const resizer = testsOf('resizer', 'traces')
 const EXPAND = 'csi.v1.Controller/ControllerExpandVolume'
 
-resizer('an expansion is one trace, whose parent is in the annotation of the claim', OURS, async (t) => {
+resizer('the trace of an expansion continues the trace in the annotation of the claim', OURS, async (t) => {
   await using traces = await collecting()
   const { collector } = traces
   const { driver } = await resizerScene(t, { args: [TRACING], env: exportTo(collector.url) })
@@ -207,7 +207,7 @@ resizer('an expansion is one trace, whose parent is in the annotation of the cla
 
 for (const protocol of LONG ? ['http/protobuf', 'http/json'] : []) {
   test(`an OpenTelemetry Collector receives all spans by ${protocol}`, { only: 'ours', target: 'real' }, async (t) => {
-    // One API server is enough, because the test only checks the collector.
+    // The test does not depend on the API server, so it runs with one API server only.
     const port = await freePort()
     const collector = await startCollector(port)
     try {
@@ -251,7 +251,7 @@ async function exported(t: TestContext, env: NodeJS.ProcessEnv, { output }: Coll
     nth === 0 ? { code: 13, message: 'no such array' } : { reply: { publishContext: {} } },
   )
   await attachAndWait(t, at)
-  // The span of a run is exported last, so all spans of both runs have arrived.
+  // The span of a run is exported after its child spans, so all spans of both runs have arrived.
   await eventually('both runs', () => count(output(), / Name +: attach\n/g) === 2)
   const metrics = await at.attacher.http('/metrics')
   equal(/^csi_sidecar_spans_dropped_total/m.test(metrics.text), false)

@@ -95,7 +95,7 @@ test('kubectl csi explain names the missing Secret of an attachment', async (t) 
   await explainedAttachment(t, new RegExp(`Secret default/${t.name('no')}, which cannot be read`))
 })
 
-test('kubectl csi explain reports that no attacher leads after its driver has disconnected', async (t) => {
+test('kubectl csi explain reports that no attacher leads after the driver has disconnected', async (t) => {
   const args = [...ELECTED, ...(t.ours ? ['--driver-grace-period=1s'] : [])]
   const at = await scene(t, { args })
   await led(t)
@@ -152,7 +152,7 @@ test('kubectl csi explain removes bidirectional control characters from the mess
 test('kubectl csi explain reports that a deleted PersistentVolume is still attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
-  // `strip` removes the finalizer only after the deletion, because the attacher would restore it before.
+  // `strip` removes the finalizer only after the deletion, because the attacher would otherwise restore the finalizer.
   await t.strip(PERSISTENT_VOLUMES, { name: pv })
   // The attacher must notice the deletion of the volume before it detaches.
   await pause(4 * WATCHES_DIFFER_MS)
@@ -184,7 +184,7 @@ test('kubectl csi explain reports that no attacher holds the Lease', async (t) =
   match(stdout, /\.spec\.renewTime: \d{4}-/)
 })
 
-// The test needs a real API server, which has a proxy to pods but refuses pods with a loopback address.
+// The API server must be real, because the emulator has no pods/proxy. A real server refuses loopback addresses.
 test('kubectl csi reads the pending work of the leader through pods/proxy', { target: 'real' }, async (t) => {
   const address = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])

@@ -139,7 +139,7 @@ function pluginFolder(t: TestContext): string {
 
 const MANY = 10_000
 const WITHIN_MS = 2_000
-/** The maximum number of measurements, because another process may slow down the machine. */
+/** The maximum number of measurements. One must be fast, because other processes may slow down the machine. */
 const TRIES = 3
 
 test('kubectl csi answers within two seconds about 10,000 stuck attachments', {

@@ -76,7 +76,7 @@ export function sidecarArgs(executables: Readonly<Record<App, string>>): string[
 }
 
 const root = resolve(import.meta.dirname, '../../../..')
-/** The maximum number of tries of the demo with the Go originals, which give up a claim after a conflict. */
+/** The maximum number of runs of the demo with the Go originals, which may give up a claim after a conflict. */
 const TRIES_OF_ORIGINALS = 3
 
 async function playOurs({ folder }: Ground, args: readonly string[]): Promise<void> {
@@ -95,7 +95,7 @@ async function playWithOriginals({ cluster, folder }: Ground, args: readonly str
   }
 }
 
-/** Returns the Go originals. After a conflict, only a sweep of theirs removes the finalizer of a VolumeSnapshot. */
+/** Returns the Go originals. Their provisioner searches each second for snapshots with a left-over finalizer. */
 function sweepingOriginals({ folder }: Ground): Readonly<Record<App, string>> {
   const provisioner = join(folder, 'sweeping-provisioner')
   const all = originals(root)
@@ -139,12 +139,12 @@ const BINARIES = [
 ] as const
 
 for (const [who, binaries, play] of BINARIES) {
-  check(`embedded cluster: the demo passes with ${who} on the emulated API server`, 'emulator', async (ground) => {
+  check(`embedded cluster: the demo succeeds with ${who} on the emulated API server`, 'emulator', async (ground) => {
     await play(ground, sidecarArgs(binaries(ground)))
   })
 
   check(
-    `embedded cluster: the demo passes with ${who} and our controllers on a real API server`,
+    `embedded cluster: the demo succeeds with ${who} and our controllers on a real API server`,
     'real',
     async (ground) => {
       await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${await prepared(ground)}`])
@@ -152,7 +152,7 @@ for (const [who, binaries, play] of BINARIES) {
   )
 
   check(
-    `embedded cluster: the demo passes with ${who} and the real kube-controller-manager`,
+    `embedded cluster: the demo succeeds with ${who} and the real kube-controller-manager`,
     'real',
     async (ground) => {
       const kubeconfig = await prepared(ground)
@@ -178,7 +178,7 @@ const VOLUME_CONTROLLERS = [
   'persistentvolumeclaim-protection-controller',
 ]
 
-/** The options of tests of the demo with its pauses, which mostly wait. */
+/** The options of tests that run the demo with its pauses. The tests run in parallel, because they mostly wait. */
 const PACED = { target: 'emulator', together: true } as const
 
 const COLOUR = '\u001b['
@@ -223,7 +223,7 @@ check(
   },
 )
 
-/** A pod whose claim names no StorageClass. Every report about the pod must give this as the first cause. */
+/** A pod whose claim names no StorageClass. Each report about the pod must name this as the first cause. */
 const WAITING = `apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: classless}
@@ -325,7 +325,7 @@ check('embedded cluster: SIGUSR1 opens no debugger in any process', 'emulator', 
   ok(!text().includes('Debugger listening'), text())
 })
 
-check('embedded cluster: a failed demo step ends the program with 1', 'emulator', async ({ folder, executables }) => {
+check('embedded cluster: a failed demo step leads to exit code 1', 'emulator', async ({ folder, executables }) => {
   const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
   const { code, output } = await runProgram('devcluster', folder, args)
 
@@ -336,7 +336,7 @@ check('embedded cluster: a failed demo step ends the program with 1', 'emulator'
   rmSync(logs, { recursive: true })
 })
 
-check("embedded cluster: the demo passes with a user's own driver", 'emulator', async ({ folder, executables }) => {
+check("embedded cluster: the demo succeeds with a user's own driver", 'emulator', async ({ folder, executables }) => {
   const place = temporaryFolder('driver')
   const socket = join(place, 'csi.sock')
   const emulator = join(root, 'libs', 'emulator', 'src', 'main.ts')

@@ -95,7 +95,7 @@ check('npm package: with an old Node.js, npm downloads a new Node.js and prints 
     return runFile(process.execPath, [join(folder, 'start.cjs'), '--help'], { env: npmEnvironment() })
   }
   const needs = `csi-devcluster needs Node.js 1000 or newer, and this is ${process.version}`
-  // The package that npm would fetch is already installed here.
+  // npm gets the package from this folder instead of the registry.
   const own = join(root, `node_modules/node-linux-${process.arch}`)
   const { stdout, stderr } = await start({ [`linux-${process.arch}`]: own })
   match(stdout, /Usage: csi-devcluster \[options\]/)

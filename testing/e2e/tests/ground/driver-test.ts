@@ -36,7 +36,7 @@ spec:
   volumeLifecycleModes: [Persistent, Ephemeral]
 `
 
-/** Three bugs of different kinds, for which even the short tests look. The long tests look for all bugs. */
+/** Three bugs of different kinds that even the short tests look for. The long tests look for all bugs. */
 const FAST = ['clone-not-idempotent', 'stages-lost-at-kill', 'ends-at-clone']
 
 for (const bug of FAST) {
@@ -105,7 +105,7 @@ long(
 )
 
 long(
-  'driver test: a correct driver causes no finding in 30 seeds, nor in two seeds with the Go originals',
+  'driver test: 30 seeds find no bug in a correct driver, nor do two seeds with the Go originals',
   { target: 'emulator', within: 3 * WITHIN_MS },
   async (ground) => {
     const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-30', '--seconds=10'] })
@@ -135,7 +135,7 @@ long(
 )
 
 long(
-  'driver test: with --driver-command, the test kills the driver, and an unexpected end of the driver is a finding',
+  'driver test: with --driver-command, the report names an end of the driver that the test did not cause',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
     const place = temporaryFolder('driver')
@@ -261,14 +261,14 @@ function driverArgs(
     `--state=${join(place, 'state.json')}`,
     ...nodeSockets(place, nodes).map((each) => `--node=${each}`),
     ...(bug === undefined ? [] : [`--bug=${bug}`]),
-    // Without this flag, the driver supports neither snapshots nor stored data in volumes.
+    // Without the flag `--holds`, the driver supports neither snapshots nor stored data in volumes.
     ...(bug === undefined || BUGS[bug]?.holds === true ? [`--holds=${join(place, 'holds')}`] : []),
   ]
 }
 
 interface Keeping {
   readonly place: string
-  /** The time from the start of listening until the driver is killed. Undefined if it is not killed. */
+  /** How long the driver listens until it is killed. Undefined if the driver is not killed. */
   readonly killEveryMs: number | undefined
   readonly over: AbortSignal
 }

@@ -44,7 +44,7 @@ function serverOf({ url, adminToken, alice }: Cluster): Server {
 const ofItsVersion = isDefaultKubernetes() ? check : () => undefined
 
 ofItsVersion(
-  'emulator, conformance: a real API server answers like the emulator',
+  'emulator, conformance: the emulator answers like a real API server',
   'real',
   async ({ cluster, folder }) => {
     const kubeconfig = join(folder, 'admin.json')
@@ -259,7 +259,7 @@ const KINDS = [
 function kind<T extends KubeObject>(resource: Resource<T>, message: MessageReader<T>) {
   return {
     resource,
-    /** Checks that the objects of a list and of a watch in protobuf equal their JSON, with no field missing. */
+    /** Checks that lists and watches in protobuf deliver the same objects as JSON, with no field missing. */
     compare: async (client: KubeClient): Promise<void> => {
       const json = await listed(client, resource, undefined)
       for (const messages of [await listed(client, resource, message), await watched(client, resource, message)]) {
@@ -314,7 +314,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-/** Returns the JSON with only the fields of the protobuf message, and with a null only if the message has it too. */
+/** Returns the JSON without the fields that the message lacks. A null stays only if it is also null in the message. */
 function onlyFieldsOf(message: unknown, json: unknown): unknown {
   if (Array.isArray(message) && Array.isArray(json)) return json.map((item, at) => onlyFieldsOf(message[at], item))
   if (!isFields(message) || !isFields(json)) return json

@@ -64,7 +64,7 @@ function messages({ sidecar }: Probe): readonly string[] {
   return all.filter((message) => message !== 'Version')
 }
 
-/** Clients and the kubelet must see the same behaviour, so the long tests also run each case with the Go original. */
+/** The long tests also run each case with the Go original. Both programs must give the same answers. */
 const SIDES: readonly Side[] = LONG ? ['original', 'ours'] : ['ours']
 
 const test = testsOf('both', 'livenessprobe')
@@ -96,7 +96,7 @@ const OK = { status: 200, type: 'text/plain; charset=utf-8', text: 'ok' }
 const failed = (text: string): object => ({ status: 500, type: 'text/plain; charset=utf-8', text })
 const OVERDUE = 'context deadline exceeded'
 
-/** Returns a case that starts the livenessprobe with a driver of these answers, and sends one request. */
+/** Returns a case that starts the livenessprobe with a driver that gives these answers, and sends one request. */
 const withProbe =
   (script: Script, args: readonly string[] = []): Case['see'] =>
   async (t, start) => {

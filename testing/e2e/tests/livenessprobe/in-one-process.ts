@@ -43,7 +43,7 @@ test('the livenessprobe answers while the API server is away, after a lost Lease
   await Promise.all(suffixes(60).map((suffix) => attach(t, at, { suffix })))
   await eventually('calls that hang', () => at.driver.callsOf('ControllerPublishVolume').length >= 10)
   equal(await get(at.port), OK)
-  // The probes of the livenessprobe are not in the metrics of the controllers, and it serves no metrics by default.
+  // The metrics of the controllers do not count calls of the livenessprobe, which serves no metrics by default.
   const labels = { driver_name: t.driverName, method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
   equal((await at.sidecar.metrics()).value('csi_sidecar_operations_seconds_count', labels), undefined)
   equal(((await get(at.port, '/metrics')) as Answer).status, 404)
@@ -63,7 +63,7 @@ test('the livenessprobe listens even if the API server has never answered', EMUL
   equal(await get(port), OK)
 })
 
-test('the livenessprobe answers 500 while the driver process is stopped under load, and 200 afterwards', {
+test('the livenessprobe answers 500 while the driver process is stopped, and 200 after it continues', {
   ...EMULATED,
   alone: true,
 }, async (t) => {

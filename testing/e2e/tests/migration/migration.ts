@@ -124,7 +124,7 @@ const VOLUMES: readonly InTreeVolume[] = [
   },
 ]
 
-/** The volumes of each driver. A driver has one test, because other tests must not use its name at the same time. */
+/** The volumes of each driver. One test covers a driver, because parallel tests must not use the same driver name. */
 const DRIVERS = Object.entries(Object.groupBy(VOLUMES, ({ driver }) => driver)) as [string, readonly InTreeVolume[]][]
 
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
@@ -149,7 +149,7 @@ function capabilityOf({ fsType, mode = 'SINGLE_NODE_WRITER' }: InTreeVolume): ob
   return { mount: fsType === undefined ? {} : { fs_type: fsType }, access_mode: { mode } }
 }
 
-/** Creates the Secret if any of the volumes refers to it. Returns the field `secrets` of the driver requests. */
+/** Creates the Secret if any of the volumes refers to it. Returns the `secrets` that the driver requests must have. */
 async function secretsOf(t: TestContext, volumes: readonly InTreeVolume[]): Promise<{ readonly secrets?: object }> {
   if (!volumes.some(({ secret }) => secret)) return {}
   const secrets = { token: 'secret' }
@@ -249,7 +249,7 @@ attacher('an in-tree ID with 80,000 slashes fails quickly and blocks no other vo
   ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
 })
 
-attacher('the attacher of a migrated driver connects twice at start, as the Go original does', async (t) => {
+attacher('the attacher of a migrated driver calls Probe twice at its start, as the Go original does', async (t) => {
   const { driver } = await besideDriver(t, 'cinder.csi.openstack.org')
   const seen = driver.calls.map(({ method }) => method)
   equal(seen, ['Probe', 'GetPluginInfo', 'Probe', 'GetPluginCapabilities', 'ControllerGetCapabilities'])
@@ -258,7 +258,7 @@ attacher('the attacher of a migrated driver connects twice at start, as the Go o
 attacher('attachError reports an in-tree volume that cannot be translated', async (t) => {
   const at = await besideDriver(t, 'disk.csi.azure.com')
   await attach(t, at, { pv: { csi: null, azureDisk: AZURE_DISK } })
-  // The attach error reports a missing volume until the volume is in the cache.
+  // `attachError` reports a missing volume until the volume is in the cache.
   const text = 'failed to translate in tree pv to CSI: kind(Dedicated) is not supported in csi migration'
   const { status, metadata } = await attachFailed(t, text)
   equal(status?.attachError?.message, text)
@@ -289,7 +289,7 @@ attacher('the metrics count the attach of a CSI inline volume as not migrated', 
   ok(((await sidecar.metrics()).value(CSI, { method_name, migrated: 'false' }) ?? 0) >= 1)
 })
 
-attacher('the comparison with ListVolumes completes a GCE handle from the node ID', async (t) => {
+attacher('the comparison with ListVolumes takes project and zone of a GCE volume from the node ID', async (t) => {
   const name = GCE
   const driver = await t.driver({ name, controller: LISTS })
   const nodeId = 'projects/p1/zones/us-east1-b/instances/i1'

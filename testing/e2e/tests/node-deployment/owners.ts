@@ -190,7 +190,7 @@ test('a VolumeAttributesClass is applied by the driver on the node of the volume
   equal(calls, [0, 1])
 })
 
-test('a volume whose affinity allows several nodes is not expanded, which the resizer on each node logs once', async (t) => {
+test('the resizer on a node does not expand a volume whose node affinity allows several nodes', async (t) => {
   const [a, b] = await sites(t, 'a', 'b')
   const left = 'Volume is left alone'
   const everywhere = await boundOn(t, undefined, { suffix: '-everywhere' })
@@ -214,7 +214,7 @@ test('a volume whose affinity allows several nodes is not expanded, which the re
   }
   for (const { pvc } of [everywhere, zone, two]) equal(await eventsOf(t, pvc), [])
 
-  // The first node affinity of a volume is added here, because Kubernetes does not allow changes of an affinity.
+  // The test uses the volume without node affinity, because Kubernetes does not allow changes of an affinity.
   await t.api.merge(PERSISTENT_VOLUMES, { name: everywhere.pv }, { spec: { nodeAffinity: onNodes(t, b.node) } })
   await resized(t, '2Gi', everywhere.pvc)
   equal([expanded(a), expanded(b)], [[], [`${everywhere.pv}-handle`]])
@@ -241,7 +241,7 @@ for (const [plural, group] of [
   ['nodes', ''],
   ['csinodes', 'storage.k8s.io'],
 ] as const) {
-  starts(`without permission to watch ${plural}, the resizer logs the refusal until it is permitted`, async (t) => {
+  starts(`without permission to watch ${plural}, the resizer logs the missing permission once`, async (t) => {
     const node = await createSite(t)
     const user = await userWith(
       t,
@@ -294,7 +294,7 @@ starts('--node-name overrides NODE_NAME', async (t) => {
 const memory = testsOf('resizer', 'node deployment, memory', { only: 'ours' })
 
 const FOREIGN = 10_000
-/** The time after the start of a resizer until its memory is measured. */
+/** How long a resizer runs until its memory is measured. */
 const SETTLED_MS = 15_000
 
 memory(

@@ -225,7 +225,7 @@ test('a new process uses or deletes CSIStorageCapacity objects of earlier proces
   })
 })
 
-test('a GetCapacity call that fails for one topology is repeated, and does not delay the CSIStorageCapacity of another', async (t) => {
+test('a GetCapacity call that fails for one topology does not delay the CSIStorageCapacity of another topology', async (t) => {
   const { driver } = await ready(t, {
     args: ['--retry-interval-start=300ms'],
     prepare: (each) =>
@@ -269,7 +269,7 @@ test('the creation and the deletion of a volume refresh the CSIStorageCapacity o
       .join()
   const settled = (expected: string) => eventually(`questions ${expected}`, () => news() === expected || undefined)
   await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('a') } })
-  // The failed creation causes GetCapacity for z1 and z2, and the successful creation only for the volume's z2.
+  // The failed creation causes GetCapacity calls for z1 and z2, the successful creation for the volume's zone z2.
   await settled('z1,z2,z2')
   await released(t, { spec: { nodeAffinity: affinityTo('zone', 'z1') } })
   await calls(driver, 'DeleteVolume')

@@ -79,7 +79,7 @@ test('the provisioner accepts the beta annotations for provisioner and class of 
   }
   const pv = await provision(t, { annotations, spec: { storageClassName: undefined } })
   equal(pv.spec?.storageClassName, t.name('class'))
-  // The label `class` is empty, because it shows `storageClassName` but not the beta annotation.
+  // The label `class` of the metric is empty, because the metric ignores the beta annotation for the class.
   const { value } = await sidecar.metrics()
   equal(value('controller_persistentvolumeclaim_provision_total', { class: '', source: '' }), 1)
 })
@@ -231,7 +231,7 @@ states('a claim that is being deleted is still provisioned', async (t) => {
   await provisioned(t, uid)
 })
 
-states('a new volume that is too small is deleted with up to five DeleteVolume calls', async (t) => {
+states('a new volume that is too small is deleted, with up to five DeleteVolume calls', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const { driver } = await scene(t, { class: { parameters: secretParameters('provisioner-', secret) } })
   driver.on('DeleteVolume', { code: 13, message: 'stays' })
@@ -257,7 +257,7 @@ states('a failed write of the PersistentVolume is repeated without another Creat
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
-states('a claim loses its selected node if the CSINode is missing, even after a write conflict', async (t) => {
+states('a claim loses its selected node if the CSINode of the node is missing', async (t) => {
   const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
   const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), {
     times: 2,
@@ -282,7 +282,7 @@ states('ResourceExhausted removes the selected node from the claim', async (t) =
 })
 
 states(
-  'a forbidden write of the PersistentVolume causes an event of the claim and is repeated',
+  'a forbidden write of the PersistentVolume is repeated, and an event of the claim reports the refusal',
   {
     only: 'ours',
   },

@@ -93,7 +93,7 @@ test('the provisioner adds its finalizer to bound PersistentVolumes and removes 
 test('a released volume is deleted as soon as its last VolumeAttachment is gone, and not before', async (t) => {
   const { driver, sidecar } = await scene(t, {
     controller: ['PUBLISH_UNPUBLISH_VOLUME'],
-    // The back-off is short for the Go original, which retries the deletion only at its end.
+    // The Go original retries the deletion only when the back-off ends, so its back-off is short.
     args: [`--retry-interval-start=${t.ours ? '1m' : '2s'}`],
   })
   await t.watching(sidecar, 'volumeattachments')
@@ -119,7 +119,7 @@ test('a failed DeleteVolume call causes an event and a retry', async (t) => {
   equal(driver.callsOf('DeleteVolume').length >= 2, true)
 })
 
-test('the driver volume of a deleted PersistentVolume is kept until the PersistentVolume is released', async (t) => {
+test('DeleteVolume is called for a deleted PersistentVolume only after the PersistentVolume is released', async (t) => {
   const { driver } = await scene(t)
   const name = await createOwned(t, [FINALIZER])
   await setPhase(t, name, 'Bound')
@@ -129,7 +129,7 @@ test('the driver volume of a deleted PersistentVolume is kept until the Persiste
   await deleted(t, name)
 })
 
-test('the annotations of a PersistentVolume, or else its CSI driver, decide which provisioner deletes it', async (t) => {
+test('the annotations or the CSI driver of a PersistentVolume decide which provisioner deletes the volume', async (t) => {
   const { driver } = await scene(t)
   const foreign = { csi: { driver: OTHER, volumeHandle: 'h' } }
   const cases: readonly (readonly [what: string, annotations: object, spec: object, ours: boolean])[] = [
@@ -164,7 +164,7 @@ test('a released PersistentVolume without a CSI source causes an event', async (
   equal([type, reason], ['Warning', 'VolumeFailedDelete'])
 })
 
-test('the StorageClass names the Secret for DeleteVolume by templates if the PersistentVolume has no annotations for this Secret', async (t) => {
+test('DeleteVolume gets the Secret that the StorageClass names if the PersistentVolume names no Secret', async (t) => {
   const parameters = secretParameters('', { name: t.name(`for-\${pvc.name}`), namespace: `\${pvc.namespace}` })
   const { driver } = await scene(t, { class: { parameters } })
   await t.createSecret({ user: 'u' }, 'for-a')
@@ -188,7 +188,7 @@ test('the StorageClass names the Secret for DeleteVolume by templates if the Per
   await eventOf(t, name, `failed to get secretreference for volume ${name}: ${why}`)
 })
 
-test('a missing Secret for DeleteVolume, or an incomplete reference to it, does not block the deletion', async (t) => {
+test('a PersistentVolume is deleted although the Secret for DeleteVolume is missing', async (t) => {
   const { driver, sidecar } = await scene(t)
   const annotations = deletionSecret({ name: 'none', namespace: t.namespace })
   const gone = await released(t, { what: 'gone', annotations })
@@ -273,7 +273,7 @@ leaks('the provisioner removes its finalizer from a claim only after it has stor
   await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), (claim) => !isHeld(claim))
 })
 
-/** Makes the driver remember its volumes, and returns the IDs of the existing volumes. */
+/** Returns the IDs of the driver's volumes. CreateVolume adds an ID, and DeleteVolume removes an ID. */
 function keepVolumes(driver: Driver): ReadonlySet<unknown> {
   const volumes = new Set<unknown>()
   driver.on('CreateVolume', ({ request }) => {
@@ -290,7 +290,7 @@ function keepVolumes(driver: Driver): ReadonlySet<unknown> {
 const NEVER: Fault = { kind: 'wait', for: new Promise(() => {}) }
 const LOST: Fault = { kind: 'loseAnswer' }
 
-/** Requests about a claim at which the test kills the provisioner. The number counts earlier requests of this kind. */
+/** Requests at which the test kills the provisioner. The number says how many equal requests come before. */
 const REQUESTS = [
   ['GET persistentvolumeclaims', 0, 'at the read before it adds the finalizer'],
   ['PUT persistentvolumeclaims', 0, 'while it adds the finalizer'],
@@ -352,7 +352,7 @@ leaks('CreateVolume is repeated for a deleted claim although its class has becom
   await provisioned(t, uid)
 })
 
-/** PersistentVolumes that another process stores during CreateVolume, and whether the created volume is kept. */
+/** PersistentVolumes that another process creates during CreateVolume, and whether the driver's new volume is kept. */
 const RIVALS: readonly (readonly [
   what: string,
   rival: { handle: string; dying?: true; claim?: string },
@@ -361,7 +361,7 @@ const RIVALS: readonly (readonly [
   ['the same volume for the claim', { handle: 'mine' }, true],
   ['the same volume for another claim', { handle: 'mine', claim: 'other' }, true],
   ['another volume for the claim', { handle: 'other' }, false],
-  ['the same volume, and is being deleted', { handle: 'mine', dying: true }, false],
+  ['the same volume and a deletion timestamp', { handle: 'mine', dying: true }, false],
 ]
 
 for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {

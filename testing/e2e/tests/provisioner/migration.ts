@@ -18,12 +18,12 @@ interface Plugin {
   /** The expected parameters of CreateVolume. */
   readonly parameters: Readonly<Record<string, string>> | undefined
   readonly fsType?: string
-  /** The expected topologies of CreateVolume, if the driver has topology. */
+  /** The expected requisite topologies in CreateVolume, if the driver supports topology. */
   readonly requisite?: readonly Readonly<Record<string, string>>[]
   /** The volume in the driver's answer to CreateVolume. */
   readonly volume: object
   readonly source: Partial<PersistentVolumeSpec>
-  /** The expected labels of the volume, which are also the only topology in its node affinity. */
+  /** The expected labels of the PersistentVolume. Its node affinity must contain the same topology. */
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
   /** The expected volume ID of DeleteVolume. Default: the ID of the created volume. */

@@ -71,7 +71,7 @@ const segments = (...hosts: string[]) => hosts.map((host) => ({ segments: { host
 
 const OF_A = { requisite: segments('a'), preferred: segments('a') }
 
-test('with --node-deployment, a claim is provisioned by the instance on its selected node, which reads no Nodes', async (t) => {
+test('with --node-deployment, the provisioner on the selected node of a claim creates the volume', async (t) => {
   await createClass(t, LATE)
   const here = await site(t)
   const other = await site(t, { what: 'b' })
@@ -89,7 +89,7 @@ test('--strict-topology and --immediate-topology=false do not change the topolog
   equal(here.driver.fieldsOf('CreateVolume', 'accessibility_requirements'), [OF_A])
 })
 
-test('one provisioner instance selects its node for a claim with immediate binding after a GetCapacity call', async (t) => {
+test('exactly one provisioner instance selects its node for a claim with immediate binding', async (t) => {
   const parameters = { type: 'ssd', 'csi.storage.k8s.io/fstype': 'xfs' }
   await createClass(t, { parameters })
   const sites = [await site(t), await site(t, { what: 'b' })]
@@ -106,7 +106,7 @@ test('one provisioner instance selects its node for a claim with immediate bindi
   })
 })
 
-/** Claims without a selected node that the instance ignores. */
+/** Claims for which the provisioner of a node must not select this node. */
 const LEFT: readonly (readonly [what: string, parts: object, args?: readonly string[]])[] = [
   ['with late binding', LATE],
   ['with --node-deployment-immediate-binding=false', {}, ['--node-deployment-immediate-binding=false']],
@@ -168,7 +168,7 @@ test('after ResourceExhausted, a claim loses its selected node, and a provisione
   await claimEvent(t, 'rpc error: code = ResourceExhausted desc = full')
 })
 
-test('a provisioner instance ignores a claim while another node is selected, and waits again after this selection is removed', async (t) => {
+test('a provisioner instance ignores a claim while another node is selected', async (t) => {
   await createClass(t)
   const here = await site(t, { args: ['--node-deployment-base-delay=2s', '--node-deployment-max-delay=2s'] })
   await createClaim(t)
@@ -176,7 +176,7 @@ test('a provisioner instance ignores a claim while another node is selected, and
     t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
   await select('other')
   await pause(100)
-  // Earlier GetCapacity calls do not count. Whether there are any depends on the random delay.
+  // The random delay may have allowed earlier GetCapacity calls, which do not count.
   const { length } = here.driver.callsOf('GetCapacity')
   await never('a question', () => here.driver.callsOf('GetCapacity').length > length, 2_400)
   await select(null)

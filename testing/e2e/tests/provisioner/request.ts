@@ -73,7 +73,7 @@ test('--extra-create-metadata adds the names of claim and PersistentVolume to Cr
   })
 })
 
-test('CreateVolume gets the provisioner Secret of the class, and the PersistentVolume has all Secret references', async (t) => {
+test('CreateVolume gets the provisioner Secret of the class, and the PersistentVolume refers to the other Secrets', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const parameters = { ...pair('provisioner-', secret.name), ...pair('', `all-\${pvc.name}`) }
   const { driver } = await scene(t, { class: { parameters } })
@@ -211,7 +211,7 @@ test('a class can name Secrets by templates, by the default parameters and by th
   const pv = await provision(t, { annotations: { 'example.com/secret': secret.name } })
   const { request } = driver.callsOf('CreateVolume')[0] ?? {}
   equal(request?.['secrets'], { user: 'u' })
-  // The deprecated keys are sent to the driver, too.
+  // The driver also gets the parameters with the deprecated keys.
   equal(Object.keys(request?.['parameters'] ?? {}).sort(), [
     'csiProvisionerSecretName',
     'csiProvisionerSecretNamespace',
@@ -337,7 +337,7 @@ test('the PersistentVolume has the mount options of the class, the volume mode a
 // Only our provisioner runs, because the Go original ends or reports no event in several of these tests.
 const odd = testsOf('provisioner', 'odd answers and objects', { only: 'ours' })
 
-odd('strange error codes and error messages do not end the process', async (t) => {
+odd('unknown error codes and strange error messages of the driver do not end the provisioner', async (t) => {
   const { driver, sidecar } = await scene(t)
   const answers = [
     { code: 0, message: '' },

@@ -28,7 +28,7 @@ export interface Scene {
 }
 
 export interface SceneSetup extends SidecarSetup {
-  /** Controller capabilities in addition to those for volumes. */
+  /** Controller capabilities of the driver in addition to the capability to create and delete volumes. */
   readonly controller?: Capabilities['controller']
   readonly topology?: boolean
   readonly class?: Partial<StorageClass>
@@ -52,7 +52,7 @@ export async function createClass(t: TestContext, parts: Partial<StorageClass> =
   await t.create(STORAGE_CLASSES, { ...head, provisioner: t.driverName, ...parts })
 }
 
-/** Returns the class parameters that name the Secret for a use such as `provisioner-`. Empty: the default Secret. */
+/** Returns the class parameters that name a Secret. `use` is a part of their keys, such as `provisioner-`, or empty. */
 export function secretParameters(use: string, { name, namespace }: { name: string; namespace: string }) {
   return { [`csi.storage.k8s.io/${use}secret-name`]: name, [`csi.storage.k8s.io/${use}secret-namespace`]: namespace }
 }

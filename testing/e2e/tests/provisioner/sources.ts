@@ -60,7 +60,7 @@ interface SnapshotParts {
   readonly content?: { readonly annotations?: object; readonly spec?: object; readonly status?: object } | null
 }
 
-/** Creates a ready snapshot of 1 GiB, with changes by `parts`. Returns its name. */
+/** Creates a ready snapshot of 1 GiB, and returns its name. `parts` override the default fields. */
 async function createSnapshot(t: TestContext, parts: SnapshotParts = {}): Promise<string> {
   const { what = 'snap', finalizers = [], content = {} } = parts
   const name = t.name(what)
@@ -169,7 +169,7 @@ test('a missing VolumeSnapshot and a wrong API group in a data source cause even
   await refused(t, unusable('VolumeSnapshot', name, missing))
   const apiGroup = 'other.example.com'
   await createClaim(t, { suffix: '-group', spec: { dataSource: { apiGroup, kind: 'VolumeSnapshot', name } } })
-  // The test ends here if the API server has dropped the source of an unknown kind from `dataSource`.
+  // An API server may drop a `dataSource` of an unknown API group. Then there is nothing to test.
   const { spec } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t, '-group'))
   if (spec?.dataSource == null) return
   const text = `the PVC source does not belong to the right APIGroup. Expected ${GROUP}, Got ${apiGroup}`
@@ -188,7 +188,7 @@ test('--prevent-volume-mode-conversion=false lets every claim have another volum
   await provision(t, { spec: restoring(t) })
 })
 
-test('a VolumeSnapshot that is being deleted is restored only if its finalizer shows that a restore has begun', async (t) => {
+test('a VolumeSnapshot that is being deleted is restored only if it has the finalizer of the provisioner', async (t) => {
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=0'] })
   for (const [what, finalizers] of Object.entries({ new: [HELD], begun: [HELD, SNAPSHOT_FINALIZER] })) {
     const name = await createSnapshot(t, { what, finalizers })
@@ -221,7 +221,7 @@ test('a failed write of the finalizer to a VolumeSnapshot causes an event, and d
   await provisioned(t, uid)
 })
 
-test('the last of two restores from one VolumeSnapshot removes its finalizer', { only: 'ours' }, async (t) => {
+test('a snapshot keeps the finalizer of the provisioner until the last restore ends', { only: 'ours' }, async (t) => {
   const { promise: first, resolve: finish } = Promise.withResolvers<void>()
   const { driver } = await ready(t)
   driver.on('CreateVolume', (call, nth) => ({ ...withSource(call), ...(nth === 0 && { after: first }) }))
@@ -235,12 +235,12 @@ test('the last of two restores from one VolumeSnapshot removes its finalizer', {
   await unprotected(t)
 })
 
-test('a periodic search removes the finalizer of the provisioner from snapshots that no pending claim restores', async (t) => {
+test('a periodic search removes the finalizer of the provisioner from snapshots that no pending claim needs', async (t) => {
   await installCrds(t)
   const finalizers = [HELD, SNAPSHOT_FINALIZER]
   await createSnapshot(t, { what: 'forgotten', finalizers })
   await createSnapshot(t, { what: 'needed', finalizers })
-  // A claim of another provisioner restores the snapshot `needed`, so the finalizer must stay.
+  // The claim of another provisioner is restored from `needed`, so this snapshot must keep its finalizer.
   const annotations = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com' }
   await createClaim(t, { annotations, spec: restoring(t, 'needed') })
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=500ms'] })
@@ -252,7 +252,7 @@ test('a periodic search removes the finalizer of the provisioner from snapshots 
   await unprotected(t, 'needed')
 })
 
-test('a claim with an unknown kind of data source causes an event about a volume populator, and no CreateVolume call', async (t) => {
+test('a claim with an unknown kind of data source causes an event and no CreateVolume call', async (t) => {
   const { driver } = await ready(t)
   const dataSourceRef = { apiGroup: 'populator.example.com', kind: 'Data', name: 'x' }
   await createClaim(t, { spec: { dataSourceRef } })
@@ -298,7 +298,7 @@ async function createOriginal(
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { ...ref, subresource: 'status' }, { status })
 }
 
-test('a clone sends the handle of its source volume, and the source claim keeps a finalizer', async (t) => {
+test('a clone sends the handle of its source volume, and the source claim has a finalizer', async (t) => {
   const { driver } = await ready(t)
   await createClass(t, {}, 'other')
   await createOriginal(t)

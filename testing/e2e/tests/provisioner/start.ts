@@ -19,7 +19,7 @@ import {
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
 
-/** Invalid arguments, and the error message. The tests of libs/sidecar check more of them. */
+/** Invalid arguments, and the error message. The tests of libs/sidecar check more invalid arguments. */
 const REFUSED: readonly (readonly [args: string, error: string])[] = [
   ['--nope=1', 'unknown flag: --nope'],
   ['-nope', "unknown shorthand flag: 'n' in -nope"],
@@ -79,7 +79,7 @@ test('valid arguments with --version print only the version and end with exit co
   }
 })
 
-test('--help of the provisioner lists all flags with two dashes, and the feature gates', ALONE, async (t) => {
+test('--help of the provisioner lists all flags and the feature gates', ALONE, async (t) => {
   for (const help of ['-h', '--help']) {
     const { code, stdout, stderr, binary } = await t.exec([help])
     equal({ code, stdout }, { code: 0, stdout: '' })
@@ -298,7 +298,7 @@ test('the permissions of the published role are sufficient for the provisioner',
   equal(claimWrites, [])
 })
 
-test('a role without permissions does not end the provisioner', { target: 'real' }, async (t) => {
+test('the provisioner keeps running although its role has no permissions', { target: 'real' }, async (t) => {
   const sidecar = await t.sidecar({ driver: await t.driver({ controller: ['CREATE_DELETE_VOLUME'] }), role: 'none' })
   await eventually('a refusal', () =>
     sidecar.gate.requestsOf('persistentvolumeclaims').some(({ code }) => code === 403),

@@ -23,7 +23,7 @@ const test = testsOf('provisioner', 'topology')
 interface Site {
   /** The labels of the Node. Undefined: the Node does not exist. */
   readonly labels?: Readonly<Record<string, string>>
-  /** The registered topology keys. Undefined: the driver is not registered on the node. */
+  /** The topology keys in the CSINode. Undefined: the driver is not registered on the node. */
   readonly keys?: readonly string[]
 }
 
@@ -124,7 +124,7 @@ for (const [flag, rows] of Object.entries(ASKED)) {
   })
 }
 
-test('the topologies in CreateVolume cover all sets of keys that nodes have registered, smaller sets first', async (t) => {
+test('if nodes register different topology keys, CreateVolume gets topologies of each set of keys', async (t) => {
   const sites = {
     a: { keys: ['zone', 'rack'], labels: { zone: 'z1', rack: 'r1' } },
     b: { keys: ['zone'], labels: { zone: 'z2', rack: 'r2' } },
@@ -223,7 +223,7 @@ for (const [code, kept, what] of [
   })
 }
 
-test('the node affinity of the PersistentVolume has the topologies that the driver returns, without empty ones', async (t) => {
+test('the node affinity of the PersistentVolume has the topologies that the driver returns', async (t) => {
   const accessibleTopology = [{ segments: { zone: 'z1', rack: 'r1' } }, { segments: {} }, { segments: { zone: 'z2' } }]
   await ready(t, {
     prepare: (each) =>

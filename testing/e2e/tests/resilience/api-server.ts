@@ -219,7 +219,7 @@ function answersOf({ requests }: Gate): { refused: number; answered: number } {
 }
 
 limits(
-  'a log line each 10 s, /debug/stuck and a gauge report requests that the API server refuses with 429',
+  'requests that the API server refuses with 429 appear in the log, /debug/stuck and a metric',
   { within: 60_000 },
   async (t) => {
     const at = await scene(t, { args: ['-v=0'] })
@@ -234,7 +234,7 @@ limits(
     ok(apiServer.refused >= 5 && apiServer.inFlight === 1, JSON.stringify(apiServer))
     const metrics = await at.attacher.metrics()
     const [first = 0, last] = [before, metrics].map((each) => each.value('csi_sidecar_api_in_flight_limit'))
-    // The limit is 16 at the start. Each answered list raises the limit, and refusals lower it to 1.
+    // The sidecar starts with a limit of 16 concurrent requests. Answered lists raise it, and refusals lower it to 1.
     ok(first >= 16 && last === 1, `${first}, then ${last}`)
     ok((metrics.value('rest_client_requests_total', { code: '429', method: 'PATCH' }) ?? 0) >= 5)
     gate.rules.length = 0
@@ -243,7 +243,7 @@ limits(
 )
 
 limits(
-  '200 attaches under a priority level with one share cause fewer refused than answered requests',
+  'on an API server that limits the attacher, 200 attaches cause fewer refused than answered requests',
   {
     target: 'real',
     within: 120_000,
@@ -269,8 +269,8 @@ limits(
 const FLOW_CONTROL = '/apis/flowcontrol.apiserver.k8s.io/v1'
 
 /**
- * Limits a user by API Priority and Fairness: creates a priority level with one share that rejects further requests.
- * Returns a function that removes the level.
+ * Creates a priority level of the API server for one user, with the smallest share. The API server rejects all requests
+ * above this share. Returns a function that removes the priority level.
  */
 async function limitUser(api: Api, { name, user }: { name: string; user: string }): Promise<() => Promise<void>> {
   const common = { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', metadata: { name } }

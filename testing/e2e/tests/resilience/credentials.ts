@@ -55,7 +55,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 }
 
-/** The status subresource that a sidecar patches, and its name in the reported rule. */
+/** The status subresource that a sidecar patches, and how the report of a missing permission names it. */
 const STATUS = {
   attacher: ['volumeattachments/status', 'volumeattachments.storage.k8s.io/status'],
   resizer: ['persistentvolumeclaims/status', 'persistentvolumeclaims/status'],
@@ -63,7 +63,7 @@ const STATUS = {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const [resource, rule] = STATUS[app]
-  const title = `without permission for ${resource}, the sidecar logs it, reports the rule, and continues when it is granted`
+  const title = `without permission for ${resource}, the sidecar reports the missing permission, and continues once it is granted`
   testsOf(app, 'permissions')(title, async (t) => {
     const user = await userWith(t, without(t, resource))
     const { sidecar } = await scene(t, { user, args: QUICK })
@@ -113,7 +113,7 @@ attacher('without permission for secrets, the attach error names the missing per
   await reportsRule(t, at.attacher, 'secrets: get')
 })
 
-attacher('without permission for leases, the attacher logs the refusal, and leads once permitted', async (t) => {
+attacher('the attacher logs the missing permission for leases, and leads as soon as it is granted', async (t) => {
   const user = await userWith(t, without(t, 'leases'))
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   const sidecar = await t.sidecar({ driver, user, args: ['--leader-election', '--leader-election-retry-period=1s'] })
@@ -144,7 +144,7 @@ resizer('without permission for secrets, the event of a failed expansion names t
   await reportsRule(t, at.resizer, 'secrets: get')
 })
 
-resizer('the resizer modifies claims once permitted to read VolumeAttributesClasses', { only: 'ours' }, async (t) => {
+resizer('the resizer modifies claims once it may read VolumeAttributesClasses', { only: 'ours' }, async (t) => {
   const gold = await createTier(t, 'gold')
   const user = await userWith(t, without(t, 'volumeattributesclasses'))
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })

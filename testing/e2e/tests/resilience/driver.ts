@@ -97,7 +97,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(line.includes('impostor.example.com') && line.includes(t.driverName), line)
   })
 
-  shared('with --on-driver-loss=exit, a lost driver ends the process with 1', async (t) => {
+  shared('with --on-driver-loss=exit, a lost driver ends the process with exit code 1', async (t) => {
     const { driver, sidecar } = await quick(t, ...(t.ours ? ['--on-driver-loss=exit'] : []))
     driver.on(call, 'hang')
     await begin(t)

@@ -106,7 +106,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('a leader that was frozen until its Lease expired makes no call and becomes a standby', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
-    // Work that always fails keeps both replicas busy.
+    // Driver calls that always fail keep both replicas busy with retries.
     for (const { driver } of [first, second]) driver.on(call, { code: 13, message: 'no' })
     await begin(t, { suffix: '-a' })
     await eventually('calls', () => calls(t, first).length > 1)
@@ -174,7 +174,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((spec?.leaseTransitions ?? 0) >= 2)
   })
 
-  test('after SIGKILL, the expired Lease of a Go original passes to our sidecar, and then to a Go original', {
+  test('an expired Lease passes from a killed Go original to our sidecar, and later to a Go original', {
     within: 180_000,
   }, async (t) => {
     await surroundings(t)

@@ -112,7 +112,7 @@ test('a lost Lease stops only the controller that held it', {
   equal(at.sidecar.exit, undefined)
 })
 
-test('/healthz/leader-election checks the Leases of controllers with separate election flags', {
+test('/healthz/leader-election answers 200 if attacher and resizer have separate election flags', {
   ...OURS,
   target: 'emulator',
 }, async (t) => {
@@ -205,7 +205,7 @@ function load(t: TestContext, node: string): Load {
   return current
 }
 
-/** Returns the attachment to delete in this round, if any: every second attachment, six rounds after its creation. */
+/** Returns the attachment to delete, if any: in every second round, the attachment of six rounds ago. */
 async function leavingOf(t: TestContext, begun: number): Promise<readonly string[]> {
   if (begun < 6 || begun % 2 === 1) return []
   const name = t.name(`va-${begun - 6}-a`)
@@ -218,7 +218,7 @@ function works(pods: readonly Pod[]): boolean {
   return called('ControllerPublishVolume') && called('ControllerExpandVolume')
 }
 
-/** Returns the calls that begin before the last call for the same volume, from any process, has ended. */
+/** Returns the calls that start while an earlier call for the same volume runs, in any process. */
 function overlaps(drivers: readonly Driver[]): readonly string[] {
   const byVolume = new Map<unknown, Call[]>()
   for (const call of drivers.flatMap((driver) => driver.callsOf(...CALLS))) {

@@ -34,7 +34,7 @@ const MOMENTS: readonly Moment[] = [
   { what: 'the status is being written', at: 'volumeattachments/status' },
 ]
 
-/** Starts an attach and blocks it at this moment. Returns a function that continues the attach. */
+/** Starts an attach, and blocks it at `moment`. Returns a function that lets the attach continue. */
 async function attachUntil(t: TestContext, at: AttacherScene, moment: Moment['at']): Promise<() => void> {
   const { fault, release } = hold()
   if (moment === 'publish') {
@@ -51,7 +51,7 @@ async function attachUntil(t: TestContext, at: AttacherScene, moment: Moment['at
 }
 
 for (const { what, at: moment } of MOMENTS) {
-  test(`SIGTERM while ${what} lets the attach complete and exits with 0`, { only: 'ours' }, async (t) => {
+  test(`after SIGTERM while ${what}, no attach is left half done`, { only: 'ours' }, async (t) => {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
     at.attacher.signal('SIGTERM')
@@ -65,7 +65,7 @@ for (const { what, at: moment } of MOMENTS) {
     if (moment === 'publish' || moment === 'volumeattachments/status') equal(va.status?.attached, true)
   })
 
-  test(`the next process completes the attach if a process is killed while ${what}`, async (t) => {
+  test(`if the attacher is killed while ${what}, the next attacher completes the attach`, async (t) => {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
     await at.attacher.endBy('SIGKILL')

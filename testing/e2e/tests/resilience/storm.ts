@@ -43,7 +43,7 @@ async function attachMany(t: TestContext, at: AttacherScene, all: readonly strin
 }
 
 attacher(
-  `${COUNT} attaches and detaches take one call each, and no unnecessary writes`,
+  `each of ${COUNT} attaches and detaches takes one driver call and no unnecessary write`,
   { only: 'ours', within: 240_000, alone: true },
   async (t) => {
     const at = await scene(t, { args: ['-v=2'] })
@@ -67,7 +67,7 @@ attacher(
 )
 
 resizer(
-  `${COUNT} expansions take one call and at most three writes each, without conflicts`,
+  `each of ${COUNT} expansions takes one driver call and at most three writes`,
   { only: 'ours', within: 240_000, alone: true },
   async (t) => {
     const at = await resizerScene(t, { args: ['-v=2'] })

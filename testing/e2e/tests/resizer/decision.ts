@@ -33,7 +33,7 @@ const test = testsOf('resizer', 'decision')
 
 interface Row {
   readonly row: string
-  /** The sizes of the volume, of the request and of `allocatedResources`, in Gi. The claim has 1Gi. */
+  /** `has` is the size of the volume, `asked` the requested size, and `recorded` the allocated size, in Gi. */
   readonly has: number
   readonly asked: number
   readonly recorded?: number
@@ -68,7 +68,7 @@ const ROWS: readonly Row[] = [
   { row: 'b5-not-pending', has: 2, asked: 2, pending: 'False', target: 2 },
 ]
 
-/** Creates a claim and a volume in the state of a row, before the resizer starts. */
+/** Creates a claim and a volume with the sizes and the status of a table row, before the resizer starts. */
 async function found(t: TestContext, { row, has, asked, recorded, word, pending }: Row): Promise<void> {
   const status = {
     capacity: { storage: '1Gi' },
@@ -107,12 +107,12 @@ test('the resizer makes the expected call at its start for each combination of s
     const writes = resizer.gate.writes().filter(({ name }) => name === t.name(`pvc-${row}`))
     equal(writes, [])
   }
-  // The resizer warns if a volume has the requested size although the claim records no expansion, as in row `b5`.
+  // Row `b5` causes a warning: the volume has the requested size, but the claim records no expansion.
   const line = await resizer.line('external-resizer may be running with older version of kubernetes api-server')
   ok(line.startsWith('W') && line.includes('please upgrade to k8s version 1.32'), line)
 })
 
-test('a node-only driver gets the requested size after the kubelet has refused a larger size', async (t) => {
+test('for a driver that expands only on nodes, a smaller request replaces the size that the kubelet has refused', async (t) => {
   const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
   const first = await scene(t, { driver })
   await first.resizer.endBy('SIGKILL')
@@ -123,7 +123,7 @@ test('a node-only driver gets the requested size after the kubelet has refused a
   equal((await getVolume(t, t.name('pv-b2'))).spec?.capacity, { storage: '2Gi' })
 })
 
-test('the patch of the claim before an expansion removes old conditions only if the requested size is new', async (t) => {
+test('the first patch of an expansion removes old conditions from the claim only if the requested size is new', async (t) => {
   const at = await startedOver(t)
   const conditions = [
     { type: 'Foreign', status: 'True' },
@@ -165,7 +165,7 @@ test('the condition ControllerResizeError stays if a retry succeeds and the kube
   equal(conditionsOf(claim), ['ControllerResizeError=True', 'Resizing=True', 'FileSystemResizePending=True'])
 })
 
-test('the annotation pre-resize-capacity is removed once claim and volume have the same size, also from volumes of other drivers', {
+test('pre-resize-capacity is removed from a volume of any driver once claim and volume have the same size', {
   alone: true,
 }, async (t) => {
   const first = await startedOver(t)

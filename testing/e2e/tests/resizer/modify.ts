@@ -96,7 +96,7 @@ for (const [args, seconds] of [
 
 const SECRET_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-'
 
-test('a modification sends the Secret in the annotations of the PersistentVolume, or else the Secret for expansions', async (t) => {
+test('a modification sends the Secret in the annotations of the PV, and without annotations the Secret for expansions', async (t) => {
   const { name, namespace } = await t.createSecret({ which: 'modify' }, 'modify-secret')
   const csi = { controllerExpandSecretRef: await t.createSecret({ which: 'expand' }, 'expand-secret') }
   const at = await modifying(t, { bound: { pv: { csi } } })
@@ -184,7 +184,7 @@ test('conditions and annotations that other writers add during a modification st
   const pv = { metadata: { annotations: { [PRE_RESIZE]: '512Mi' } } }
   const blocked = hold()
   const at = await modifying(t, { bound: { pv } })
-  // Without other annotations and conditions, a careless patch would remove the whole map or list.
+  // The objects have no other annotations or conditions, so a wrong patch would remove the whole map or list.
   await untilVolume(t, ({ metadata }) => metadata?.annotations?.[PRE_RESIZE] === undefined)
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', blocked.fault, {
     where: ({ bytes }) => bytes.includes('currentVolume'),
@@ -275,7 +275,7 @@ test('an error of the driver without a message leads to a condition with a reaso
   ok(sent.every((body) => !body.includes('"message":""')))
 })
 
-test('a newly requested VolumeAttributesClass is not applied while the modification to an earlier class may be running', async (t) => {
+test('a second VolumeAttributesClass is not applied while the modification to the first class may still run', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })
   await want(t, t.name('gold'))
@@ -337,7 +337,7 @@ test('a modification is retried with another driver call if the PersistentVolume
   equal(await warningsOf(t), [])
 })
 
-test('if the user returns from an infeasible class to the current class, the driver gets the parameters of the current class', async (t) => {
+test('the driver is called again if the user returns from an infeasible class to the current class', async (t) => {
   const at = await modifying(t, { args: ['--retry-interval-max=5m'] })
   await modify(t, 'silver')
   at.driver.on('ControllerModifyVolume', (call) =>

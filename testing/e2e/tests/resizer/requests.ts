@@ -95,7 +95,7 @@ test('ten claims are expanded in parallel by default', async (t) => {
   equal(Math.max(...expands(at).map(({ start }) => runningAt(start))), 10)
 })
 
-test('the resizer makes no call with --workers=0', async (t) => {
+test('the resizer makes no driver call with --workers=0', async (t) => {
   const at = await scene(t, { args: ['--workers=0'] })
   await raised(t)
   await never('a call', () => expands(at).length > 0, 1500)
@@ -127,7 +127,7 @@ async function refusedOnce(t: TestContext, setup: SceneSetup = {}): Promise<Resi
 const offline = (t: TestContext): string =>
   `Warning VolumeResizeFailed Unable to expand default/${t.name('pvc')} because CSI driver ${t.driverName} only supports offline expansion and volume is currently in-use`
 
-inUse('FailedPrecondition of an expansion stops the calls until the pod that uses the claim is deleted', async (t) => {
+inUse('after FailedPrecondition, a claim is not expanded until the pod that uses the claim is deleted', async (t) => {
   const at = await refusedOnce(t)
   await usedBy(t)
   await pause(300)
@@ -165,7 +165,7 @@ inUse('a pod of another namespace or another claim does not stop an expansion af
   await eventually('more calls', () => expands(at).length >= 4)
 })
 
-inUse('a claim that the driver does not refuse is expanded while pods use it', async (t) => {
+inUse('a claim in use is expanded if the driver does not refuse the expansion', async (t) => {
   const at = await scene(t)
   await bound(t)
   await usedBy(t)
@@ -175,7 +175,7 @@ inUse('a claim that the driver does not refuse is expanded while pods use it', a
   equal(expands(at).length, 1)
 })
 
-inUse('with --handle-volume-inuse-error=false, each retry calls the driver, and no pods are read', async (t) => {
+inUse('with --handle-volume-inuse-error=false, claims in use are retried with a driver call', async (t) => {
   const args = ['--retry-interval-start=300ms', '--retry-interval-max=300ms', '--handle-volume-inuse-error=false']
   const at = await refusedOnce(t, { args })
   await usedBy(t)
@@ -257,7 +257,7 @@ events('an event that the resizer sends again increases the count of the first e
   equal(patch?.contentType, 'application/strategic-merge-patch+json')
 })
 
-events('the resizer combines many different events about one object from the tenth event on', async (t) => {
+events('from the tenth different event about an object on, the resizer combines the events', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   at.driver.on('ControllerExpandVolume', (_, nth) => ({ code: 13, message: `reason ${nth}` }))
   await raised(t)

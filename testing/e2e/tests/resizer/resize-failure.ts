@@ -175,7 +175,7 @@ for (const [what, answer, step, ends] of [
   })
 }
 
-test('an event reports both errors if the error of the driver cannot be saved', async (t) => {
+test('if the error of the driver cannot be written to the claim, an event reports both errors', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=60s'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', FORBIDDEN, {
@@ -207,10 +207,7 @@ test('the expansion fails without a driver call if the Secret is not UTF-8', asy
 
 const again = testsOf('resizer', 'resize again')
 
-/**
- * Changes the claim if the Go originals run. After a concurrent write, they can fail with conflicts until another
- * client changes the claim.
- */
+/** Edits the claim for the Go originals. Without an edit, they may repeat a conflicting write without end. */
 async function nudge(t: TestContext): Promise<void> {
   if (t.ours) return
   await editClaim(t, { metadata: { labels: { nudged: String(Date.now()) } } })

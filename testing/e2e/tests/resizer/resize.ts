@@ -94,7 +94,7 @@ test('an expansion patches the claim, calls the driver, patches volume and claim
   ])
 })
 
-test('an expansion with a node step leaves the status NodeResizePending for the kubelet', async (t) => {
+test('an expansion that the kubelet must finish leaves the status NodeResizePending', async (t) => {
   const { pv, claim, ...at } = await waitingForKubelet(t)
   await untilEvent(t, 'FileSystemResizeRequired')
   const writes = await at.resizer.gate.settledWrites()
@@ -128,7 +128,7 @@ test('an expansion with a node step leaves the status NodeResizePending for the 
   await never('another call', () => expands(at).length > 1, 700)
 })
 
-test('pre-resize-capacity is removed from the PV after the kubelet has resized it', { alone: true }, async (t) => {
+test('the PV loses pre-resize-capacity after the kubelet has resized the volume', { alone: true }, async (t) => {
   const at = await waitingForKubelet(t)
   await kubeletFinishes(t, '2Gi')
   await untilVolume(t, ({ metadata }) => metadata?.annotations === undefined)
@@ -144,7 +144,7 @@ test('the annotation pre-resize-capacity is not written to the PV with AnnotateF
   equal((await getVolume(t)).metadata?.annotations, undefined)
 })
 
-test('the annotation node-expansion-not-required is removed by the next expansion', async (t) => {
+test('an expansion removes the annotation node-expansion-not-required from the claim', async (t) => {
   const annotations = { [NO_NODE_STEP]: 'true', other: 'kept' }
   const { claim, ...at } = await waitingForKubelet(t, { claim: { metadata: { annotations } } })
   equal(claim.metadata?.annotations, { other: 'kept' })
@@ -152,7 +152,7 @@ test('the annotation node-expansion-not-required is removed by the next expansio
   equal(partOf(mark, 'metadata', 'annotations'), { [NO_NODE_STEP]: null })
 })
 
-test('an expansion keeps conditions and status keys of other controllers', async (t) => {
+test('an expansion keeps the conditions and the status fields of other controllers', async (t) => {
   const at = await scene(t)
   const status = {
     conditions: [{ type: 'Foreign', status: 'True', reason: 'r', message: 'm' }],
@@ -187,7 +187,7 @@ test('claim and volume show the size that the driver returns, if it exceeds the 
   equal((await getVolume(t)).spec?.capacity, { storage: '3145729Ki' })
 })
 
-test('an expansion with a node-only driver makes no call, and records the size to which the kubelet must expand the volume', async (t) => {
+test('for a driver that expands only on nodes, the resizer makes no driver call and records the requested size', async (t) => {
   const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
   const at = await scene(t, { driver })
   ok(

@@ -20,7 +20,7 @@ export const GI = 1024 ** 3
 export const EXPAND: Capabilities['controller'] = ['EXPAND_VOLUME']
 export const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 export const NO_NODE_STEP = 'volume.kubernetes.io/node-expansion-not-required'
-/** The answer of a driver whose volumes need a step on the node. */
+/** The answer of a driver whose volumes the kubelet must also expand on the node. */
 export const NODE_STEP = { reply: { nodeExpansionRequired: true } } as const
 
 export interface ResizerScene {
@@ -179,7 +179,7 @@ export function aimed(
   return t.ours ? { uid: metadata?.uid ?? '' } : {}
 }
 
-/** Returns how a patch removes the last known key of a map. The Go originals remove the whole map. */
+/** Returns the part of a patch that removes the only key of a map. The Go originals remove the whole map. */
 export function withoutKey(t: TestContext, key: string): object | null {
   return t.ours ? { [key]: null } : null
 }

@@ -40,7 +40,7 @@ test('a new snapshot takes a CreateSnapshot call and 3 writes to its content obj
   match(sent[0] ?? '', new RegExp(`"creationTime":${CREATED_NANOSECONDS}\\b`))
 })
 
-test('a CreateSnapshot call that keeps failing causes two status writes and two events, however often it is repeated', async (t) => {
+test('a CreateSnapshot call that always fails causes only two status writes and two events', async (t) => {
   await createClass(t)
   const { driver, snapshotter } = await scene(t, {
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
@@ -60,7 +60,7 @@ test('a CreateSnapshot call that keeps failing causes two status writes and two 
   equal(status?.error, undefined)
 })
 
-/** A reference to another VolumeSnapshot, whose UID gives the driver's snapshot another name. */
+/** A reference to another VolumeSnapshot, so that the driver's snapshot gets another name. */
 const ANOTHER = { volumeSnapshotRef: { namespace: 'default', name: 's', uid: `${UID}2` } }
 
 test('the snapshotter ignores VolumeSnapshotContents of other drivers', async (t) => {
@@ -131,7 +131,7 @@ deletion('the snapshotter does not call DeleteSnapshot for a snapshot content wi
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
-deletion('an unbound pre-provisioned snapshot content is deleted without the being-deleted annotation', async (t) => {
+deletion('an unbound pre-provisioned snapshot is deleted without the being-deleted annotation', async (t) => {
   const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
   await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
   await ready(t)
@@ -140,7 +140,7 @@ deletion('an unbound pre-provisioned snapshot content is deleted without the bei
   equal(driver.callsOf('DeleteSnapshot').length, 1)
 })
 
-deletion('16 snapshot contents deleted during CreateSnapshot leave no snapshot', { only: 'ours' }, async (t) => {
+deletion('snapshot contents that are deleted during CreateSnapshot leave no snapshot', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=16'] })
   driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
   await createClass(t)

@@ -59,11 +59,11 @@ interface Failure {
   readonly args?: readonly string[]
   /** Injects the fault after the start of the sidecar. */
   readonly begun?: (at: Scene) => void
-  /** Returns the expected error text, without the text in `PHASES` that precedes it. */
+  /** Returns the expected error text, without its beginning in `PHASES`. */
   readonly says: (name: string, className: string) => string
   /** True if the being-created annotation stays, because the driver may still create the snapshot. */
   readonly marked?: true
-  /** True if the Go original adds the being-created annotation although it calls no driver. */
+  /** True if the Go original adds the being-created annotation although it does not call the driver. */
   readonly notSent?: true
 }
 
@@ -250,7 +250,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a missing Secret of a content that is a member of a group': {
     of: 'member',
-    // The retries are fast, because the Go original notices only at a retry that the member has its handles.
+    // The Go original sees the handles of the member only at a retry, so the retries are fast.
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
     parts: withSecret(SNAPSHOT, 'none'),
     says: (name) =>
@@ -421,7 +421,7 @@ failing('the error of a failed creation stays in the status until the snapshot i
 interface DeletionFailure {
   readonly fault?: (at: Scene, group: 'Group' | '') => void
   readonly message: (snapshot: 'group snapshot' | 'snapshot') => string
-  /** The expected number of deletion calls, of which the last succeeds. With 0, the failure lasts. */
+  /** The expected number of deletion calls. The last call succeeds. With 0, each try fails before the call. */
   readonly calls: number
   readonly secret?: true
 }
@@ -468,7 +468,7 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
   for (const group of ['', 'Group'] as const) {
     const snapshot = group ? 'group snapshot' : 'snapshot'
 
-    deleting(`an event reports ${what} in the deletion of a ${snapshot}, and the snapshotter retries`, async (t) => {
+    deleting(`an event reports ${what} during the deletion of a ${snapshot}`, async (t) => {
       const at = await scene(t, QUICK)
       const resource: Resource<KubeObject> = group ? VOLUME_GROUP_SNAPSHOT_CONTENTS : VOLUME_SNAPSHOT_CONTENTS
       const { metadata } = await (group ? groupTaken(t) : taken(t))
@@ -487,7 +487,7 @@ for (const [what, { fault, message, calls, secret }] of Object.entries(DELETIONS
 
 const EMPTY_GROUP = { groupSnapshotId: 'group-1', snapshots: [], creationTime: undefined, readyToUse: true }
 
-deleting('an event reports a deleted group content without snapshot IDs, and the deletion is retried', async (t) => {
+deleting('the deletion of a group content without snapshot IDs fails with an event', async (t) => {
   const at = await scene(t, { ...QUICK })
   at.driver.on('CreateVolumeGroupSnapshot', { reply: { groupSnapshot: EMPTY_GROUP } })
   await groupTaken(t)

@@ -292,7 +292,7 @@ const ELECTED = [
   '--leader-election-retry-period=2s',
 ]
 
-/** Returns calls that ran at the same time as an equal call about the same object. */
+/** Returns calls that overlap with a call of the same method for the same object. */
 function overlaps(driver: Driver): readonly string[] {
   const found: string[] = []
   const running = new Map<string, number>()
@@ -348,7 +348,7 @@ test('under load, one process replaces the four Go originals, and the originals 
   for (const app of APPS) await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
 })
 
-/** Reports whether each kind of call has succeeded at least once, apart from the first `since` calls. */
+/** Reports whether each kind of call has succeeded after the first `since` calls. */
 function worked({ calls }: Driver, since: number): boolean {
   const methods = new Set(calls.slice(since).flatMap(({ method, code }) => (code === 0 ? [method] : [])))
   return [

@@ -110,7 +110,7 @@ test('with --extra-create-metadata the snapshotter sends the names of the Volume
   }
 })
 
-test('the snapshotter calls GetPluginInfo before each creation, and both calls share the time limit --timeout', async (t) => {
+test('the snapshotter calls GetPluginInfo before each creation, and both calls have the time limit --timeout', async (t) => {
   const driver = await begin(t, {}, { args: ['--timeout=20s'] })
   const before = driver.calls.length
   await both(t)
@@ -123,7 +123,7 @@ const annotated = (...secret: Parameters<typeof secretAnnotations>): ContentPart
   metadata: { annotations: secretAnnotations(...secret) },
 })
 
-test('the snapshotter sends the Secret in the annotations of a VolumeSnapshotContent with CreateSnapshot and DeleteSnapshot', async (t) => {
+test('CreateSnapshot and DeleteSnapshot get the Secret that the annotations of a VolumeSnapshotContent name', async (t) => {
   const driver = await begin(t)
   const secrets = { user: 'me', password: 'pw' }
   const { name, namespace } = await t.createSecret(secrets)
@@ -139,7 +139,7 @@ test('the snapshotter sends the Secret in the annotations of a VolumeSnapshotCon
   ])
 })
 
-test('the snapshotter sends no Secret if the annotation with its name or namespace is missing', async (t) => {
+test('the snapshotter sends no Secret if the annotation with the name or namespace of the Secret is missing', async (t) => {
   const driver = await begin(t)
   await both(t, annotated(SNAPSHOT, 'none'), annotated(GROUP, undefined, 'default'))
   equal(driver.fieldsOf('CreateSnapshot', 'secrets'), [undefined])
@@ -223,7 +223,7 @@ for (const [what, { answers, status }] of Object.entries(STORED)) {
   })
 }
 
-test('a pre-provisioned snapshot becomes ready without a check if the driver lacks LIST_SNAPSHOTS', async (t) => {
+test('a pre-provisioned snapshot is ready at once if the driver lacks LIST_SNAPSHOTS', async (t) => {
   const driver = await begin(t, {}, { controller: ['CREATE_DELETE_SNAPSHOT'] })
   await createGiven(t)
   const { status } = await ready(t)
@@ -233,7 +233,7 @@ test('a pre-provisioned snapshot becomes ready without a check if the driver lac
   ok(Math.abs(Number(status?.creationTime) / 1e6 - Date.now()) < 30_000)
 })
 
-test('a pre-provisioned snapshot has the status fields of the first ListSnapshots entry, but the handle in its spec', async (t) => {
+test('the status of a pre-provisioned snapshot comes from the first ListSnapshots entry, except the handle', async (t) => {
   const driver = await begin(t)
   const entries = [described({ snapshotId: 'x', groupSnapshotId: 'g-1', sizeBytes: 5n }), described({ sizeBytes: 6n })]
   driver.on('ListSnapshots', { reply: { entries: entries.map((each) => ({ snapshot: each })), nextToken: 'more' } })
@@ -243,7 +243,7 @@ test('a pre-provisioned snapshot has the status fields of the first ListSnapshot
   equal(await eventsOf(t), [])
 })
 
-test('the snapshotter polls a pre-provisioned snapshot with ListSnapshots until it is ready, with two writes', async (t) => {
+test('the snapshotter calls ListSnapshots until a pre-provisioned snapshot is ready', async (t) => {
   const { driver, snapshotter } = await scene(t, { args: QUICK })
   driver.on('ListSnapshots', (_, nth) => listed({ readyToUse: nth >= 3 }))
   await createGiven(t)
@@ -252,7 +252,7 @@ test('the snapshotter polls a pre-provisioned snapshot with ListSnapshots until 
   equal(snapshotter.gate.writes().length, 2)
 })
 
-test('the snapshotter polls a group snapshot until it is ready, and its status lists the snapshots in the order of the driver', async (t) => {
+test('the status of a group snapshot lists the snapshots in the order of the driver', async (t) => {
   const snapshots = [
     described({ snapshotId: 's-2', sourceVolumeId: 'vol-2', sizeBytes: 0n, readyToUse: false }),
     described({ snapshotId: 's-1', sourceVolumeId: 'vol-1' }),
@@ -324,7 +324,7 @@ test('the writes of the snapshotter keep annotations, finalizers and errors of o
   equal(left.status, { error: { message: 'theirs' } })
 })
 
-test('events of the snapshotter name it and its driver as the source, and are in namespace default', async (t) => {
+test('the source of an event of the snapshotter contains the name of the driver', async (t) => {
   const driver = await begin(t, {}, { args: ['--retry-interval-start=1h', '--retry-interval-max=1h'] })
   driver.on('CreateSnapshot', { code: 3, message: 'no' })
   const name = await createContent(t)

@@ -324,7 +324,7 @@ export function setStatus(t: TestContext, name: string, status: object): Promise
   return t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, subresource: 'status' }, { status })
 }
 
-/** Returns the snapshotter's writes and driver calls in order: each write as `mark`, `status` and so on. */
+/** Returns the snapshotter's driver calls and writes in order. A write is shown by its purpose, such as `status`. */
 export function wire({ driver, snapshotter }: Scene): readonly string[] {
   const writes = snapshotter.gate
     .writes('volumesnapshotcontents', 'volumesnapshotcontents/status')

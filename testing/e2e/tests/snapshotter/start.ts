@@ -162,7 +162,7 @@ for (const [what, answer, line] of groups) {
   })
 }
 
-test('without its feature gate, the snapshotter sends no requests about groups and accepts an empty group name prefix', async (t) => {
+test('with CSIVolumeGroupSnapshot=false, the snapshotter sends no request for group snapshots', async (t) => {
   const args = ['--feature-gates=CSIVolumeGroupSnapshot=false', '--groupsnapshot-name-prefix=']
   const { snapshotter } = await scene(t, { args, watches: ['volumesnapshotcontents', 'volumesnapshotclasses'] })
   await taken(t)
@@ -172,7 +172,7 @@ test('without its feature gate, the snapshotter sends no requests about groups a
   equal(aboutGroups, [])
 })
 
-test('the snapshotter checks with one request each that the group kinds exist, and lists all contents and classes', async (t) => {
+test('the snapshotter checks each group kind with one request, and lists all contents and classes', async (t) => {
   const { snapshotter } = await scene(t)
   await taken(t)
   const { requests } = snapshotter.gate
@@ -190,7 +190,7 @@ test('the snapshotter checks with one request each that the group kinds exist, a
   ])
 })
 
-test('the snapshotter makes no call with --worker-threads=0', async (t) => {
+test('the snapshotter calls no driver method for snapshots with --worker-threads=0', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=0'] })
   await createClass(t)
   await createContent(t)
@@ -198,7 +198,7 @@ test('the snapshotter makes no call with --worker-threads=0', async (t) => {
   equal(snapshotCalls(driver), [])
 })
 
-test('a standby snapshotter passes its leader election check and reports leader_election_master_status 0 while another replica leads', async (t) => {
+test('a standby snapshotter is healthy and reports leader_election_master_status 0', async (t) => {
   const { driver } = await scene(t, { args: ELECTION, hostname: t.name('a') })
   const standby = await t.sidecar({ app, driver, args: ELECTION, hostname: t.name('b') })
   await standby.line('ttempting to acquire leader lease')
@@ -223,7 +223,7 @@ test('the snapshotter serves /metrics before the driver is ready', WITHOUT_API, 
   equal((await sidecar.http('/metrics')).code, 200)
 })
 
-test('the metrics of the snapshotter have a work queue for VolumeSnapshotContents and one for VolumeGroupSnapshotContents', async (t) => {
+test('the metrics of the snapshotter have separate work queues for snapshot contents and group contents', async (t) => {
   const { snapshotter } = await scene(t)
   const { text } = await snapshotter.metrics()
   match(text, /workqueue_depth\{name="csi-snapshotter-content"\} \d/)
@@ -232,7 +232,7 @@ test('the metrics of the snapshotter have a work queue for VolumeSnapshotContent
   match(text, new RegExp(`csi_sidecar_operations_seconds_count\\{driver_name="${t.driverName}",${probe}\\} 1\n`))
 })
 
-test('the snapshotter waits for missing CRDs with one log line, and works when the API server serves them', {
+test('the snapshotter waits until the API server serves missing CRDs, and logs one line', {
   only: 'ours',
 }, async (t) => {
   await createClass(t)

@@ -32,7 +32,7 @@ const NEVER = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 const REFUSED = { code: 13, message: 'no' }
 const STILL_MS = 700
 
-/** Creates a VolumeSnapshotContent whose CreateSnapshot call has failed and is not retried for an hour. */
+/** Creates a VolumeSnapshotContent whose CreateSnapshot call has failed. The next retry is an hour later. */
 async function failing(t: TestContext, args: readonly string[] = NEVER): Promise<Scene & { readonly name: string }> {
   await createClass(t)
   const at = await scene(t, { args })
@@ -83,7 +83,7 @@ test('the snapshotter removes a left-over being-created annotation from a Volume
   equal(snapshotCalls(driver), [])
 })
 
-test('the snapshotter ignores VolumeSnapshotContents with a class of another driver, even if they are deleted', async (t) => {
+test('the snapshotter ignores VolumeSnapshotContents with a class of another driver', async (t) => {
   const { driver, snapshotter } = await scene(t)
   await createClass(t, {}, { driver: 'other.example.com' })
   await createGroupClass(t, {}, { driver: 'other.example.com' })
