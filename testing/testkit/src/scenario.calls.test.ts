@@ -37,7 +37,7 @@ function scenario(ids: readonly string[], steps: readonly ScenarioStep[]): Promi
   return runScenario({ run: (cluster) => publishAll(cluster, ids), steps, timeoutMs: 30_000 })
 }
 
-test('a driver call gets the answer in the scenario script, or else the answer of the emulated driver', async () => {
+test('the script can set the answer to a driver call, which the emulated driver answers by default', async () => {
   await scenario(
     ['a', 'b', 'c'],
     [call('a', { reply: { publishContext: { own: 'reply' } } }), call('b', { fail: ['ABORTED', 'busy'] }), call('c')],
@@ -51,7 +51,7 @@ test('an unexpected driver call is refused and fails the scenario', async () => 
   )
 })
 
-test('driver calls in another order than in the script fail the scenario', async () => {
+test('the scenario fails if driver calls come in a different order than in the script', async () => {
   await expect(scenario(['b', 'a'], [call('a'), call('b')])).rejects.toThrow(/step 1: an unexpected call/)
 })
 

@@ -39,7 +39,7 @@ test('a program that follows the scenario script passes', async () => {
   })
 })
 
-test('a write with another body than in the script fails the scenario, and the message shows both bodies', async () => {
+test('the scenario fails if the body of a write differs from the script, and the message shows both bodies', async () => {
   const run = (cluster: EmulatedCluster, signal: AbortSignal): Promise<void> =>
     markAttached(cluster, signal, { status: {} })
   await expect(runScenario({ ...scenario, run })).rejects.toThrow(
