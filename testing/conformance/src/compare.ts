@@ -63,7 +63,7 @@ function partAt(value: unknown, path: string): unknown {
 
 /**
  * An allowed difference between the emulator and kube-apiserver v1.36.3, with its reason. `hide` removes the difference
- * from a value before the comparison. A difference without `hide` concerns requests that no case sends.
+ * from an answer before the comparison. Without `hide`, no case shows the difference.
  */
 interface Difference {
   readonly what: string
