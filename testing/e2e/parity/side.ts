@@ -142,8 +142,8 @@ const FINALIZER = 'external-attacher/parity'
 const PERIOD_MS = 100
 
 /**
- * A minimal external-attacher for both clusters. Texts in a volume's handle select the result: `refused` fails, `slow`
- * never ends, and `stuck` attaches but never detaches.
+ * Simulates an external-attacher. The volume's handle selects the result: with `refused` an attach fails, with `slow`
+ * it never ends, and with `stuck` the volume is never detached.
  */
 async function playAttacher(api: Api, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
