@@ -151,7 +151,7 @@ function prepare(
   }
   if (profiles === undefined) return { binaries: assets.folder, executables: measured, measured }
   mkdirSync(profiles, { recursive: true })
-  // The bundles are not copied: CPU profiles name their paths, and a reader of a profile opens these files.
+  // The bundles are not copied, because CPU profiles refer to them by path.
   const bundles = { ...bySubject((app) => `${found.ours[app]}.mjs`), both: `${found.ours.both}.mjs` }
   return { binaries: assets.folder, executables: { ...measured, ours: bundles }, measured }
 }

@@ -57,8 +57,8 @@ export interface Copies {
 }
 
 /**
- * Writes copies of existing objects directly into etcd, because single API requests would take minutes. Copies refer to
- * each other by UID if the existing objects do. Returns the etcd entries, ordered by copy number.
+ * Writes copies of existing objects directly into etcd, because single API requests would take minutes. If the existing
+ * objects refer to each other by UID, the copies do so, too. Returns the etcd entries, ordered by copy number.
  */
 export async function makeCopies({ api, cluster }: Server, copies: Copies): Promise<readonly Put[]> {
   const { originals, count, from = 0, rename } = copies

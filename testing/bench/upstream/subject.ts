@@ -81,7 +81,7 @@ function microtime(text: string): number {
 export interface SubjectOptions {
   readonly side: Side
   readonly app: App
-  /** Runs several controllers in one process (ours only): attacher and resizer, or all controllers of a pod. */
+  /** The controllers of one process, if several: attacher and resizer, or all of a pod. For our sidecars only. */
   readonly together?: 'both' | 'pod' | undefined
   readonly driver: Driver
   readonly args?: readonly string[]

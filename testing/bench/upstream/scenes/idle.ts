@@ -8,7 +8,7 @@ const START_MS = 3000
 const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 
-/** Measures the start of leaders without work, and their cost for one minute. */
+/** Measures the start of leading sidecars without work, and their cost for one minute. */
 export const idle: BenchScene = {
   name: 'idle',
   title: 'Idle, on an empty API',

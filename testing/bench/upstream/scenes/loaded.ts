@@ -21,7 +21,7 @@ const FOREIGN = 'other.example.com'
 const SETTLED_MS = 25_000
 const DIGESTED_MS = 10_000
 
-/** Measures the start and the memory of leaders in a cluster with 20,000 objects of each kind. */
+/** Measures the start and the memory of leading sidecars in a cluster with 20,000 objects of each kind. */
 export const loaded: BenchScene = {
   name: 'loaded',
   title: 'With 20,000 objects of each kind',

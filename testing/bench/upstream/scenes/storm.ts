@@ -94,7 +94,7 @@ interface Phase {
   readonly events: number
 }
 
-/** Runs `run`, waits until the sidecar is idle, and returns the cost of this work. */
+/** Calls `run`, waits until the sidecar is idle, and returns the cost of the sidecar's work. */
 export async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
   const before = subject.cost()
   const from = Date.now()
