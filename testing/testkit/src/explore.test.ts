@@ -19,7 +19,7 @@ function counter(parts: Partial<Model<Counter>> = {}, fault?: number): Model<Cou
   }
 }
 
-it('`explore` visits all states of a model, and counts states, goal states and moves between states', () => {
+it('`explore` visits all states of a model, and counts the states, the goals and the moves', () => {
   const explored = explore(counter())
   expect(explored).toEqual({ states: 4, goals: 1, moves: new Map([['count', 4]]), problem: undefined })
 })

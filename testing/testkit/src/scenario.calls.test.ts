@@ -55,7 +55,7 @@ test('the scenario fails if driver calls come in a different order than in the s
   await expect(scenario(['b', 'a'], [call('a'), call('b')])).rejects.toThrow(/step 1: an unexpected call/)
 })
 
-test('an error of the program under test fails the scenario', async () => {
+test('the scenario fails if the program under test throws an error', async () => {
   const run = (): Promise<void> => Promise.reject(new Error('the program broke'))
   await expect(runScenario({ run, steps: [call('a')] })).rejects.toThrow('the program broke')
 })

@@ -30,7 +30,7 @@ export interface ScenarioScript {
   readonly run: (cluster: EmulatedCluster, signal: AbortSignal) => Promise<void>
   /** The actions of other clients. */
   readonly when?: (cluster: EmulatedCluster) => Promise<void> | void
-  /** All calls to the driver and writes to the API server, in order, without driver discovery, Leases and events. */
+  /** All expected driver calls and API server writes, in order. Driver discovery, Leases and events are ignored. */
   readonly steps: readonly ScenarioStep[]
   /** Other calls that may come at any time, such as ListVolumes. */
   readonly ignoreCalls?: readonly string[]

@@ -66,7 +66,7 @@ class LocalWatch<T, E extends Error> {
     for (const frame of this.#late.splice(0, count)) this.#push(frame)
   }
 
-  /** Sets whether later frames are delayed. Setting it to false delivers the delayed frames. */
+  /** If true, delays later frames. False delivers the delayed frames. */
   set lags(lags: boolean) {
     this.#lags = lags
     if (!lags) this.deliver()

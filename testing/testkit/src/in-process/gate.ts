@@ -25,7 +25,7 @@ export interface Passing {
   readonly signal?: AbortSignal | undefined
   /** Returns the error that an aborted request throws. Default: the reason of the signal. */
   readonly onAbort?: ((reason: unknown) => unknown) | undefined
-  /** Throws if the sender must not send the request. */
+  /** Called before the request is sent. If this function throws, the request is not sent. */
   readonly beforeSend?: (() => void) | undefined
 }
 
