@@ -106,7 +106,7 @@ function targets(): readonly Target[] {
   return values.target === 'both' ? ['emulator', 'real'] : [targetOf(values.target)]
 }
 
-/** Builds missing programs. Returns a line with the remedy if a program is still missing. */
+/** Builds missing programs. Returns instructions if a program is still missing. */
 function prepare(binaries: Binaries): string | undefined {
   if (targets().includes('real')) {
     const assets = controlPlaneBinaries(root)

@@ -13,7 +13,7 @@ export interface FaultCase {
   /** The group of the case, such as `answers` or `frames`. */
   readonly kind: string
   readonly what: string
-  /** Runs the case. The same seed and case give the same `random`. */
+  /** Runs the case. `random` depends only on the seed and the case. */
   readonly run: (t: TestContext, random: Random) => Promise<void>
 }
 

@@ -23,7 +23,7 @@ export interface RunOptions {
   /** The folder for the reports of failed tests. */
   readonly reports: string
   readonly progress: Progress
-  /** Gets the results of the tests. */
+  /** Collects the results of the tests. */
   readonly tally: Tally
 }
 

@@ -9,7 +9,7 @@ import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 export const LONG = process.env['E2E_LONG'] === 'true'
 
 export interface TestOptions {
-  /** Runs only against these binaries (`ours` includes the combined process). A comment at the test gives the reason. */
+  /** The only binaries that the test runs against; `ours` includes the combined process. */
   readonly only?: Exclude<Binaries, 'one'>
   /** True for a test about the executable of one sidecar, which does not run with the combined process. */
   readonly notOne?: boolean

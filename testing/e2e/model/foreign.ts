@@ -30,7 +30,7 @@ export class Foreign {
     this.#t = t
   }
 
-  /** Adds the foreign finalizer to an object, or removes it. */
+  /** Adds the finalizer of another writer to an object, or removes it. */
   async toggleFinalizer(resource: Resource<Kept>, ref: Ref): Promise<void> {
     const object = await this.#t.api.find(resource, ref)
     const had = object?.metadata?.finalizers?.includes(FINALIZER) === true
@@ -44,7 +44,7 @@ export class Foreign {
     else this.#finalized.add(uid)
   }
 
-  /** Sets the foreign annotation to a new value. Every third call removes it. */
+  /** Sets the annotation of another writer to a new value. Every third call removes the annotation. */
   async annotate(resource: Resource<Kept>, ref: Ref): Promise<void> {
     this.#written += 1
     const value = this.#written % 3 === 0 ? null : `note-${this.#written}`

@@ -211,7 +211,7 @@ export class Provisions {
     await refused(this.#t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase } }))
   }
 
-  /** Removes the finalizers of Kubernetes from an object in deletion. */
+  /** Removes the finalizers of Kubernetes from a deleted object. */
   async #free(resource: Parameters<typeof editFinalizers>[1]['resource'], ref: Ref): Promise<void> {
     const found = await this.#t.api.find(resource, ref)
     if (found?.metadata?.finalizers?.some((name) => name.startsWith('kubernetes.io/')) !== true) return

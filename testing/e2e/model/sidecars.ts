@@ -9,7 +9,7 @@ const RESTARTED_AFTER_MS = 200
 const FIRST_LIST_WITHIN_MS = 60_000
 
 export interface SidecarsOptions {
-  /** The sidecars of each process. */
+  /** The sidecars that run in each process. */
   readonly apps: readonly App[]
   readonly driver: Driver
   readonly args: readonly string[]

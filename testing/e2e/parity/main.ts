@@ -108,7 +108,7 @@ export interface NumberedScenario {
 }
 
 /**
- * Runs scenarios in parallel on both clusters, step by step. After each step it waits until the objects settle, and
+ * Runs scenarios in parallel on both clusters, step by step. After each step, waits until the objects settle, and
  * compares them.
  */
 export async function play(

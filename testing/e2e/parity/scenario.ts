@@ -34,7 +34,7 @@ export type Action = (scene: ScenarioSide) => Promise<unknown>
 /** Actions that run in order. Their effects settle before the next step begins. */
 export interface Step {
   readonly actions: readonly Action[]
-  /** A condition that must hold before the step ends, for effects that the controllers need more time for. */
+  /** A condition that must hold before the step ends, for effects that take longer than the usual pause. */
   readonly until?: (view: View) => boolean
   /** The time limit of `until`. Default: one minute. */
   readonly timeLimitMs?: number
@@ -87,7 +87,7 @@ export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>
   readonly csi?: null
   /** The suffix of the volume handle. It decides how the simulated attacher behaves. */
   readonly handle?: 'refused' | 'slow' | 'stuck'
-  /** The short name of the driver, if it is another driver than the driver of the scenario. */
+  /** The short name of another driver. Default: the driver of the scenario. */
   readonly driver?: string
   readonly metadata?: Metadata
 }

@@ -64,7 +64,7 @@ const OUR_CONTROLLERS = [
   'expander',
 ] as const satisfies readonly ControllerName[]
 
-/** Starts a cluster. Both get the same provisioner and attacher, which are not part of kube-controller-manager. */
+/** Starts a cluster with a provisioner and an attacher, which are not part of kube-controller-manager. */
 export async function startSide(name: Side['name'], { binaries, folder: parent }: SideOptions): Promise<Side> {
   await using stack = new AsyncDisposableStack()
   const folder = join(parent, name)

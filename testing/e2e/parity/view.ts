@@ -75,7 +75,7 @@ function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (te
   for (const { metadata, spec } of volumes) {
     const { uid, name } = spec?.claimRef ?? {}
     if (uid !== undefined && !names.has(uid)) names.set(uid, `(uid of ${name})`)
-    // The driver chooses the handle of a provisioned volume. The names of its VolumeAttachments contain the handle.
+    // The driver chooses the handles of provisioned volumes, so the handles differ between the clusters.
     if (!isProvisioned(metadata?.name) || spec?.csi == null) continue
     names.set(spec.csi.volumeHandle, `(handle of ${metadata?.name})`)
   }
@@ -181,7 +181,7 @@ function eventText({ type, reason, involvedObject: { kind, name }, message = '',
   return `${type} ${reason} ${kind} ${name} (${component}): ${message.replace(PODS_LISTED, sorted)}`
 }
 
-/** The host name and the random ID at the end of the component name of a provisioner. */
+/** The end of a provisioner's component name in an event: the host name and a random ID. */
 const PROCESS = /_[^_]+_[0-9a-f-]{36}$/
 
 /** The list of pods in an event message. Its order is random. */

@@ -38,7 +38,7 @@ function kubernetes(): ({ readonly name: string } & Kubernetes) | undefined {
   return found && { name, ...found }
 }
 
-/** Reports whether the real control plane is the version that the emulator is checked against. */
+/** Reports whether the chosen control plane has the version against which the emulator is checked. */
 export function isDefaultKubernetes(): boolean {
   return kubernetes()?.name === DEFAULT_KUBERNETES
 }

@@ -67,7 +67,7 @@ export class Gate {
     return `https://127.0.0.1:${this.#port}`
   }
 
-  /** Starts to listen. After `close` it uses the same port again. */
+  /** Starts to listen. After `close`, the gate listens on the same port again. */
   open(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
