@@ -54,8 +54,8 @@ const root = resolve(import.meta.dirname, '../..')
 process.exitCode = await main()
 
 /**
- * Runs the benchmarks in sequence and returns the exit code. After each benchmark of full size, writes its section of
- * testing/bench/RESULTS.md, so that an interrupted run keeps its results.
+ * Runs the benchmarks in sequence and returns the exit code. Writes the results of each full-size benchmark to
+ * testing/bench/RESULTS.md before the next benchmark begins.
  */
 async function main(): Promise<number> {
   const { values } = readArguments(USAGE, {
@@ -151,7 +151,7 @@ function prepare(
   }
   if (profiles === undefined) return { binaries: assets.folder, executables: measured, measured }
   mkdirSync(profiles, { recursive: true })
-  // The bundles are not copied: CPU profiles name their paths, and a reader of a profile opens these files.
+  // The bundles are not copied, because CPU profiles refer to them by path.
   const bundles = { ...bySubject((app) => `${found.ours[app]}.mjs`), both: `${found.ours.both}.mjs` }
   return { binaries: assets.folder, executables: { ...measured, ours: bundles }, measured }
 }

@@ -64,7 +64,7 @@ async function main(): Promise<number> {
   )
   const pieces = each.reduce((sum, one) => sum + one.tests.length + one.checks.length, 0)
   const progress = new Progress(rounds * pieces, process.stdout, systemClock)
-  // A socket of a test may fail after the test has ended. This fails the run, but the other tests continue.
+  // An error on a socket after the end of its test fails the run, but does not stop the other tests.
   process.on('uncaughtException', (error) => {
     tally.failed.push(`outside a test: ${error.message}`)
     progress.printLine(`FAIL outside a test: ${error.stack}`)
@@ -106,7 +106,7 @@ function targets(): readonly Target[] {
   return values.target === 'both' ? ['emulator', 'real'] : [targetOf(values.target)]
 }
 
-/** Builds missing programs. Returns a line with the remedy if a program is still missing. */
+/** Builds missing programs. Returns instructions if a program is still missing. */
 function prepare(binaries: Binaries): string | undefined {
   if (targets().includes('real')) {
     const assets = controlPlaneBinaries(root)

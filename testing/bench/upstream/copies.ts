@@ -2,7 +2,7 @@ import { type KubeObject, type Resource, resourcePath } from '@csi-sidecars/kube
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { eventually } from '../../e2e/harness/waiting.ts'
 
-/** Sends a request to the JSON gateway of etcd. The same writes would take minutes through the API server. */
+/** Sends a request to the JSON gateway of etcd. */
 export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body: object): Promise<void> {
   const answer = await fetch(`${etcdUrl}/v3/kv/${what}`, {
     method: 'POST',
@@ -47,18 +47,18 @@ export interface Original {
 }
 
 export interface Copies {
-  /** The objects to copy. The API server has created them, so the copies have all fields that it adds. */
+  /** The objects to copy. They exist in the API server, so they contain its default values. */
   readonly originals: readonly Original[]
   readonly count: number
   /** The number of the first copy. Default: 0. */
   readonly from?: number
-  /** Returns the etcd key or the JSON text of the copied object, renamed for the copy with this number. */
+  /** Returns `text`, an etcd key or an object as JSON, with the name of the copy `number`. */
   readonly rename: (text: string, number: number) => string
 }
 
 /**
- * Writes copies of existing objects directly into etcd, because single API requests would take minutes. Copies refer to
- * each other by UID if the existing objects do. Returns the etcd entries, ordered by copy number.
+ * Writes copies of existing objects directly into etcd, because single API requests would take minutes. If the existing
+ * objects refer to each other by UID, the copies do so, too. Returns the etcd entries, ordered by copy number.
  */
 export async function makeCopies({ api, cluster }: Server, copies: Copies): Promise<readonly Put[]> {
   const { originals, count, from = 0, rename } = copies

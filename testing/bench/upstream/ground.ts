@@ -56,8 +56,7 @@ export class Ground implements AsyncDisposable {
       minor,
       binaries,
       logs,
-      // These flags override the usual flags. The size limit prevents rotation, because the bench reads one audit log
-      // file.
+      // These flags override the usual flags. The size limit keeps the whole audit log in one file.
       apiServerArgs: [
         ...apiServerArgs,
         `--audit-policy-file=${policy}`,
@@ -79,7 +78,7 @@ export class Ground implements AsyncDisposable {
     return this.cluster.api
   }
 
-  /** Starts a CSI driver that answers all calls at once. Two drivers with one name are replicas of the same driver. */
+  /** Starts a CSI driver that answers all calls without delay. */
   async driver(name: string): Promise<Driver> {
     this.#count += 1
     const socket = join(this.#folder, `csi-${this.#count}.sock`)
@@ -155,7 +154,7 @@ export interface BenchScene {
   run(bench: Bench): Promise<void>
 }
 
-/** Measures both implementations in each round. Their order alternates, because the second runs on a warm machine. */
+/** Measures both implementations in each round. Their order alternates, because the second finds warm caches. */
 export async function interleaved(
   { rounds, printLine }: Pick<Bench, 'rounds' | 'printLine'>,
   measure: (side: Side, round: number) => Promise<void>,

@@ -38,7 +38,7 @@ export interface Many {
   readonly prefix: string
 }
 
-/** Copies the PersistentVolume `<prefix>-0`, which must exist, until there are `count`. Writes to etcd directly. */
+/** Copies the existing PersistentVolume `<prefix>-0` until `count` volumes exist. Writes to etcd directly. */
 export async function moreVolumes(ground: Ground, { count, prefix }: Many): Promise<void> {
   await copiesOfFirst(ground, { count, prefix }, [{ resource: PERSISTENT_VOLUMES, name: `${prefix}-0` }])
 }

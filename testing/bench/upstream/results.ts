@@ -55,7 +55,7 @@ export interface Outcome {
   readonly failure: string | undefined
 }
 
-/** The heading in RESULTS.md from which on the text is written by hand. The bench keeps this text. */
+/** The heading in RESULTS.md that begins the text written by hand. The benchmarks keep this text. */
 const KEPT = '## Where the time and the memory go'
 const SECTION = /^(?=### )/m
 

@@ -81,7 +81,7 @@ function microtime(text: string): number {
 export interface SubjectOptions {
   readonly side: Side
   readonly app: App
-  /** Runs several controllers in one process (ours only): attacher and resizer, or all controllers of a pod. */
+  /** The controllers of one process, if several: attacher and resizer, or all of a pod. For our sidecars only. */
   readonly together?: 'both' | 'pod' | undefined
   readonly driver: Driver
   readonly args?: readonly string[]
@@ -100,7 +100,7 @@ interface Surroundings {
 
 /** The time after SIGTERM until a sidecar that is still running is killed. */
 const ENDING_MS = 3000
-/** The delay before reading the audit log. The API server logs a request after its answer, a watch after its end. */
+/** The delay before reading the audit log, because the API server logs a request after the answer. */
 const NOTED_MS = 500
 
 /** A measured sidecar process. It connects to the API server directly, without a proxy. */
@@ -144,7 +144,7 @@ export class Subject {
       binary,
       args: [...first, ...usual, ...args],
       port,
-      // The image sets this variable, so that all threads of the C library share one heap.
+      // Our image sets this variable, so that all threads allocate from one heap.
       env: side === 'ours' ? { MALLOC_ARENA_MAX: '1' } : {},
       hostname,
     })

@@ -7,7 +7,7 @@ import type { Ground } from './ground.ts'
 import { attach, bound, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
 import type { Subject } from './subject.ts'
 
-/** The wait after the warm-up, until the Go original's rate limiter (burst 10, then 5 per second) is full again. */
+/** The pause after the warm-up in which the Go original's rate limiter (burst 10, 5 per second) refills. */
 const BUCKET_FULL_MS = 2500
 
 export function workCalls(app: App, { calls }: Driver): readonly Call[] {
@@ -30,7 +30,7 @@ export async function giveWork(ground: Ground, { app, driver }: Pick<Subject, 'a
   }
 }
 
-/** Gives the sidecar a first piece of work and waits for its end. The sidecar then leads, and its caches are full. */
+/** Creates a first object and waits until the sidecar has handled it. The sidecar then leads with full caches. */
 export async function warmUp(ground: Ground, subject: Subject): Promise<void> {
   const { app } = subject
   const name = `${subject.driver.name}-warm-up`
@@ -59,7 +59,7 @@ export const ATTACHED = 'attached'
 
 const ANSWERED_MS = 60_000
 
-/** Attaches volumes one by one. Returns the time from each request to the call to the driver (ms), shortest first. */
+/** Attaches volumes one by one. Returns the sorted times from each attachment's creation to its driver call, in ms. */
 export async function attachTimes(
   ground: Ground,
   subject: Subject,
@@ -79,7 +79,7 @@ export async function attachTimes(
   return timesToCall(calls(), new Map(requested))
 }
 
-/** Returns the time from the request for each volume (by name) to its first call (ms), shortest first. */
+/** Returns the sorted times from the request for each volume to the volume's first driver call, in ms. */
 export function timesToCall(calls: readonly Call[], requested: ReadonlyMap<string, number>): readonly number[] {
   // The calls are reversed, so that the first call of a volume overwrites its later calls.
   const starts = new Map(calls.toReversed().map((call) => [volumeOf(call), call.start]))

@@ -1,4 +1,4 @@
-/** One request of a conformance case. At most one body may be given; its field sets the content type. */
+/** One request of a conformance case. At most one body field may be set, and that field decides the content type. */
 export interface CaseStep {
   /** The method and the path, such as `POST /api/v1/persistentvolumes`. */
   readonly ask: string
@@ -13,7 +13,7 @@ export interface CaseStep {
   readonly accept?: string
   /** The sender: a user without rights, a wrong token, or no token. Default: the administrator. */
   readonly as?: 'alice' | 'wrongToken' | 'anonymous'
-  /** True if the permission was just granted. A real API server may need a moment to apply it. */
+  /** True if an earlier step has granted the permission. A real API server applies it with a delay. */
   readonly granted?: boolean
   /** The name of the answer. Later steps refer to its fields in any text, for example by `@name.metadata.uid`. */
   readonly keep?: string
@@ -26,7 +26,7 @@ export interface CaseStep {
 /** The requests of each case, by the name of the case. They run in order; then the created objects are removed. */
 export type Cases = Readonly<Record<string, readonly CaseStep[]>>
 
-/** The answer, without the parts that differ from run to run. */
+/** The answer to a request, without values that change with each run. */
 export interface CaseAnswer {
   readonly code: number
   readonly body: unknown

@@ -36,7 +36,7 @@ function plain(given: unknown, key: string): unknown {
   if (key === 'continue') return '<token>'
   const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, given)
   if (typeof value === 'string') return plainText(value, key)
-  // Cells of a table get the key `cell`: their text may be an age, which differs from run to run.
+  // Table cells get the key `cell`, because their text may be an age, which changes with each run.
   if (Array.isArray(value)) return value.map((item) => plain(item, key === 'cells' ? 'cell' : ''))
   if (typeof value !== 'object' || value === null) return value
   const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -63,7 +63,7 @@ function partAt(value: unknown, path: string): unknown {
 
 /**
  * An allowed difference between the emulator and kube-apiserver v1.36.3, with its reason. `hide` removes the difference
- * from a value before the comparison. A difference without `hide` concerns requests that no case sends.
+ * from an answer before the comparison. Without `hide`, no case shows the difference.
  */
 interface Difference {
   readonly what: string

@@ -24,7 +24,7 @@ test('at most ten differences from kube-apiserver are allowed, each with a reaso
   expect(DIFFERENCES.filter(({ why }) => why === '')).toEqual([])
 })
 
-test('the comparison reports a different answer with the path of the field that differs', () => {
+test('the comparison reports the path and both values of a field that differs', () => {
   const recorded = { title: 's', asked: 'GET /x', answer: { code: 200, body: { a: [1, 2] } } }
   const other = { ...recorded, answer: { code: 200, body: { a: [1, 3] } } }
   expect(compare([recorded], [recorded])).toEqual([])

@@ -14,7 +14,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { InProcessClient, pv, pvc, startCluster, va } from '@csi-sidecars/testkit'
 import { expect, test } from '@jest/globals'
 
-/** Returns the answer of a call, or the fields of its error that callers evaluate. */
+/** Returns the result of a call, or the important fields of its error. */
 async function outcome(call: Promise<unknown>): Promise<unknown> {
   try {
     return await call

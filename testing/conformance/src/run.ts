@@ -38,7 +38,7 @@ const BODY_TYPES = {
 const GRANT_TRIES = 50
 const GRANT_PAUSE_MS = 100
 
-/** Reports whether an answer is a 403, or an access review that denies. */
+/** Reports whether an answer denies permission: a 403, or an access review with a negative result. */
 function isDenied({ code, body }: CaseAnswer): boolean {
   return code === 403 || Reflect.get(Object(Reflect.get(Object(body), 'status')), 'allowed') === false
 }

@@ -27,9 +27,9 @@ function requestsOf(app: App): readonly Asked[] {
 interface AnswerFault {
   readonly what: string
   readonly fault: () => Fault
-  /** True if the sidecar gives up after this answer until the object changes. */
+  /** True if the sidecar does not retry after this answer until the object changes. */
   readonly ends?: boolean
-  /** True if the answer causes the longest pause, so that the fault is injected only once. */
+  /** True to inject the fault only once, because this answer causes the longest retry delay. */
   readonly once?: boolean
 }
 
@@ -153,7 +153,7 @@ export const frameCases: readonly FaultCase[] = APPS.flatMap((app) =>
       what: `a watch of ${resource}: ${what}`,
       run: async (t, random) => {
         const gate = await t.gate()
-        // This frame causes the longest pause, so it is sent only once.
+        // This frame is sent only once, because it causes the longest pause before the next watch.
         const times = what.includes('for an hour') ? 1 : between(random, 1, 3)
         const ending = pick(random, ['end', 'cut'] as const)
         gate.inject(`WATCH ${resource}`, { kind: 'raw', code: 200, bytes, ending }, { times })

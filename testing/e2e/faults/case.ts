@@ -13,20 +13,20 @@ export interface FaultCase {
   /** The group of the case, such as `answers` or `frames`. */
   readonly kind: string
   readonly what: string
-  /** Runs the case. The same seed and case give the same `random`. */
+  /** Runs the case. `random` depends only on the seed and the case. */
   readonly run: (t: TestContext, random: Random) => Promise<void>
 }
 
 /** Flags with short retry intervals. */
 export const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=1s', '--timeout=5s']
 export const CANARY = 'canary-password'
-/** The time-out for the expected result. A fault may cause a long back-off, or the longest accepted Retry-After. */
+/** The time-out for the expected result. It allows for the longest back-off and Retry-After. */
 const SETTLED_WITHIN_MS = 60_000
 
-/** Resources that the sidecar reads only for some objects, so that the cases skip them. */
+/** Resources without fault cases, because the sidecar reads them only for some objects. */
 const RARE: ReadonlySet<string> = new Set(['leases', 'pods', 'volumeattributesclasses'])
 
-/** Returns the resources that the sidecar uses with this verb for its work. */
+/** Returns the resources on which the sidecar needs this RBAC verb for its work. */
 export function resourcesWith(app: App, verb: string): readonly string[] {
   const resources = FACTS[app].rules.flatMap((rule) => (rule.verbs.includes(verb) ? rule.resources : []))
   return resources.filter((resource) => !RARE.has(resource))
@@ -42,8 +42,8 @@ export async function done(t: TestContext): Promise<void> {
 }
 
 /**
- * Starts a sidecar with a fault in place, and checks that it completes its work. `meanwhile` runs after the objects are
- * created, and before the result is checked.
+ * Starts a sidecar under the injected fault, and checks that it completes its work. `meanwhile` runs after the objects
+ * are created.
  */
 export async function survives(
   t: TestContext,
@@ -58,7 +58,7 @@ export async function survives(
   return at
 }
 
-/** Annotates the object, so that the sidecar retries work that an injected answer has ended. */
+/** Annotates the object, so that a sidecar that gave up after a fault tries again. */
 export async function touch(t: TestContext): Promise<void> {
   const body = { metadata: { annotations: { touched: 'yes' } } }
   if (t.app === 'attacher') await t.api.merge(VOLUME_ATTACHMENTS, { name: t.name('va') }, body)

@@ -1,5 +1,5 @@
 // Runs all five controllers in one process under a steady load, with a fault every few seconds. Prints one line a
-// minute. Fails if work is lost, if memory or the number of descriptors grows, or if the chart's memory limit is too low.
+// minute. Fails if work is lost, if memory or file descriptors grow, or if the chart's memory limit is too low.
 
 import { join, resolve } from 'node:path'
 import { NUMBER, readArguments } from '@csi-sidecars/command'
@@ -32,13 +32,13 @@ const { values } = readArguments(
   { hours: NUMBER, seed: NUMBER },
 )
 
-/** The number of volumes with work at the same time. */
+/** The number of volumes on which the sidecars work at the same time. */
 const AT_WORK = 8
 const FAULT_EVERY_MS = 5_000
 const SAMPLE_EVERY_MS = 60_000
-/** The time limit of each step in the life of a volume. After it, the volume counts as lost. */
+/** The time limit of each step in a volume's life cycle. If a step takes longer, its work counts as lost. */
 const LIMIT_MS = 90_000
-/** The allowed growth of memory and descriptors from the second to the last quarter of the run. */
+/** The allowed ratio of memory and file descriptors between the last and the second quarter of the run. */
 const GROWTH = 1.15
 /** The memory limit of the chart for one process with all controllers. */
 const LIMIT_MIB = 384
@@ -122,7 +122,7 @@ interface Soak {
   readonly tally: Counts
 }
 
-/** Runs the lives of volumes one after another, until the time is over. */
+/** Creates, uses and deletes one volume after another until the time is over. */
 async function work(at: WorkScene, worker: number, { going, tally }: Soak): Promise<void> {
   for (let nth = 0; going(); nth += 1) {
     const suffix = `-${worker}-${nth}`

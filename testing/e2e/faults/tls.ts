@@ -6,7 +6,7 @@ import { selfSigned } from '../harness/api/cluster.ts'
 import { listen } from '../harness/listen.ts'
 import { type FaultCase, survives } from './case.ts'
 
-/** Handles a connection from the sidecar to the API server (port `upstream`), with a fault. */
+/** Handles a connection from the sidecar and injects a fault. The API server listens on the port `upstream`. */
 type Meddler = (socket: Socket, upstream: number) => void
 
 const answer =

@@ -24,9 +24,9 @@ export interface TestContextOptions {
 
 export interface SidecarSetup {
   readonly driver?: Driver | undefined
-  /** Arguments after the default arguments, which they can override. */
+  /** More arguments. They follow the default arguments and can override them. */
   readonly args?: readonly string[]
-  /** Arguments that replace the default arguments. */
+  /** All arguments. The default arguments are then omitted. */
   readonly bareArgs?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   readonly role?: Role
@@ -61,7 +61,7 @@ export class RunningSidecar extends Sidecar {
 export class TestContext extends TestObjects {
   readonly app: App
   readonly target: Target
-  /** False if the Go originals run. Some expectations differ, because our sidecars improve on the originals. */
+  /** True if the test runs our sidecars, false for the Go originals. Some expectations differ. */
   readonly ours: boolean
   readonly folder: string
   readonly drivers: Driver[] = []
@@ -137,9 +137,7 @@ export class TestContext extends TestObjects {
     return sidecar
   }
 
-  /**
-   * Starts the binary under test and waits until it watches these resources. The default driver can attach and expand.
-   */
+  /** Starts the sidecar under test and waits until it watches these resources. The default driver is `fullDriver()`. */
   async running(setup: SidecarSetup = {}, ...plurals: readonly string[]): Promise<RunningSidecar> {
     const sidecar = await this.sidecar({ ...setup, driver: setup.driver ?? (await this.fullDriver()) })
     await this.watching(sidecar, ...(plurals.length > 0 ? plurals : ['persistentvolumes']))

@@ -18,12 +18,12 @@ export interface RunOptions {
   readonly originals: Readonly<Record<App, string>>
   readonly cluster: Cluster
   readonly concurrency: number
-  /** True to also run tests that are meant for other binaries, which shows the differences. */
+  /** True to also run tests that are restricted to other binaries. Their failures show the differences. */
   readonly differences?: boolean
   /** The folder for the reports of failed tests. */
   readonly reports: string
   readonly progress: Progress
-  /** Gets the results of the tests. */
+  /** Collects the results of the tests. */
   readonly tally: Tally
 }
 
@@ -45,10 +45,10 @@ const TEST_LIMIT_MS = 120_000
 /** The number of concurrent checks. More checks would disturb each other's timing on a small machine. */
 const CHECKS_TOGETHER = 3
 
-/** The number of tests so far. It is part of object names and is never reset, as events of an earlier round remain. */
+/** The number of tests so far. It makes object names unique, also across rounds. */
 let numbered = 0
 
-/** Runs the tests in parallel, because most tests mostly wait. Tests with `alone` run afterwards, one by one. */
+/** Runs the tests in parallel. Afterwards, runs the tests with `alone` one by one. */
 export async function run(options: RunOptions): Promise<void> {
   const folder = temporaryFolder('tests')
   const { tests: fitting, checks } = selectedFor(options)
@@ -84,7 +84,7 @@ type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'dif
 
 /** Returns the tests and checks that run on this target with these binaries. */
 export function selectedFor(options: Choice): Pick<RunOptions, 'tests' | 'checks'> {
-  // Checks start their own sidecars, so they do not run for the combined process.
+  // Checks start separate sidecars, so they cannot test the combined process.
   const checks = options.binaries === 'one' ? [] : options.checks.filter(({ target }) => target === options.target)
   return { tests: options.tests.filter((test) => fits(test, options)), checks }
 }

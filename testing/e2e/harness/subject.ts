@@ -5,10 +5,7 @@ export type App = AppName | PreviewName
 /** A sidecar, or attacher and resizer in one process. */
 export type Subject = App | 'both'
 export type Target = 'real' | 'emulator'
-/**
- * The executables under test. A run with `originals` shows that the tests describe the Go originals correctly. A run
- * with `one` shows that the combined process with one controller behaves like the separate sidecar.
- */
+/** The executables under test: our sidecars, our combined executable with one controller, or the Go originals. */
 export type Binaries = 'ours' | 'one' | 'originals'
 export type Executables = Readonly<Record<Subject, string>>
 

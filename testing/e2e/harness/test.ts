@@ -3,13 +3,13 @@ import type { TestContext } from './context.ts'
 import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
 
 /**
- * True if the long tests also run: tests that take minutes, need a tool that takes minutes to build, look for random
- * failures, or measure. The check of a pull request omits them.
+ * True if the long tests also run. They take minutes, look for random failures, or measure. The check of a pull request
+ * omits them.
  */
 export const LONG = process.env['E2E_LONG'] === 'true'
 
 export interface TestOptions {
-  /** Runs only against these binaries (`ours` includes the combined process). A comment at the test gives the reason. */
+  /** The only binaries that the test runs against; `ours` includes the combined process. */
   readonly only?: Exclude<Binaries, 'one'>
   /** True for a test about the executable of one sidecar, which does not run with the combined process. */
   readonly notOne?: boolean
@@ -17,7 +17,7 @@ export interface TestOptions {
   /** True if no other test may run at the same time, because the test measures time or changes shared objects. */
   readonly alone?: boolean
   readonly within?: number
-  /** True for a test that runs only with the long tests. `real` or `emulator`: it does so only with that API server. */
+  /** True for a long test. `real` or `emulator` makes the test long only with that API server. */
   readonly long?: boolean | Target
 }
 
@@ -33,8 +33,7 @@ export interface EndToEndTest extends TestOptions {
 const tests: EndToEndTest[] = []
 
 /**
- * Returns a function that adds tests about one sidecar. Tests about `both` start the combined process themselves. The
- * options `common` apply to each test of the group.
+ * Returns a function that adds a test about `subject` to a group. The options `common` apply to each test of the group.
  */
 export function testsOf(subject: Subject, group: string, common: TestOptions = {}) {
   return (
@@ -60,12 +59,12 @@ export interface Ground {
   readonly executables: Executables
 }
 
-/** A test of the test environment or of the embedded cluster. Checks run one by one unless `together` is true. */
+/** A test of the test environment or of the embedded cluster. */
 export interface Check {
   readonly title: string
   readonly target: Target
   readonly within?: number | undefined
-  /** True if the check may run in parallel with another check, because it mostly waits. */
+  /** True if the check may run in parallel with other checks. By default, checks run one by one. */
   readonly together?: boolean
   readonly run: (ground: Ground) => Promise<void>
 }

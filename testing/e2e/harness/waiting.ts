@@ -2,10 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 export { pause }
 
-/**
- * The pause between the creation of objects of two kinds. Their watches may deliver them in any order, and work that
- * starts before both have arrived fails and backs off.
- */
+/** The pause between creating two objects of different kinds, so that the sidecar receives them in this order. */
 export const WATCHES_DIFFER_MS = 150
 
 export interface WaitOptions {
@@ -14,8 +11,8 @@ export interface WaitOptions {
 }
 
 /**
- * Polls until `look` returns a value; `false`, `undefined` and thrown errors are "not yet". After the time limit it
- * throws, with the last error as its cause.
+ * Calls `look` until it returns a value other than `false` and `undefined`, and ignores thrown errors. After the time
+ * limit, throws an error with the last thrown error as its cause.
  */
 export async function eventually<T>(
   what: string,

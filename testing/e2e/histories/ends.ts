@@ -7,8 +7,8 @@ interface Described {
 }
 
 /**
- * Returns the end state of claims and undeleted attachments, by object name without the ID of the run. It must be equal
- * for our sidecars and the Go originals. It contains only fields that sidecars write and that no invariant checks.
+ * Returns the end state of claims and attachments, by object name. It must be equal for our sidecars and the Go
+ * originals, and contains only fields that sidecars write.
  */
 export function endsOf(
   { attachments, slots }: AttachmentState,

@@ -50,11 +50,11 @@ const { values } = readArguments(
   },
 )
 
-/** The number of repetitions of a failed history. If none of them fails, the history is not reduced to fewer steps. */
+/** A failed history is repeated this often. If no repetition fails, the history is not reduced to fewer steps. */
 const REPETITIONS = 3
 /**
- * The time in which the objects must converge after a history. `ours` allows for other work on the machine. `shrinking`
- * is for the repetitions of a failed history, also with fewer steps.
+ * The time in which the objects must converge after a history. `shrinking` applies while a failed history is repeated
+ * and reduced to fewer steps.
  */
 const SETTLED_WITHIN_MS = { ours: 60_000, originals: 30_000, shrinking: 15_000 }
 const profile: Profile = values.profile === 'storm' ? 'storm' : 'small'
@@ -144,7 +144,7 @@ async function live(
   }
 }
 
-/** Omits steps as long as the history still violates one of the same rules. Returns a table of the remaining steps. */
+/** Looks for fewer steps with which the history still violates one of the same rules. Returns the steps as a table. */
 async function smallest(cluster: Cluster, history: History, found: readonly Finding[]): Promise<readonly string[]> {
   const place = `the logs of all sides are in ${placeOf(history, '*')}`
   const rules = new Set(found.map(({ rule }) => rule))
@@ -167,7 +167,7 @@ async function smallest(cluster: Cluster, history: History, found: readonly Find
   ]
 }
 
-/** Runs the steps of each volume or claim alone, with all faults. Returns the first steps that fail, or else all steps. */
+/** Returns the steps of one volume or claim, and all faults, if they fail alone. Otherwise returns all steps. */
 async function focus(
   steps: readonly Timed<Step>[],
   fails: (steps: readonly Timed<Step>[]) => Promise<boolean>,

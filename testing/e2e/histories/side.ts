@@ -228,10 +228,7 @@ export class Side {
     return converge(() => this.#differences(), { clock, withinMs: this.#settledWithinMs, everyMs: 500 })
   }
 
-  /**
-   * Checks up to three times for late calls and writes, because running work may end after the state has converged.
-   * Stops after a check without findings.
-   */
+  /** Waits until the sidecars send no more calls and writes. Returns findings if each of three checks finds some. */
   async #quiet(): Promise<readonly Finding[]> {
     for (let left = 2; ; left -= 1) {
       const findings = await this.#lateWork()
@@ -266,8 +263,8 @@ export class Side {
   }
 
   /**
-   * Returns violations of the rules that our sidecars always keep. Overlapping calls of several replicas are ignored,
-   * as a frozen leader cannot end its calls. Go originals are skipped: they make two calls at once.
+   * Returns violations of the rules that must hold at all times. Ignores overlapping calls if there are several
+   * replicas, because a frozen leader cannot end its calls. Skips the Go originals, whose calls do overlap.
    */
   #always(): readonly Finding[] {
     if (!this.#t.ours) return []

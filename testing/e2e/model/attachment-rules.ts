@@ -10,7 +10,7 @@ export interface Slot {
   wanted: boolean
   /** True if a person has removed the attacher's finalizer, or the whole object, by hand. */
   stripped: boolean
-  /** True if the finalizer was missing when a process ended. No later process knows that the attachment had one. */
+  /** True if the finalizer was missing when a process ended. The next process cannot know that it was there before. */
   forgotten: boolean
 }
 

@@ -15,7 +15,7 @@ import type { AttachmentMove } from './moves.ts'
 const AT_A_TIME = 8
 const UNSET = { status: { attached: false } }
 const GONE_WITHIN_MS = 30_000
-/** The time in which a created object reaches the sidecars by their watches. */
+/** The time after which the sidecars' watches have delivered a created object. */
 const SEEN_AFTER_MS = 150
 
 export interface AttachmentsOptions {
@@ -97,7 +97,7 @@ export class Attachments {
     }
   }
 
-  /** Called when no process has seen the current objects. Records the facts that no later process can know. */
+  /** Called when a sidecar ends or freezes, and when it has read all objects again. Records the facts that it lost. */
   interrupted(): Promise<void> {
     return this.#lost.interrupted(this.#slots, this.#backEnd)
   }
@@ -129,7 +129,7 @@ export class Attachments {
     }
   }
 
-  /** Returns findings if the API and the driver disagree, or if work is still in progress. */
+  /** Returns a finding for each rule that the objects or the driver violate. */
   async differences(): Promise<readonly Finding[]> {
     return findingsIn(INVARIANTS, await this.state())
   }
@@ -142,7 +142,7 @@ export class Attachments {
     })
   }
 
-  /** Deletes the volumes, after the attachments. Returns a finding for each volume that keeps its finalizer. */
+  /** Deletes the volumes. Returns a finding for each volume that keeps the attacher's finalizer. */
   async deleteVolumes(): Promise<readonly Finding[]> {
     const names = this.#volumeNames()
     await inParallel(AT_A_TIME, names, (name) => refused(this.#t.api.delete(PERSISTENT_VOLUMES, { name })))
@@ -205,8 +205,8 @@ export class Attachments {
   }
 
   /**
-   * Simulates a driver that unpublishes a wanted volume without a call, if the driver supports ListVolumes. Skips
-   * inline volumes: without an in-tree plugin, the attacher does not compare them with ListVolumes.
+   * Simulates a driver that detaches a volume without a call, if the driver supports ListVolumes. Skips inline volumes,
+   * because the attacher does not compare them with ListVolumes.
    */
   #lose(index: number): void {
     if (this.#options.listing !== true) return
@@ -248,7 +248,7 @@ export class Attachments {
     await refused(this.#t.api.delete(CSI_NODES, { name: this.#ids.node(node) }))
     this.#ids.replaceNode(node)
     this.#lost.nodeReplaced(before)
-    // Without ListVolumes, no sidecar can find a volume that is still published to the old node ID.
+    // Without ListVolumes, the attacher cannot find volumes on the old node ID, so the model unpublishes them here.
     if (this.#options.listing !== true) this.#backEnd.loseNode(before)
     await this.#createNode(node)
     await pause(SEEN_AFTER_MS)

@@ -31,7 +31,7 @@ const BACKGROUND_CODES: readonly number[] = [4, 10, 14]
 export interface Outcome {
   readonly ms: number
   readonly applies: boolean
-  /** `never` means no answer. A number is the gRPC code of the answer. */
+  /** The answer: success, none (`never`), or an error with this gRPC code. */
   readonly ends: 'well' | 'never' | number
 }
 
@@ -39,19 +39,19 @@ const WELL: Outcome = { ms: 5, applies: true, ends: 'well' }
 
 /** The work of one call: its effect on a volume and its reply. */
 interface Work {
-  /** The key of calls that must not overlap. The driver answers the second call with Aborted. */
+  /** While a call runs, the driver answers other calls with the same key with Aborted. */
   readonly key: string
   readonly apply: () => void
   readonly reply: () => object
   /** Undoes the effect if the error code says that the call had no effect. */
   readonly undo?: () => void
-  /** True if a caller has received the result. A later answer must not deny that result. */
+  /** True if an earlier call has reported success. A later call must then not fail with a final error. */
   readonly reported?: boolean
-  /** The condition that the call waits for. */
+  /** The call waits until this function returns true. */
   readonly when?: () => boolean
 }
 
-/** The storage system behind a driver. Its volumes survive the driver, and a failed call may have changed them. */
+/** The simulated storage system behind a driver. It keeps its volumes when the driver restarts. */
 export class BackEnd {
   /** The publish contexts by the pair of volume and node. Each publication has a new context. */
   readonly published = new Map<string, Readonly<Record<string, string>>>()
@@ -62,7 +62,7 @@ export class BackEnd {
   snapshotsReady = true
   /** While true, no faults are injected into calls. */
   calm = true
-  /** Returns the outcome of the next call while `calm` is false. Undefined means success. */
+  /** Chooses the outcome of a call while `calm` is false. Undefined means success. */
   readonly #disturb: (call: Call) => Outcome | undefined
   readonly #occurrences: Occurrences
   readonly #known = new Set<string>()
@@ -102,7 +102,7 @@ export class BackEnd {
     return this.#tiers.get(handle) ?? FIRST_TIER
   }
 
-  /** Reports whether a caller has received the current publish context of the pair. */
+  /** Reports whether a caller has received the current publish context of this pair of volume and node. */
   isHeard(pair: string): boolean {
     return !this.#unheard.has(pair)
   }
@@ -138,7 +138,7 @@ export class BackEnd {
     }
     const work: Work = { key: pair, apply, reply }
     if (!elsewhere()) return this.#answer(call, work)
-    // The volume is still published to another node. Some drivers wait for its unpublish, others refuse the call.
+    // The volume is still published to another node. The driver either waits for the unpublish or refuses the call.
     if (this.#next(call, 'wait')() < 0.5) return this.#answer(call, { ...work, when: () => !elsewhere() })
     return { code: FAILED_PRECONDITION, message: 'the volume is published to another node' }
   }
@@ -180,7 +180,7 @@ export class BackEnd {
     return this.#answer(call, { ...work, reported: this.#reported.has(name) })
   }
 
-  /** Returns the work of a call that creates the named object. If `made` has the name, the answer is its ID. */
+  /** Returns the work of a call that creates a volume or snapshot. An existing name keeps its ID. */
   #creation({ request }: Call, made: Map<string, string>, replyOf: (id: string) => object): Work {
     const name = String(request['name'])
     const apply = (): void => {
@@ -249,7 +249,7 @@ export class BackEnd {
     while (outcome.ends === 'never' && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
   }
 
-  /** Returns random numbers for a call. They depend on the call and its repetitions, not on the order of all calls. */
+  /** Returns random numbers that depend only on the call and on how often it was repeated. */
   #next({ method, request }: Call, what: string): Random {
     return this.#occurrences.next(`${what} ${method} ${request['name'] ?? request['volume_id']} ${request['node_id']}`)
   }

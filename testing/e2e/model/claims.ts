@@ -155,7 +155,7 @@ export class Claims {
     })
   }
 
-  /** Returns findings if the API and the driver disagree, or if work is still in progress. */
+  /** Returns a finding for each rule that the objects or the driver violate. */
   async differences(): Promise<readonly Finding[]> {
     return findingsIn(INVARIANTS, await this.state())
   }

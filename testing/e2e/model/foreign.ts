@@ -30,7 +30,7 @@ export class Foreign {
     this.#t = t
   }
 
-  /** Adds the foreign finalizer to an object, or removes it. */
+  /** Adds the finalizer of another writer to an object, or removes it. */
   async toggleFinalizer(resource: Resource<Kept>, ref: Ref): Promise<void> {
     const object = await this.#t.api.find(resource, ref)
     const had = object?.metadata?.finalizers?.includes(FINALIZER) === true
@@ -44,7 +44,7 @@ export class Foreign {
     else this.#finalized.add(uid)
   }
 
-  /** Sets the foreign annotation to a new value. Every third call removes it. */
+  /** Sets the annotation of another writer to a new value. Every third call removes the annotation. */
   async annotate(resource: Resource<Kept>, ref: Ref): Promise<void> {
     this.#written += 1
     const value = this.#written % 3 === 0 ? null : `note-${this.#written}`
@@ -56,7 +56,7 @@ export class Foreign {
     else this.#notes.set(uid, value)
   }
 
-  /** Returns the foreign finalizers and annotations that were changed. `ours` are finalizers that a sidecar may add. */
+  /** Reports the finalizers and annotations of other writers that were changed. Ignores the finalizers in `ours`. */
   troubles({ metadata }: Kept, ours: readonly string[] = []): readonly string[] {
     const uid = metadata?.uid ?? ''
     const left = metadata?.finalizers?.filter((each) => !ours.includes(each)) ?? []
@@ -73,7 +73,7 @@ export function holds({ metadata }: Kept, finalizer: string): boolean {
   return metadata?.finalizers?.includes(finalizer) === true
 }
 
-/** Changes the finalizers of an object, and retries after a conflict. Returns its UID, or undefined if it is gone. */
+/** Changes an object's finalizers, with retries after conflicts. Returns the UID; undefined if the object is gone. */
 export async function editFinalizers(
   t: TestContext,
   { resource, ...ref }: Ref & { readonly resource: Resource<Kept> },
@@ -97,7 +97,7 @@ export function isInline(index: number): boolean {
   return index % 4 === 3
 }
 
-/** The names of volumes and nodes in the API and in the driver. A replaced volume or node keeps only its API name. */
+/** The names and IDs of volumes and nodes. A recreated volume or node keeps its name, but gets another ID. */
 export class Identities {
   readonly #name: (what: string) => string
   readonly #nodes = new Map<number, number>()

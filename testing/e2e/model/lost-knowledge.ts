@@ -6,25 +6,24 @@ import { type BackEnd, pairOf } from './back-end.ts'
 import { holds, type Identities } from './foreign.ts'
 
 /**
- * The facts that no attacher can know, because a person has removed the finalizers or objects that record them. The
- * model expects a finalizer only on objects that a running process has seen with it. In the place of that person, the
- * model unpublishes leftover volumes.
+ * The facts that the attacher cannot know, because a person has removed the finalizers or objects that record them. The
+ * rules do not expect the attacher to clean up in these cases. `unpublish` cleans up as that person would.
  */
 export class LostKnowledge {
   readonly #t: TestContext
   readonly #ids: Identities
   readonly #finalizer: string
-  /** Pairs of volume and node that may be published although no object in the API says so. */
+  /** Pairs of volume and node. The volume may be published to the node although no API object shows it. */
   readonly #unsure = new Set<string>()
-  /** The handles of replaced volumes. Only a process that has published these volumes knows them. */
+  /** The handles of replaced PersistentVolumes. Only a process that has published the old volume knows its handle. */
   readonly #formerHandles = new Set<string>()
   readonly #lostHandles = new Set<string>()
-  /** The former IDs of recreated nodes. Only a process that has published volumes to them knows them. */
+  /** The former IDs of recreated nodes. Only a process that has published a volume to the old ID knows that ID. */
   readonly #formerNodeIds = new Set<string>()
   readonly #lostNodeIds = new Set<string>()
   readonly #strippedVolumes = new Set<number>()
   readonly #forgottenVolumes = new Set<number>()
-  /** Published pairs whose stored context may be old: only an ended process knew that a later call had failed. */
+  /** Published pairs of volume and node whose attachment may have an outdated publish context. */
   readonly #lostContexts = new Set<string>()
 
   constructor(t: TestContext, ids: Identities, finalizer: string) {
@@ -33,7 +32,7 @@ export class LostKnowledge {
     this.#finalizer = finalizer
   }
 
-  /** Records the deletion of an attachment. Without the finalizer, its volume may stay published. */
+  /** Records the deletion of an attachment. If the attachment has no finalizer, its volume may stay published. */
   deleting(slot: Slot, found: VolumeAttachment): void {
     this.look(slot, found)
     const pair = this.#ids.pair(slot.index, slot.node)
@@ -46,7 +45,7 @@ export class LostKnowledge {
     this.#unsure.add(this.#ids.pair(index, node))
   }
 
-  /** Records a publication to an old node ID, by a process that did not know the new ID yet. */
+  /** Records that an attachment was published to the former ID of its node. */
   look({ index, node, wanted }: Slot, { metadata }: VolumeAttachment): void {
     const nodeId = metadata?.annotations?.[NODE_ID_ANNOTATION] ?? this.#ids.nodeId(node)
     if (wanted && nodeId !== this.#ids.nodeId(node)) this.#unsure.add(pairOf(this.#ids.handle(index), nodeId))
@@ -64,7 +63,7 @@ export class LostKnowledge {
     this.#formerHandles.add(handle)
   }
 
-  /** Records a recreated PersistentVolume. If `inUse`, an attachment exists, and the attacher adds no finalizer now. */
+  /** Records a recreated PersistentVolume. If an attachment exists (`inUse`), the volume may lack the finalizer. */
   volumeReplaced(index: number, { inUse }: { readonly inUse: boolean }): void {
     this.#strippedVolumes.delete(index)
     if (inUse) this.#forgottenVolumes.add(index)
@@ -79,7 +78,7 @@ export class LostKnowledge {
     return this.#lostContexts.has(pair) && !backEnd.isHeard(pair)
   }
 
-  /** Records that no process has seen the current objects: no process runs, or it has not read them yet. */
+  /** Called when a sidecar ends or freezes, and when it has read all objects again. Records the facts that it lost. */
   async interrupted(slots: ReadonlyMap<string, Slot>, backEnd: BackEnd): Promise<void> {
     for (const handle of this.#formerHandles) this.#lostHandles.add(handle)
     for (const nodeId of this.#formerNodeIds) this.#lostNodeIds.add(nodeId)
@@ -98,10 +97,7 @@ export class LostKnowledge {
     }
   }
 
-  /**
-   * Reports whether the old volume of a replaced PersistentVolume may stay published. It stays while the attachment
-   * exists, because a pod may use it.
-   */
+  /** Reports whether the old volume of a replaced PersistentVolume may stay published, as it is still attached. */
   mayStay(pair: string, slots: Iterable<Slot>): boolean {
     const [handle = '', nodeId] = pair.split(' on ')
     if (!this.#formerHandles.has(handle)) return false
@@ -111,7 +107,7 @@ export class LostKnowledge {
     )
   }
 
-  /** Unpublishes the volumes that no user wants, as a person does by hand. */
+  /** Unpublishes leftover volumes that the attacher cannot know, as a person does by hand. */
   unpublish(backEnd: BackEnd, slots: Iterable<Slot>): void {
     const wanted = new Set([...slots].flatMap((each) => (each.wanted ? [this.#ids.pair(each.index, each.node)] : [])))
     for (const pair of this.#unsure) if (!wanted.has(pair)) backEnd.published.delete(pair)

@@ -5,7 +5,7 @@ import { handleOf, isSingleNode, METHODS, nodeOf, pairOf } from './back-end.ts'
 /** The longest time after which the driver notices that its caller has cancelled a call, or that the call timed out. */
 const CANCELLED_EARLIER_MS = 50
 
-/** Returns a finding for each two calls that ran at the same time, but must not overlap. */
+/** Returns a finding for each pair of calls that overlapped, but must not. */
 export function overlaps(calls: readonly Call[]): readonly Finding[] {
   const groups = Map.groupBy(
     calls.flatMap((call) => groupsOf(call).map((group) => ({ group, call }))),
@@ -23,10 +23,7 @@ export function isVolumeCall({ method }: Call): boolean {
   return METHODS.some((each) => each === method)
 }
 
-/**
- * Returns keys of a call. Two calls with the same key must not overlap. An expansion and a modification of one volume
- * have different keys.
- */
+/** Returns the keys of a call. Calls with a common key must not overlap. */
 function groupsOf(call: Call): readonly string[] {
   const handle = handleOf(call)
   switch (call.method) {

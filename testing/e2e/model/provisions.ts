@@ -23,7 +23,7 @@ const GENERATION = 'example.com/generation'
 /** The desired state of the claim with one name. */
 interface DesiredClaim {
   wanted: boolean
-  /** Distinguishes recreated claims of the same name: each recreation increases it. */
+  /** The number of recreations of the claim. It distinguishes claims of the same name. */
   generation: number
   restored: boolean
 }
@@ -160,7 +160,7 @@ export class Provisions {
     })
   }
 
-  /** Acts as the Kubernetes controllers do, once for all claims and volumes. */
+  /** Does the work of the Kubernetes controllers once, for all claims and volumes. */
   async #look(): Promise<void> {
     for (const [index, desired] of this.#desiredClaims.entries()) await this.#follow(index, desired)
     for (const volume of await this.#volumes()) await this.#release(volume)
@@ -211,7 +211,7 @@ export class Provisions {
     await refused(this.#t.api.merge(PERSISTENT_VOLUMES, { name, subresource: 'status' }, { status: { phase } }))
   }
 
-  /** Removes the finalizers of Kubernetes from an object in deletion. */
+  /** Removes the finalizers of Kubernetes from a deleted object. */
   async #free(resource: Parameters<typeof editFinalizers>[1]['resource'], ref: Ref): Promise<void> {
     const found = await this.#t.api.find(resource, ref)
     if (found?.metadata?.finalizers?.some((name) => name.startsWith('kubernetes.io/')) !== true) return

@@ -2,7 +2,7 @@ import { pause } from '../harness/waiting.ts'
 
 const EVERY_MS = 150
 
-/** Does the work of a Kubernetes controller again and again, and at once after a change. Rounds do not overlap. */
+/** Repeats the work of a simulated Kubernetes controller. Two repetitions never overlap. */
 export class Rounds {
   readonly #round: () => Promise<void>
   #last: Promise<void> = Promise.resolve()
@@ -16,7 +16,7 @@ export class Rounds {
     void this.#repeat()
   }
 
-  /** Does the regular work, or the given work, as soon as the current round has ended. */
+  /** Runs `work` as soon as the current round has ended. Default: a regular round. */
   now(work = this.#round): Promise<void> {
     this.#last = this.#last
       .catch(() => undefined)

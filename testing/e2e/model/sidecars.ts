@@ -9,19 +9,16 @@ const RESTARTED_AFTER_MS = 200
 const FIRST_LIST_WITHIN_MS = 60_000
 
 export interface SidecarsOptions {
-  /** The sidecars of each process. */
+  /** The sidecars that run in each process. */
   readonly apps: readonly App[]
   readonly driver: Driver
   readonly args: readonly string[]
   /** The number of replicas. Each has a separate host name and a separate `Gate`, its proxy to the API server. */
   readonly replicas: number
   readonly rule: FaultRule
-  /** The resources that a process reads at its start. When it watches all of them, it has read all objects. */
+  /** The resources that a process reads at start. A process that watches all these resources has read all objects. */
   readonly watches: readonly string[]
-  /**
-   * Called when a process ends or freezes, and again when the next or thawed process has read the objects. No process
-   * has seen the changes in between.
-   */
+  /** Called when a process ends or freezes, and again when the process runs and has read all objects. */
   readonly interrupted: () => Promise<void>
 }
 
@@ -66,15 +63,12 @@ export class Sidecars {
     await this.up(nth)
   }
 
-  /** Ends one replica as a rollout does; `up` starts it again. */
+  /** Stops one replica with SIGTERM, as a rollout does. `up` starts the replica again. */
   async down(nth: number): Promise<void> {
     await this.#end(nth, 'SIGTERM')
   }
 
-  /**
-   * Waits until the process that a rollout stops has exited, because it may still finish its calls. Then starts the
-   * replica.
-   */
+  /** Starts a stopped replica. Waits first until the old process has exited. */
   async up(nth: number): Promise<void> {
     const replica = this.#replicas[nth]
     if (replica?.down !== true) return
@@ -125,7 +119,7 @@ export class Sidecars {
 
   async #firstList({ gate }: Replica, sidecar: RunningSidecar): Promise<void> {
     const before = gate.requests.length
-    // An open watch counts only if it began after the start, because the previous process may have open watches.
+    // Only watches that began after the start count. Other open watches may belong to the previous process.
     const isNew = (plural: string): boolean =>
       gate.requests.slice(before).some(({ watch, resource }) => watch && resource === plural)
     const isRead = (): boolean => this.#options.watches.every((plural) => isNew(plural) && gate.openWatches(plural) > 0)

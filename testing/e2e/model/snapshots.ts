@@ -42,7 +42,7 @@ interface Content extends Pick<VolumeSnapshotContent, 'metadata'> {
 /** The desired state of the VolumeSnapshotContent (or group content) with one name. */
 interface DesiredContent {
   wanted: boolean
-  /** Distinguishes the snapshots of one content name: each new snapshot increases it. */
+  /** Counts the snapshots under one content name, so that each snapshot gets a different name. */
   generation: number
   policy: 'Delete' | 'Retain'
 }
@@ -56,7 +56,7 @@ export class Snapshots {
   readonly #rounds = new Rounds(() => this.#look())
   /** The handles of snapshots whose contents were deleted with the policy Retain, by the names of the snapshots. */
   readonly #kept = new Map<string, string>()
-  /** The names of snapshots that may stay: they are retained, or no process can know that they exist. */
+  /** The names of snapshots that may stay in the driver, because they are retained or no sidecar can know them. */
   readonly #mayStay = new Set<string>()
   /** The names of snapshots that only a running process knows, because a person removed the content by hand. */
   readonly #fragile = new Set<string>()
@@ -114,7 +114,7 @@ export class Snapshots {
     }
   }
 
-  /** Records that no process has seen the current objects: no process runs, or it has not read them yet. */
+  /** Called when a sidecar ends or freezes, and when it has read all objects. Records which snapshots may stay. */
   interrupted(): void {
     for (const name of this.#fragile) this.#mayStay.add(name)
     this.#fragile.clear()
@@ -131,7 +131,7 @@ export class Snapshots {
     for (const desired of this.#desired) desired.wanted = false
   }
 
-  /** Returns a finding for each rule that contents and snapshots violate after a period without changes and failures. */
+  /** Returns a finding for each violated rule about snapshot contents and snapshots. */
   async differences(): Promise<readonly Finding[]> {
     const { snapshots } = this.#backEnd
     const found: Finding[] = []
@@ -163,7 +163,7 @@ export class Snapshots {
     for (const index of this.#desired.keys()) await this.#t.strip(this.#of(index).resource, this.#of(index).ref)
   }
 
-  /** Acts as the snapshot-controller, once for all VolumeSnapshotContents. */
+  /** Does the work of the snapshot-controller once, for all VolumeSnapshotContents. */
   async #look(): Promise<void> {
     for (const [index, { wanted, policy }] of this.#desired.entries()) {
       const { resource, ref, name } = this.#of(index)
@@ -196,7 +196,7 @@ export class Snapshots {
     await CREATE[index % 4]?.(this.#t, parts)
   }
 
-  /** Removes a content with its finalizers, as a person does by hand. If the handle is stored, the snapshot stays. */
+  /** Removes a snapshot content and its finalizers, as a person does by hand. Its snapshot may stay in the driver. */
   async #strip(index: number): Promise<void> {
     const { resource, ref } = this.#of(index)
     const before = await this.#t.api.find(resource, ref)

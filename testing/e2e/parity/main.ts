@@ -81,7 +81,7 @@ function print({ scenario, lines }: Verdict): void {
   for (const line of lines) printLine(`          ${line}`)
 }
 
-/** A step ends after this time without changes. It is long enough for a resync of the PersistentVolume controllers. */
+/** A step ends after this time without changes. It is longer than the resync period of the controllers. */
 const QUIET_MS = RESYNC_MS + 1500
 const LOOK_MS = 300
 const TIME_LIMIT_MS = 60_000
@@ -108,7 +108,7 @@ export interface NumberedScenario {
 }
 
 /**
- * Runs scenarios in parallel on both clusters, step by step. After each step it waits until the objects settle, and
+ * Runs scenarios in parallel on both clusters, step by step. After each step, waits until the objects settle, and
  * compares them.
  */
 export async function play(

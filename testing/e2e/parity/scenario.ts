@@ -18,7 +18,7 @@ import { type Api, ApiFailure, type Ref } from '../harness/api/api.ts'
 import * as objects from '../harness/api/objects.ts'
 import type { View } from './view.ts'
 
-/** A scenario in one of the two clusters. Its claims and pods have a namespace; other names contain its ID. */
+/** A scenario in one of the two clusters. Names of objects without a namespace contain the scenario's ID. */
 export interface ScenarioSide {
   readonly api: Api
   readonly id: string
@@ -34,7 +34,7 @@ export type Action = (scene: ScenarioSide) => Promise<unknown>
 /** Actions that run in order. Their effects settle before the next step begins. */
 export interface Step {
   readonly actions: readonly Action[]
-  /** A condition that must hold before the step ends, for effects that the controllers need more time for. */
+  /** A condition that must hold before the step ends, for effects that take longer than the usual pause. */
   readonly until?: (view: View) => boolean
   /** The time limit of `until`. Default: one minute. */
   readonly timeLimitMs?: number
@@ -85,14 +85,14 @@ export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>
   readonly claim?: string
   /** Null for a volume without a CSI source. */
   readonly csi?: null
-  /** The part of the volume's handle that selects the result of an attach. */
+  /** The suffix of the volume handle. It decides how the simulated attacher behaves. */
   readonly handle?: 'refused' | 'slow' | 'stuck'
-  /** The short name of the driver, if it is another driver than the driver of the scenario. */
+  /** The short name of another driver. Default: the driver of the scenario. */
   readonly driver?: string
   readonly metadata?: Metadata
 }
 
-/** The label that lets volumes and claims without a class bind only within their scenario. */
+/** A label on volumes without a class, so that only claims of the same scenario bind them. */
 const SCENARIO = 'scenario'
 
 /** Creates a volume and waits until a controller has seen it, so that the next action finds it in both clusters. */
@@ -168,7 +168,7 @@ interface NodeOptions {
   readonly ready?: boolean
 }
 
-/** Creates a node, by default ready and with volumes that the attach/detach controller attaches. */
+/** Creates a node. By default it is ready, and the attach/detach controller attaches its volumes. */
 export function node(what: string, { annotations = MANAGED, taints, ready = true }: NodeOptions = {}): Action {
   return async (scene) => {
     const ref = { name: scene.name(what) }

@@ -64,7 +64,7 @@ const OUR_CONTROLLERS = [
   'expander',
 ] as const satisfies readonly ControllerName[]
 
-/** Starts a cluster. Both get the same provisioner and attacher, which are not part of kube-controller-manager. */
+/** Starts a cluster with a provisioner and an attacher, which are not part of kube-controller-manager. */
 export async function startSide(name: Side['name'], { binaries, folder: parent }: SideOptions): Promise<Side> {
   await using stack = new AsyncDisposableStack()
   const folder = join(parent, name)
@@ -142,8 +142,8 @@ const FINALIZER = 'external-attacher/parity'
 const PERIOD_MS = 100
 
 /**
- * A minimal external-attacher for both clusters. Texts in a volume's handle select the result: `refused` fails, `slow`
- * never ends, and `stuck` attaches but never detaches.
+ * Simulates an external-attacher. The volume's handle selects the result: with `refused` an attach fails, with `slow`
+ * it never ends, and with `stuck` the volume is never detached.
  */
 async function playAttacher(api: Api, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -18,7 +18,7 @@ export interface Objects {
   readonly events: readonly Event[]
 }
 
-/** The compared state of a scenario: the fields of each object and the events, with the same names in both clusters. */
+/** The state of a scenario to compare: the fields of its objects and its events. Random names are replaced. */
 export interface View {
   /** The values by object, such as `PersistentVolumeClaim data`, and by field. */
   readonly objects: ReadonlyMap<string, ReadonlyMap<string, string>>
@@ -45,10 +45,10 @@ export function viewOf(id: string, all: Objects): View {
   return { objects, events: new Set(events) }
 }
 
-/** The message of a write that conflicted and is repeated. Such events occur at random and are not compared. */
+/** The message of a conflict. Events with this message occur at random and are not compared. */
 const LOST_RACE = /the object has been modified; please apply your changes to the latest version/
 
-/** Returns the objects of a scenario: in its namespace, with its ID in the name, or created for such an object. */
+/** Returns the objects that belong to a scenario. */
 function ownOf(id: string, { claims, volumes, attachments, pods, nodes, events }: Objects): Objects {
   const isNamed = (name = ''): boolean => name.startsWith(`${id}-`) || name.includes(`-${id}-`)
   const isOwn = ({ metadata }: KubeObject): boolean => metadata?.namespace === id || isNamed(metadata?.name)
@@ -75,7 +75,7 @@ function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (te
   for (const { metadata, spec } of volumes) {
     const { uid, name } = spec?.claimRef ?? {}
     if (uid !== undefined && !names.has(uid)) names.set(uid, `(uid of ${name})`)
-    // The driver chooses the handle of a provisioned volume. The names of its VolumeAttachments contain the handle.
+    // The driver chooses the handles of provisioned volumes, so the handles differ between the clusters.
     if (!isProvisioned(metadata?.name) || spec?.csi == null) continue
     names.set(spec.csi.volumeHandle, `(handle of ${metadata?.name})`)
   }
@@ -89,7 +89,7 @@ function plainTexts({ claims, volumes, attachments, pods, nodes }: Objects): (te
     for (const [name, plain] of names) replaced = replaced.replaceAll(name, plain)
     return replaced
   }
-  // The text for a handle, `(handle of pvc-UID)`, contains the UID of a claim, which the second pass replaces.
+  // The second pass replaces the claim's UID in texts such as `(handle of pvc-UID)`.
   return (text) => replace(replace(text)).replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '(uid)')
 }
 
@@ -181,10 +181,10 @@ function eventText({ type, reason, involvedObject: { kind, name }, message = '',
   return `${type} ${reason} ${kind} ${name} (${component}): ${message.replace(PODS_LISTED, sorted)}`
 }
 
-/** The host name and the random ID at the end of the component name of a provisioner. */
+/** The end of a provisioner's component name in an event: the host name and a random ID. */
 const PROCESS = /_[^_]+_[0-9a-f-]{36}$/
 
-/** A list of pods in an event message, whose order is random. */
+/** The list of pods in an event message. Its order is random. */
 const PODS_LISTED = /(?<=waiting for pods )\S+/
 
 function sorted(names: string): string {

@@ -1,4 +1,4 @@
-// Runs the driver test on public CSI drivers, as root. Fails if a driver breaks a check that it is not known to fail.
+// Runs the driver test on public CSI drivers, as root. Fails if a driver fails a check that is not listed as known.
 //   npm run public-drivers -- [--only NAME] [--drivers FOLDER] [--seeds 1-3]
 // FOLDER contains the executable of each driver as NAME-VERSION. Drivers that are Go modules are built instead.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -120,7 +120,7 @@ for (const driver of DRIVERS.filter(({ name }) => name.includes(values.only))) {
 process.stdout.write(`the reports are in ${reports}\n`)
 process.exitCode = failed === 0 ? 0 : 1
 
-/** Returns the failed checks of the report that the driver is not known to fail. */
+/** Runs the test of a driver and returns the failed checks that are not known failures. */
 async function unknownFindings(driver: PublicDriver, executable: string): Promise<readonly string[]> {
   const report = join(reports, `${driver.name}-${driver.version}`)
   rmSync(report, { recursive: true, force: true })

@@ -5,7 +5,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { type App, type Binaries, bySubject, type Executables, SUBJECTS } from '../harness/subject.ts'
 
-/** Builds the real control plane and the Go originals once, from modules in testing/e2e, into an ignored folder. */
+/** Builds the real control plane and the Go originals from modules in testing/e2e, into a folder that Git ignores. */
 
 interface Build {
   /** The folder of the Go module, under testing/e2e. */
@@ -38,7 +38,7 @@ function kubernetes(): ({ readonly name: string } & Kubernetes) | undefined {
   return found && { name, ...found }
 }
 
-/** Reports whether the real control plane is the version that the emulator is checked against. */
+/** Reports whether the chosen control plane has the version against which the emulator is checked. */
 export function isDefaultKubernetes(): boolean {
   return kubernetes()?.name === DEFAULT_KUBERNETES
 }
@@ -75,7 +75,7 @@ const OTHERS: Readonly<Record<string, Build>> = {
       return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
     }),
   ),
-  // Go originals whose libraries conflict with those of attacher and resizer. Each release has a module folder.
+  // These Go originals have separate modules, because their libraries conflict with those of attacher and resizer.
   'csi-provisioner': {
     module: 'originals/provisioner',
     package: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
@@ -83,7 +83,7 @@ const OTHERS: Readonly<Record<string, Build>> = {
   },
   'csi-snapshotter': { ...SNAPSHOTTER, package: `${EXTERNAL_SNAPSHOTTER}/csi-snapshotter` },
   'snapshot-controller': { ...SNAPSHOTTER, package: `${EXTERNAL_SNAPSHOTTER}/snapshot-controller` },
-  // The module requires livenessprobe by commit, because its tags are no Go versions. Its libraries conflict too.
+  // The module requires livenessprobe by commit, because its tags are not valid Go versions.
   livenessprobe: {
     module: 'livenessprobe',
     package: 'github.com/kubernetes-csi/livenessprobe/cmd/livenessprobe',
@@ -103,10 +103,7 @@ const OTHERS: Readonly<Record<string, Build>> = {
 const REMEDY =
   'e2e needs kube-apiserver and etcd: install Go 1.26 (https://go.dev/dl), or run setup-envtest and set KUBEBUILDER_ASSETS'
 
-/**
- * Returns the folder of the programs that do not depend on the version of Kubernetes: the Go originals, csi-sanity, the
- * collector of traces.
- */
+/** Returns the folder of the programs that are the same for all versions of Kubernetes, such as the Go originals. */
 export function cacheFolder(root: string): string {
   return join(root, '.cache', 'control-plane', 'bin')
 }

@@ -4,7 +4,7 @@ import { csiNode, startCluster } from '@csi-sidecars/testkit'
 import { expect, it } from '@jest/globals'
 import { example } from './app.ts'
 
-it('the example sidecar starts with the defaults of every sidecar and reconciles each CSINode', async () => {
+it('the example sidecar starts with default flags and reconciles each CSINode', async () => {
   await using cluster = await startCluster({ objects: [csiNode()] })
   const stop = new AbortController()
   const args = [`--kubeconfig=${cluster.kubeconfig}`, `--csi-address=${cluster.driver.socket}`]

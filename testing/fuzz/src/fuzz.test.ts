@@ -20,16 +20,16 @@ const READERS: readonly BytesReader[] = [
   durations,
 ]
 
-/** The duration of `npm run fuzz` for all readers together. If it is 0, the number of runs is fixed. */
+/** The duration of `npm run fuzz` for all parsers together. If it is 0, each parser gets a fixed number of inputs. */
 const MINUTES = Number(process.env['FUZZ_MINUTES'] ?? 0)
 const MS = (MINUTES * 60_000) / READERS.length
 /** Without `FUZZ_MINUTES` the seed is fixed, so that a failure comes from the change under test. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? (MINUTES > 0 ? systemClock.now() % 2 ** 32 : 1))
 const RUNS = 4_000
-/** The time after which a reader counts as hanging. An input of a few kilobytes takes microseconds. */
+/** A parser that takes longer counts as hanging. An input normally takes microseconds. */
 const HANG_MS = 10_000
 
-/** Returns the problem of a reader with an input: an error or too much time. Undefined if there is none. */
+/** Runs a parser on an input. Returns the unexpected error or the time-out as text, or undefined if there is none. */
 function problemWith(reader: BytesReader, input: Buffer): string | undefined {
   const start = systemClock.monotonic()
   try {
@@ -42,7 +42,7 @@ function problemWith(reader: BytesReader, input: Buffer): string | undefined {
 }
 
 describe.each(READERS.map((reader) => [reader.name, reader] as const))('%s', (_, reader) => {
-  it('the reader handles each known input in time and without an unexpected error', () => {
+  it('the parser reads all known inputs without a hang or an unexpected error', () => {
     const problems = knownInputs(reader).flatMap((input) => {
       const why = problemWith(reader, input)
       return why === undefined ? [] : [`${why}: ${lineOf(input)}`]
@@ -51,7 +51,7 @@ describe.each(READERS.map((reader) => [reader.name, reader] as const))('%s', (_,
   })
 
   it(
-    'the reader handles edited copies of known inputs in time and without an unexpected error',
+    'the parser reads randomly edited inputs without a hang or an unexpected error',
     () => {
       const holds = fc.property(editedInputs(reader), (input) => {
         const why = problemWith(reader, input)

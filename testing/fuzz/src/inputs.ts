@@ -4,12 +4,12 @@ import fc from 'fast-check'
 import type { BytesReader } from './reader.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../corpus')
-/** The longest input in bytes. Readers whose run time is not linear show it at this length already. */
+/** The longest input in bytes. It is long enough to find parsers with quadratic run time. */
 const LONGEST = 8_192
 const MOST_EDITS = 5
 const MOST_REPEATS = 200
 
-/** Returns the seeds and the corpus of a reader. Each line of a corpus is a JSON string whose characters are bytes. */
+/** Returns the seeds and the corpus of a parser. Each line of a corpus is a JSON string whose characters are bytes. */
 export function knownInputs({ name, seeds }: BytesReader): readonly Buffer[] {
   const lines = readFileSync(resolve(FOLDER, `${name}.jsonl`), 'utf8').split('\n')
   const corpus = lines.filter((line) => line !== '').map((line) => Buffer.from(String(JSON.parse(line)), 'latin1'))
@@ -24,13 +24,13 @@ export function lineOf(input: Buffer): string {
 
 interface Edit {
   readonly at: number
-  /** The number of bytes to remove. `run`: remove the next number or name as a whole. */
+  /** The number of bytes to remove. `run` removes the whole number or name that follows. */
   readonly removed: number | 'run'
   readonly inserted: Buffer
   readonly times: number
 }
 
-/** Generates known inputs with a few edits, which replace bytes by bytes, keywords or a part of another input. */
+/** Generates known inputs with edits. Each edit replaces bytes by other bytes, a keyword or a part of another input. */
 export function editedInputs(reader: BytesReader): fc.Arbitrary<Buffer> {
   const known = fc.constantFrom(...knownInputs(reader))
   const words = fc.constantFrom(...reader.words.map((word) => Buffer.from(word)))

@@ -4,7 +4,7 @@ import { type MessageReader, ProtobufReader } from '@csi-sidecars/kube-types'
 /** Returns a random whole number that is not negative. */
 type Next = () => number
 
-/** One object, read from JSON and read from protobuf. */
+/** The same object, decoded from JSON and from protobuf. */
 export interface ReadFromBoth<W> {
   readonly json: W
   readonly protobuf: W
@@ -20,7 +20,7 @@ export function anyObject<W>(kind: string, message: MessageReader<W>, seed: numb
   }
 }
 
-/** The fields that are null in JSON if they are empty. */
+/** The fields that the API server writes as null if they are empty. */
 const NULLS: ReadonlySet<string> = new Set(['nodeSelectorTerms', 'secretNamespace'])
 
 function withoutNulls(key: string, value: unknown): unknown {
@@ -29,7 +29,7 @@ function withoutNulls(key: string, value: unknown): unknown {
 
 /** Returns a generator of pseudo-random numbers (Marsaglia's xorshift). */
 function numbersFrom(seed: number): Next {
-  // The multiplication makes small seeds differ in all bits.
+  // The multiplication spreads small seeds over all bits.
   let state = Math.imul(seed + 1, 0x9e3779b1) | 1
   return () => {
     state ^= state << 13
@@ -41,7 +41,7 @@ function numbersFrom(seed: number): Next {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Keeps one source of a PersistentVolume, CSI or a source that migrates to CSI, because the API accepts only one. */
+/** Keeps only one volume source of a PersistentVolume, because the API accepts only one. */
 function withOneSource(object: Fields): Fields {
   const spec = object['spec']
   if (typeof spec !== 'object' || spec === null) return object
@@ -93,7 +93,7 @@ function partOf(type: FieldType, next: Next, depth: number): unknown {
   }
 }
 
-/** The driver. A third of the random texts are its name, because caches keep few fields of other drivers' objects. */
+/** The name of the driver. A third of the random texts equal this name, so that many objects belong to the driver. */
 const DRIVER = 'csi.example.com'
 const TEXTS = ['', 'a', 'storage', DRIVER, 'Größe 😀', '__proto__', 'a/b', '1', 'x'.repeat(200), DRIVER, DRIVER, DRIVER]
 const QUANTITIES = ['0', '1Gi', '1500m', '2Ti', '-1']

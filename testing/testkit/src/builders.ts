@@ -12,7 +12,7 @@ import type {
   VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 
-/** Changes to a minimal valid object: fields to set at any depth. Null removes a field. */
+/** Changes to a minimal valid object. A value sets a field at any depth, and null removes a field. */
 export type ObjectChange<T> = T extends readonly unknown[]
   ? T
   : T extends object

@@ -6,7 +6,7 @@ import { startCluster } from './cluster.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 
-test('every object builder of the testkit creates an object that the emulated API server accepts', async () => {
+test('the emulated API server accepts the objects of all object builders', async () => {
   await using cluster = await startCluster()
   const volumePath = '/api/v1/persistentvolumes'
   const storage = '/apis/storage.k8s.io/v1'
@@ -35,7 +35,7 @@ test('every object builder of the testkit creates an object that the emulated AP
   }
 })
 
-test('the change given to an object builder sets fields at any depth and drops fields that are null', () => {
+test('an object builder sets changed fields at any depth and removes fields that are null', () => {
   const changed = pv('pv-7', { metadata: { labels: { a: 'b' } }, spec: { csi: { readOnly: true }, accessModes: null } })
   expect(changed.metadata).toEqual({ name: 'pv-7', labels: { a: 'b' } })
   expect(changed.spec).toEqual({

@@ -25,7 +25,7 @@ export interface EmulatedCluster extends AsyncDisposable {
   readonly directory: string
   /** The path of a kubeconfig file for the API server. */
   readonly kubeconfig: string
-  /** Stores objects of any kind unchanged. */
+  /** Stores objects of any kind exactly as given. */
   add(...objects: readonly KubeObject[]): void
   /** Stops the API server and the driver, and removes the directory. */
   stop(): Promise<void>

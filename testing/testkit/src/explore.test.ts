@@ -5,7 +5,7 @@ interface Counter {
   readonly at: number
 }
 
-/** A model that counts from zero to three and begins again. A fault changes the number to ten. */
+/** A model whose states are the numbers from zero to three, in a cycle. A fault changes the state to ten. */
 function counter(parts: Partial<Model<Counter>> = {}, fault?: number): Model<Counter> {
   return {
     initial: [{ at: 0 }],
@@ -19,18 +19,18 @@ function counter(parts: Partial<Model<Counter>> = {}, fault?: number): Model<Cou
   }
 }
 
-it('`explore` visits all states of a model, and counts states, goal states and moves between states', () => {
+it('`explore` visits all states of a model, and counts the states, the goals and the moves', () => {
   const explored = explore(counter())
   expect(explored).toEqual({ states: 4, goals: 1, moves: new Map([['count', 4]]), problem: undefined })
 })
 
-it('`explore` reports the shortest path to a state from which no path leads to the goal', () => {
+it('`explore` reports the shortest path to a state that cannot reach the goal', () => {
   expect(explore(counter({}, 1)).problem).toBe(
     'No path leads to the goal\n  begin: {"at":0}\n  count: {"at":1}\n  fail: {"at":10}',
   )
 })
 
-it('`explore` ignores moves that the model marks as unfair when it looks for a path to the goal', () => {
+it('`explore` uses only moves marked as fair to reach the goal', () => {
   const movesFrom = ({ at }: Counter): ModelMove<Counter>[] => [
     { name: 'user', to: { at: Math.min(at + 1, 3) }, fair: at > 0 },
   ]
@@ -44,7 +44,7 @@ it('`explore` reports the shortest path to a state that violates a rule of the m
   )
 })
 
-it('`explore` throws for a model whose number of states grows without end', () => {
+it('`explore` throws if a model has more states than the limit', () => {
   const movesFrom = ({ at }: Counter): ModelMove<Counter>[] => [{ name: 'grow', to: { at: at + 1 }, fair: true }]
   expect(() => explore(counter({ movesFrom, mostStates: 100 }))).toThrow(
     'more than 100 states, the last one: {"at":100}',

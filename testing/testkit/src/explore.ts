@@ -4,8 +4,8 @@ export interface ModelMove<S> {
   readonly name: string
   readonly to: S
   /**
-   * True if the move happens by itself sooner or later: a retry, a delivered event, a driver that recovers. Only fair
-   * moves form a path to the goal. Other moves (users, faults, crashes) may happen or not.
+   * True if the move always happens sooner or later, such as a retry or the delivery of an event. False for moves that
+   * may never happen, such as faults. A path to the goal consists of fair moves.
    */
   readonly fair: boolean
 }
@@ -20,18 +20,18 @@ export interface Model<S> {
   isGoal?(state: S): boolean
   /** Returns the first broken rule of a state. Undefined if the state is correct. */
   violationOf(state: S): string | undefined
-  /** Returns the unfinished work of a state without a fair move to another state. Undefined if there is none. */
+  /** Describes the unfinished work of a state that no fair move can leave. Undefined if all work is done. */
   unfinished?(state: S): string | undefined
   /** Returns a state in the form that counterexamples show. Default: the state itself. */
   show?(state: S): unknown
-  /** The limit of states. A model with more states counts as endless. Default: 1,000,000. */
+  /** The maximum number of states. `explore` throws if the model has more states. Default: 1,000,000. */
   readonly mostStates?: number
 }
 
 export interface Exploration {
   readonly states: number
   readonly goals: number
-  /** How often each move was taken, so that a test can check the coverage of the model. */
+  /** The number of times that each move was taken, by the name of the move. */
   readonly moves: ReadonlyMap<string, number>
   /** The shortest path to a wrong state, or to a state from which no fair moves lead to the goal. */
   readonly problem: string | undefined

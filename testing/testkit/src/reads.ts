@@ -1,8 +1,8 @@
-/** Returns a proxy of an object. Each field that is read is added to `reads`, except for copied fields. */
+/** Returns a proxy that adds the name of each field that is read to `reads`, except when fields are copied. */
 export function recordingReads<T extends object>(object: T, reads: Set<string>): T {
   let copied: PropertyKey | undefined
   return new Proxy(object, {
-    // A copy, such as an object spread, reads the property descriptor first. `get` then ignores the read of the value.
+    // A copy, such as an object spread, reads the property descriptor first. The `get` that follows is not recorded.
     getOwnPropertyDescriptor(target, field) {
       copied = field
       return Reflect.getOwnPropertyDescriptor(target, field)
@@ -15,7 +15,7 @@ export function recordingReads<T extends object>(object: T, reads: Set<string>):
   })
 }
 
-/** Returns a copy of a cache event. Each field that is read from its objects is added to `reads`. */
+/** Returns a copy of a cache event. Fields that are read from the event's objects are added to `reads`. */
 export function recordingEvent<E extends object>(event: E, reads: Set<string>): E {
   const entries = Object.entries(event).map(([name, value]) => {
     return [name, typeof value === 'object' && value !== null ? recordingReads(value, reads) : value] as const

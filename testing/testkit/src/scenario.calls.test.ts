@@ -37,7 +37,7 @@ function scenario(ids: readonly string[], steps: readonly ScenarioStep[]): Promi
   return runScenario({ run: (cluster) => publishAll(cluster, ids), steps, timeoutMs: 30_000 })
 }
 
-test('a driver call gets the answer in the scenario script, or else the answer of the emulated driver', async () => {
+test('the script can set the answer to a driver call, which the emulated driver answers by default', async () => {
   await scenario(
     ['a', 'b', 'c'],
     [call('a', { reply: { publishContext: { own: 'reply' } } }), call('b', { fail: ['ABORTED', 'busy'] }), call('c')],
@@ -51,11 +51,11 @@ test('an unexpected driver call is refused and fails the scenario', async () => 
   )
 })
 
-test('driver calls in another order than in the script fail the scenario', async () => {
+test('the scenario fails if driver calls come in a different order than in the script', async () => {
   await expect(scenario(['b', 'a'], [call('a'), call('b')])).rejects.toThrow(/step 1: an unexpected call/)
 })
 
-test('an error of the program under test fails the scenario', async () => {
+test('the scenario fails if the program under test throws an error', async () => {
   const run = (): Promise<void> => Promise.reject(new Error('the program broke'))
   await expect(runScenario({ run, steps: [call('a')] })).rejects.toThrow('the program broke')
 })

@@ -39,7 +39,7 @@ test('a program that follows the scenario script passes', async () => {
   })
 })
 
-test('a write with another body than in the script fails the scenario, and the message shows both bodies', async () => {
+test('the scenario fails if the body of a write differs from the script, and the message shows both bodies', async () => {
   const run = (cluster: EmulatedCluster, signal: AbortSignal): Promise<void> =>
     markAttached(cluster, signal, { status: {} })
   await expect(runScenario({ ...scenario, run })).rejects.toThrow(
@@ -47,14 +47,14 @@ test('a write with another body than in the script fails the scenario, and the m
   )
 })
 
-test('a write that is not in the script fails the scenario', async () => {
+test('the scenario fails if the program sends a write that is not in the script', async () => {
   const when = (cluster: EmulatedCluster): void => cluster.add(va(), va('va-2'))
   await expect(runScenario({ ...scenario, when })).rejects.toThrow(
     /step 2: an unexpected write\n {2}expected: nothing more/,
   )
 })
 
-test('a step of the script that never happens fails the scenario', async () => {
+test('the scenario fails if a step of the script never happens', async () => {
   const when = (): void => undefined
   await expect(runScenario({ ...scenario, when, timeoutMs: 50 })).rejects.toThrow('step 1: nothing more came in 50 ms')
 })

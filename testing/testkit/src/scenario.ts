@@ -8,7 +8,7 @@ export interface ExpectedCall {
   readonly call: string
   /** Fields that the request must have with exactly these values. Other fields are ignored. */
   readonly request?: Readonly<Record<string, unknown>>
-  /** Without `reply` and `fail` the driver answers by itself. */
+  /** The reply to send. Without `reply` and `fail`, the emulated driver answers the call normally. */
   readonly reply?: object
   readonly fail?: readonly [CodeName, string]
 }
@@ -30,7 +30,7 @@ export interface ScenarioScript {
   readonly run: (cluster: EmulatedCluster, signal: AbortSignal) => Promise<void>
   /** The actions of other clients. */
   readonly when?: (cluster: EmulatedCluster) => Promise<void> | void
-  /** All calls to the driver and writes to the API server, in order, without driver discovery, Leases and events. */
+  /** All expected driver calls and API server writes, in order. Driver discovery, Leases and events are ignored. */
   readonly steps: readonly ScenarioStep[]
   /** Other calls that may come at any time, such as ListVolumes. */
   readonly ignoreCalls?: readonly string[]
@@ -70,7 +70,7 @@ export async function runScenario(scenario: ScenarioScript): Promise<void> {
     await running.catch(() => undefined)
     script.close()
   }
-  // Requests that the program sends while it ends also count.
+  // Unexpected requests during the program's shutdown also fail the scenario.
   script.throwIfBroken()
   scenario.check?.(cluster)
 }
@@ -102,7 +102,7 @@ class Script {
   constructor(scenario: ScenarioScript, cluster: EmulatedCluster) {
     this.#steps = scenario.steps
     this.#ignored = new Set([...DISCOVERY, ...(scenario.ignoreCalls ?? [])])
-    // A rejection that no caller awaits must not end the process, because `throwIfBroken` reports it, too.
+    // An unhandled rejection must not end the process, because `throwIfBroken` also reports the error.
     this.#finished.promise.catch(() => undefined)
     const counts = (request: LoggedRequest, ended: boolean): boolean =>
       ended &&

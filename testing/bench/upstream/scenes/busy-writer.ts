@@ -10,7 +10,7 @@ export interface Beats {
   readonly perSecond: number
 }
 
-/** The number of objects written so far. The child process answers each later message with it. */
+/** The answer of the child process to each later message: the number of objects written so far. */
 export type Written = number
 
 export const BEAT = '--beat--'

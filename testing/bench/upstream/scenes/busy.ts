@@ -12,22 +12,22 @@ import { type Layout, startLayout } from './loaded.ts'
 
 const OWN = 'busy.example.com'
 const FOREIGN = 'other.example.com'
-/** Changes per second of each kind: of other drivers' objects, and of our driver's. A sidecar watches two kinds. */
+/** Changes per second to objects of another driver, for each kind of object. */
 const FOREIGN_PER_SECOND = 500
 const OWN_PER_SECOND = 50
 const KINDS = 3
 const SEEN_PER_SECOND = 2 * (FOREIGN_PER_SECOND + OWN_PER_SECOND)
-/** The number of objects of each kind. The writer process changes them in turn. */
+/** The number of another driver's objects, for each kind. */
 const FOREIGN_OBJECTS = 1000
 const OWN_OBJECTS = 100
 /** The duration of the CPU measurement in each round. */
 const COUNTED_MS = 20_000
 const ATTACHES = 50
 const QUIET_MS = 8000
-/** Raised limits. With its default of five requests a second, the Go original would fall further and further behind. */
+/** Raised rate limits. With the default limits, the Go original could not keep up with the changes. */
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
 
-/** Measures leaders in a cluster where most changes concern other drivers. */
+/** Measures leading sidecars in a cluster where most changes concern objects of another driver. */
 export const busy: BenchScene = {
   name: 'busy',
   title: 'A busy cluster',
@@ -70,7 +70,7 @@ async function measure(bench: Bench, ground: Ground, { layout, round, writer }: 
   await pause(bench.sized(COUNTED_MS))
   const [after, writtenAfter] = [subjects.map((subject) => subject.cost()), await writer.written()]
   const seconds = (performance.now() - from) / 1000
-  // Each sidecar watches two of the three written kinds.
+  // Each sidecar watches two of the three kinds of objects that change.
   const seen = ((writtenAfter - writtenBefore) * 2) / KINDS
   const cpu = after.map(({ cpuSeconds }, index) => ((cpuSeconds - (before[index]?.cpuSeconds ?? 0)) * 1000) / seen)
   const [attacher] = subjects

@@ -76,7 +76,7 @@ const THREE = '--controllers=attacher,resizer,provisioner'
 /** The objects that fail. */
 type Failing = 'attachments' | 'claims'
 
-/** Measures how attachments and claims that fail repeatedly slow down healthy attachments. */
+/** Measures how much failing attachments and claims slow down healthy attachments. */
 export const failing: BenchScene = {
   name: 'failing',
   title: 'Attachments beside others that fail',

@@ -8,7 +8,7 @@ const START_MS = 3000
 const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 
-/** Measures the start of leaders without work, and their cost for one minute. */
+/** Measures the start of leading sidecars without work, and their cost for one minute. */
 export const idle: BenchScene = {
   name: 'idle',
   title: 'Idle, on an empty API',
@@ -32,7 +32,7 @@ async function start({ figures }: Bench, ground: Ground, who: { app: App; side: 
   figures.note(app, side, await startTimes(subject))
 }
 
-/** Returns the times from the start of an ended sidecar to its Lease and first watch. A watch is logged at its end. */
+/** Returns the times from a sidecar's start to its Lease and to its first watch. The sidecar must have ended. */
 async function startTimes(subject: Subject): Promise<Readonly<Record<string, number>>> {
   const { side, app, sidecar } = subject
   const requests = await subject.requests()

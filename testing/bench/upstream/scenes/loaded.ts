@@ -21,7 +21,7 @@ const FOREIGN = 'other.example.com'
 const SETTLED_MS = 25_000
 const DIGESTED_MS = 10_000
 
-/** Measures the start and the memory of leaders in a cluster with 20,000 objects of each kind. */
+/** Measures the start and the memory of leading sidecars in a cluster with 20,000 objects of each kind. */
 export const loaded: BenchScene = {
   name: 'loaded',
   title: 'With 20,000 objects of each kind',
@@ -98,7 +98,7 @@ async function makeSet(ground: Ground, driver: string, name: string): Promise<vo
   await ground.api.create(PODS, pod('default', name, [{ name: 'data', persistentVolumeClaim: { claimName: name } }]))
 }
 
-/** Starts a sidecar with one piece of pending work, and measures the time until its first call to the driver. */
+/** Starts a sidecar when one object needs work, and measures the time until the sidecar's first call to the driver. */
 async function startWithWork(
   { figures }: Pick<Bench, 'figures'>,
   ground: Ground,
@@ -146,7 +146,7 @@ interface Memory {
 async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memory): Promise<void> {
   await using ground = await bench.ground()
   await prepare?.(ground)
-  // One round is enough: the memory differs by a few percent between rounds, and each round takes half a minute.
+  // One round is enough, because the memory differs little between rounds.
   await interleaved({ ...bench, rounds: 1 }, async (side, round) => {
     for (const layout of side === 'ours' ? (['one', 'two'] as const) : (['original'] as const)) {
       // A separate namespace for the Leases, because earlier sidecars release their Leases late or not at all.

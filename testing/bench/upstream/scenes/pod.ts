@@ -28,7 +28,7 @@ const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 const SETTLED_MS = 25_000
 const STANDBY_MS = 4000
-/** The time-out per object. The Go original needs 0.6 s to provision a claim under its default limits. */
+/** The time-out per object, well above the 0.6 s that the Go original needs to provision a claim. */
 const PER_OBJECT_MS = 2500
 
 const WHOLE = '--controllers=attacher,resizer,provisioner,snapshotter'
@@ -248,7 +248,7 @@ interface Life {
   readonly subjects: readonly Subject[]
 }
 
-/** Runs all phases. Returns the seconds of each phase, from its first request until it has ended for all volumes. */
+/** Runs all phases. Returns the duration of each phase in seconds. */
 async function phases({ ground, driver, prefix, count, subjects }: Life): Promise<Readonly<Record<string, number>>> {
   const { api } = ground
   using volumes = await ground.observe(PERSISTENT_VOLUMES)

@@ -16,9 +16,9 @@ import { DRIVER, populate } from './loaded.ts'
 import { phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']
-/** The time-out per claim. The Go original writes two events and a volume for each claim, at five requests a second. */
+/** The time-out per claim. With default limits, the Go original needs 0.6 s per claim. */
 const PER_CLAIM_MS = 2500
-/** The wait after which the rate limiter of the Go original has its full burst again. */
+/** The time that the rate limiter of the Go original needs to refill. */
 const BUCKET_FULL_MS = 2500
 const SETTLED_MS = 25_000
 const NODE_COUNT = 5000
@@ -63,8 +63,7 @@ export const provisionLoaded: BenchScene = {
       const driver = await ground.driver(DRIVER)
       driver.capabilities.topology = true
       await ask(ground, DRIVER, `${leaseNamespace}-claim`)
-      // The CSINodes have no topology keys. With this flag, the provisioner caches the nodes but needs them for no
-      // call.
+      // The provisioner caches the nodes, but with this flag it does not need them to provision.
       const args = ['--immediate-topology=false']
       const subject = await ground.start({ side, app: 'provisioner', driver, args, leaseNamespace })
       const call = await subject.until('its first call', async () => workCalls('provisioner', driver)[0], 120_000)
@@ -103,7 +102,7 @@ async function createNodes(ground: Ground, count: number): Promise<void> {
   })
 }
 
-/** Creates a claim with the annotation by which the PersistentVolume controller requests its provisioning. */
+/** Creates a claim with the annotation that asks the provisioner to create a volume. */
 export async function ask({ api }: Ground, driver: string, name: string): Promise<void> {
   const annotations = { 'volume.kubernetes.io/storage-provisioner': driver }
   const wanted = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })

@@ -54,7 +54,7 @@ async function replica(
   return await ground.start({ side, app, driver, hostname })
 }
 
-/** Returns the time of the first CSI call. Creates objects until then, as the stopping leader may handle some. */
+/** Creates objects until the driver receives the first CSI call, and returns the time of that call. */
 async function firstCall(ground: Ground, subject: Subject, name: string): Promise<number> {
   let given = 0
   const end = Date.now() + WITHIN_MS
@@ -70,9 +70,9 @@ async function firstCall(ground: Ground, subject: Subject, name: string): Promis
 }
 
 const AWAY_MS = 3000
-/** The driver stays away longer in each round, so that its return does not match a fixed retry time by chance. */
+/** Each round lengthens the driver's outage by this time, so that it does not always match a retry interval. */
 const AWAY_LONGER_MS = 300
-/** The delays before the kubelet restarts a container: the first restart, then its back-off. */
+/** The delays before the kubelet restarts a container the first, second, third and fourth time. */
 const RESTART_MS = [1000, 10_000, 20_000, 40_000]
 
 export const driverRestart: BenchScene = {

@@ -31,13 +31,13 @@ export interface Storm {
   readonly round: number
   readonly count: number
   readonly args: readonly string[]
-  /** The number of waves. They run one after another, each with different objects. */
+  /** The number of repetitions (waves), each with different objects. */
   readonly waves: number
-  /** The prefix of the figures' names, if several storms share a table of results. */
+  /** The prefix of the names of the figures. It distinguishes several storms in one table of results. */
   readonly label?: string
 }
 
-/** Runs a storm with default limits: few objects for both implementations, then many for ours, which is faster. */
+/** Runs a storm with default rate limits: few objects for both implementations, then many objects for ours only. */
 export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
   const [few, many] = [bench.sized(100), bench.sized(1000)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>
@@ -47,7 +47,7 @@ export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise
   await storm({ side: 'ours', round: 2, count: many, args: [], waves: 1, label: `${many}: ` })
 }
 
-/** The number of waves. The first compiles code and fills the heap; the third shows the lasting cost. */
+/** The number of waves. The first wave includes the warm-up; the third wave shows the lasting cost. */
 export const WAVES = 3
 
 /** Runs a storm of 1,000 objects with these flags, three waves for each implementation. */
@@ -63,7 +63,7 @@ async function threeWaves(
 
 export interface Wave {
   readonly subject: Subject
-  /** The names of the objects, which only this wave uses. */
+  /** The names of the wave's objects. No other wave uses them. */
   readonly names: readonly string[]
   readonly how: Storm
   readonly label: string | undefined
@@ -79,7 +79,7 @@ export async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wav
   await subject.stop()
 }
 
-/** Returns the prefix of a wave's figures, or undefined for the second wave, which is not recorded. */
+/** Returns the prefix for a wave's figures. Undefined if the figures of the wave are not recorded. */
 function waveLabel({ waves, label = '' }: Pick<Storm, 'waves' | 'label'>, wave: number): string | undefined {
   if (waves === 1) return label
   if (wave === 1) return `${label}first wave: `
@@ -94,7 +94,7 @@ interface Phase {
   readonly events: number
 }
 
-/** Runs `run`, waits until the sidecar is idle, and returns the cost of this work. */
+/** Calls `run`, waits until the sidecar is idle, and returns the cost of the sidecar's work. */
 export async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
   const before = subject.cost()
   const from = Date.now()
@@ -113,7 +113,7 @@ export async function phase(subject: Subject, run: () => Promise<void>): Promise
   }
 }
 
-/** Waits until the sidecar is idle, because later work such as events belongs to the cost. */
+/** Waits until the sidecar is idle and returns its cost, which includes late work such as events. */
 async function quiet(subject: Subject): Promise<Cost> {
   const end = performance.now() + QUIET_WITHIN_MS
   let last = subject.cost()

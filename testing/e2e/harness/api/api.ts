@@ -26,10 +26,10 @@ export class ApiFailure extends Error {
   }
 }
 
-/** The HTTP codes for a missing object, for an existing or changed object, and for a forbidden change. */
+/** The HTTP codes for a missing object, for a conflict, and for an invalid change. */
 const REFUSALS = [404, 409, 422]
 
-/** Reports whether the server refused the request because of the state of the object. Throws any other failure. */
+/** Returns true if the server answered with 404, 409 or 422, and false on success. Throws any other failure. */
 export async function refused(request: Promise<unknown>): Promise<boolean> {
   try {
     await request

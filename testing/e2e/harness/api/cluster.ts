@@ -19,26 +19,26 @@ export interface Cluster {
   readonly minor: number
   /** The certificate authority of the API server, as PEM. */
   readonly ca: string
-  /** The certificate of the gates, which are proxies between the sidecars and the API server. */
+  /** The certificate of the proxies between the sidecars and the API server. */
   readonly certificate: Certificate
   readonly adminToken: string
   /** A user without permissions. */
   readonly alice: User
   readonly api: Api
-  /** Returns a user in the group of this role. No other test gets the same user. */
+  /** Returns an unused user in the RBAC group of this role. */
   user(role: Role): User
   /** Returns the audit log lines of these users. */
   auditOf(users: readonly User[]): string[]
   /** Stops the API server as a crash does, and starts it again with the same port and data. Not for the emulator. */
   restart(meanwhile: () => Promise<void>): Promise<void>
-  /** Compacts the history of the API server's storage, so that no watch can be resumed. */
+  /** Compacts the API server's storage. Watches can then no longer resume from an earlier `resourceVersion`. */
   compact(): Promise<void>
   stop(): Promise<void>
 }
 
 const USERS_OF_EACH_ROLE = 1500
 
-/** All users that the tests may need. They are created in advance, because API servers read users only at start. */
+/** All users of the tests. They are created in advance, because kube-apiserver reads its token file only at start. */
 export class Users {
   readonly admin: User = { name: 'admin', token: randomUUID() }
   readonly alice: User = { name: 'alice', token: randomUUID() }

@@ -132,7 +132,7 @@ function apiServerFlags(at: { folder: string; port: number; etcdUrl: string; aud
     `--service-account-signing-key-file=${join(folder, 'sa.key')}`,
     '--service-account-issuer=https://kubernetes.default.svc',
     '--service-cluster-ip-range=10.0.0.0/24',
-    // These plugins need controllers, which do not run here, to create service accounts and to remove finalizers.
+    // These plugins rely on controllers that do not run here.
     '--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection',
     `--audit-policy-file=${join(folder, 'audit-policy.json')}`,
     `--audit-log-path=${auditLog}`,

@@ -34,7 +34,7 @@ interface OpenWatch {
  */
 export class Gate {
   readonly requests: WireRequest[] = []
-  /** The rules are evaluated in order for each request. The first fault applies. */
+  /** The fault rules. For each request, the first rule that returns a fault decides. */
   readonly rules: FaultRule[] = []
   readonly #upstream: string
   readonly #agent: Agent
@@ -67,7 +67,7 @@ export class Gate {
     return `https://127.0.0.1:${this.#port}`
   }
 
-  /** Starts to listen. After `close` it uses the same port again. */
+  /** Starts to listen. After `close`, the gate listens on the same port again. */
   open(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
@@ -98,7 +98,7 @@ export class Gate {
     }
   }
 
-  /** Stops the events of open watches without closing the watches, like a hanging proxy. */
+  /** Stops delivering events to open watches, but keeps the watches open, like a hanging proxy. */
   muteWatches(plural?: string): void {
     for (const { request, answer, response } of this.#watches) {
       if (plural === undefined || request.resource === plural) answer?.unpipe(response)
@@ -115,8 +115,8 @@ export class Gate {
   }
 
   /**
-   * Silences the existing connections: they stay open and acknowledge packets, but no answer arrives. New connections
-   * work. Returns the number of silent connections.
+   * Leaves the existing connections open, but sends no more answers on them. New connections work. Returns the number
+   * of silenced connections.
    */
   blackHole(): number {
     this.muteWatches()
@@ -130,9 +130,8 @@ export class Gate {
   }
 
   /**
-   * Injects a fault into all requests of a kind, or into the first `times` of them. The kind is a method and a
-   * resource, as in `PATCH persistentvolumes`. WATCH, READ (GET and WATCH), WRITE (all other methods) and * can replace
-   * the method.
+   * Injects a fault into all requests of a kind, or into the first `times` of them. `kind` is a method and a resource,
+   * as in `PATCH persistentvolumes`. The method may be WATCH, READ (GET and WATCH), WRITE (all other methods) or *.
    */
   inject(
     kind: `${string} ${string}`,
@@ -169,7 +168,7 @@ export class Gate {
     )
   }
 
-  /** Like `writes`, but first waits for the answers, because a watch may deliver a write before its answer. */
+  /** Waits until all writes to these resources are answered, and returns these writes. */
   async settledWrites(...resources: readonly string[]): Promise<WireRequest[]> {
     const answered = (): boolean => this.writes(...resources).every(({ end }) => end !== undefined)
     await eventually('answers to all writes', answered)
@@ -277,7 +276,7 @@ export function hold(): { readonly fault: Fault; release(): void } {
   return { fault: { kind: 'wait', for: promise }, release: () => resolve() }
 }
 
-/** Opens a gate in front of a cluster and adds it to `gates`, whose owner closes it. */
+/** Starts a `Gate` in front of a cluster and adds it to `gates`. The caller closes the gate. */
 export async function openGate(
   { url, ca, certificate }: Omit<GateOptions, 'upstream'> & { readonly url: string },
   gates: Gate[],
@@ -307,7 +306,7 @@ export function tooMany(after: number | string): AnswerFault {
   return retryAfter(after, refusal(429, 'TooManyRequests', 'Too many requests, please try again later.'))
 }
 
-/** Returns the part of a request's body at this path of keys. */
+/** Returns the value in the request's body at this path of keys. */
 export function partOf(request: WireRequest | undefined, ...keys: readonly string[]): unknown {
   let part: unknown = request?.body
   for (const key of keys) part = typeof part === 'object' && part !== null ? Reflect.get(part, key) : undefined

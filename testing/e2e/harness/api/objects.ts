@@ -24,7 +24,7 @@ export function csiNode(
 
 export type VolumeParts = Omit<Partial<PersistentVolumeSpec>, 'csi'> & {
   readonly metadata?: object
-  /** Fields in addition to `driver` and `volumeHandle`. Null creates a volume without a CSI source. */
+  /** More fields of the CSI source. Null creates a volume without a CSI source. */
   readonly csi?: Partial<CSIPersistentVolumeSource> | null
 }
 

@@ -11,12 +11,12 @@ import { type App, SUBJECTS } from '../subject.ts'
 import type { Api } from './api.ts'
 import type { User } from './cluster.ts'
 
-/** Grants each sidecar's group of users the permissions of its chart. */
+/** Grants the users of each sidecar the RBAC rules of the sidecar's chart. */
 export async function grant(api: Api): Promise<void> {
   for (const { app } of SUBJECTS) await grantTo(app, `csi-${app}`, { api, rules: FACTS[app].rules })
 }
 
-/** Grants one more role to the group of users of a sidecar. */
+/** Grants one more role to the users of a sidecar. */
 export async function grantTo(
   app: App,
   name: string,

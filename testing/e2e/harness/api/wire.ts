@@ -1,4 +1,4 @@
-/** One HTTP request of a sidecar, as the gate recorded it. */
+/** One HTTP request of a sidecar, as the `Gate` recorded it. */
 export interface WireRequest {
   readonly seq: number
   /** The wall time at which the request arrived. */
@@ -37,7 +37,7 @@ export interface AnswerFault {
 /** A fault that replaces, delays or drops the answer to a request. */
 export type Fault =
   | AnswerFault
-  /** Answers with these bytes, and then ends the answer, cuts the connection, or leaves it open. */
+  /** Answers with these bytes. Then ends the answer, cuts the connection, or leaves the answer unfinished. */
   | {
       readonly kind: 'raw'
       readonly code: number

@@ -38,19 +38,19 @@ interface WholeDriver {
 /** Adds a bug to a driver. */
 type Bug = (driver: WholeDriver) => void
 
-/** The arguments of a function that answers a call in place of the driver. */
+/** The parameters of a function that replaces the driver's answer to a call. */
 interface Called<Q, R> {
   readonly request: Q
-  /** Returns the correct answer of the driver. */
+  /** Returns the answer that the driver would give without the bug. */
   readonly own: () => R
   readonly driver: CsiDriver
 }
 
-/** A bug, and the check of the driver test that must find it. */
+/** A bug of a driver, and the name of the driver check that must detect the bug. */
 interface Planted {
   readonly check: keyof typeof CHECKS
   readonly put: Bug
-  /** True for a bug in snapshots or in the stored data of volumes. */
+  /** True if the bug concerns snapshots or the data in volumes. */
   readonly holds?: boolean
 }
 
@@ -90,7 +90,7 @@ function replace<Q extends object, R extends object>(
 /** True if this process can mount file systems, which needs root on Linux. */
 const CAN_MOUNT = process.platform === 'linux' && process.getuid?.() === 0
 
-/** Bugs in snapshots and in the stored data of volumes. In the tests of other bugs the driver stores neither. */
+/** Bugs that concern snapshots or the data in volumes. */
 const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   Object.entries({ ...SNAPSHOT_BUGS, ...(CAN_MOUNT ? CONTENT_BUGS : {}) }).map(([name, check]) => [
     name,
@@ -98,7 +98,7 @@ const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
   ]),
 )
 
-/** Makes the driver keep snapshots and, if it can mount, the data of volumes, in files that survive the driver. */
+/** Makes the driver store snapshots in a file that survives the driver. If it can mount, it also stores volume data. */
 export function hold({ controller: driver, nodes }: WholeDriver, folder: string, bug: string | undefined): void {
   driver.settings.controller = [...driver.settings.controller, ...SNAPSHOTS]
   keepSnapshots(driver, { file: `${folder}-snapshots.json`, bug: isIn(SNAPSHOT_BUGS, bug) ? bug : undefined })
@@ -111,7 +111,7 @@ function isIn<K extends ContentBug | SnapshotBug>(bugs: Readonly<Record<K, unkno
   return Object.hasOwn(bugs, bug)
 }
 
-/** Bugs of a driver that is killed or exits. At each start, the bug is added after the driver has read its state. */
+/** Bugs that show when the driver restarts. They take effect after the driver has read its saved state. */
 const KILL_BUGS: Readonly<Record<string, Planted>> = {
   'attachments-lost-at-kill': found('kept', ({ controller }) => {
     for (const { attachments } of controller.volumes.all) attachments.clear()

@@ -37,16 +37,13 @@ export interface Call {
   /** The returned gRPC code; undefined while the call hangs. */
   code: number | undefined
   cancelled: boolean
-  /**
-   * The time when the caller gave up or the connection ended. The call may still run. Undefined if the driver answered
-   * first.
-   */
+  /** The time when the caller gave up or the connection ended. Undefined if the driver answered first. */
   abandonedAt: number | undefined
 }
 
 /** The driver's answer to a call. */
 export type Answer =
-  /** A reply that is a function is called right before the driver answers. */
+  /** A function as `reply` creates the reply right before the driver sends it. */
   | { readonly reply: object | (() => object); readonly after?: number | Promise<void> }
   | {
       readonly code: number
@@ -72,7 +69,7 @@ export interface DriverOptions extends Partial<Capabilities> {
   readonly name: string
 }
 
-/** Returns the default reply of a healthy driver. The script of a test overrides its fields. */
+/** Returns the driver's default reply to a call. A test can override single fields. */
 function usualReply({ method, request }: Call): object {
   if (method === 'ControllerPublishVolume') return { publishContext: {} }
   if (method === 'ListVolumes') return { entries: [], nextToken: '' }
@@ -119,7 +116,7 @@ export class Driver {
     this.capabilities = { controllerService, topology, controller: [...controller], node: [...node] }
   }
 
-  /** Starts to listen on the socket, also after `kill`. */
+  /** Starts to listen on the socket. May be called again after `kill`. */
   async start(): Promise<void> {
     const server = new Server({ 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 })
     for (const service of SERVICES) {
@@ -161,7 +158,7 @@ export class Driver {
     return this.callsOf(...methods).map(({ request }) => request)
   }
 
-  /** Returns one field of the requests of an RPC. */
+  /** Returns the values of one field in all requests of an RPC. */
   fieldsOf(method: string, field: string): unknown[] {
     return this.requestsOf(method).map((request) => request[field])
   }
@@ -286,7 +283,7 @@ function detailsOf({
   return metadata
 }
 
-/** A protobuf message as JSON: set fields only, proto names, enum values by name, 64-bit numbers as text. */
+/** A protobuf message as JSON. Omits unset fields, and has enum values by name and 64-bit numbers as text. */
 export type Plain = Readonly<Record<string, unknown>>
 
 export function plain(message: unknown, shape: Shape): Plain {
@@ -334,7 +331,7 @@ function plainValue({ type }: Field, value: unknown): unknown {
   }
 }
 
-/** A CSI driver in a child process, which signals can stop and continue. */
+/** A CSI driver in a child process, so that a test can pause it with signals. */
 export interface DriverProcess extends AsyncDisposable {
   signal(signal: NodeJS.Signals): void
 }

@@ -1,7 +1,7 @@
 // Runs the emulated CSI driver as a separate process:
 //   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--holds FOLDER] [--bug NAME]
-// FILE keeps the volumes across a kill, including every answered change. The first two nodes are in one zone, all
-// other nodes in another zone. With FOLDER the driver keeps snapshots and, as root, the content of volumes.
+// FILE stores the volumes, so that they survive a kill of the driver. The first two nodes are in one zone, and all
+// other nodes are in another zone. FOLDER stores snapshots and, if the driver runs as root, the content of volumes.
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
@@ -40,14 +40,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 /**
- * Returns the path at which a driver listens until its state is restored. Then the socket is renamed, so that no client
+ * Returns a temporary socket path. The driver renames the socket after it has restored its state, so that no client
  * connects earlier.
  */
 function unready(path: string): string {
   return `${path}.new`
 }
 
-/** Saves the volumes after each call, before its answer is sent. */
+/** Saves the volumes after each call, before the driver sends its answer. */
 function saveAfterCalls({ log }: CsiDriver): void {
   log.subscribe(({ end }) => {
     if (end !== undefined) save(driver)
@@ -80,7 +80,7 @@ async function startNode(path: string, index: number): Promise<CsiDriver> {
 }
 
 interface Saved {
-  /** The highest number in a volume ID, so that no ID is used twice. */
+  /** The highest number used in a volume ID. New volumes get higher numbers. */
   readonly highest: number
   readonly volumes: readonly Stored[]
 }

@@ -22,7 +22,7 @@ const METHODS = [...Object.values(IdentityService), ...Object.values(ControllerS
 /** The numbers of the capabilities PUBLISH_UNPUBLISH_VOLUME and EXPAND_VOLUME. */
 const CONTROLLER = [2, 9]
 
-/** A CSI driver on plain HTTP/2. It can send answers that no gRPC server sends. By default it attaches and expands. */
+/** A CSI driver on plain HTTP/2, which can send invalid gRPC answers. By default it supports attach and expansion. */
 export class RawDriver {
   readonly socket: string
   readonly name: string
@@ -39,7 +39,7 @@ export class RawDriver {
 
   async start(): Promise<void> {
     rmSync(this.socket, { force: true })
-    // These options allow headers that a client refuses, such as very long headers.
+    // These options let the server send invalid or very long headers.
     const server = createServer({ maxSendHeaderBlockLength: 64 * 1024 * 1024, strictFieldWhitespaceValidation: false })
     server.on('session', (session) => {
       this.#sessions.add(session)

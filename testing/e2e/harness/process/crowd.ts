@@ -1,8 +1,8 @@
 // Keeps a port busy: `node crowd.ts slow|tls PORT COUNT`. It is a separate process, so that its work does not delay
 // the measurements of the test.
 //   slow: each client sends its request one byte at a time, and connects again when the connection is closed.
-//   tls: opens connections and TLS handshakes, most of them unfinished. Prints "over" when the server has closed the
-//   unfinished handshakes.
+//   tls: opens connections that stop during the TLS handshake, stop during the request, or send a whole request.
+//   Prints "over" when the server has closed the connections with unfinished handshakes.
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { pause } from '../waiting.ts'
@@ -11,7 +11,7 @@ const [port = 0, count = 0] = process.argv.slice(3).map(Number)
 const BETWEEN_BYTES_MS = 100
 const SLOW_REQUEST = `GET /metrics HTTP/1.1\r\nHost: ${'x'.repeat(500)}\r\n\r\n`
 const BETWEEN_CONNECTIONS_MS = 3
-/** The first bytes of a TLS ClientHello whose rest never follows. */
+/** The first bytes of a TLS ClientHello. The client never sends the rest. */
 const HALF_A_HELLO = '\x16\x03\x01\x01\x00\x01\x00'
 
 async function slowRequest(): Promise<void> {

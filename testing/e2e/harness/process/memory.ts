@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /** The memory of a process, in MiB. */
 export interface Memory {
-  /** The memory in RAM. `anonymous` is the part of it that no file backs. */
+  /** The resident memory. `anonymous` is the part that is not mapped from files. */
   readonly rss: number
   readonly anonymous: number
   /** The largest resident memory so far. */
@@ -42,7 +42,7 @@ const VERSIONS = [
 
 /** A memory limit for one program, like the memory limit of a container. */
 interface MemoryLimit {
-  /** The path of a script that runs the program under the limit from its first instruction on. */
+  /** The path of a script that joins the control group and then runs the program. */
   readonly binary: string
   peakMib(): number
   /** Removes the limit. Its processes must have ended. */

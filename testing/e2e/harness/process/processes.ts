@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 
 /**
- * The processes and folders of a run. All are ended and removed if a test fails, on Ctrl-C, and if the runner itself is
- * killed. For the last case, a small shell reads from a pipe of the runner and cleans up when the pipe closes.
+ * At the end of a run, all its processes end and its folders are removed, also after a failed test or Ctrl-C. If the
+ * runner is killed, a small shell does this when its pipe from the runner closes.
  */
 
 const running = new Set<ChildProcess>()

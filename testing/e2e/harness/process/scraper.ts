@@ -9,7 +9,7 @@ import { eventually } from '../waiting.ts'
 
 export interface ScraperOptions {
   readonly port: number | undefined
-  /** The certificate authority that the scraper trusts. If absent, it accepts any certificate. */
+  /** The certificate authority that the scraper trusts. If absent, the scraper accepts any certificate. */
   readonly ca?: string
   /** The client certificate of the scraper. */
   readonly client?: Issued
@@ -76,7 +76,7 @@ export function connections({ port = 0 }: RunningSidecar, count: number, bytes: 
   })
 }
 
-/** The limit for the growth of a sidecar's memory while misbehaving clients use its HTTP endpoint. */
+/** The limit of the memory growth that misbehaving HTTP clients may cause in a sidecar. */
 export const MOST_GROWTH_MIB = 90
 /** The time within which a sidecar must answer after misbehaving clients have gone. */
 const RECOVERED_WITHIN_MS = 2000

@@ -32,7 +32,7 @@ function attachOf(options: VolumeOptions, name: string, ...steps: Steps): Scenar
 
 const attach = (name: string, ...steps: Steps): Scenario => attachOf({}, name, ...steps)
 
-/** The time limit of slow conditions: an attach times out after 2 minutes, and the real controller's resync takes 3. */
+/** The time limit of slow conditions, such as an attach that times out after 2 minutes. */
 const MINUTES = 240_000
 
 function long(one: Scenario): Scenario {
@@ -80,7 +80,7 @@ export const attachScenarios: readonly Scenario[] = [
     }),
   ),
   attachOf({ handle: 'refused' }, 'the driver refuses, and the pod is deleted', [app()], {
-    // The controller assumes that a volume is mounted, even if it was never attached, until the kubelet reports.
+    // The controller assumes that the volume is mounted until the kubelet reports.
     actions: [deleted(PODS, 'app'), changed(NODES, 'n1', { metadata: { annotations: { heard: 'yes' } } })],
     until: gone('VolumeAttachment'),
   }),

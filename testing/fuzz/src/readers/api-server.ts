@@ -114,7 +114,7 @@ function enveloped(kind: string, message: Buffer): Buffer {
   return Buffer.concat([Buffer.from('k8s\0'), field(1, type), field(2, message)])
 }
 
-/** Encodes a PersistentVolume, which is also a seed for the reader of objects. */
+/** Encodes a PersistentVolume as protobuf. */
 export function volumeMessage(): Buffer {
   const metadata = Buffer.concat([
     field(1, 'a'),
@@ -145,7 +145,7 @@ function frame(type: string, object: Buffer): Buffer {
   return Buffer.concat([length, event])
 }
 
-/** Parses an HTTP answer in pieces of `size` bytes. The result must not depend on the size. */
+/** Parses an HTTP answer that arrives in pieces of `size` bytes. The result must not depend on the size. */
 function answerOf(input: Buffer, size: number): unknown {
   const parser = new ResponseParser()
   const seen = { status: 0, type: '', body: '', ended: 0 }
@@ -173,7 +173,7 @@ function answerOf(input: Buffer, size: number): unknown {
   return { ...seen, keepAlive: parser.keepAlive, whole: parser.close() }
 }
 
-/** The longest input that is compared in pieces. The parser refuses a long head earlier if it arrives in pieces. */
+/** The longest input that is also parsed in pieces. In pieces, the parser refuses long HTTP headers earlier. */
 const LONGEST_HEAD = 4_096
 
 export const httpAnswers: BytesReader = {

@@ -90,7 +90,7 @@ users: [{name: u, user: {token: "secret\\n", exec: {env: [{name: A, value: 1}]}}
   },
 }
 
-/** Accepts only error messages of one line that begin with `yaml: `. */
+/** Reports whether an error has a message of one line that begins with `yaml: `. */
 function isOneLine(error: Error): boolean {
   return error.constructor === Error && error.message.startsWith('yaml: ') && !error.message.includes('\n')
 }

@@ -59,7 +59,7 @@ test('`list` returns projected objects page by page', async () => {
   expect(pages).toEqual([['pv-1'], ['pv-3']])
 })
 
-test('with `watchesLag`, a watch delivers the initial objects at once, and changes only on demand or before its end', async () => {
+test('with `watchesLag`, a watch delivers the initial objects at once and delays later changes', async () => {
   client = new InProcessClient(server, { errorOf, watchesLag: true })
   server.create(PERSISTENT_VOLUMES, pv('pv-1'))
   const seen: string[] = []
@@ -89,7 +89,7 @@ test('with `watchesLag`, a watch delivers the initial objects at once, and chang
   expect(client.watches.size).toBe(0)
 })
 
-test('a watch reports a compacted resourceVersion, a cut connection and a refused selector', async () => {
+test('a watch reports a compacted resourceVersion, a cut connection or a refused selector', async () => {
   server.compact()
   const reading = client.watch(PERSISTENT_VOLUMES, { resourceVersion: '1' })
   expect(await reading.next()).toMatchObject({ value: { type: 'END', why: 'error', error: { code: 410 } } })
@@ -116,7 +116,7 @@ test('fault rules of the emulated API server can refuse, cut and delay requests'
   expect(await settled(held)).toMatchObject({ status: 'fulfilled' })
 })
 
-test('an aborted signal ends an unanswered request, and an error of `beforeSend` prevents a request', async () => {
+test('a request ends when its signal is aborted, and is not sent if `beforeSend` throws', async () => {
   server.faults.add({ action: { do: 'hang' } })
   const stop = new AbortController()
   const waiting = client.get(PERSISTENT_VOLUMES, { name: 'pv-1' }, { signal: stop.signal })
@@ -130,7 +130,7 @@ test('an aborted signal ends an unanswered request, and an error of `beforeSend`
   expect(server.requests.total).toBe(before)
 })
 
-test('a test can hold a request, and let it fail before or after the server applies it', async () => {
+test('a test can let a request fail before or after the server applies it', async () => {
   const gate = new StepGate()
   client = new InProcessClient(server, { errorOf, gate })
   server.create(PERSISTENT_VOLUMES, pv())

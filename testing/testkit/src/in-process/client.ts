@@ -11,7 +11,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { OPEN_GATE, type RequestGate, type SentRequest } from './gate.ts'
 
-/** The events of a watch in the form of `KubeClient.watch`. */
+/** One event of a watch, as `KubeClient.watch` yields it. */
 type LocalFrame<T, E> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly initialEventsEnd: boolean }
@@ -27,7 +27,7 @@ interface LocalWatchOptions<E> {
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
-/** One watch of the in-process server. It turns the lines of the answer into frames for one reader. */
+/** One watch of the in-process server. It parses the lines of the answer and yields them as frames. */
 class LocalWatch<T, E extends Error> {
   readonly path: string
   readonly #errorOf: (status: Status) => E
@@ -66,13 +66,13 @@ class LocalWatch<T, E extends Error> {
     for (const frame of this.#late.splice(0, count)) this.#push(frame)
   }
 
-  /** Sets whether later frames are delayed. Setting it to false delivers the delayed frames. */
+  /** If true, delays later frames. False delivers the delayed frames. */
   set lags(lags: boolean) {
     this.#lags = lags
     if (!lags) this.deliver()
   }
 
-  /** Ends the watch, because its reader has ended. */
+  /** Ends the watch when its reader stops. */
   close(): void {
     this.#leave()
   }
@@ -115,7 +115,7 @@ class LocalWatch<T, E extends Error> {
       this.#late.push(frame)
       return
     }
-    // An event must not overtake delayed events.
+    // Delayed events are delivered first, so that the order is kept.
     this.deliver()
     this.#push(frame)
     if (frame.type === 'BOOKMARK' && frame.initialEventsEnd) this.#initial = false
@@ -162,8 +162,8 @@ function eventIn(text: string): { readonly type?: unknown; readonly object: Kube
 }
 
 /**
- * Applies a patch of any kind with the code of the emulator, for fakes that are too small for a server. It validates
- * nothing, keeps the `resourceVersion`, and omits empty fields. Throws the error of `errorOf` if the patch fails.
+ * Applies a patch of any type as the emulator does, but without validation and without a new `resourceVersion`. Omits
+ * empty fields. Throws the error of `errorOf` if the patch fails.
  */
 export function applyPatch<T extends object>(
   object: T,
@@ -190,10 +190,10 @@ function isEmpty(value: unknown): boolean {
 }
 
 export interface InProcessClientOptions<E> {
-  /** Creates the error of a refused request. Tests pass `apiErrorOf`, which this package cannot import. */
+  /** Creates the error for a refused request from its Status. Usually `apiErrorOf`. */
   readonly errorOf: (status: Status) => E
   readonly gate?: RequestGate
-  /** Watches delay all changes after their initial objects until `deliver` is called. */
+  /** True if watches delay all events after the initial objects until `deliver` is called. */
   readonly watchesLag?: boolean
   readonly userAgent?: string
   /** The bearer token. Default: requests have administrator rights. */
@@ -326,7 +326,7 @@ export class InProcessClient<E extends Error> {
     return this.#send({ verb: 'discover', what: path, name: '' }, { method: 'GET', path }, call)
   }
 
-  /** Starts or stops the delay of watches. A delayed watch sends only its initial objects. */
+  /** If true, watches delay all events after the initial objects. False delivers the delayed events. */
   set watchesLag(lags: boolean) {
     this.#lags = lags
     for (const watch of this.watches) watch.lags = lags
@@ -382,7 +382,7 @@ export class InProcessClient<E extends Error> {
   }
 }
 
-/** Returns the Status of a refusal. Some paths are answered in plain text, which becomes the message. */
+/** Returns the Status of a refused request. A plain-text answer becomes the message of the Status. */
 function refusalIn(code: number, text: string): Status {
   const status = statusOf(parsed(text))
   if (status !== undefined) return status

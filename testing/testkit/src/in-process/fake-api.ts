@@ -22,9 +22,9 @@ export class FakeApi<E extends Error> {
   /** The requests of all clients that reached the server, in order. */
   readonly served: SentRequest[] = []
   readonly client: InProcessClient<E>
-  /** Runs before a request takes effect. An error that it throws is the answer. */
+  /** A hook that runs before a request takes effect. If the hook throws an error, the request fails with it. */
   before: FakeApiFault = () => undefined
-  /** Runs after a request has taken effect. An error that it throws replaces the answer. */
+  /** A hook that runs after a request has taken effect. If the hook throws an error, the request fails with it. */
   after: FakeApiFault = () => undefined
   /** Called with each request as it is sent. */
   onRequest: (request: SentRequest) => void = () => undefined
@@ -79,7 +79,7 @@ export class FakeApi<E extends Error> {
     this.requests.push(request)
     this.onRequest(request)
     await answered(this.before(request), signal)
-    // A caller that has ended while it waited does not send the request.
+    // A caller that has ended during the hook must not send the request.
     beforeSend?.()
     const result = await effect()
     await answered(this.after(request), signal)

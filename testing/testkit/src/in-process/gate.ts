@@ -23,25 +23,25 @@ export interface SentRequest {
 
 export interface Passing {
   readonly signal?: AbortSignal | undefined
-  /** Returns the error of a request whose signal is aborted before the answer. Default: the reason of the signal. */
+  /** Returns the error that an aborted request throws. Default: the reason of the signal. */
   readonly onAbort?: ((reason: unknown) => unknown) | undefined
-  /** Throws if the sender must not send the request. */
+  /** Called before the request is sent. If this function throws, the request is not sent. */
   readonly beforeSend?: (() => void) | undefined
 }
 
-/** Receives all requests and calls of a process, so that a test decides their results. */
+/** A hook around all requests and driver calls of a process. A test can delay them or let them fail. */
 export interface RequestGate {
   pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing?: Passing): Promise<T>
 }
 
 export const OPEN_GATE: RequestGate = { pass: (_outgoing, effect) => effect() }
 
-/** A sent request or call. The test decides when it takes effect and when it is answered, if ever. */
+/** A request or driver call that waits for the test. The test decides when it takes effect and when it is answered. */
 export interface InFlight extends Outgoing {
   readonly applied: boolean
-  /** Lets the request take effect, without an answer. */
+  /** Lets the request take effect, but does not answer it yet. */
   apply(): void
-  /** Answers with the result or the failure. A request that fails before it takes effect never takes effect. */
+  /** Answers with the result, after applying the request if necessary. With `failure`, only lets it fail. */
   answer(failure?: Error): void
 }
 
@@ -51,7 +51,7 @@ export class StepGate implements RequestGate {
   #open = false
   #closed = false
 
-  /** Lets all requests pass at once. */
+  /** Releases all waiting requests. Later requests pass immediately. */
   open(): void {
     this.#open = true
     for (const each of [...this.inFlight]) each.answer()
@@ -68,7 +68,7 @@ export class StepGate implements RequestGate {
   }
 
   pass<T>(outgoing: Outgoing, effect: () => Promise<T>, passing: Passing = {}): Promise<T> {
-    // Watches are not held, because `InProcessClient` delays their events separately.
+    // Watches pass, because `InProcessClient` delays their events itself.
     if (outgoing.request?.verb === 'watch') return effect()
     const { signal, onAbort = (reason: unknown) => reason } = passing
     if (signal?.aborted) return Promise.reject(onAbort(signal.reason))
@@ -77,7 +77,7 @@ export class StepGate implements RequestGate {
     let outcome: Promise<T> | undefined
     const apply = (): Promise<T> => {
       outcome ??= effect()
-      // If the sender never gets an answer, an error must not end the process as an unhandled rejection.
+      // An error that no sender receives must not end the process as an unhandled rejection.
       outcome.catch(() => undefined)
       return outcome
     }
