@@ -92,6 +92,12 @@ for (const [what, args, code, line] of refusals) {
   })
 }
 
+test('an invalid --snapshot-name-uuid-length ends the process', { target: 'emulator', only: 'ours' }, async (t) => {
+  const { code, text } = await ended(t, ['--snapshot-name-uuid-length=33'])
+  equal(code, 1)
+  ok(text.includes('Snapshot name uuid length must be between -1 and 32'), text)
+})
+
 const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: Driver) => void, line: string]>> = {
   'refuses GetPluginInfo': [
     (driver) => driver.on('GetPluginInfo', INTERNAL),
