@@ -84,6 +84,9 @@ const CLONED = from({ kind: 'PersistentVolumeClaim', name: 'pvc-1' })
 const NO_LEADER = 'a leader, and no replica leads'
 const FIRST_TRY = 'its first try, of which there is no sign yet'
 const A_VOLUME = 'a volume, from csi.example.com or by hand'
+/** `explain` does not read the class of a claim that another object waits for. */
+const SOME_VOLUME = 'a volume, from its provisioner or by hand'
+const LISTED_VOLUME = `ClaimNotBound: ${A_VOLUME}`
 
 const STATES: Readonly<Record<string, BlockedState>> = {
   'snapshots: a snapshot of a claim that does not exist': {
@@ -91,12 +94,15 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     objects: [SNAPSHOT_CLASS, snapshot()],
     reason: 'SourceClaimMissing',
     says: 'PersistentVolumeClaim default/pvc-1, which does not exist',
+    // `stuck` does not know whether a claim exists that is only a source.
+    listedAs: 'ContentNotCreated: the snapshot-controller to create a VolumeSnapshotContent',
   },
   'snapshots: a snapshot of a claim that is not bound': {
     of: ['vs', 'snap'],
     objects: [CLASS, SNAPSHOT_CLASS, unbound(), snapshot()],
-    reason: 'Provisioning',
-    says: `${A_VOLUME} (PersistentVolumeClaim default/pvc-1)`,
+    reason: 'ClaimNotBound',
+    says: `${SOME_VOLUME} (PersistentVolumeClaim default/pvc-1)`,
+    listedAs: LISTED_VOLUME,
   },
   'snapshots: a snapshot with a class that does not exist': {
     of: ['vs', 'snap'],
@@ -124,8 +130,9 @@ const STATES: Readonly<Record<string, BlockedState>> = {
       snapshot({ readyToUse: true }, { ...DELETED, finalizers: [`${SNAPSHOT}-as-source-protection`] }),
       RESTORED,
     ],
-    reason: 'Provisioning',
-    says: `${A_VOLUME} (PersistentVolumeClaim default/copy)`,
+    reason: 'ClaimNotBound',
+    says: `${SOME_VOLUME} (PersistentVolumeClaim default/copy)`,
+    listedAs: LISTED_VOLUME,
   },
   'snapshots: a content that no snapshotter has seen': {
     of: ['vsc', 'content'],
@@ -173,11 +180,12 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     objects: [CLASS, CLONED],
     reason: 'CloneSourceMissing',
     says: 'PersistentVolumeClaim default/pvc-1, which does not exist',
+    listedAs: LISTED_VOLUME,
   },
   'snapshots: a clone of a claim that is not bound': {
     of: ['pvc', 'copy'],
     objects: [CLASS, unbound(), CLONED],
-    reason: 'Provisioning',
+    reason: 'ClaimNotBound',
     says: `${A_VOLUME} (PersistentVolumeClaim default/pvc-1)`,
   },
   'snapshots: a claim without a leading provisioner': {

@@ -1,15 +1,34 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
+import { RpcError } from '@csi-sidecars/csi'
 import type { Volume } from '@csi-sidecars/csi-proto'
 import { apiErrorOf } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { DRIVER, FakeApi, pvc, storageClass } from '@csi-sidecars/testkit'
 import { expect, it } from '@jest/globals'
-import { Process } from '../src/testing/model/process.ts'
+import { Process, type ProcessOptions } from '../src/testing/model/process.ts'
 import { ModelStorage } from '../src/testing/model/storage.ts'
 
 const OWNER = 'volume.kubernetes.io/storage-provisioner'
 const MANY = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`key-${index}`, 'x'.repeat(100)]))
 const NO_VOLUME = 'the CSI driver answered CreateVolume without a volume'
+
+/** Starts a provisioner. The returned function creates a claim, and returns its PersistentVolume after a while. */
+function begin(change: Partial<Pick<ProcessOptions, 'answer' | 'onDelete'>>) {
+  const clock = new FakeClock()
+  const api = new FakeApi({ clock, errorOf: apiErrorOf })
+  const hooks = { onCreate: () => {}, onDelete: () => {} }
+  const process = new Process({ api, clock, storage: new ModelStorage(), settings: {}, ...hooks, ...change })
+  process.gate.open()
+  process.deliverAtOnce()
+  api.put(STORAGE_CLASSES, storageClass())
+  const provisioned = async (name: string, withinMs = 500) => {
+    const claim = pvc(name, { metadata: { annotations: { [OWNER]: DRIVER } } })
+    const { metadata } = api.put(PERSISTENT_VOLUME_CLAIMS, claim)
+    await clock.advance(withinMs)
+    return api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${metadata?.uid}` })
+  }
+  return { process, api, clock, provisioned }
+}
 
 it.each<[what: string, change: Partial<Volume> | undefined, error: string | undefined]>([
   ['no volume', undefined, NO_VOLUME],
@@ -25,32 +44,43 @@ it.each<[what: string, change: Partial<Volume> | undefined, error: string | unde
     undefined,
   ],
 ])('after an answer to CreateVolume with %s, the provisioner continues with other claims', async (_, change, error) => {
-  const clock = new FakeClock()
-  const api = new FakeApi({ clock, errorOf: apiErrorOf })
   let isOdd = true
-  const process = new Process({
-    api,
-    clock,
-    storage: new ModelStorage(),
-    settings: {},
-    answer: (volume) => (isOdd ? change && { ...volume, ...change } : volume),
-    onCreate: () => {},
-    onDelete: () => {},
-  })
-  process.gate.open()
-  process.deliverAtOnce()
-  api.put(STORAGE_CLASSES, storageClass())
-  const provisioned = async (name: string) => {
-    const claim = pvc(name, { metadata: { annotations: { [OWNER]: DRIVER } } })
-    const { metadata } = api.put(PERSISTENT_VOLUME_CLAIMS, claim)
-    await clock.advance(500)
-    return api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${metadata?.uid}` })
-  }
+  const { process, provisioned } = begin({ answer: (volume) => (isOdd ? change && { ...volume, ...change } : volume) })
   const odd = await provisioned('odd')
   const errors = process.log.lines.map((line) => String(line.error)).join()
   if (error === undefined) expect(odd).toMatchObject({ spec: { csi: { driver: DRIVER } } })
   else expect([odd, errors]).toEqual([undefined, expect.stringContaining(error)])
   isOdd = false
   expect(await provisioned('usual')).toBeDefined()
+  process.kill()
+})
+
+it.each([
+  [2, '\u0000\n"%s%!d(MISSING)'],
+  [8, 'later'],
+  [13, ''],
+  [17, 'unknown code'],
+  [99, 'x'.repeat(100_000)],
+])('after the error code %i of the driver with any text, the provisioner repeats the call', async (code, details) => {
+  const failOnce = () => {
+    let fails = true
+    return (): void => {
+      if (!fails) return
+      fails = false
+      throw new RpcError(code, details)
+    }
+  }
+  const [onAnswer, onDelete] = [failOnce(), failOnce()]
+  const answer = (volume: Volume): Volume => {
+    onAnswer()
+    return volume
+  }
+  const { process, api, clock, provisioned } = begin({ answer, onDelete })
+  const volume = await provisioned('data', 3_000)
+  expect(volume).toMatchObject({ spec: { csi: { driver: DRIVER } } })
+  const ref = { name: volume?.metadata?.name ?? '' }
+  api.edit(PERSISTENT_VOLUMES, ref, { status: { phase: 'Released' } })
+  await clock.advance(3_000)
+  expect(api.server.get(PERSISTENT_VOLUMES, ref)).toBeUndefined()
   process.kill()
 })

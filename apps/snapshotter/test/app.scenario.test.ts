@@ -1,9 +1,9 @@
 import { VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
-import { ANY, type Cluster, runScenario, type Scenario, startCluster } from '@csi-sidecars/testkit'
-import { describe, expect, it } from '@jest/globals'
+import { ANY, type Cluster, runScenario, type Scenario } from '@csi-sidecars/testkit'
+import { describe, it } from '@jest/globals'
 import { GROUP_NAMES, SNAPSHOT_NAMES } from '../src/caches/names.ts'
 import { given, groupClass, snapshotClass, UID, vgsc, vsc } from '../src/testing/objects.ts'
-import { runSnapshotter, snapshotterToItsEnd } from '../src/testing/run-snapshotter.ts'
+import { runSnapshotter } from '../src/testing/run-snapshotter.ts'
 
 const CONTENT = 'PATCH volumesnapshotcontents/c'
 const STATUS = `${CONTENT}/status`
@@ -181,16 +181,5 @@ describe('whole process', () => {
         { write: GROUP_CONTENT, body: ANY },
       ],
     })
-  })
-
-  it('the snapshotter refuses a name length above 32, and logs a warning for each removed flag', async () => {
-    await using cluster = await startCluster({ driver })
-    const removed = ['--snapshotter=x', '--connection-timeout=15s', '--leader-election-type=leases']
-    const flags = [...removed, '--enable-volume-group-snapshots=true', '--snapshot-name-uuid-length=33']
-    const { kubeconfig, driver: own } = cluster
-    const { ending, log } = await snapshotterToItsEnd({ kubeconfig, socket: own.socket, flags })
-    expect(ending).toEqual({ code: 1 })
-    expect(log).toContain('Snapshot name uuid length must be between -1 and 32')
-    expect(log.match(/Warning: this flag was removed, and has no effect/g)).toHaveLength(removed.length + 1)
   })
 })

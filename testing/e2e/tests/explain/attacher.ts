@@ -1,4 +1,4 @@
-import { doesNotMatch, match, ok } from 'node:assert'
+import { match, ok } from 'node:assert'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import { attach, attachAndWait, attachFailed, scene, untilAttachment } from '../attacher/scene.ts'
-import { type Answer, asking, explained, READER } from './ask.ts'
+import { type Answer, explained, READER } from './ask.ts'
 
 /** Tests that stage the stuck states of attachments in docs/operations.md, and check the answers of `explain`. */
 
@@ -134,21 +134,6 @@ test('kubectl csi explain reports a node that can attach no more volumes', async
   match(stdout, /max volumes reached/)
 })
 
-test('kubectl csi explain removes bidirectional control characters from the message of a driver', async (t) => {
-  const at = await scene(t)
-  const message = 'max\u202evolumes\u2066reached\u200f'
-  at.driver.on('ControllerPublishVolume', { code: 8, message })
-  await attach(t, at)
-  await attachFailed(t, message)
-  const { ask } = await asking(t)
-  const text = (await ask('explain', 'va', t.name('va'))).stdout
-  match(text, /max volumes reached/)
-  doesNotMatch(text, /\p{Bidi_Control}/u)
-  const json = (await ask('explain', 'va', t.name('va'), '--output=json')).stdout
-  match(json, /max\\u202evolumes\\u2066reached\\u200f/)
-  doesNotMatch(json, /\p{Bidi_Control}/u)
-})
-
 test('kubectl csi explain reports that a deleted PersistentVolume is still attached', async (t) => {
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
@@ -161,18 +146,6 @@ test('kubectl csi explain reports that a deleted PersistentVolume is still attac
   const { stdout } = await explainedAttachment(t, new RegExp(`PersistentVolume ${pv}, which does not exist`))
   // The output warns of data loss before it shows the command that removes the finalizer.
   match(stdout, /destroy its data[\s\S]*Then, and only then[\s\S]*kubectl patch volumeattachment/)
-})
-
-test('kubectl csi explain names the foreign finalizer that keeps a deleted object', async (t) => {
-  const at = await scene(t)
-  const { va } = await attachAndWait(t, at, { va: { metadata: { finalizers: ['example.com/keep'] } } })
-  await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
-  await untilAttachment(t, ({ metadata }) => metadata?.finalizers?.length === 1)
-  await explained(t, ['va', va], {
-    object: `VolumeAttachment ${va}`,
-    waiter: `the deletion of VolumeAttachment ${va}`,
-    waitsFor: /the owner of finalizer example\.com\/keep to remove it/,
-  })
 })
 
 test('kubectl csi explain reports that no attacher holds the Lease', async (t) => {

@@ -276,14 +276,6 @@ starts('the resizer on a node waits until the CSINode contains its driver, and l
   equal(resizer.linesWith('Waiting for the node of this process').length, 1)
 })
 
-starts('SIGTERM ends a resizer that waits for the CSINode', async (t) => {
-  const node = t.name('a')
-  await createNode(t, node)
-  const resizer = await startResizer(t, node, { driver: await nodeDriver(t), user: await userWith(t, RULES) })
-  await resizer.line('Waiting for the node of this process')
-  equal((await resizer.endBy('SIGTERM', 1_500)).code, 0)
-})
-
 starts('--node-name overrides NODE_NAME', async (t) => {
   const node = await createSite(t)
   const setup = { driver: await nodeDriver(t), user: await userWith(t, RULES), args: [`--node-name=${node}`] }

@@ -10,7 +10,6 @@ import {
   claimRef,
   createClaim,
   createClass,
-  deleted,
   eventOf,
   FINALIZER,
   provision,
@@ -332,26 +331,4 @@ test('the PersistentVolume has the mount options of the class, the volume mode a
   await t.api.until(PERSISTENT_VOLUMES, { name }, ({ metadata }) => !metadata?.finalizers?.includes(FINALIZER))
   const two = await provision(t, { suffix: '-two', spec: { accessModes: ['ReadOnlyMany', 'ReadWriteOnce'] } })
   equal([two.spec?.csi?.readOnly, two.spec?.csi?.fsType], [undefined, 'ext4'])
-})
-
-// Only our provisioner runs, because the Go original ends or reports no event in several of these tests.
-const odd = testsOf('provisioner', 'odd answers and objects', { only: 'ours' })
-
-odd('unknown error codes and strange error messages of the driver do not end the provisioner', async (t) => {
-  const { driver, sidecar } = await scene(t)
-  const answers = [
-    { code: 0, message: '' },
-    { code: 17, message: 'unknown code' },
-    { code: 99, message: 'x'.repeat(100_000) },
-    { code: 2, message: '\u0000\n"%s%!d(MISSING)' },
-    { code: 13, message: '' },
-    { code: 8, message: 'later', retryInfo: { seconds: 1 } },
-  ]
-  for (const [index, answer] of answers.entries()) {
-    driver.on('CreateVolume', (_, nth) => (nth === 0 ? answer : { reply: {} }))
-    driver.on('DeleteVolume', (_, nth) => (nth === 0 ? answer : { reply: {} }))
-    const [, name] = await Promise.all([provision(t, { suffix: `-${index}` }), released(t, { what: `pv-${index}` })])
-    await deleted(t, name)
-  }
-  equal(sidecar.exit, undefined)
 })

@@ -45,17 +45,6 @@ for (const awayMs of [5000, 40_000]) {
   })
 }
 
-test('the sidecar waits for an API server that is unreachable at the start', { only: 'ours' }, async (t) => {
-  const gate = await t.gate()
-  await gate.close()
-  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const sidecar = await t.sidecar({ driver, gate })
-  await pause(4000)
-  equal(sidecar.exit, undefined)
-  await gate.open()
-  await t.watching(sidecar, 'volumeattachments')
-})
-
 test('the attacher misses no event although its watches are dropped repeatedly', async (t) => {
   const at = await scene(t, { args: [...QUICK, '--kube-api-qps=200', '--kube-api-burst=200'] })
   const rounds = suffixes(12)

@@ -92,6 +92,12 @@ for (const [what, args, code, line] of refusals) {
   })
 }
 
+test('an invalid --snapshot-name-uuid-length ends the process', { target: 'emulator', only: 'ours' }, async (t) => {
+  const { code, text } = await ended(t, ['--snapshot-name-uuid-length=33'])
+  equal(code, 1)
+  ok(text.includes('Snapshot name uuid length must be between -1 and 32'), text)
+})
+
 const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: Driver) => void, line: string]>> = {
   'refuses GetPluginInfo': [
     (driver) => driver.on('GetPluginInfo', INTERNAL),
@@ -265,15 +271,16 @@ test('the snapshotter creates snapshots if the API server forbids VolumeGroupSna
   await taken(t)
 })
 
-test('the snapshotter leads with the Lease name of the Go original, and SIGTERM releases the Lease', {
-  only: 'ours',
-}, async (t) => {
-  const { snapshotter } = await scene(t, { args: ELECTION })
-  await taken(t)
-  const ref = { namespace: 'default', name: leaseName(app, t.driverName) }
-  const holder = async (): Promise<string> => (await t.api.get(LEASES, ref)).spec?.holderIdentity ?? ''
-  ok(await holder())
-  equal((await snapshotter.endBy('SIGTERM', 5_000)).code, 0)
-  equal(await holder(), '')
-  await t.api.delete(LEASES, ref)
-})
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  const title = `the snapshotter leads with the Lease name of the Go original, and ${signal} releases the Lease`
+  test(title, { only: 'ours' }, async (t) => {
+    const { snapshotter } = await scene(t, { args: ELECTION })
+    await taken(t)
+    const ref = { namespace: 'default', name: leaseName(app, t.driverName) }
+    const holder = async (): Promise<string> => (await t.api.get(LEASES, ref)).spec?.holderIdentity ?? ''
+    ok(await holder())
+    equal((await snapshotter.endBy(signal, 5_000)).code, 0)
+    equal(await holder(), '')
+    await t.api.delete(LEASES, ref)
+  })
+}
