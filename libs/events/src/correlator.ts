@@ -85,7 +85,7 @@ export class Correlator {
     report.stored = { name: metadata.name, count, firstTimestamp }
   }
 
-  /** Returns what is remembered of an object, and forgets the object without an event for the longest time. */
+  /** Returns the memory of an object, and forgets the object without an event for the longest time. */
   #subjectOf({ target, type }: Occurrence): Subject {
     const { apiVersion, kind, namespace, name, uid } = target
     const key = [apiVersion, kind, namespace, name, uid, type].join('\0')
