@@ -22,7 +22,7 @@ const IDLE = 'Idle, on an empty API'
 const OPENED = '1,000 attachments at once, with raised limits'
 const ONE_PROCESS = 'Both in one process'
 
-/** The rows in their order. In the table, the rows in which this project is better come first. */
+/** The rows. The table first shows the rows in which this project is better, in this order, then the others. */
 const HEADLINES: readonly Headline[] = [
   line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
   line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { allDocuments, type Document, prose, withoutBlocks } from './documents.ts'
 import { ROOT } from './source-texts.ts'
 
-/** Returns the broken links, such as `docs/a.md: b.md#c`. Only the form of http addresses is checked. */
+/** Returns the broken links, such as `docs/a.md: b.md#c`. Of an http address, only the form is checked. */
 export function brokenLinks(documents: readonly Document[] = allDocuments()): readonly string[] {
   return documents.flatMap(({ path, text }) =>
     linksIn(text).flatMap((link) => (leadsSomewhere(path, text, link) ? [] : `${path}: ${link}`)),

@@ -39,8 +39,8 @@ export const STOPPED: Outcome = { kind: 'stopped' }
 /**
  * One call of `reconcile` for one key.
  *
- * Guarantees: a key never has two runs at the same time. Reports show calls and writes that use `signal` as the phases
- * `calling` and `writing` of the run.
+ * Guarantees: a key never has two runs at the same time. Calls and writes that use `signal` set the phase of the
+ * run, `calling` or `writing`, in reports.
  *
  * Caveats: a change after the run has read the caches starts another run at once, even if this run fails.
  */
@@ -118,7 +118,7 @@ export interface Controller {
   readonly onDriverReturn?: () => void
   /** Called when the caches are ready and the controller starts. */
   readonly onStart?: () => void
-  /** Called when the controller has ended after its start. */
+  /** Called at the end of a controller that has started. */
   readonly onEnd?: () => void
   /** A task that runs next to the workers until `stop` is aborted. */
   readonly alongside?: (queue: Enqueuer, stop: AbortSignal) => Promise<void>

@@ -12,7 +12,7 @@ interface Waiter {
  *
  * Guarantees:
  * - fair: keys leave in their order;
- * - stingy: a key that is added many times before its run runs once;
+ * - stingy: a key has one run even if it is added many times before that run;
  * - exclusive: two workers never have the same key;
  * - nothing is lost: a key that is added during its run runs once more afterwards, unless `markSeen` follows.
  */

@@ -120,7 +120,7 @@ export class WorkQueue {
     this.#queue.resume()
   }
 
-  /** Drops planned keys and refuses further keys. Waiting keys are still handed out. */
+  /** Refuses further keys and drops keys with a delay. Keys that wait for a worker are still handed out. */
   shutDown(): void {
     this.#delays.clear()
     this.#queue.shutDown()

@@ -62,8 +62,8 @@ function partAt(value: unknown, path: string): unknown {
 }
 
 /**
- * An allowed difference between the emulator and kube-apiserver v1.36.3, with its reason. `hide` removes the difference
- * from an answer before the comparison. Without `hide`, no case shows the difference.
+ * An allowed difference between the emulator and kube-apiserver v1.36.3, with its reason. `hide` removes the
+ * difference from an answer before the comparison. It is absent if no case meets the difference.
  */
 interface Difference {
   readonly what: string

@@ -27,7 +27,7 @@ export interface AttachmentRecord {
   readonly statusReverted: UndoneWrite | undefined
   /** Set if another writer has removed our finalizer from an attachment that is not being deleted. */
   readonly finalizerRemoved: UndoneWrite | undefined
-  /** The publishes without a successful unpublish, in their order, whatever the driver answered. */
+  /** The publishes without a later successful unpublish, in their order. Failed publishes are included. */
   readonly published: readonly Publication[]
 }
 

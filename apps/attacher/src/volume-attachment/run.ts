@@ -39,7 +39,7 @@ export interface AttachmentDeps {
   readonly finalizer: string
   readonly memory: AttachmentMemory
   readonly observe: ObserveAttachment
-  /** Reports whether the key still belongs to the lane and the groups of the queue from which it was taken. */
+  /** Reports whether the queue would still put the key into the same lane and the same groups. */
   readonly placementUnchanged: (key: string) => boolean
   /** Runs the keys that wait for the cause. */
   readonly wake: (cause: Cause) => void

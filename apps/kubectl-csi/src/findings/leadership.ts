@@ -5,7 +5,7 @@ import type { FailureCause } from './failure.ts'
 import { type Evidence, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** Reasons why a finding about work without an error is uncertain. */
+/** Reasons to doubt a finding about pending work that has no error yet. */
 export const ALIKE = 'a long queue, a driver that hangs and one that is away look the same from here'
 export const NO_LEASES = 'Leases could not be read, so there may be no leader'
 

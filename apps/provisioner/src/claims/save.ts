@@ -31,7 +31,7 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
       case 'kept':
         return keptFor(name, name)
       case 'unwanted':
-        // A retry must delete the volume and not store it, even if the existing PersistentVolume is gone by then.
+        // Each retry must delete the new volume, even after the PersistentVolume of the same name is gone.
         deps.memory.unsaved.set(name, { ...unsaved, doomed: true })
     }
   }

@@ -14,8 +14,8 @@ import { ContentGoneError, type ContentRun, explain } from './run.ts'
 import { writeMark, writeStatus } from './writes.ts'
 
 /**
- * Calls CreateSnapshot, which creates the snapshot or returns whether it is ready. The annotation is present while the
- * driver may have a snapshot whose handle is not stored.
+ * Calls CreateSnapshot, which creates the snapshot or returns whether it is ready. The being-created annotation is
+ * present while the driver may have a snapshot whose handle is not stored.
  */
 export async function createSnapshot(run: ContentRun, content: Content, phase: Phase): Promise<Outcome> {
   let taken: Taken

@@ -31,7 +31,7 @@ function csiOf({ volumeID = '', fsType, partition, readOnly }: VolumeSource<'aws
   return csiSource({ driver: DRIVER, volumeHandle, fsType, readOnly, volumeAttributes })
 }
 
-/** Returns the EBS volume ID of an in-tree `volumeID`: a plain ID as it is, or the checked ID in `aws://zone/id`. */
+/** Returns the EBS volume ID of an in-tree `volumeID`, which is the ID itself or `aws://zone/id`. */
 export function ebsVolumeId(volumeId: string): string {
   if (!volumeId.startsWith('aws://')) return volumeId
   const id = withoutSlashes(pathOf(volumeId))

@@ -66,7 +66,7 @@ const LEASE_WAIT_MS = 1000
 export interface RequestLanes {
   readonly work: RequestLane
   readonly lease: RequestLane
-  /** The current maximum of parallel requests in `work`. Undefined if flags set a rate. */
+  /** The current maximum of parallel requests of the work lane. Undefined if flags set a rate. */
   limit?(): number
 }
 

@@ -18,7 +18,7 @@ export interface HandshakeTable {
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    /** The log lines for connecting again to a driver that replaces an in-tree plugin. Default: connects only once. */
+    /** The log lines of a second connection, to a driver that replaces an in-tree plugin. Absent: one connection. */
     readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }

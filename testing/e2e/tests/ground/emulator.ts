@@ -181,7 +181,7 @@ const AFFINITY = {
   required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: ['a', 'b'] }] }] },
 }
 
-/** Creates objects of each kind with as many of the fields that the sidecars read as possible. */
+/** Creates one object of each kind. Each object has nearly all fields that the sidecars read. */
 async function populate({ api }: Cluster): Promise<void> {
   const csi = {
     fsType: 'ext4',

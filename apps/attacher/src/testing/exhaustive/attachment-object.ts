@@ -34,7 +34,7 @@ export function withLetter(letters: Letters, letter: string): Letters {
 const project = attachmentProjection(DRIVER)
 const projected = new Map<Letters, CachedAttachment>()
 
-/** Returns the cached VolumeAttachment that the letters describe. */
+/** Returns a cached VolumeAttachment in the state that the letters encode. */
 export function attachmentOf(letters: Letters): CachedAttachment {
   const known = projected.get(letters) ?? project(wireOf(letters))
   projected.set(letters, known)
