@@ -20,10 +20,11 @@ import { conditionsOf, measuredText, moment, type Outcome, section, writeSection
 import { busy } from './upstream/scenes/busy.ts'
 import { failing, starvation } from './upstream/scenes/failing.ts'
 import { idle } from './upstream/scenes/idle.ts'
-import { loaded, oneProcess } from './upstream/scenes/loaded.ts'
+import { loaded } from './upstream/scenes/loaded.ts'
 import { wholePod } from './upstream/scenes/pod.ts'
 import { provisionLoaded, provisionStorm, provisionStormDefaults } from './upstream/scenes/provision.ts'
 import { driverRestart, failover } from './upstream/scenes/restarts.ts'
+import { snapshotLoaded, snapshotStorm, snapshotStormDefaults } from './upstream/scenes/snapshot.ts'
 import { attachStorm, attachStormDefaults, resizeStorm, resizeStormDefaults } from './upstream/scenes/storm.ts'
 
 const SCENES: readonly BenchScene[] = [
@@ -38,9 +39,11 @@ const SCENES: readonly BenchScene[] = [
   provisionStorm,
   provisionStormDefaults,
   provisionLoaded,
+  snapshotStorm,
+  snapshotStormDefaults,
+  snapshotLoaded,
   failover,
   driverRestart,
-  oneProcess,
   wholePod,
   failing,
 ]

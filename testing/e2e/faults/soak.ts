@@ -91,7 +91,7 @@ async function soak(ms: number): Promise<number> {
     binary: limit?.binary,
   })
   const end = Date.now() + ms
-  const tally = { done: 0, lost: [] as string[], faults: 0 }
+  const tally = { done: 0, lost: 0, faults: 0 }
   const samples: Sample[] = []
   const going = (): boolean => Date.now() < end && at.sidecar.exit === undefined
   const workers = Array.from({ length: AT_WORK }, (_, worker) => work(at, worker, { going, tally }))
@@ -107,15 +107,14 @@ async function soak(ms: number): Promise<number> {
   const { exit } = at.sidecar
   const peak = limit === undefined ? '' : `, at most ${limit.peakMib().toFixed(0)} of ${LIMIT_MIB} MiB`
   printLine(
-    `${tally.done} lives of volumes, ${tally.lost.length} lost, ${tally.faults} faults, seed ${values.seed}${peak}`,
+    `${tally.done} lives of volumes, ${tally.lost} lost, ${tally.faults} faults, seed ${values.seed}${peak}`,
   )
-  for (const name of tally.lost) printLine(`lost: ${name}`)
   if (grown.length > 0) printLine(`grown: ${grown.join(', ')}`)
   if (exit !== undefined) printLine(`it ended: ${JSON.stringify(exit)}`)
-  return tally.done > 0 && tally.lost.length + grown.length === 0 && exit === undefined ? 0 : 1
+  return tally.done > 0 && tally.lost + grown.length === 0 && exit === undefined ? 0 : 1
 }
 
-type Counts = { done: number; lost: string[]; faults: number }
+type Counts = { done: number; lost: number; faults: number }
 
 interface Soak {
   readonly going: () => boolean
@@ -133,7 +132,8 @@ async function work(at: WorkScene, worker: number, { going, tally }: Soak): Prom
       await snapshotted(suffix)
       tally.done += 1
     } catch (error) {
-      tally.lost.push(`${suffix}: ${String(error).slice(0, 300)}`)
+      tally.lost += 1
+      printLine(`lost: ${suffix}, ${String(error).slice(0, 300)}`)
     }
   }
 }
@@ -242,7 +242,7 @@ async function watch({ sidecar }: WorkScene, { going, tally }: Soak, samples: Sa
     const { descriptors, delaySeconds } = sample
     const minutes = Math.round((Date.now() - began) / 60_000)
     printLine(
-      `${minutes} of ${Math.round(Number(values.hours) * 60)} min: ${tally.done} lives, ${tally.lost.length} lost, ${tally.faults} faults; ` +
+      `${minutes} of ${Math.round(Number(values.hours) * 60)} min: ${tally.done} lives, ${tally.lost} lost, ${tally.faults} faults; ` +
         `${sample.anonymousMiB.toFixed(1)} MiB, ${descriptors} descriptors, delay ${delaySeconds.toFixed(3)} s`,
     )
   }

@@ -13,7 +13,7 @@ import { makeCopies, mustHold } from '../copies.ts'
 import { APPS, type Side } from '../figures.ts'
 import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
-import { type Subject, stopAll, totalOf } from '../subject.ts'
+import type { Subject } from '../subject.ts'
 import { giveWork, workCalls } from '../work.ts'
 
 export const DRIVER = 'loaded.example.com'
@@ -117,49 +117,8 @@ async function startWithWork(
   return subject
 }
 
-const QUIET_MS = 10_000
-
 /** The processes that run attacher and resizer: one of ours, two of ours, or two Go originals. */
 export type Layout = 'one' | 'two' | 'original'
-
-/** Compares attacher and resizer in one process with the same controllers in two processes. */
-export const oneProcess: BenchScene = {
-  name: 'one-process',
-  title: 'Both in one process',
-  conditions: 'Memory is the sum of the processes; that of two processes of ours has its own rows.',
-  async run(bench) {
-    bench.printLine('  memory, idle')
-    await memory(bench, { label: 'RSS idle (MiB)', driver: 'idle.example.com', settledMs: QUIET_MS })
-    bench.printLine('  memory, with many objects')
-    const many = { label: 'RSS with 20,000 objects of each kind (MiB)', driver: DRIVER, settledMs: SETTLED_MS }
-    await memory(bench, { ...many, prepare: (ground) => populate(bench, ground) })
-  },
-}
-
-interface Memory {
-  readonly label: string
-  readonly driver: string
-  readonly settledMs: number
-  readonly prepare?: (ground: Ground) => Promise<void>
-}
-
-async function memory(bench: Bench, { label, driver, settledMs, prepare }: Memory): Promise<void> {
-  await using ground = await bench.ground()
-  await prepare?.(ground)
-  // One round is enough, because the memory differs little between rounds.
-  await interleaved({ ...bench, rounds: 1 }, async (side, round) => {
-    for (const layout of side === 'ours' ? (['one', 'two'] as const) : (['original'] as const)) {
-      // A separate namespace for the Leases, because earlier sidecars release their Leases late or not at all.
-      const leaseNamespace = `${layout}-${round}`
-      await ground.namespace(leaseNamespace)
-      const subjects = await startLayout(ground, layout, { driver, leaseNamespace })
-      await pause(settledMs)
-      const rss = totalOf(subjects, 'rss')
-      bench.figures.note('both', side, { [`${label}${layout === 'two' ? ', two processes' : ''}`]: rss })
-      await stopAll(subjects)
-    }
-  })
-}
 
 /** Starts the processes for attacher and resizer. The first process runs the attacher. */
 export async function startLayout(

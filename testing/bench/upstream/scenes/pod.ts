@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import {
   type KubeObject,
   LEASES,
@@ -7,22 +5,27 @@ import {
   PERSISTENT_VOLUMES,
   type PersistentVolume,
   VOLUME_ATTACHMENTS,
-  VOLUME_SNAPSHOT_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
 } from '@csi-sidecars/kube-types'
-import { installSnapshotCrds } from '../../../e2e/harness/api/kubectl.ts'
 import { claim } from '../../../e2e/harness/api/objects.ts'
-import { kubeconfigOf } from '../../../e2e/harness/context.ts'
-import type { Call, Driver } from '../../../e2e/harness/driver/driver.ts'
-import { temporaryFolder } from '../../../e2e/harness/process/processes.ts'
+import type { Driver } from '../../../e2e/harness/driver/driver.ts'
 import { type App, SUBJECTS } from '../../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
 import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
-import { attach, classOf, copiesOfFirst, growing, nodeOf, nodes, raise } from '../objects.ts'
+import { attach, classOf, growing, nodeOf, nodes, raise } from '../objects.ts'
 import type { Observer } from '../observer.ts'
 import { type Subject, stopAll, totalOf } from '../subject.ts'
 import { DRIVER, populate } from './loaded.ts'
+import {
+  isReady,
+  readyContents,
+  removeSnapshot,
+  snapshotClass,
+  snapshotContent,
+  snapshotGround,
+  snapshotReply,
+} from './snapshot.ts'
 
 const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
@@ -79,23 +82,6 @@ async function start(
   )
 }
 
-/** Starts an API server with the CustomResourceDefinitions of snapshots. */
-async function snapshotGround(bench: Bench): Promise<Ground> {
-  const ground = await bench.ground()
-  const { url, ca, adminToken } = ground.cluster
-  const kubeconfig = join(temporaryFolder('admin'), 'kubeconfig')
-  writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: adminToken })))
-  try {
-    await installSnapshotCrds(kubeconfig)
-    // The API server may refuse requests for a new kind for a moment, even after it reports the kind as established.
-    await eventually('the kinds of snapshots', () => ground.api.list(VOLUME_SNAPSHOT_CONTENTS))
-  } catch (error) {
-    await ground[Symbol.asyncDispose]()
-    throw error
-  }
-  return ground
-}
-
 /** Waits until all Leases have holders. Returns the time at which the last Lease was acquired. */
 async function leading(ground: Ground, subjects: readonly Subject[], leaseNamespace: string): Promise<number> {
   const [first] = subjects
@@ -142,12 +128,7 @@ async function withManyObjects(bench: Bench): Promise<void> {
   await using ground = await snapshotGround(bench)
   await populate(bench, ground)
   await snapshotClass(ground, DRIVER)
-  await snapshotContent(ground, DRIVER, 'content-0')
-  const status = { readyToUse: true, snapshotHandle: 'snap-0', creationTime: 1, restoreSize: 1 }
-  await ground.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name: 'content-0', subresource: 'status' }, { status })
-  await copiesOfFirst(ground, { count: bench.sized(5000), prefix: 'content' }, [
-    { resource: VOLUME_SNAPSHOT_CONTENTS, name: 'content-0' },
-  ])
+  await readyContents(ground, DRIVER, bench.sized(5000))
   await interleaved({ ...bench, rounds: 1 }, async (side) => {
     const leaseNamespace = `${side}-many`
     await ground.namespace(leaseNamespace)
@@ -160,46 +141,6 @@ async function withManyObjects(bench: Bench): Promise<void> {
     })
     await stopAll(subjects)
   })
-}
-
-async function snapshotClass(ground: Ground, driver: string): Promise<void> {
-  await ground.api.create(VOLUME_SNAPSHOT_CLASSES, {
-    apiVersion: 'snapshot.storage.k8s.io/v1',
-    kind: 'VolumeSnapshotClass',
-    metadata: { name: classOf(driver) },
-    driver,
-    deletionPolicy: 'Delete',
-  })
-}
-
-/** Creates the VolumeSnapshotContent for the volume `vol-<name>`, as the snapshot-controller does. */
-async function snapshotContent(ground: Ground, driver: string, name: string): Promise<void> {
-  await ground.api.create(VOLUME_SNAPSHOT_CONTENTS, {
-    apiVersion: 'snapshot.storage.k8s.io/v1',
-    kind: 'VolumeSnapshotContent',
-    metadata: { name, finalizers: ['snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection'] },
-    spec: {
-      driver,
-      deletionPolicy: 'Delete',
-      volumeSnapshotClassName: classOf(driver),
-      source: { volumeHandle: `vol-${name}` },
-      volumeSnapshotRef: { namespace: 'default', name, uid: `uid-of-${name}` },
-    },
-  })
-}
-
-function snapshotReply({ request }: Call): { reply: object } {
-  const source = String(request['source_volume_id'])
-  const snapshot = {
-    snapshotId: `snap-${String(request['name'])}`,
-    sourceVolumeId: source,
-    sizeBytes: 1024n,
-    creationTime: { seconds: 1_700_000_000n, nanos: 0 },
-    readyToUse: true,
-    groupSnapshotId: '',
-    accessibleTopology: [],
-  }
-  return { reply: { snapshot } }
 }
 
 /** Measures the whole life of many volumes, from creation to deletion, phase by phase. */
@@ -292,8 +233,7 @@ async function phases({ ground, driver, prefix, count, subjects }: Life): Promis
   })
   await timed('snapshot', (name) => snapshotContent(ground, driver, name), {
     seen: contents,
-    holds: ({ metadata, spec, status }) =>
-      spec?.driver === driver && status?.readyToUse === true && !JSON.stringify(metadata).includes('being-created'),
+    holds: (content) => content.spec?.driver === driver && isReady(content),
   })
   await timed('without snapshots', (name) => removeSnapshot(ground, name), {
     seen: contents,
@@ -338,13 +278,6 @@ async function bind(
     await api.merge(PERSISTENT_VOLUMES, { name: volumeOf(name), subresource: 'status' }, bound)
   })
   return volumeOf
-}
-
-/** Deletes a VolumeSnapshotContent as the snapshot-controller does. */
-async function removeSnapshot({ api }: Ground, name: string): Promise<void> {
-  const annotations = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' }
-  await api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
-  await api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
 }
 
 /** Ignores the finalizer `kubernetes.io/pv-protection`, because no controller removes it here. */

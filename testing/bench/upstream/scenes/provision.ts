@@ -1,23 +1,25 @@
 import {
+  type KubeObject,
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
+  type Resource,
   STORAGE_CLASSES,
 } from '@csi-sidecars/kube-types'
 import { claim } from '../../../e2e/harness/api/objects.ts'
+import type { Driver } from '../../../e2e/harness/driver/driver.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies } from '../copies.ts'
 import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
 import { classOf, growing, nodeOf } from '../objects.ts'
-import type { Subject } from '../subject.ts'
 import { workCalls } from '../work.ts'
 import { DRIVER, populate } from './loaded.ts'
 import { phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
-const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']
-/** The time-out per claim. With default limits, the Go original needs 0.6 s per claim. */
-const PER_CLAIM_MS = 2500
+export const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']
+/** The time-out per object. With default limits, the Go original needs 0.6 s per claim. */
+const PER_OBJECT_MS = 2500
 /** The time that the rate limiter of the Go original needs to refill. */
 const BUCKET_FULL_MS = 2500
 const SETTLED_MS = 25_000
@@ -32,7 +34,9 @@ export const provisionStorm: BenchScene = {
   async run(bench) {
     await using ground = await bench.ground()
     const count = bench.sized(1000)
-    await interleaved(bench, (side, round) => storm(bench, ground, { side, round, count, args: LIMITS, waves: WAVES }))
+    await interleaved(bench, (side, round) =>
+      createAll(VOLUMES, { bench, ground }, { side, round, count, args: LIMITS, waves: WAVES }),
+    )
   },
 }
 
@@ -42,7 +46,7 @@ export const provisionStormDefaults: BenchScene = {
   conditions: 'As with attachments: 100 for both; 1,000 for ours alone.',
   async run(bench) {
     await using ground = await bench.ground()
-    await withoutLimits(bench, (how) => storm(bench, ground, how))
+    await withoutLimits(bench, (how) => createAll(VOLUMES, { bench, ground }, how))
   },
 }
 
@@ -109,43 +113,70 @@ export async function ask({ api }: Ground, driver: string, name: string): Promis
   await api.create(PERSISTENT_VOLUME_CLAIMS, wanted)
 }
 
-async function storm(bench: Bench, ground: Ground, how: Storm): Promise<void> {
-  const { side, round, args } = how
-  const driver = await ground.driver(`${side}-${round}.provision.example.com`)
-  await growing(ground, driver.name)
-  const subject = await ground.start({ side, app: 'provisioner', driver, args })
-  await warmUp(ground, subject)
-  await runWaves(how, subject, (wave) => oneWave(bench, ground, wave))
-  await ground.clear(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
+/** The objects of a storm whose sidecar creates something for each of them. */
+export interface Creation<T extends KubeObject> {
+  readonly app: 'provisioner' | 'snapshotter'
+  readonly label: string
+  readonly resource: Resource<T>
+  readonly ask: (ground: Ground, driver: string, name: string) => Promise<void>
+  /** Returns the name that was asked for, if its object is complete. */
+  readonly completed: (object: T) => string | undefined
+  readonly prepare: (ground: Ground, driver: Driver) => Promise<void>
+  readonly leaves: readonly Resource<KubeObject>[]
 }
 
-async function warmUp(ground: Ground, subject: Subject): Promise<void> {
-  const { driver } = subject
+const VOLUMES: Creation<PersistentVolume> = {
+  app: 'provisioner',
+  label: 'all PersistentVolumes exist (s)',
+  resource: PERSISTENT_VOLUMES,
+  ask,
+  completed: ({ spec }) => spec?.claimRef?.name,
+  prepare: (ground, driver) => growing(ground, driver.name),
+  leaves: [PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES],
+}
+
+/** Runs a storm. Before its waves, a first object ensures that the sidecar leads and that its caches are full. */
+export async function createAll<T extends KubeObject>(
+  creation: Creation<T>,
+  { bench, ground }: { readonly bench: Bench; readonly ground: Ground },
+  how: Storm,
+): Promise<void> {
+  const { app, ask, completed, resource, leaves } = creation
+  const driver = await ground.driver(`${how.side}-${how.round}.${app}.example.com`)
+  await creation.prepare(ground, driver)
+  const subject = await ground.start({ side: how.side, app, driver, args: how.args })
   await ask(ground, driver.name, 'warm-up')
-  await subject.until('the first volume', async () => (await ground.api.list(PERSISTENT_VOLUMES)).length > 0, 60_000)
-  await ground.clear(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES)
+  const isWarm = async (): Promise<boolean> => (await ground.api.list(resource)).some(completed)
+  await subject.until('the first object', isWarm, 60_000)
+  await ground.clear(...leaves.slice(0, -1))
   await pause(BUCKET_FULL_MS)
+  await runWaves(how, subject, (wave) => oneWave(creation, { bench, ground }, wave))
+  await ground.clear(...leaves)
 }
 
-async function oneWave({ figures }: Bench, ground: Ground, { subject, names, how, label }: Wave): Promise<void> {
+async function oneWave<T extends KubeObject>(
+  { app, label: done, resource, ask, completed }: Creation<T>,
+  { bench: { figures }, ground }: { readonly bench: Bench; readonly ground: Ground },
+  { subject, names, how, label }: Wave,
+): Promise<void> {
   const { driver } = subject
   const count = names.length
-  using seen = await ground.observe(PERSISTENT_VOLUMES)
+  using seen = await ground.observe(resource)
   const own = new Set(names)
-  const callsBefore = workCalls('provisioner', driver).length
+  const callsBefore = workCalls(app, driver).length
   const creating = await phase(subject, async () => {
     await ground.each(count, (index) => ask(ground, driver.name, names[index] ?? ''))
-    const isOwn = ({ spec }: PersistentVolume): boolean => own.has(spec?.claimRef?.name ?? '')
-    await seen.until('exist', isOwn, { count, within: 30_000 + count * PER_CLAIM_MS })
+    const isOwn = (object: T): boolean => own.has(completed(object) ?? '')
+    await seen.until('exist', isOwn, { count, within: 30_000 + count * PER_OBJECT_MS })
   })
   if (label === undefined) return
-  figures.note('provisioner', how.side, { [`${label}all PersistentVolumes exist (s)`]: creating.seconds })
+  figures.note(app, how.side, { [`${label}${done}`]: creating.seconds })
   if (how.waves === 1) return
-  figures.note('provisioner', how.side, {
+  figures.note(app, how.side, {
     [`${label}CPU per 1,000 (s)`]: (creating.cpuSeconds * 1000) / count,
-    [`${label}writes per claim`]: creating.writes.length / count,
-    [`${label}event writes per claim`]: creating.events / count,
-    [`${label}CreateVolume per claim`]: (workCalls('provisioner', driver).length - callsBefore) / count,
+    [`${label}writes per object`]: creating.writes.length / count,
+    [`${label}event writes per object`]: creating.events / count,
+    [`${label}calls per object`]: (workCalls(app, driver).length - callsBefore) / count,
     [`${label}RSS at its peak (MiB)`]: subject.cost().peak,
   })
 }
