@@ -14,9 +14,9 @@ import {
   hasGo,
   originals,
 } from '../e2e/tools/binaries.ts'
-import { type Executables, Figures, type Side } from './upstream/figures.ts'
-import { type Bench, type BenchScene, Ground } from './upstream/ground.ts'
-import { conditionsOf, measuredText, moment, type Outcome, section, writeSection } from './upstream/results.ts'
+import { type ComparedExecutables, Figures, type Side } from './upstream/figures.ts'
+import { type Bench, type BenchScene, BenchServer } from './upstream/ground.ts'
+import { conditionsOf, measuredText, moment, type SceneOutcome, section, writeSection } from './upstream/results.ts'
 import { busy } from './upstream/scenes/busy.ts'
 import { failing, starvation } from './upstream/scenes/failing.ts'
 import { idle } from './upstream/scenes/idle.ts'
@@ -94,7 +94,7 @@ async function main(): Promise<number> {
       rounds,
       printLine,
       sized: (count) => Math.max(2, Math.round(count * scale)),
-      ground: () => Ground.open({ binaries, executables, logs: join(logs, scene.name), profiles }),
+      ground: () => BenchServer.open({ binaries, executables, logs: join(logs, scene.name), profiles }),
     }
     progress.begin(scene.name)
     const begun = moment()
@@ -109,7 +109,7 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1
 }
 
-async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<Outcome> {
+async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<SceneOutcome> {
   bench.printLine(`${scene.name}: ${scene.title}`)
   const figures = new Figures()
   const started = performance.now()
@@ -126,12 +126,12 @@ async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<O
 /** Finds or builds all executables. Copies the measured executables, so that a concurrent build cannot change them. */
 function prepare(
   profiles: string | undefined,
-): { binaries: string; executables: Executables; measured: Executables } | { remedy: string } {
+): { binaries: string; executables: ComparedExecutables; measured: ComparedExecutables } | { remedy: string } {
   const assets = controlPlaneBinaries(root)
   if ('remedy' in assets) return assets
   if (hasGo()) for (const { value } of SUBJECTS) build(root, value.name)
   const dist = (app: string): string => join(root, 'apps', app, 'dist', `csi-${app}`)
-  const found: Executables = {
+  const found: ComparedExecutables = {
     ours: { ...bySubject(dist), both: dist('sidecars') },
     original: originals(root),
   }
@@ -148,7 +148,7 @@ function prepare(
     copyFileSync(from, to)
     return to
   }
-  const measured: Executables = {
+  const measured: ComparedExecutables = {
     ours: { ...bySubject((app) => copy('ours', found.ours[app])), both: copy('ours', found.ours.both) },
     original: bySubject((app) => copy('original', found.original[app])),
   }

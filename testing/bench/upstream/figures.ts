@@ -1,7 +1,7 @@
 import { APPS } from '@csi-sidecars/sidecars'
 import type { Role } from '../../e2e/harness/api/cluster.ts'
 import { median } from '../../e2e/harness/median.ts'
-import type { App, Executables as OfOurs } from '../../e2e/harness/subject.ts'
+import type { Executables as OfOurs, TestedApp } from '../../e2e/harness/subject.ts'
 
 /** The measured implementation: the sidecars of this project, or the Go originals. */
 export type Side = 'ours' | 'original'
@@ -9,9 +9,9 @@ export type Side = 'ours' | 'original'
 export const SIDES: readonly Side[] = ['ours', 'original']
 export { APPS }
 
-export interface Executables {
+export interface ComparedExecutables {
   readonly ours: OfOurs
-  readonly original: Readonly<Record<App, string>>
+  readonly original: Readonly<Record<TestedApp, string>>
 }
 
 /** One line of the table of results: the figures of each round for both implementations. */

@@ -5,13 +5,13 @@ import { type KubeObject, NAMESPACES, type Resource } from '@csi-sidecars/kube-t
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../e2e/harness/api/control-plane.ts'
 import { grant } from '../../e2e/harness/api/user.ts'
-import { type Capabilities, Driver } from '../../e2e/harness/driver/driver.ts'
+import { type Capabilities, FakeDriver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
 import { apiServer } from '../../e2e/tools/binaries.ts'
 import { askEtcd, base64, mustHold, registryOf } from './copies.ts'
-import { type Executables, type Figures, SIDES, type Side } from './figures.ts'
+import { type ComparedExecutables, type Figures, SIDES, type Side } from './figures.ts'
 import { Observer } from './observer.ts'
-import { AUDIT_POLICY, Subject, type SubjectOptions } from './subject.ts'
+import { AUDIT_POLICY, Measured, type SubjectOptions } from './subject.ts'
 
 /** The number of concurrent requests that create or delete objects. It saturates an API server on two cores. */
 const HANDS = 16
@@ -25,7 +25,7 @@ const CAPABILITIES: Capabilities['controller'] = [
 export interface GroundOptions {
   /** The folder with the etcd and kube-apiserver binaries. */
   readonly binaries: string
-  readonly executables: Executables
+  readonly executables: ComparedExecutables
   /** The folder for the logs of all processes. */
   readonly logs: string
   /** If given, our sidecars run as bundles under Node and write CPU profiles to this folder. */
@@ -33,12 +33,12 @@ export interface GroundOptions {
 }
 
 /** The API server of one benchmark, with the drivers and the sidecars that run against it. */
-export class Ground implements AsyncDisposable {
+export class BenchServer implements AsyncDisposable {
   readonly cluster: ControlPlane
   readonly #folder = temporaryFolder('bench')
   readonly #options: GroundOptions
-  readonly #drivers: Driver[] = []
-  readonly #subjects: Subject[] = []
+  readonly #drivers: FakeDriver[] = []
+  readonly #subjects: Measured[] = []
   #count = 0
 
   private constructor(cluster: ControlPlane, options: GroundOptions) {
@@ -46,7 +46,7 @@ export class Ground implements AsyncDisposable {
     this.#options = options
   }
 
-  static async open(options: GroundOptions): Promise<Ground> {
+  static async open(options: GroundOptions): Promise<BenchServer> {
     const { binaries, logs } = options
     mkdirSync(logs, { recursive: true })
     const policy = join(temporaryFolder('audit'), 'policy.json')
@@ -64,7 +64,7 @@ export class Ground implements AsyncDisposable {
         '--delete-collection-workers=8',
       ],
     })
-    const ground = new Ground(cluster, options)
+    const ground = new BenchServer(cluster, options)
     try {
       await grant(cluster.api)
     } catch (error) {
@@ -79,21 +79,21 @@ export class Ground implements AsyncDisposable {
   }
 
   /** Starts a CSI driver that answers all calls without delay. */
-  async driver(name: string): Promise<Driver> {
+  async driver(name: string): Promise<FakeDriver> {
     this.#count += 1
     const socket = join(this.#folder, `csi-${this.#count}.sock`)
-    const driver = new Driver({ socket, name, controller: CAPABILITIES })
+    const driver = new FakeDriver({ socket, name, controller: CAPABILITIES })
     this.#drivers.push(driver)
     await driver.start()
     return driver
   }
 
   /** Starts a sidecar without waiting until it is ready. */
-  async start(options: SubjectOptions): Promise<Subject> {
+  async start(options: SubjectOptions): Promise<Measured> {
     this.#count += 1
     const { executables, logs, profiles } = this.#options
     const { app, side, together } = options
-    const subject = await Subject.start(options, {
+    const subject = await Measured.start(options, {
       cluster: this.cluster,
       folder: this.#folder,
       executable: together ? executables.ours.both : executables[side][app],
@@ -142,7 +142,7 @@ export interface Bench {
   /** Returns the number of objects multiplied by `--scale`, but at least 2. */
   sized(count: number): number
   /** Starts an empty API server for the benchmark. The caller disposes of the server. */
-  ground(): Promise<Ground>
+  ground(): Promise<BenchServer>
 }
 
 export interface BenchScene {

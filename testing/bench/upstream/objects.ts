@@ -7,7 +7,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { attachment, claim, csiNode, referenceTo, storageClass, volume } from '../../e2e/harness/api/objects.ts'
 import { makeCopies, mustHold, type Original } from './copies.ts'
-import type { Ground } from './ground.ts'
+import type { BenchServer } from './ground.ts'
 
 const NODE_ID = 'csi.alpha.kubernetes.io/node-id'
 
@@ -21,7 +21,7 @@ export function nodeOf(driver: string, index = 0): string {
   return `${driver}-${index}`
 }
 
-export function nodes(ground: Ground, driver: string, count = 1): Promise<void> {
+export function nodes(ground: BenchServer, driver: string, count = 1): Promise<void> {
   return ground.each(count, (index) => {
     const name = nodeOf(driver, index)
     return ground.api.create(CSI_NODES, csiNode(name, { [driver]: `${name}-id` }))
@@ -29,7 +29,7 @@ export function nodes(ground: Ground, driver: string, count = 1): Promise<void> 
 }
 
 /** Creates unused PersistentVolumes with the names `<prefix>-<number>`. */
-export function volumes(ground: Ground, driver: string, { count, prefix }: Many): Promise<void> {
+export function volumes(ground: BenchServer, driver: string, { count, prefix }: Many): Promise<void> {
   return ground.each(count, (index) => ground.api.create(PERSISTENT_VOLUMES, volume(`${prefix}-${index}`, driver)))
 }
 
@@ -39,12 +39,12 @@ export interface Many {
 }
 
 /** Copies the existing PersistentVolume `<prefix>-0` until `count` volumes exist. Writes to etcd directly. */
-export async function moreVolumes(ground: Ground, { count, prefix }: Many): Promise<void> {
+export async function moreVolumes(ground: BenchServer, { count, prefix }: Many): Promise<void> {
   await copiesOfFirst(ground, { count, prefix }, [{ resource: PERSISTENT_VOLUMES, name: `${prefix}-0` }])
 }
 
 /** Copies the bound claim `<prefix>-0` and its volume until there are `count` pairs. Writes to etcd directly. */
-export async function moreBound(ground: Ground, { count, prefix }: Many): Promise<void> {
+export async function moreBound(ground: BenchServer, { count, prefix }: Many): Promise<void> {
   const name = `${prefix}-0`
   const originals = [
     { resource: PERSISTENT_VOLUMES, name },
@@ -55,7 +55,7 @@ export async function moreBound(ground: Ground, { count, prefix }: Many): Promis
 
 /** Copies objects whose names contain `<prefix>-0`, until there are `count` of each kind. */
 export async function copiesOfFirst(
-  ground: Ground,
+  ground: BenchServer,
   { count, prefix }: Many,
   originals: readonly Original[],
 ): Promise<void> {
@@ -65,12 +65,12 @@ export async function copiesOfFirst(
 }
 
 /** Creates the VolumeAttachment `name` for the PersistentVolume of the same name. */
-export async function attach(ground: Ground, driver: string, { name, node }: { name: string; node: string }) {
+export async function attach(ground: BenchServer, driver: string, { name, node }: { name: string; node: string }) {
   await ground.api.create(VOLUME_ATTACHMENTS, attachment(name, driver, { pv: name, node }))
 }
 
 /** Creates a VolumeAttachment that is already attached, for the PersistentVolume of the same name. */
-export async function attached(ground: Ground, driver: string, { name, node }: { name: string; node: string }) {
+export async function attached(ground: BenchServer, driver: string, { name, node }: { name: string; node: string }) {
   const metadata = { finalizers: [finalizerOf(driver)], annotations: { [NODE_ID]: `${node}-id` } }
   await ground.api.create(VOLUME_ATTACHMENTS, attachment(name, driver, { pv: name, node, metadata }))
   const status = { attached: true, attachmentMetadata: { devicePath: '/dev/disk/by-id/x' } }
@@ -82,12 +82,12 @@ export function classOf(driver: string): string {
 }
 
 /** Creates a StorageClass that allows expansion. */
-export async function growing(ground: Ground, driver: string): Promise<void> {
+export async function growing(ground: BenchServer, driver: string): Promise<void> {
   await ground.api.create(STORAGE_CLASSES, storageClass(classOf(driver), driver))
 }
 
 /** Creates a claim of 1 GiB that is bound to a PersistentVolume of the same name. */
-export async function bound(ground: Ground, driver: string, { name, pv = {} }: { name: string; pv?: object }) {
+export async function bound(ground: BenchServer, driver: string, { name, pv = {} }: { name: string; pv?: object }) {
   const { api } = ground
   const storageClassName = classOf(driver)
   const made = await api.create(
@@ -100,7 +100,7 @@ export async function bound(ground: Ground, driver: string, { name, pv = {} }: {
 }
 
 /** Raises the requested size of a claim to 2 GiB. */
-export async function raise(ground: Ground, name: string): Promise<void> {
+export async function raise(ground: BenchServer, name: string): Promise<void> {
   const body = { spec: { resources: { requests: { storage: '2Gi' } } } }
   await ground.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name }, body)
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
-import type { App } from '../../e2e/harness/subject.ts'
+import type { TestedApp } from '../../e2e/harness/subject.ts'
 import { markdown, type Row, type Side } from './figures.ts'
 import type { BenchScene } from './ground.ts'
 
@@ -23,7 +23,7 @@ export function moment(): Moment {
 
 export function conditionsOf(
   binaries: string,
-  executables: Readonly<Record<Side, Readonly<Record<App, string>>>>,
+  executables: Readonly<Record<Side, Readonly<Record<TestedApp, string>>>>,
 ): Conditions {
   const [cpu] = cpus()
   const gib = (totalmem() / 1024 ** 3).toFixed(0)
@@ -48,7 +48,7 @@ function load(): string {
     .join(' ')
 }
 
-export interface Outcome {
+export interface SceneOutcome {
   readonly scene: BenchScene
   readonly rows: readonly Row[]
   readonly seconds: number
@@ -60,7 +60,7 @@ const KEPT = '## Where the time and the memory go'
 const SECTION = /^(?=### )/m
 
 /** Formats the results of one benchmark as a Markdown section. */
-export function section({ scene, rows, failure }: Outcome, measured: string): string {
+export function section({ scene, rows, failure }: SceneOutcome, measured: string): string {
   const parts = [`### ${scene.title}`, scene.conditions, measured]
   if (rows.length > 0) parts.push(markdown(rows))
   if (failure !== undefined) parts.push(`**Failed: ${failure.replaceAll('\n', ' ')}**`)

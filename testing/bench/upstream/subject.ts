@@ -3,11 +3,11 @@ import { dirname, join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import type { Cluster, User } from '../../e2e/harness/api/cluster.ts'
 import { kubeconfigOf } from '../../e2e/harness/context.ts'
-import type { Driver } from '../../e2e/harness/driver/driver.ts'
+import type { FakeDriver } from '../../e2e/harness/driver/driver.ts'
 import { type Memory, memoryOf } from '../../e2e/harness/process/memory.ts'
 import { type Exit, stop } from '../../e2e/harness/process/processes.ts'
 import { Sidecar } from '../../e2e/harness/process/sidecar.ts'
-import type { App } from '../../e2e/harness/subject.ts'
+import type { TestedApp } from '../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../e2e/harness/waiting.ts'
 import type { Side } from './figures.ts'
 
@@ -80,10 +80,10 @@ function microtime(text: string): number {
 
 export interface SubjectOptions {
   readonly side: Side
-  readonly app: App
+  readonly app: TestedApp
   /** The controllers of one process, if several: attacher and resizer, or all of a pod. For our sidecars only. */
   readonly together?: 'both' | 'pod' | undefined
-  readonly driver: Driver
+  readonly driver: FakeDriver
   readonly args?: readonly string[]
   /** The host name, from which the replica derives its identity in the Lease. */
   readonly hostname?: string
@@ -104,10 +104,10 @@ const ENDING_MS = 3000
 const NOTED_MS = 500
 
 /** A measured sidecar process. It connects to the API server directly, without a proxy. */
-export class Subject {
+export class Measured {
   readonly side: Side
-  readonly app: App
-  readonly driver: Driver
+  readonly app: TestedApp
+  readonly driver: FakeDriver
   readonly sidecar: Sidecar
   readonly #user: User
   readonly #around: Surroundings
@@ -125,7 +125,7 @@ export class Subject {
     this.#around = at
   }
 
-  static async start(options: SubjectOptions, at: Surroundings): Promise<Subject> {
+  static async start(options: SubjectOptions, at: Surroundings): Promise<Measured> {
     const { side, app, together, driver, args = [], hostname, leaseNamespace = 'default' } = options
     const { url, ca } = at.cluster
     const user = at.cluster.user(together ?? app)
@@ -148,7 +148,7 @@ export class Subject {
       env: side === 'ours' ? { MALLOC_ARENA_MAX: '1' } : {},
       hostname,
     })
-    return new Subject(options, { sidecar, user }, at)
+    return new Measured(options, { sidecar, user }, at)
   }
 
   cost(): Cost {
@@ -202,12 +202,12 @@ export class Subject {
   }
 }
 
-export async function stopAll(subjects: readonly Subject[]): Promise<void> {
+export async function stopAll(subjects: readonly Measured[]): Promise<void> {
   await Promise.all(subjects.map((subject) => subject.stop()))
 }
 
 /** Returns the cost of several processes together. */
-export function totalOf(subjects: readonly Subject[], what: keyof Cost): number {
+export function totalOf(subjects: readonly Measured[], what: keyof Cost): number {
   return subjects.reduce((total, subject) => total + subject.cost()[what], 0)
 }
 

@@ -1,26 +1,26 @@
 import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import type { Call, Driver } from '../../e2e/harness/driver/driver.ts'
-import type { App } from '../../e2e/harness/subject.ts'
+import type { Call, FakeDriver } from '../../e2e/harness/driver/driver.ts'
+import type { TestedApp } from '../../e2e/harness/subject.ts'
 import { pause } from '../../e2e/harness/waiting.ts'
-import type { Ground } from './ground.ts'
+import type { BenchServer } from './ground.ts'
 import { attach, bound, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
-import type { Subject } from './subject.ts'
+import type { Measured } from './subject.ts'
 
 /** The pause after the warm-up in which the Go original's rate limiter (burst 10, 5 per second) refills. */
 const BUCKET_FULL_MS = 2500
 
-export function workCalls(app: App, { calls }: Driver): readonly Call[] {
+export function workCalls(app: TestedApp, { calls }: FakeDriver): readonly Call[] {
   return calls.filter(({ method }) => method === FACTS[app].call)
 }
 
 /** Creates the CSINode or the StorageClass that all work for a driver shares. */
-export async function prepareWork(ground: Ground, app: App, driver: string): Promise<void> {
+export async function prepareWork(ground: BenchServer, app: TestedApp, driver: string): Promise<void> {
   if (app === 'attacher') await nodes(ground, driver)
   else await growing(ground, driver)
 }
 
-export async function giveWork(ground: Ground, { app, driver }: Pick<Subject, 'app' | 'driver'>, name: string) {
+export async function giveWork(ground: BenchServer, { app, driver }: Pick<Measured, 'app' | 'driver'>, name: string) {
   if (app === 'attacher') {
     await volumes(ground, driver.name, { count: 1, prefix: name })
     await attach(ground, driver.name, { name: `${name}-0`, node: nodeOf(driver.name) })
@@ -31,7 +31,7 @@ export async function giveWork(ground: Ground, { app, driver }: Pick<Subject, 'a
 }
 
 /** Creates a first object and waits until the sidecar has handled it. The sidecar then leads with full caches. */
-export async function warmUp(ground: Ground, subject: Subject): Promise<void> {
+export async function warmUp(ground: BenchServer, subject: Measured): Promise<void> {
   const { app } = subject
   const name = `${subject.driver.name}-warm-up`
   await giveWork(ground, subject, name)
@@ -61,8 +61,8 @@ const ANSWERED_MS = 60_000
 
 /** Attaches volumes one by one. Returns the sorted times from each attachment's creation to its driver call, in ms. */
 export async function attachTimes(
-  ground: Ground,
-  subject: Subject,
+  ground: BenchServer,
+  subject: Measured,
   { count, prefix = ATTACHED }: { readonly count: number; readonly prefix?: string },
 ): Promise<readonly number[]> {
   const { driver } = subject

@@ -2,7 +2,7 @@ import { between, pick, type Random } from '@csi-sidecars/disturb'
 import { APPS } from '@csi-sidecars/sidecars'
 import { raw, refusal, retryAfter } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
-import type { App } from '../harness/subject.ts'
+import type { TestedApp } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { type FaultCase, resourcesWith, survives, touch } from './case.ts'
 
@@ -16,7 +16,7 @@ interface Asked {
 const read = (resource: string): Asked => ({ what: `reading ${resource}`, method: 'READ', resource })
 const patch = (resource: string): Asked => ({ what: `patching ${resource}`, method: 'PATCH', resource })
 
-function requestsOf(app: App): readonly Asked[] {
+function requestsOf(app: TestedApp): readonly Asked[] {
   const created = resourcesWith(app, 'create').map((resource): Asked => {
     return { what: `writing ${resource}`, method: 'POST', resource }
   })

@@ -3,13 +3,13 @@ import type { Random } from '@csi-sidecars/disturb'
 import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
-import type { App } from '../harness/subject.ts'
+import type { TestedApp } from '../harness/subject.ts'
 import { eventually } from '../harness/waiting.ts'
 import type { WorkScene, WorkSetup } from '../tests/work.ts'
 import * as work from '../tests/work.ts'
 
 export interface FaultCase {
-  readonly app: App
+  readonly app: TestedApp
   /** The group of the case, such as `answers` or `frames`. */
   readonly kind: string
   readonly what: string
@@ -27,7 +27,7 @@ const SETTLED_WITHIN_MS = 60_000
 const RARE: ReadonlySet<string> = new Set(['leases', 'pods', 'volumeattributesclasses'])
 
 /** Returns the resources on which the sidecar needs this RBAC verb for its work. */
-export function resourcesWith(app: App, verb: string): readonly string[] {
+export function resourcesWith(app: TestedApp, verb: string): readonly string[] {
   const resources = FACTS[app].rules.flatMap((rule) => (rule.verbs.includes(verb) ? rule.resources : []))
   return resources.filter((resource) => !RARE.has(resource))
 }

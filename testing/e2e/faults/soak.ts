@@ -13,7 +13,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { refusal, retryAfter } from '../harness/api/gate.ts'
 import { TestContext } from '../harness/context.ts'
-import type { Answer, Call } from '../harness/driver/driver.ts'
+import type { Call, DriverReply } from '../harness/driver/driver.ts'
 import { median } from '../harness/median.ts'
 import { anonymousMiB, memoryLimit } from '../harness/process/memory.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
@@ -106,9 +106,7 @@ async function soak(ms: number): Promise<number> {
   )
   const { exit } = at.sidecar
   const peak = limit === undefined ? '' : `, at most ${limit.peakMib().toFixed(0)} of ${LIMIT_MIB} MiB`
-  printLine(
-    `${tally.done} lives of volumes, ${tally.lost} lost, ${tally.faults} faults, seed ${values.seed}${peak}`,
-  )
+  printLine(`${tally.done} lives of volumes, ${tally.lost} lost, ${tally.faults} faults, seed ${values.seed}${peak}`)
   if (grown.length > 0) printLine(`grown: ${grown.join(', ')}`)
   if (exit !== undefined) printLine(`it ended: ${JSON.stringify(exit)}`)
   return tally.done > 0 && tally.lost + grown.length === 0 && exit === undefined ? 0 : 1
@@ -184,7 +182,7 @@ async function disturb({ sidecar, driver }: WorkScene, { going, tally }: Soak): 
       return fault
     })
   }
-  const fail = (fault: (call: Call, nth: number) => Answer | undefined): void => {
+  const fail = (fault: (call: Call, nth: number) => DriverReply | undefined): void => {
     const method = pick(random, METHODS) ?? ''
     const usual = method === 'CreateSnapshot' ? snapshot() : { reply: {} }
     driver.on(method, (call, nth) => fault(call, nth) ?? usual)

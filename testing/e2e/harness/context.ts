@@ -3,27 +3,27 @@ import { join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import type { Cluster, Role, User } from './api/cluster.ts'
 import { type Gate, openGate } from './api/gate.ts'
-import { Driver, type DriverOptions } from './driver/driver.ts'
+import { type DriverOptions, FakeDriver } from './driver/driver.ts'
 import { type Exit, stop } from './process/processes.ts'
 import { Sidecar } from './process/sidecar.ts'
-import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
+import type { Binaries, Executables, Subject, Target, TestedApp } from './subject.ts'
 import { TestObjects } from './test-objects.ts'
 import { eventually } from './waiting.ts'
 
 export interface TestContextOptions {
   readonly id: string
-  readonly app: App
+  readonly app: TestedApp
   readonly target: Target
   readonly binaries: Binaries
   readonly executables: Executables
-  readonly originals: Readonly<Record<App, string>>
+  readonly originals: Readonly<Record<TestedApp, string>>
   readonly cluster: Cluster
   /** The folder for sockets, kubeconfigs and other files of the test. */
   readonly folder: string
 }
 
 export interface SidecarSetup {
-  readonly driver?: Driver | undefined
+  readonly driver?: FakeDriver | undefined
   /** More arguments. They follow the default arguments and can override them. */
   readonly args?: readonly string[]
   /** All arguments. The default arguments are then omitted. */
@@ -37,7 +37,7 @@ export interface SidecarSetup {
   readonly hostname?: string
 }
 
-export interface Outcome extends Exit {
+export interface RunOutcome extends Exit {
   readonly stdout: string
   readonly stderr: string
   readonly lines: readonly string[]
@@ -59,12 +59,12 @@ export class RunningSidecar extends Sidecar {
 
 /** Creates the drivers, sidecars, gates and objects of one test, and removes them when the test ends. */
 export class TestContext extends TestObjects {
-  readonly app: App
+  readonly app: TestedApp
   readonly target: Target
   /** True if the test runs our sidecars, false for the Go originals. Some expectations differ. */
   readonly ours: boolean
   readonly folder: string
-  readonly drivers: Driver[] = []
+  readonly drivers: FakeDriver[] = []
   readonly sidecars: RunningSidecar[] = []
   readonly #options: TestContextOptions
   readonly #gates: Gate[] = []
@@ -90,26 +90,26 @@ export class TestContext extends TestObjects {
   }
 
   /** Returns the path of the Go original of this sidecar. */
-  original(app: App = this.app): string {
+  original(app: TestedApp = this.app): string {
     return this.#options.originals[app]
   }
 
   /** Starts a CSI driver. */
-  async driver(options: Partial<DriverOptions> = {}): Promise<Driver> {
+  async driver(options: Partial<DriverOptions> = {}): Promise<FakeDriver> {
     const driver = this.idleDriver(options)
     await driver.start()
     return driver
   }
 
   /** Starts a CSI driver that can attach and expand volumes. */
-  fullDriver(): Promise<Driver> {
+  fullDriver(): Promise<FakeDriver> {
     return this.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] })
   }
 
   /** Creates a CSI driver that does not listen yet. */
-  idleDriver(options: Partial<DriverOptions> = {}): Driver {
+  idleDriver(options: Partial<DriverOptions> = {}): FakeDriver {
     const socket = join(this.folder, `csi-${this.drivers.length}.sock`)
-    const driver = new Driver({ socket, name: this.driverName, ...options })
+    const driver = new FakeDriver({ socket, name: this.driverName, ...options })
     this.drivers.push(driver)
     return driver
   }
@@ -148,7 +148,7 @@ export class TestContext extends TestObjects {
   async exec(
     args: readonly string[],
     { env, within, app = this.app }: { env?: NodeJS.ProcessEnv; within?: number; app?: Subject } = {},
-  ): Promise<Outcome> {
+  ): Promise<RunOutcome> {
     const binary = this.executable(app)
     const sidecar = new Sidecar({ binary, args: [...this.controllers(app), ...args], cwd: this.folder, env })
     this.#others.push(sidecar)

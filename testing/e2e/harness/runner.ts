@@ -5,8 +5,8 @@ import type { Progress } from '@csi-sidecars/command'
 import type { Cluster } from './api/cluster.ts'
 import { errorText, TestContext } from './context.ts'
 import { temporaryFolder } from './process/processes.ts'
-import type { App, Binaries, Executables, Target } from './subject.ts'
-import { type Check, type EndToEndTest, type Ground, LONG } from './test.ts'
+import type { Binaries, Executables, Target, TestedApp } from './subject.ts'
+import { type Check, type CheckContext, type EndToEndTest, LONG } from './test.ts'
 import { NotInThisRelease } from './test-objects.ts'
 
 export interface RunOptions {
@@ -15,7 +15,7 @@ export interface RunOptions {
   readonly target: Target
   readonly binaries: Binaries
   readonly executables: Executables
-  readonly originals: Readonly<Record<App, string>>
+  readonly originals: Readonly<Record<TestedApp, string>>
   readonly cluster: Cluster
   readonly concurrency: number
   /** True to also run tests that are restricted to other binaries. Their failures show the differences. */
@@ -118,7 +118,7 @@ async function runTest(test: EndToEndTest, options: RunOptions & { id: string; f
   return failure
 }
 
-async function runCheck({ run: execute, within: limit }: Check, ground: Ground): Promise<Failure> {
+async function runCheck({ run: execute, within: limit }: Check, ground: CheckContext): Promise<Failure> {
   const { folder } = ground
   mkdirSync(folder, { recursive: true })
   try {

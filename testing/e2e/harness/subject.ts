@@ -1,9 +1,9 @@
 import { type AppName, PREVIEWS, type PreviewName, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 
-export type App = AppName | PreviewName
+export type TestedApp = AppName | PreviewName
 /** A sidecar, or attacher and resizer in one process. */
-export type Subject = App | 'both'
+export type Subject = TestedApp | 'both'
 export type Target = 'real' | 'emulator'
 /** The executables under test: our sidecars, our combined executable with one controller, or the Go originals. */
 export type Binaries = 'ours' | 'one' | 'originals'
@@ -13,10 +13,10 @@ export type Executables = Readonly<Record<Subject, string>>
 export const SUBJECTS = [...SIDECARS, ...PREVIEWS]
 
 /** Calls `make` for each sidecar. Returns the results by sidecar. */
-export function bySubject<T>(make: (app: App) => T): Readonly<Record<App, T>> {
-  return Object.fromEntries(SUBJECTS.map(({ app }) => [app, make(app)])) as Record<App, T>
+export function bySubject<T>(make: (app: TestedApp) => T): Readonly<Record<TestedApp, T>> {
+  return Object.fromEntries(SUBJECTS.map(({ app }) => [app, make(app)])) as Record<TestedApp, T>
 }
 
-export function leaseName(app: App, driverName: string): string {
+export function leaseName(app: TestedApp, driverName: string): string {
   return `${FACTS[app].leasePrefix}${driverName.replace(/[^a-zA-Z0-9-]/g, '-')}`
 }

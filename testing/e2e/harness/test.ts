@@ -1,6 +1,6 @@
 import type { Cluster } from './api/cluster.ts'
 import type { TestContext } from './context.ts'
-import type { App, Binaries, Executables, Subject, Target } from './subject.ts'
+import type { Binaries, Executables, Subject, Target, TestedApp } from './subject.ts'
 
 /**
  * True if the long tests also run. They take minutes, look for random failures, or measure. The check of a pull request
@@ -25,7 +25,7 @@ export interface TestOptions {
 export const WITHOUT_API = { target: 'emulator' } as const
 
 export interface EndToEndTest extends TestOptions {
-  readonly app: App
+  readonly app: TestedApp
   readonly title: string
   readonly run: (context: TestContext) => Promise<void>
 }
@@ -52,7 +52,7 @@ export function allTests(): readonly EndToEndTest[] {
   return tests
 }
 
-export interface Ground {
+export interface CheckContext {
   readonly cluster: Cluster
   /** The folder for files that explain a failed check. */
   readonly folder: string
@@ -66,7 +66,7 @@ export interface Check {
   readonly within?: number | undefined
   /** True if the check may run in parallel with other checks. By default, checks run one by one. */
   readonly together?: boolean
-  readonly run: (ground: Ground) => Promise<void>
+  readonly run: (ground: CheckContext) => Promise<void>
 }
 
 const checks: Check[] = []

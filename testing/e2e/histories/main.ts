@@ -17,13 +17,13 @@ import { APPS } from '@csi-sidecars/sidecars'
 import type { Cluster } from '../harness/api/cluster.ts'
 import { errorText, TestContext } from '../harness/context.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
-import { type App, bySubject, type Executables } from '../harness/subject.ts'
+import { bySubject, type Executables, type TestedApp } from '../harness/subject.ts'
 import { briefly } from '../model/overlaps.ts'
 import { build, cacheFolder, copied, hasGo } from '../tools/binaries.ts'
 import { openCluster, targetOf } from '../tools/open-cluster.ts'
 import { endDifferences } from './ends.ts'
-import { type History, historyOf, type Profile, type Step, SUBJECTS, textOf } from './plan.ts'
-import { type End, Side } from './side.ts'
+import { type History, type HistoryStep, historyOf, type Profile, SUBJECTS, textOf } from './plan.ts'
+import { type End, HistorySide } from './side.ts'
 
 const { values } = readArguments(
   'npm run histories -- [--seeds 1-300] [--against PATH] [--only ours] [--target real|emulator] [--app attacher|resizer|provisioner|snapshotter|all] [--profile small|storm] [--concurrency N] [--tries N]',
@@ -133,7 +133,7 @@ async function live(
   const common = { app, binaries, executables, originals: executables, target, cluster } as const
   const t = new TestContext({ ...common, folder: temporaryFolder('histories'), id: `h${contexts}` })
   try {
-    const end = await new Side(t, history, SETTLED_WITHIN_MS[report ? binaries : 'shrinking']).run()
+    const end = await new HistorySide(t, history, SETTLED_WITHIN_MS[report ? binaries : 'shrinking']).run()
     if (report && end.findings.length > 0) t.report(placeOf(history, binaries), end.findings.map(lineOf).join('\n'))
     return end
   } catch (error) {
@@ -148,7 +148,7 @@ async function live(
 async function smallest(cluster: Cluster, history: History, found: readonly Finding[]): Promise<readonly string[]> {
   const place = `the logs of all sides are in ${placeOf(history, '*')}`
   const rules = new Set(found.map(({ rule }) => rule))
-  const fails = async (steps: readonly Timed<Step>[]): Promise<boolean> => {
+  const fails = async (steps: readonly Timed<HistoryStep>[]): Promise<boolean> => {
     const { findings } = await both(cluster, { ...history, steps }, false)
     return findings.some(({ rule }) => rules.has(rule))
   }
@@ -169,9 +169,9 @@ async function smallest(cluster: Cluster, history: History, found: readonly Find
 
 /** Returns the steps of one volume or claim, and all faults, if they fail alone. Otherwise returns all steps. */
 async function focus(
-  steps: readonly Timed<Step>[],
-  fails: (steps: readonly Timed<Step>[]) => Promise<boolean>,
-): Promise<readonly Timed<Step>[]> {
+  steps: readonly Timed<HistoryStep>[],
+  fails: (steps: readonly Timed<HistoryStep>[]) => Promise<boolean>,
+): Promise<readonly Timed<HistoryStep>[]> {
   const indexes = [...new Set(steps.flatMap(({ step }) => (step.of === 'fault' ? [] : [step.index])))]
   const parts = indexes.map((index) => steps.filter(({ step }) => step.of === 'fault' || step.index === index))
   const failed = await Promise.all(parts.map(fails))
@@ -187,9 +187,9 @@ function placeOf({ seed }: History, side: string): string {
 }
 
 /** Returns the sidecars of a history. By default, odd seeds test the attacher, and even seeds test the resizer. */
-function appsOf(seed: number): readonly App[] {
+function appsOf(seed: number): readonly TestedApp[] {
   if (values.app === undefined) return [seed % 2 === 1 ? 'attacher' : 'resizer']
-  return (Object.keys(SUBJECTS) as App[]).filter((app) => values.app === 'all' || app === values.app)
+  return (Object.keys(SUBJECTS) as TestedApp[]).filter((app) => values.app === 'all' || app === values.app)
 }
 
 /** Builds the Go originals if Go is installed, and returns their folder. */

@@ -1,7 +1,7 @@
 import { between, pick, type Random, scattered, seeded, type Timed, weighted } from '@csi-sidecars/disturb'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
-import type { App } from '../harness/subject.ts'
-import type { Outcome } from '../model/back-end.ts'
+import type { TestedApp } from '../harness/subject.ts'
+import type { CallOutcome } from '../model/back-end.ts'
 import {
   ATTACHMENT_MOVES,
   type AttachmentMove,
@@ -15,7 +15,7 @@ import {
 
 /** A step that injects a fault, with its duration or its number of occurrences. */
 export type FaultStep = { readonly of: 'fault' } & (
-  | { readonly do: 'calls'; readonly method: string; readonly times: number; readonly outcome: Outcome }
+  | { readonly do: 'calls'; readonly method: string; readonly times: number; readonly outcome: CallOutcome }
   | { readonly do: 'requests'; readonly resource: string; readonly way: string; readonly times: number }
   | { readonly do: 'stale'; readonly resource: string; readonly forMs: number }
   | { readonly do: 'cutWatches' }
@@ -24,19 +24,19 @@ export type FaultStep = { readonly of: 'fault' } & (
   | { readonly do: 'rollout'; readonly replica: number }
 )
 
-export type Step = AttachmentMove | ClaimMove | ProvisionMove | SnapshotMove | FaultStep
+export type HistoryStep = AttachmentMove | ClaimMove | ProvisionMove | SnapshotMove | FaultStep
 
 export interface History {
   readonly seed: number
   /** The tested sidecars. Several run in one process. */
-  readonly apps: readonly App[]
+  readonly apps: readonly TestedApp[]
   readonly replicas: number
   /** True if the driver supports ListVolumes with published nodes. */
   readonly listing: boolean
   /** True if the provisioner runs with `--finalize-claims`. */
   readonly finalizes: boolean
   readonly size: Size
-  readonly steps: readonly Timed<Step>[]
+  readonly steps: readonly Timed<HistoryStep>[]
 }
 
 /** The numbers of objects of a history. */
@@ -66,7 +66,7 @@ interface Subject {
 }
 
 /** The weights of the actions on the objects of each sidecar, and the calls, watches and writes that can fail. */
-export const SUBJECTS: Readonly<Record<App, Subject>> = {
+export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
   attacher: {
     moves: {
       ...{ toggle: 40, move: 14, again: 7, volumeAgain: 5, volumeLate: 6, foreign: 8, foreignOnVolume: 5 },
@@ -105,7 +105,7 @@ export const SUBJECTS: Readonly<Record<App, Subject>> = {
 }
 
 /** Generates a history of these sidecars from the seed alone. */
-export function historyOf(seed: number, profile: Profile, apps: readonly App[]): History {
+export function historyOf(seed: number, profile: Profile, apps: readonly TestedApp[]): History {
   const random = seeded(seed, 'history')
   const replicas = random() < 0.25 ? 2 : 1
   const listing = apps.includes('attacher') && random() < 0.4
@@ -129,7 +129,7 @@ function pauseOf(random: Random): number {
   return between(random, 1, most)
 }
 
-function stepOf(random: Random, history: Omit<History, 'steps'>): Step {
+function stepOf(random: Random, history: Omit<History, 'steps'>): HistoryStep {
   const { apps, size, replicas } = history
   const app = (apps.length > 1 ? pick(random, apps) : apps[0]) ?? 'attacher'
   const subject = SUBJECTS[app]
@@ -141,7 +141,7 @@ function stepOf(random: Random, history: Omit<History, 'steps'>): Step {
     make: () => ({ of: 'fault', ...step }) as FaultStep,
   })
   const resource = pick(random, subject.watched) ?? ''
-  const step = weighted<Step>(random, [
+  const step = weighted<HistoryStep>(random, [
     { weight: 40, make: () => callsOf(random, subject) },
     { weight: 25, make: () => requestsOf(random, subject) },
     fault({ do: 'stale', resource, forMs } as FaultStep, 14),
@@ -155,7 +155,7 @@ function stepOf(random: Random, history: Omit<History, 'steps'>): Step {
   return step ?? moveOf(random, app, size)
 }
 
-function moveOf(random: Random, app: App, { volumes, nodes, claims }: Size): Step {
+function moveOf(random: Random, app: TestedApp, { volumes, nodes, claims }: Size): HistoryStep {
   const choices = Object.entries(SUBJECTS[app].moves).map(([name, weight]) => ({ weight, make: () => name }))
   const name = weighted(random, choices) ?? ''
   const index = between(random, 0, (app === 'attacher' || app === 'snapshotter' ? volumes : claims) - 1)
@@ -184,7 +184,7 @@ function requestsOf(random: Random, { written }: Subject): FaultStep {
 }
 
 /** Describes a step in two columns: its object and its action. */
-export function textOf(step: Step): readonly [string, string] {
+export function textOf(step: HistoryStep): readonly [string, string] {
   switch (step.of) {
     case 'attachment':
       return [`volume ${step.index}, node ${step.node}`, `${step.do}: ${ATTACHMENT_MOVES[step.do]}`]

@@ -4,22 +4,22 @@ import { soundLines } from '../faults/case.ts'
 import type { FaultRule } from '../harness/api/wire.ts'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
 import type { TestContext } from '../harness/context.ts'
-import type { Call, Capabilities, Driver } from '../harness/driver/driver.ts'
-import type { App } from '../harness/subject.ts'
+import type { Call, Capabilities, FakeDriver } from '../harness/driver/driver.ts'
+import type { TestedApp } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { Attachments } from '../model/attachments.ts'
-import { BackEnd, type Outcome } from '../model/back-end.ts'
+import { BackEnd, type CallOutcome } from '../model/back-end.ts'
 import { Claims } from '../model/claims.ts'
 import { isVolumeCall, overlaps } from '../model/overlaps.ts'
 import { Provisions } from '../model/provisions.ts'
 import { Sidecars } from '../model/sidecars.ts'
-import { Snapshots } from '../model/snapshots.ts'
+import { SnapshotModel } from '../model/snapshots.ts'
 import { endsOf } from './ends.ts'
-import { type FaultStep, type History, type Step, SUBJECTS } from './plan.ts'
+import { type FaultStep, type History, type HistoryStep, SUBJECTS } from './plan.ts'
 
 /** The time in which a sidecar must send no calls and no writes after its objects have converged. */
 const QUIET_MS = 1200
-const CAPABILITIES: Readonly<Record<App, Capabilities['controller']>> = {
+const CAPABILITIES: Readonly<Record<TestedApp, Capabilities['controller']>> = {
   attacher: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
   resizer: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
   provisioner: ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
@@ -43,20 +43,20 @@ export interface End {
 }
 
 /** Runs one history with one implementation, our sidecars or the Go originals. */
-export class Side {
+export class HistorySide {
   readonly #t: TestContext
   readonly #history: History
   readonly #settledWithinMs: number
-  readonly #driver: Driver
+  readonly #driver: FakeDriver
   readonly #backEnd: BackEnd
   readonly #attachments: Attachments
   readonly #claims: Claims
   readonly #provisions: Provisions
-  readonly #snapshots: Snapshots
+  readonly #snapshots: SnapshotModel
   /** The models that know the expected state, one for each tested sidecar. */
-  readonly #models: readonly (Attachments | Claims | Provisions | Snapshots)[]
+  readonly #models: readonly (Attachments | Claims | Provisions | SnapshotModel)[]
   readonly #sidecars: Sidecars
-  readonly #outcomes = new Map<string, Outcome[]>()
+  readonly #outcomes = new Map<string, CallOutcome[]>()
   readonly #failing: { readonly resource: string; readonly way: string; left: number }[] = []
   readonly #held = new Map<string, Promise<void>>()
   readonly #background = new Set<Promise<void>>()
@@ -71,14 +71,14 @@ export class Side {
     const controller = new Set([...apps.flatMap((app) => CAPABILITIES[app]), ...(listing ? LISTING : [])])
     this.#driver = t.idleDriver({ controller: [...controller] })
     this.#backEnd = new BackEnd(seed, this.#driver, ({ method }) => this.#outcomes.get(method)?.shift())
-    const count = (app: App, objects: number): number => (apps.includes(app) ? objects : 0)
+    const count = (app: TestedApp, objects: number): number => (apps.includes(app) ? objects : 0)
     const volumes = count('attacher', size.volumes)
     this.#attachments = new Attachments(t, this.#backEnd, { volumes, nodes: size.nodes, listing })
     this.#claims = new Claims(t, this.#backEnd, count('resizer', size.claims))
     const leaks = !finalizes || !t.ours
     this.#provisions = new Provisions(t, this.#backEnd, { claims: count('provisioner', size.claims), leaks })
     const forgets = replicas > 1 || !t.ours
-    this.#snapshots = new Snapshots(t, this.#backEnd, { contents: count('snapshotter', size.volumes), forgets })
+    this.#snapshots = new SnapshotModel(t, this.#backEnd, { contents: count('snapshotter', size.volumes), forgets })
     const models = {
       attacher: this.#attachments,
       resizer: this.#claims,
@@ -126,7 +126,7 @@ export class Side {
     await eventually('a sidecar that watches', watching, { within: 60_000 })
   }
 
-  async #make(step: Step): Promise<void> {
+  async #make(step: HistoryStep): Promise<void> {
     if (step.of === 'attachment') await this.#attachments.make(step)
     else if (step.of === 'claim') await this.#claims.make(step)
     else if (step.of === 'provision') await this.#provisions.make(step)
@@ -280,7 +280,7 @@ export class Side {
 
 function argsOf({ apps, replicas, listing, finalizes }: History, isOurs: boolean): readonly string[] {
   const finalize = finalizes && isOurs ? ['finalize-claims'] : []
-  const own: Readonly<Record<App, readonly string[]>> = {
+  const own: Readonly<Record<TestedApp, readonly string[]>> = {
     attacher: ['timeout=4s', ...(listing ? ['reconcile-sync=2s'] : [])],
     resizer: ['resize-timeout=4s', 'modify-timeout=4s'],
     provisioner: ['timeout=4s', 'snapshot-orphan-sweep-interval=1s', ...finalize],

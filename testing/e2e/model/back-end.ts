@@ -1,5 +1,5 @@
 import { Occurrences, type Random } from '@csi-sidecars/disturb'
-import { type Answer, type Call, createdVolume, type Driver, requiredBytes } from '../harness/driver/driver.ts'
+import { type Call, createdVolume, type DriverReply, type FakeDriver, requiredBytes } from '../harness/driver/driver.ts'
 import { pause } from '../harness/waiting.ts'
 import { CREATED, described } from '../tests/snapshotter/scene.ts'
 
@@ -28,14 +28,14 @@ const LOOK_EVERY_MS = 20
 const BACKGROUND_CODES: readonly number[] = [4, 10, 14]
 
 /** The course of a call to the driver: its duration, its effect and its answer. */
-export interface Outcome {
+export interface CallOutcome {
   readonly ms: number
   readonly applies: boolean
   /** The answer: success, none (`never`), or an error with this gRPC code. */
   readonly ends: 'well' | 'never' | number
 }
 
-const WELL: Outcome = { ms: 5, applies: true, ends: 'well' }
+const WELL: CallOutcome = { ms: 5, applies: true, ends: 'well' }
 
 /** The work of one call: its effect on a volume and its reply. */
 interface Work {
@@ -63,7 +63,7 @@ export class BackEnd {
   /** While true, no faults are injected into calls. */
   calm = true
   /** Chooses the outcome of a call while `calm` is false. Undefined means success. */
-  readonly #disturb: (call: Call) => Outcome | undefined
+  readonly #disturb: (call: Call) => CallOutcome | undefined
   readonly #occurrences: Occurrences
   readonly #known = new Set<string>()
   readonly #lostNodes = new Set<string>()
@@ -77,7 +77,7 @@ export class BackEnd {
   #creations = 0
   #running = new Set<string>()
 
-  constructor(seed: number, driver: Driver, disturb: (call: Call) => Outcome | undefined) {
+  constructor(seed: number, driver: FakeDriver, disturb: (call: Call) => CallOutcome | undefined) {
     this.#occurrences = new Occurrences(seed)
     this.#disturb = disturb
     driver.on('ControllerPublishVolume', (call) => this.#publish(call))
@@ -118,7 +118,7 @@ export class BackEnd {
     for (const pair of [...this.published.keys()]) if (pair.endsWith(pairOf('', nodeId))) this.published.delete(pair)
   }
 
-  #publish(call: Call): Answer {
+  #publish(call: Call): DriverReply {
     const handle = handleOf(call)
     const pair = pairOf(handle, nodeOf(call))
     this.#known.add(handle)
@@ -143,12 +143,12 @@ export class BackEnd {
     return { code: FAILED_PRECONDITION, message: 'the volume is published to another node' }
   }
 
-  #unpublish(call: Call): Answer {
+  #unpublish(call: Call): DriverReply {
     const pair = pairOf(handleOf(call), nodeOf(call))
     return this.#answer(call, { key: pair, apply: () => this.published.delete(pair), reply: () => ({}) })
   }
 
-  #expand(call: Call): Answer {
+  #expand(call: Call): DriverReply {
     const handle = handleOf(call)
     const bytes = Math.max(this.sizeOf(handle), Number(requiredBytes(call.request)))
     return this.#answer(call, {
@@ -158,20 +158,20 @@ export class BackEnd {
     })
   }
 
-  #modify(call: Call): Answer {
+  #modify(call: Call): DriverReply {
     const handle = handleOf(call)
     const { tier = FIRST_TIER } = (call.request['mutable_parameters'] ?? {}) as { tier?: string }
     const apply = (): unknown => this.#tiers.set(handle, tier)
     return this.#answer(call, { key: `modify ${handle}`, apply, reply: () => ({}) })
   }
 
-  #create(call: Call): Answer {
+  #create(call: Call): DriverReply {
     const source = call.request['volume_content_source'] === undefined ? {} : { contentSource: { type: undefined } }
     const reply = (volumeId: string): object => ({ volume: createdVolume(call.request, { volumeId, ...source }) })
     return this.#answer(call, this.#creation(call, this.created, reply))
   }
 
-  #createSnapshot(call: Call, replyOf: (id: string) => object): Answer {
+  #createSnapshot(call: Call, replyOf: (id: string) => object): DriverReply {
     const name = String(call.request['name'])
     const work = this.#creation(call, this.snapshots, (id) => {
       if (!call.cancelled) this.#reported.add(name)
@@ -191,7 +191,7 @@ export class BackEnd {
     return { key: `create ${name}`, apply, reply: () => replyOf(made.get(name) ?? ''), undo: () => made.delete(name) }
   }
 
-  #remove(call: Call, made: Map<string, string>): Answer {
+  #remove(call: Call, made: Map<string, string>): DriverReply {
     const id = handleOf(call)
     const name = [...made].find(([, each]) => each === id)?.[0] ?? id
     const apply = (): void => {
@@ -200,7 +200,7 @@ export class BackEnd {
     return this.#answer(call, { key: `create ${name}`, apply, reply: () => ({}) })
   }
 
-  #listSnapshots(call: Call): Answer {
+  #listSnapshots(call: Call): DriverReply {
     const id = handleOf(call)
     const isThere = (): boolean => [...this.snapshots.values()].includes(id)
     const reply = (): object => ({ entries: isThere() ? [this.#single(id)] : [], nextToken: '' })
@@ -227,7 +227,7 @@ export class BackEnd {
     }))
   }
 
-  #answer(call: Call, work: Work): Answer {
+  #answer(call: Call, work: Work): DriverReply {
     if (this.#running.has(work.key)) return { code: ABORTED, message: `${work.key}: a call is running` }
     const drawn = (this.calm ? undefined : this.#disturb(call)) ?? WELL
     const outcome = work.reported === true && isFinal(drawn) ? { ...drawn, ends: UNAVAILABLE } : drawn
@@ -237,7 +237,7 @@ export class BackEnd {
     return { reply: work.reply, after }
   }
 
-  async #carryOut(call: Call, { key, apply, undo, when = () => true }: Work, outcome: Outcome): Promise<void> {
+  async #carryOut(call: Call, { key, apply, undo, when = () => true }: Work, outcome: CallOutcome): Promise<void> {
     const running = this.#running
     running.add(key)
     const alive = (): boolean => this.#running === running
@@ -255,7 +255,7 @@ export class BackEnd {
   }
 }
 
-function isFinal({ ends }: Outcome): boolean {
+function isFinal({ ends }: CallOutcome): boolean {
   return typeof ends === 'number' && !BACKGROUND_CODES.includes(ends)
 }
 

@@ -1,8 +1,8 @@
 import type { Gate } from '../harness/api/gate.ts'
 import type { FaultRule } from '../harness/api/wire.ts'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
-import type { Driver } from '../harness/driver/driver.ts'
-import type { App } from '../harness/subject.ts'
+import type { FakeDriver } from '../harness/driver/driver.ts'
+import type { TestedApp } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 
 const RESTARTED_AFTER_MS = 200
@@ -10,8 +10,8 @@ const FIRST_LIST_WITHIN_MS = 60_000
 
 export interface SidecarsOptions {
   /** The sidecars that run in each process. */
-  readonly apps: readonly App[]
-  readonly driver: Driver
+  readonly apps: readonly TestedApp[]
+  readonly driver: FakeDriver
   readonly args: readonly string[]
   /** The number of replicas. Each has a separate host name and a separate `Gate`, its proxy to the API server. */
   readonly replicas: number

@@ -48,7 +48,7 @@ interface DesiredContent {
 }
 
 /** The VolumeSnapshotContents of one test. This class also acts as the snapshot-controller. */
-export class Snapshots {
+export class SnapshotModel {
   readonly #t: TestContext
   readonly #backEnd: BackEnd
   readonly #desired: readonly DesiredContent[]

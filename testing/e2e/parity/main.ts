@@ -9,7 +9,7 @@ import type { Scenario, ScenarioSide } from './scenario.ts'
 import { attachScenarios } from './scenarios/attach.ts'
 import { bindScenarios } from './scenarios/bind.ts'
 import { provisionScenarios, reclaimScenarios } from './scenarios/provision.ts'
-import { RESYNC_MS, type Side, startSide } from './side.ts'
+import { type ParityCluster, RESYNC_MS, startSide } from './side.ts'
 import { type View, viewOf } from './view.ts'
 
 const { values } = readArguments('npm run parity -- [--grep TEXT] [--kubernetes 1.37] [--long] [--list]', {
@@ -96,7 +96,7 @@ export interface Verdict {
 interface Running {
   readonly id: string
   readonly scenario: Scenario
-  readonly scenes: ReadonlyMap<Side, ScenarioSide>
+  readonly scenes: ReadonlyMap<ParityCluster, ScenarioSide>
   readonly lines: string[]
   /** The number of compared objects and events. */
   compared: number
@@ -113,7 +113,7 @@ export interface NumberedScenario {
  */
 export async function play(
   some: readonly NumberedScenario[],
-  sides: readonly [Side, Side],
+  sides: readonly [ParityCluster, ParityCluster],
 ): Promise<readonly Verdict[]> {
   const running = await Promise.all(some.map((each) => begin(each, sides)))
   const most = Math.max(0, ...some.map(({ scenario }) => scenario.steps.length))
@@ -129,15 +129,15 @@ export async function play(
   }))
 }
 
-async function begin({ id, scenario }: NumberedScenario, sides: readonly Side[]): Promise<Running> {
+async function begin({ id, scenario }: NumberedScenario, sides: readonly ParityCluster[]): Promise<Running> {
   const scenes = await Promise.all(
-    sides.map(async (side): Promise<[Side, ScenarioSide]> => [side, await side.sceneOf(id)]),
+    sides.map(async (side): Promise<[ParityCluster, ScenarioSide]> => [side, await side.sceneOf(id)]),
   )
   return { id, scenario, scenes: new Map(scenes), lines: [], compared: 0 }
 }
 
 /** Runs the actions of a step in order. The report gets a line for each action that the API server refuses. */
-async function act({ scenario, scenes, lines }: Running, side: Side, at: number): Promise<void> {
+async function act({ scenario, scenes, lines }: Running, side: ParityCluster, at: number): Promise<void> {
   const scene = scenes.get(side)
   if (scene === undefined) return
   for (const action of scenario.steps[at]?.actions ?? []) {
@@ -152,7 +152,11 @@ async function act({ scenario, scenes, lines }: Running, side: Side, at: number)
 type Views = ReadonlyMap<string, readonly [real: View, ours: View]>
 
 /** Waits until neither cluster has changed for a while and every expected condition holds. */
-async function settle(active: readonly Running[], sides: readonly [Side, Side], at: number): Promise<Views> {
+async function settle(
+  active: readonly Running[],
+  sides: readonly [ParityCluster, ParityCluster],
+  at: number,
+): Promise<Views> {
   const limits = active.map(({ scenario }) => scenario.steps[at]?.timeLimitMs ?? TIME_LIMIT_MS)
   const end = performance.now() + Math.max(...limits)
   let last = ''
@@ -173,7 +177,10 @@ function plain(objects: View['objects']): unknown {
   return [...objects].map(([name, fields]) => [name, [...fields]])
 }
 
-async function viewsOf(active: readonly Running[], [real, ours]: readonly [Side, Side]): Promise<Views> {
+async function viewsOf(
+  active: readonly Running[],
+  [real, ours]: readonly [ParityCluster, ParityCluster],
+): Promise<Views> {
   const [there, here] = await Promise.all([real.objects(), ours.objects()])
   return new Map(active.map(({ id }) => [id, [viewOf(id, there), viewOf(id, here)] as const]))
 }

@@ -14,7 +14,7 @@ import {
   type StorageClass,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { type Api, ApiFailure, type Ref } from '../harness/api/api.ts'
+import { type Api, ApiRefusal, type Ref } from '../harness/api/api.ts'
 import * as objects from '../harness/api/objects.ts'
 import type { View } from './view.ts'
 
@@ -32,7 +32,7 @@ export interface ScenarioSide {
 export type Action = (scene: ScenarioSide) => Promise<unknown>
 
 /** Actions that run in order. Their effects settle before the next step begins. */
-export interface Step {
+export interface ParityStep {
   readonly actions: readonly Action[]
   /** A condition that must hold before the step ends, for effects that take longer than the usual pause. */
   readonly until?: (view: View) => boolean
@@ -42,14 +42,14 @@ export interface Step {
 
 export interface Scenario {
   readonly name: string
-  readonly steps: readonly Step[]
+  readonly steps: readonly ParityStep[]
   /** The number of the round. Scenarios of one round run in parallel. Default: 1. */
   readonly round?: number
   /** True for a scenario that takes minutes and runs only with `--long`. */
   readonly long?: boolean
 }
 
-export type Steps = readonly (readonly Action[] | Step)[]
+export type Steps = readonly (readonly Action[] | ParityStep)[]
 
 /** Builds a scenario from its name and the actions of its steps. */
 export function scenario(name: string, ...steps: Steps): Scenario {
@@ -242,7 +242,7 @@ export function refused(action: Action): Action {
     try {
       await action(scene)
     } catch (error) {
-      if (error instanceof ApiFailure) return
+      if (error instanceof ApiRefusal) return
       throw error
     }
     throw new Error('it was not refused')

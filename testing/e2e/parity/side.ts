@@ -16,7 +16,7 @@ import {
 import { openLog } from '@csi-sidecars/telemetry'
 import { startDevcluster } from '../../../apps/devcluster/src/cluster/devcluster.ts'
 import type { ControllerName } from '../../../apps/devcluster/src/cluster/start-controllers.ts'
-import { type Api, ApiFailure } from '../harness/api/api.ts'
+import { type Api, ApiRefusal } from '../harness/api/api.ts'
 import { startControllerManager, startControlPlane } from '../harness/api/control-plane.ts'
 import { kubeconfigOf } from '../harness/context.ts'
 import { stop, temporaryFolder } from '../harness/process/processes.ts'
@@ -31,7 +31,7 @@ const ROOT = join(import.meta.dirname, '../../..')
 export const RESYNC_MS = 3000
 
 /** A cluster: a real API server with the real kube-controller-manager or with our controllers. */
-export interface Side {
+export interface ParityCluster {
   readonly name: 'real' | 'ours'
   readonly api: Api
   /** Creates the namespace of a scenario, and returns the scenario's names and API client. */
@@ -65,7 +65,10 @@ const OUR_CONTROLLERS = [
 ] as const satisfies readonly ControllerName[]
 
 /** Starts a cluster with a provisioner and an attacher, which are not part of kube-controller-manager. */
-export async function startSide(name: Side['name'], { binaries, folder: parent }: SideOptions): Promise<Side> {
+export async function startSide(
+  name: ParityCluster['name'],
+  { binaries, folder: parent }: SideOptions,
+): Promise<ParityCluster> {
   await using stack = new AsyncDisposableStack()
   const folder = join(parent, name)
   mkdirSync(folder, { recursive: true })
@@ -171,7 +174,7 @@ async function serve({ metadata, spec, status }: VolumeAttachment, api: Api): Pr
     await api.merge(VOLUME_ATTACHMENTS, { ...ref, subresource: 'status' }, body)
   } catch (error) {
     // Another client has changed or deleted the attachment. The next pass reads it again.
-    if (!(error instanceof ApiFailure)) throw error
+    if (!(error instanceof ApiRefusal)) throw error
   }
 }
 

@@ -1,6 +1,6 @@
 import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../harness/context.ts'
-import type { Driver } from '../harness/driver/driver.ts'
+import type { FakeDriver } from '../harness/driver/driver.ts'
 import type { Subject } from '../harness/subject.ts'
 import { attach, attached } from './attacher/scene.ts'
 import { raised } from './resizer/scene.ts'
@@ -34,7 +34,7 @@ export const ELECTION = [
 ]
 
 export interface WorkScene {
-  readonly driver: Driver
+  readonly driver: FakeDriver
   readonly sidecar: RunningSidecar
   readonly node: string
 }
@@ -42,7 +42,7 @@ export interface WorkScene {
 export interface WorkSetup extends SidecarSetup {
   readonly app?: Subject
   /** Prepares the driver before the sidecar starts. */
-  readonly prepare?: (driver: Driver) => void
+  readonly prepare?: (driver: FakeDriver) => void
   /** The resources that the sidecar must watch before the test continues. Default: all resources that it works with. */
   readonly watches?: readonly string[]
 }

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { temporaryFolder } from '../harness/process/processes.ts'
-import { type App, type Binaries, bySubject, type Executables, SUBJECTS } from '../harness/subject.ts'
+import { type Binaries, bySubject, type Executables, SUBJECTS, type TestedApp } from '../harness/subject.ts'
 
 /** Builds the real control plane and the Go originals from modules in testing/e2e, into a folder that Git ignores. */
 
@@ -115,7 +115,7 @@ export function controlPlaneFolder(root: string): string {
   return isDefault ? cacheFolder(root) : join(root, '.cache', 'control-plane', name)
 }
 
-export function originals(root: string): Readonly<Record<App, string>> {
+export function originals(root: string): Readonly<Record<TestedApp, string>> {
   return bySubject((app) => join(cacheFolder(root), `csi-${app}`))
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies, type Original, type Put, stored } from '../copies.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { attached, bound, finalizerOf, growing, moreVolumes, nodeOf, nodes, volumes } from '../objects.ts'
 import { stopAll } from '../subject.ts'
 import { attachTimes, BETWEEN_ATTACHES_MS, percentile } from '../work.ts'
@@ -56,7 +56,7 @@ interface Measured {
   readonly writer: Writer
 }
 
-async function measure(bench: Bench, ground: Ground, { layout, round, writer }: Measured): Promise<void> {
+async function measure(bench: Bench, ground: BenchServer, { layout, round, writer }: Measured): Promise<void> {
   const { figures } = bench
   const name = `${layout}-${round}`
   const count = bench.sized(ATTACHES)
@@ -101,7 +101,7 @@ function sum(figures: readonly number[]): number {
 }
 
 /** Creates the objects that the writer process changes. Returns their etcd entries, with both drivers mixed evenly. */
-async function populate(bench: Bench, ground: Ground): Promise<readonly Put[]> {
+async function populate(bench: Bench, ground: BenchServer): Promise<readonly Put[]> {
   await nodes(ground, OWN)
   const foreign = await makeSet(ground, FOREIGN, bench.sized(FOREIGN_OBJECTS))
   const own = await makeSet(ground, OWN, bench.sized(OWN_OBJECTS))
@@ -120,7 +120,7 @@ function at(objects: readonly Put[], index: number): Put {
 }
 
 /** Creates claims, volumes and attachments that need no work. Returns their etcd entries, one of each kind in turn. */
-async function makeSet(ground: Ground, driver: string, count: number): Promise<readonly Put[]> {
+async function makeSet(ground: BenchServer, driver: string, count: number): Promise<readonly Put[]> {
   const first = `first.${driver}`
   const metadata = { finalizers: ['kubernetes.io/pv-protection', finalizerOf(driver)] }
   await growing(ground, driver)

@@ -2,9 +2,9 @@ import { CSI_NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHM
 import { grantTo } from '../../../e2e/harness/api/user.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { attach, attached, copiesOfFirst, growing, nodeOf, nodes, volumes } from '../objects.ts'
-import { isWrite, type Subject } from '../subject.ts'
+import { isWrite, type Measured } from '../subject.ts'
 import { ATTACHED, ATTACHES, attachTimes, BETWEEN_ATTACHES_MS, percentile, volumeOf } from '../work.ts'
 import { ask as askForVolume } from './provision.ts'
 
@@ -30,7 +30,7 @@ export const starvation: BenchScene = {
 
 async function starve(
   { figures }: Bench,
-  ground: Ground,
+  ground: BenchServer,
   { side, round, detaches }: { side: Side; round: number; detaches: number },
 ): Promise<void> {
   const driver = await ground.driver(`${side}-${round}.starved.example.com`)
@@ -59,7 +59,7 @@ async function starve(
 }
 
 /** Creates attached VolumeAttachments and deletes them, so that their detaches are pending. */
-async function leave(ground: Ground, driver: string, { prefix, detaches }: { prefix: string; detaches: number }) {
+async function leave(ground: BenchServer, driver: string, { prefix, detaches }: { prefix: string; detaches: number }) {
   await volumes(ground, driver, { count: detaches, prefix })
   await ground.each(detaches, async (index) => {
     const name = `${prefix}-${index}`
@@ -132,7 +132,7 @@ async function beside(bench: Bench, of: Failing, bad: number): Promise<void> {
 }
 
 /** Creates objects that fail. Writes them into etcd, because single requests would take minutes. */
-async function makeBad(ground: Ground, driver: string, { of, count }: { of: Failing; count: number }) {
+async function makeBad(ground: BenchServer, driver: string, { of, count }: { of: Failing; count: number }) {
   const name = `${BAD_PREFIX}-0`
   if (of === 'claims') {
     await growing(ground, driver)
@@ -146,7 +146,7 @@ async function makeBad(ground: Ground, driver: string, { of, count }: { of: Fail
   await copiesOfFirst(ground, { count, prefix: BAD_PREFIX }, originals)
 }
 
-async function eventWrites(subject: Subject): Promise<number> {
+async function eventWrites(subject: Measured): Promise<number> {
   const requests = await subject.requests()
   return requests.filter(({ verb, resource }) => isWrite(verb) && resource === 'events').length
 }

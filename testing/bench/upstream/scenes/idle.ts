@@ -1,8 +1,8 @@
-import type { App } from '../../../e2e/harness/subject.ts'
+import type { TestedApp } from '../../../e2e/harness/subject.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { APPS, SIDES, type Side } from '../figures.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
-import type { NotedRequest, Subject } from '../subject.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
+import type { Measured, NotedRequest } from '../subject.ts'
 
 const START_MS = 3000
 const QUIET_MS = 10_000
@@ -23,7 +23,11 @@ export const idle: BenchScene = {
   },
 }
 
-async function start({ figures }: Bench, ground: Ground, who: { app: App; side: Side; round: number }): Promise<void> {
+async function start(
+  { figures }: Bench,
+  ground: BenchServer,
+  who: { app: TestedApp; side: Side; round: number },
+): Promise<void> {
   const { app, side, round } = who
   const driver = await ground.driver(`${side}-${round}.start.example.com`)
   const subject = await ground.start({ side, app, driver })
@@ -33,7 +37,7 @@ async function start({ figures }: Bench, ground: Ground, who: { app: App; side: 
 }
 
 /** Returns the times from a sidecar's start to its Lease and to its first watch. The sidecar must have ended. */
-async function startTimes(subject: Subject): Promise<Readonly<Record<string, number>>> {
+async function startTimes(subject: Measured): Promise<Readonly<Record<string, number>>> {
   const { side, app, sidecar } = subject
   const requests = await subject.requests()
   const after = (what: (request: NotedRequest) => boolean): number => {
@@ -47,7 +51,7 @@ async function startTimes(subject: Subject): Promise<Readonly<Record<string, num
   }
 }
 
-async function minute({ figures }: Bench, ground: Ground): Promise<void> {
+async function minute({ figures }: Bench, ground: BenchServer): Promise<void> {
   const subjects = []
   for (const app of APPS) {
     for (const side of SIDES) {

@@ -7,13 +7,13 @@ import {
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
 import { pod } from '../../../e2e/harness/api/objects.ts'
-import type { App } from '../../../e2e/harness/subject.ts'
+import type { TestedApp } from '../../../e2e/harness/subject.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies, mustHold } from '../copies.ts'
 import { APPS, type Side } from '../figures.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
-import type { Subject } from '../subject.ts'
+import type { Measured } from '../subject.ts'
 import { giveWork, workCalls } from '../work.ts'
 
 export const DRIVER = 'loaded.example.com'
@@ -34,7 +34,7 @@ export const loaded: BenchScene = {
     await populate(bench, ground)
     await interleaved(bench, async (side, round) => {
       await ground.namespace(`${side}-${round}`)
-      const subjects: Subject[] = []
+      const subjects: Measured[] = []
       for (const app of APPS) subjects.push(await startWithWork(bench, ground, { app, side, round }))
       await pause(SETTLED_MS)
       for (const subject of subjects) {
@@ -48,7 +48,7 @@ export const loaded: BenchScene = {
 }
 
 /** Creates 20,000 objects of each kind, half of them for another driver. */
-export async function populate(bench: Bench, ground: Ground, nodeCount = bench.sized(2000)): Promise<void> {
+export async function populate(bench: Bench, ground: BenchServer, nodeCount = bench.sized(2000)): Promise<void> {
   const count = bench.sized(20_000)
   const from = performance.now()
   await nodes(ground, DRIVER)
@@ -87,7 +87,7 @@ export async function populate(bench: Bench, ground: Ground, nodeCount = bench.s
 }
 
 /** Creates a pod with a bound claim, its volume and an attached VolumeAttachment. */
-async function makeSet(ground: Ground, driver: string, name: string): Promise<void> {
+async function makeSet(ground: BenchServer, driver: string, name: string): Promise<void> {
   const metadata = {
     finalizers: ['kubernetes.io/pv-protection', finalizerOf(driver)],
     annotations: { 'pv.kubernetes.io/provisioned-by': driver },
@@ -101,9 +101,9 @@ async function makeSet(ground: Ground, driver: string, name: string): Promise<vo
 /** Starts a sidecar when one object needs work, and measures the time until the sidecar's first call to the driver. */
 async function startWithWork(
   { figures }: Pick<Bench, 'figures'>,
-  ground: Ground,
-  { app, side, round }: { app: App; side: Side; round: number },
-): Promise<Subject> {
+  ground: BenchServer,
+  { app, side, round }: { app: TestedApp; side: Side; round: number },
+): Promise<Measured> {
   const driver = await ground.driver(DRIVER)
   await giveWork(ground, { app, driver }, `${side}-${round}-${app}`)
   // A separate Lease, because an earlier sidecar releases its Lease late or not at all.
@@ -122,14 +122,14 @@ export type Layout = 'one' | 'two' | 'original'
 
 /** Starts the processes for attacher and resizer. The first process runs the attacher. */
 export async function startLayout(
-  ground: Ground,
+  ground: BenchServer,
   layout: Layout,
   { driver: name, leaseNamespace, args = [] }: { driver: string; leaseNamespace: string; args?: readonly string[] },
-): Promise<readonly Subject[]> {
+): Promise<readonly Measured[]> {
   const driver = await ground.driver(name)
   const common = { driver, leaseNamespace, args, side: layout === 'original' ? 'original' : 'ours' } as const
   if (layout === 'one') return [await ground.start({ ...common, app: 'attacher', together: 'both' })]
-  const subjects: Subject[] = []
+  const subjects: Measured[] = []
   for (const app of APPS) subjects.push(await ground.start({ ...common, app }))
   return subjects
 }

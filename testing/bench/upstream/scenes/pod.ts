@@ -8,14 +8,14 @@ import {
   VOLUME_SNAPSHOT_CONTENTS,
 } from '@csi-sidecars/kube-types'
 import { claim } from '../../../e2e/harness/api/objects.ts'
-import type { Driver } from '../../../e2e/harness/driver/driver.ts'
-import { type App, SUBJECTS } from '../../../e2e/harness/subject.ts'
+import type { FakeDriver } from '../../../e2e/harness/driver/driver.ts'
+import { SUBJECTS, type TestedApp } from '../../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { attach, classOf, growing, nodeOf, nodes, raise } from '../objects.ts'
 import type { Observer } from '../observer.ts'
-import { type Subject, stopAll, totalOf } from '../subject.ts'
+import { type Measured, stopAll, totalOf } from '../subject.ts'
 import { DRIVER, populate } from './loaded.ts'
 import {
   isReady,
@@ -36,7 +36,7 @@ const PER_OBJECT_MS = 2500
 
 const WHOLE = '--controllers=attacher,resizer,provisioner,snapshotter'
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
-const WORKERS: Readonly<Record<App, string>> = {
+const WORKERS: Readonly<Record<TestedApp, string>> = {
   attacher: 'worker-threads=100',
   resizer: 'workers=100',
   provisioner: 'worker-threads=100',
@@ -62,15 +62,15 @@ export const wholePod: BenchScene = {
 
 /** Starts one process of ours or the four Go originals, with their Leases in the given namespace. */
 async function start(
-  ground: Ground,
+  ground: BenchServer,
   side: Side,
   {
     driver,
     leaseNamespace,
     raised = false,
     hostname,
-  }: { driver: Driver; leaseNamespace: string; raised?: boolean; hostname?: string },
-): Promise<readonly Subject[]> {
+  }: { driver: FakeDriver; leaseNamespace: string; raised?: boolean; hostname?: string },
+): Promise<readonly Measured[]> {
   const common = { side, driver, leaseNamespace, ...(hostname === undefined ? {} : { hostname }) }
   if (side === 'ours') {
     const workers = APPS.map((app) => `--${app}-${WORKERS[app]}`)
@@ -83,7 +83,7 @@ async function start(
 }
 
 /** Waits until all Leases have holders. Returns the time at which the last Lease was acquired. */
-async function leading(ground: Ground, subjects: readonly Subject[], leaseNamespace: string): Promise<number> {
+async function leading(ground: BenchServer, subjects: readonly Measured[], leaseNamespace: string): Promise<number> {
   const [first] = subjects
   if (first === undefined) throw new Error('no process was started')
   return await first.until('all Leases', async () => {
@@ -182,11 +182,11 @@ async function life(bench: Bench, limits: 'default flags' | 'raised limits'): Pr
 }
 
 interface Life {
-  readonly ground: Ground
+  readonly ground: BenchServer
   readonly driver: string
   readonly prefix: string
   readonly count: number
-  readonly subjects: readonly Subject[]
+  readonly subjects: readonly Measured[]
 }
 
 /** Runs all phases. Returns the duration of each phase in seconds. */
@@ -260,7 +260,7 @@ async function phases({ ground, driver, prefix, count, subjects }: Life): Promis
 
 /** Binds all claims to their volumes. Returns a function from the name of a claim to the name of its volume. */
 async function bind(
-  ground: Ground,
+  ground: BenchServer,
   isOurs: (volume: PersistentVolume) => boolean,
 ): Promise<(claimName: string) => string> {
   const { api } = ground

@@ -8,10 +8,10 @@ import {
   STORAGE_CLASSES,
 } from '@csi-sidecars/kube-types'
 import { claim } from '../../../e2e/harness/api/objects.ts'
-import type { Driver } from '../../../e2e/harness/driver/driver.ts'
+import type { FakeDriver } from '../../../e2e/harness/driver/driver.ts'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies } from '../copies.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { classOf, growing, nodeOf } from '../objects.ts'
 import { workCalls } from '../work.ts'
 import { DRIVER, populate } from './loaded.ts'
@@ -87,7 +87,7 @@ export const provisionLoaded: BenchScene = {
 }
 
 /** Creates nodes with labels as on a cloud. */
-async function createNodes(ground: Ground, count: number): Promise<void> {
+async function createNodes(ground: BenchServer, count: number): Promise<void> {
   const name = nodeOf(DRIVER)
   const labels = {
     'kubernetes.io/hostname': name,
@@ -107,7 +107,7 @@ async function createNodes(ground: Ground, count: number): Promise<void> {
 }
 
 /** Creates a claim with the annotation that asks the provisioner to create a volume. */
-export async function ask({ api }: Ground, driver: string, name: string): Promise<void> {
+export async function ask({ api }: BenchServer, driver: string, name: string): Promise<void> {
   const annotations = { 'volume.kubernetes.io/storage-provisioner': driver }
   const wanted = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })
   await api.create(PERSISTENT_VOLUME_CLAIMS, wanted)
@@ -118,10 +118,10 @@ export interface Creation<T extends KubeObject> {
   readonly app: 'provisioner' | 'snapshotter'
   readonly label: string
   readonly resource: Resource<T>
-  readonly ask: (ground: Ground, driver: string, name: string) => Promise<void>
+  readonly ask: (ground: BenchServer, driver: string, name: string) => Promise<void>
   /** Returns the name that was asked for, if its object is complete. */
   readonly completed: (object: T) => string | undefined
-  readonly prepare: (ground: Ground, driver: Driver) => Promise<void>
+  readonly prepare: (ground: BenchServer, driver: FakeDriver) => Promise<void>
   readonly leaves: readonly Resource<KubeObject>[]
 }
 
@@ -138,7 +138,7 @@ const VOLUMES: Creation<PersistentVolume> = {
 /** Runs a storm. Before its waves, a first object ensures that the sidecar leads and that its caches are full. */
 export async function createAll<T extends KubeObject>(
   creation: Creation<T>,
-  { bench, ground }: { readonly bench: Bench; readonly ground: Ground },
+  { bench, ground }: { readonly bench: Bench; readonly ground: BenchServer },
   how: Storm,
 ): Promise<void> {
   const { app, ask, completed, resource, leaves } = creation
@@ -156,7 +156,7 @@ export async function createAll<T extends KubeObject>(
 
 async function oneWave<T extends KubeObject>(
   { app, label: done, resource, ask, completed }: Creation<T>,
-  { bench: { figures }, ground }: { readonly bench: Bench; readonly ground: Ground },
+  { bench: { figures }, ground }: { readonly bench: Bench; readonly ground: BenchServer },
   { subject, names, how, label }: Wave,
 ): Promise<void> {
   const { driver } = subject

@@ -1,8 +1,8 @@
-import type { App } from '../../../e2e/harness/subject.ts'
+import type { TestedApp } from '../../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import { APPS, type Side } from '../figures.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
-import type { Subject } from '../subject.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
+import type { Measured } from '../subject.ts'
 import { giveWork, prepareWork, warmUp, workCalls } from '../work.ts'
 
 const STANDBY_MS = 4000
@@ -26,13 +26,13 @@ export const failover: BenchScene = {
 }
 
 interface Case {
-  readonly app: App
+  readonly app: TestedApp
   readonly side: Side
   readonly round: number
   readonly signal: (typeof SIGNALS)[number]
 }
 
-async function gap({ figures }: Bench, ground: Ground, { app, side, round, signal }: Case): Promise<void> {
+async function gap({ figures }: Bench, ground: BenchServer, { app, side, round, signal }: Case): Promise<void> {
   const driverName = `${side}-${round}.${signal.toLowerCase()}.example.com`
   await prepareWork(ground, app, driverName)
   const first = await replica(ground, { app, side, driverName, hostname: 'first' })
@@ -47,15 +47,15 @@ async function gap({ figures }: Bench, ground: Ground, { app, side, round, signa
 }
 
 async function replica(
-  ground: Ground,
-  { app, side, driverName, hostname }: { app: App; side: Side; driverName: string; hostname: string },
-): Promise<Subject> {
+  ground: BenchServer,
+  { app, side, driverName, hostname }: { app: TestedApp; side: Side; driverName: string; hostname: string },
+): Promise<Measured> {
   const driver = await ground.driver(driverName)
   return await ground.start({ side, app, driver, hostname })
 }
 
 /** Creates objects until the driver receives the first CSI call, and returns the time of that call. */
-async function firstCall(ground: Ground, subject: Subject, name: string): Promise<number> {
+async function firstCall(ground: BenchServer, subject: Measured, name: string): Promise<number> {
   let given = 0
   const end = Date.now() + WITHIN_MS
   while (Date.now() < end) {
@@ -93,8 +93,8 @@ export const driverRestart: BenchScene = {
 
 async function restart(
   { figures }: Bench,
-  ground: Ground,
-  { app, side, round }: { app: App; side: Side; round: number },
+  ground: BenchServer,
+  { app, side, round }: { app: TestedApp; side: Side; round: number },
 ): Promise<void> {
   const driver = await ground.driver(`${side}-${round}.restart.example.com`)
   await prepareWork(ground, app, driver.name)
@@ -118,19 +118,19 @@ async function restart(
 
 /** Runs a sidecar as the kubelet does: restarts it with back-off whenever it ends. */
 class Kubelet implements AsyncDisposable {
-  subject: Subject
+  subject: Measured
   restarts = 0
-  readonly #start: () => Promise<Subject>
+  readonly #start: () => Promise<Measured>
   readonly #stopping = new AbortController()
   readonly #kept: Promise<void>
 
-  private constructor(subject: Subject, start: () => Promise<Subject>) {
+  private constructor(subject: Measured, start: () => Promise<Measured>) {
     this.subject = subject
     this.#start = start
     this.#kept = this.#keep()
   }
 
-  static async start(start: () => Promise<Subject>): Promise<Kubelet> {
+  static async start(start: () => Promise<Measured>): Promise<Kubelet> {
     return new Kubelet(await start(), start)
   }
 

@@ -6,7 +6,7 @@ import { kubeconfigOf } from '../../../e2e/harness/context.ts'
 import type { Call } from '../../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../../e2e/harness/process/processes.ts'
 import { eventually, pause } from '../../../e2e/harness/waiting.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { classOf, copiesOfFirst } from '../objects.ts'
 import { isWork } from '../subject.ts'
 import { workCalls } from '../work.ts'
@@ -95,7 +95,7 @@ export const snapshotLoaded: BenchScene = {
 }
 
 /** Starts an API server with the CustomResourceDefinitions of snapshots. */
-export async function snapshotGround(bench: Bench): Promise<Ground> {
+export async function snapshotGround(bench: Bench): Promise<BenchServer> {
   const ground = await bench.ground()
   const { url, ca, adminToken } = ground.cluster
   const kubeconfig = join(temporaryFolder('admin'), 'kubeconfig')
@@ -111,7 +111,7 @@ export async function snapshotGround(bench: Bench): Promise<Ground> {
   return ground
 }
 
-export async function snapshotClass(ground: Ground, driver: string): Promise<void> {
+export async function snapshotClass(ground: BenchServer, driver: string): Promise<void> {
   await ground.api.create(VOLUME_SNAPSHOT_CLASSES, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
     kind: 'VolumeSnapshotClass',
@@ -122,7 +122,7 @@ export async function snapshotClass(ground: Ground, driver: string): Promise<voi
 }
 
 /** Creates the VolumeSnapshotContent for the volume `vol-<name>`, as the snapshot-controller does. */
-export async function snapshotContent(ground: Ground, driver: string, name: string): Promise<void> {
+export async function snapshotContent(ground: BenchServer, driver: string, name: string): Promise<void> {
   await ground.api.create(VOLUME_SNAPSHOT_CONTENTS, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
     kind: 'VolumeSnapshotContent',
@@ -152,7 +152,7 @@ export function snapshotReply({ request }: Call): { reply: object } {
 }
 
 /** Deletes a VolumeSnapshotContent as the snapshot-controller does. */
-export async function removeSnapshot({ api }: Ground, name: string): Promise<void> {
+export async function removeSnapshot({ api }: BenchServer, name: string): Promise<void> {
   const annotations = { 'snapshot.storage.kubernetes.io/volumesnapshot-being-deleted': 'yes' }
   await api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
   await api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
@@ -163,7 +163,7 @@ export function isReady({ metadata, status }: VolumeSnapshotContent): boolean {
 }
 
 /** Creates VolumeSnapshotContents whose snapshots are ready. */
-export async function readyContents(ground: Ground, driver: string, count: number): Promise<void> {
+export async function readyContents(ground: BenchServer, driver: string, count: number): Promise<void> {
   const name = 'content-0'
   await snapshotContent(ground, driver, name)
   const status = { readyToUse: true, snapshotHandle: 'snap-0', creationTime: 1, restoreSize: 1 }

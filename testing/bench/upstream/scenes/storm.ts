@@ -8,9 +8,9 @@ import {
 } from '@csi-sidecars/kube-types'
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
-import { type Bench, type BenchScene, type Ground, interleaved } from '../ground.ts'
+import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { attach, bound, growing, moreBound, moreVolumes, nodeOf, nodes, raise, volumes } from '../objects.ts'
-import { type Cost, isWork, isWrite, type NotedRequest, type Subject } from '../subject.ts'
+import { type Cost, isWork, isWrite, type Measured, type NotedRequest } from '../subject.ts'
 import { percentile, timesToCall, warmUp, workCalls } from '../work.ts'
 
 /** Flags that raise the limits. Attacher and resizer name the number of workers differently. */
@@ -53,7 +53,7 @@ export const WAVES = 3
 /** Runs a storm of 1,000 objects with these flags, three waves for each implementation. */
 async function threeWaves(
   bench: Bench,
-  storm: (bench: Bench, ground: Ground, how: Storm) => Promise<void>,
+  storm: (bench: Bench, ground: BenchServer, how: Storm) => Promise<void>,
   args: readonly string[],
 ): Promise<void> {
   await using ground = await bench.ground()
@@ -62,7 +62,7 @@ async function threeWaves(
 }
 
 export interface Wave {
-  readonly subject: Subject
+  readonly subject: Measured
   /** The names of the wave's objects. No other wave uses them. */
   readonly names: readonly string[]
   readonly how: Storm
@@ -70,7 +70,7 @@ export interface Wave {
 }
 
 /** Runs the waves in turn, then stops the process. */
-export async function runWaves(how: Storm, subject: Subject, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
+export async function runWaves(how: Storm, subject: Measured, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
   const { count, waves, side, round } = how
   for (let wave = 1; wave <= waves; wave += 1) {
     const names = Array.from({ length: count }, (_, index) => `${side}-${round}-${(wave - 1) * count + index}`)
@@ -95,7 +95,7 @@ interface Phase {
 }
 
 /** Calls `run`, waits until the sidecar is idle, and returns the cost of the sidecar's work. */
-export async function phase(subject: Subject, run: () => Promise<void>): Promise<Phase> {
+export async function phase(subject: Measured, run: () => Promise<void>): Promise<Phase> {
   const before = subject.cost()
   const from = Date.now()
   const started = performance.now()
@@ -114,7 +114,7 @@ export async function phase(subject: Subject, run: () => Promise<void>): Promise
 }
 
 /** Waits until the sidecar is idle and returns its cost, which includes late work such as events. */
-async function quiet(subject: Subject): Promise<Cost> {
+async function quiet(subject: Measured): Promise<Cost> {
   const end = performance.now() + QUIET_WITHIN_MS
   let last = subject.cost()
   while (performance.now() < end) {
@@ -149,7 +149,7 @@ export const attachStormDefaults: BenchScene = {
   },
 }
 
-async function attaches(bench: Bench, ground: Ground, how: Storm): Promise<void> {
+async function attaches(bench: Bench, ground: BenchServer, how: Storm): Promise<void> {
   const { side, round, count, args, waves } = how
   const driver = await ground.driver(`${side}-${round}.attach.example.com`)
   const prefix = `${side}-${round}`
@@ -163,7 +163,11 @@ async function attaches(bench: Bench, ground: Ground, how: Storm): Promise<void>
 }
 
 /** Attaches all volumes of a wave, then detaches them. */
-async function attachWave({ figures }: Bench, ground: Ground, { subject, names, how, label }: Wave): Promise<void> {
+async function attachWave(
+  { figures }: Bench,
+  ground: BenchServer,
+  { subject, names, how, label }: Wave,
+): Promise<void> {
   const { driver } = subject
   const count = names.length
   using seen = await ground.observe(VOLUME_ATTACHMENTS)
@@ -220,7 +224,7 @@ export const resizeStormDefaults: BenchScene = {
   },
 }
 
-async function resizes(bench: Bench, ground: Ground, how: Storm): Promise<void> {
+async function resizes(bench: Bench, ground: BenchServer, how: Storm): Promise<void> {
   const { side, round, count, args, waves } = how
   const driver = await ground.driver(`${side}-${round}.resize.example.com`)
   const prefix = `${side}-${round}`
@@ -233,7 +237,11 @@ async function resizes(bench: Bench, ground: Ground, how: Storm): Promise<void> 
   await ground.clear(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES)
 }
 
-async function resizeWave({ figures }: Bench, ground: Ground, { subject, names, how, label }: Wave): Promise<void> {
+async function resizeWave(
+  { figures }: Bench,
+  ground: BenchServer,
+  { subject, names, how, label }: Wave,
+): Promise<void> {
   const { driver } = subject
   const count = names.length
   using seen = await ground.observe(PERSISTENT_VOLUME_CLAIMS)

@@ -14,7 +14,7 @@ export interface Ref {
 }
 
 /** An HTTP answer with a code of 400 or more, with the API server's message. */
-export class ApiFailure extends Error {
+export class ApiRefusal extends Error {
   readonly code: number
   readonly status: unknown
 
@@ -35,7 +35,7 @@ export async function refused(request: Promise<unknown>): Promise<boolean> {
     await request
     return false
   } catch (error) {
-    if (error instanceof ApiFailure && REFUSALS.includes(error.code)) return true
+    if (error instanceof ApiRefusal && REFUSALS.includes(error.code)) return true
     throw error
   }
 }
@@ -62,7 +62,7 @@ export class Api {
     try {
       return await this.get(resource, ref)
     } catch (error) {
-      if (error instanceof ApiFailure && error.code === 404) return undefined
+      if (error instanceof ApiRefusal && error.code === 404) return undefined
       throw error
     }
   }
@@ -124,7 +124,7 @@ export class Api {
     const content = body === undefined ? undefined : { body: JSON.stringify(body), contentType }
     const { code, text } = await this.#send(method, path, content)
     const answer = text.startsWith('{') ? JSON.parse(text) : text
-    if (code >= 400) throw new ApiFailure(`${method} ${path}`, code, answer)
+    if (code >= 400) throw new ApiRefusal(`${method} ${path}`, code, answer)
     return answer
   }
 

@@ -7,7 +7,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { TestContext } from '../context.ts'
-import { type App, SUBJECTS } from '../subject.ts'
+import { SUBJECTS, type TestedApp } from '../subject.ts'
 import type { Api } from './api.ts'
 import type { User } from './cluster.ts'
 
@@ -18,7 +18,7 @@ export async function grant(api: Api): Promise<void> {
 
 /** Grants one more role to the users of a sidecar. */
 export async function grantTo(
-  app: App,
+  app: TestedApp,
   name: string,
   { api, rules }: { readonly api: Api; readonly rules: readonly PolicyRule[] },
 ): Promise<void> {

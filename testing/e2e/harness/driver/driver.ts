@@ -42,7 +42,7 @@ export interface Call {
 }
 
 /** The driver's answer to a call. */
-export type Answer =
+export type DriverReply =
   /** A function as `reply` creates the reply right before the driver sends it. */
   | { readonly reply: object | (() => object); readonly after?: number | Promise<void> }
   | {
@@ -53,7 +53,7 @@ export type Answer =
     }
   | 'hang'
 
-export type Script = Answer | ((call: Call, nth: number) => Answer)
+export type Script = DriverReply | ((call: Call, nth: number) => DriverReply)
 
 export interface Capabilities {
   /** True if GetPluginCapabilities reports CONTROLLER_SERVICE. */
@@ -99,7 +99,7 @@ export function codeName(code: number): string {
 }
 
 /** A CSI driver for tests. It answers calls as a test scripts them, and records all calls. */
-export class Driver {
+export class FakeDriver {
   readonly socket: string
   name: string
   readonly calls: Call[] = []
@@ -208,7 +208,7 @@ export class Driver {
   }
 
   /** Returns the answer of a healthy driver to an RPC without a script. */
-  #usual(method: string): Answer {
+  #usual(method: string): DriverReply {
     const { controllerService, topology, controller, node } = this.capabilities
     switch (method) {
       case 'GetPluginInfo':
@@ -347,6 +347,6 @@ export async function driverProcess(socket: string, name: string): Promise<Drive
 
 if (import.meta.main) {
   const [socket = '', name = ''] = process.argv.slice(2)
-  await new Driver({ socket, name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] }).start()
+  await new FakeDriver({ socket, name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] }).start()
   process.stdout.write('listening\n')
 }

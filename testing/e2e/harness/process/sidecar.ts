@@ -95,7 +95,7 @@ export class Sidecar {
     return { code: answer.status, text: await answer.text(), headers: answer.headers }
   }
 
-  async metrics(): Promise<Metrics> {
+  async metrics(): Promise<ScrapedMetrics> {
     return parseMetrics((await this.http('/metrics')).text)
   }
 }
@@ -106,7 +106,7 @@ function underName(hostname: string): readonly string[] {
   return ['unshare', ...asRoot, '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', hostname]
 }
 
-export interface Metrics {
+export interface ScrapedMetrics {
   readonly text: string
   readonly families: ReadonlyMap<string, { readonly type: string; readonly help: string }>
   readonly samples: readonly Sample[]
@@ -120,7 +120,7 @@ export interface Sample {
   readonly value: number
 }
 
-export function parseMetrics(text: string): Metrics {
+export function parseMetrics(text: string): ScrapedMetrics {
   const families = new Map<string, { type: string; help: string }>()
   const samples: Sample[] = []
   for (const line of text.split('\n')) {
@@ -136,7 +136,7 @@ export function parseMetrics(text: string): Metrics {
     const [, name = '', labels = '', value = ''] = sample
     samples.push({ name, labels: parseLabels(labels), value: value === '+Inf' ? Infinity : Number(value) })
   }
-  const value: Metrics['value'] = (name, labels = {}) => {
+  const value: ScrapedMetrics['value'] = (name, labels = {}) => {
     const fits = samples.filter(
       (sample) =>
         sample.name === name && Object.entries(labels).every(([key, wanted]) => sample.labels[key] === wanted),

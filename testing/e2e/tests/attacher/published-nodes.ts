@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Answer, Call, Driver } from '../../harness/driver/driver.ts'
+import type { Call, DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
@@ -29,7 +29,7 @@ const test = testsOf('attacher', 'published nodes')
 const PERIOD_MS = 700
 
 /** Returns one page of ListVolumes. */
-function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = ''): Answer {
+function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = ''): DriverReply {
   const entries = Object.entries(volumes).map(([volumeId, publishedNodeIds]) => ({
     volume: { volumeId, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] },
     status: { publishedNodeIds },
@@ -40,7 +40,7 @@ function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = 
 /** Starts an attacher that trusts a single ListVolumes answer, as the Go original does. */
 async function comparing(
   t: TestContext,
-  setup: AttacherSceneSetup & { list: (driver: Driver) => Answer },
+  setup: AttacherSceneSetup & { list: (driver: FakeDriver) => DriverReply },
 ): Promise<AttacherScene> {
   const confirmations = t.ours ? ['--reconcile-confirmations=1'] : []
   const { list, prepare, ...rest } = setup

@@ -4,7 +4,7 @@ import { partOf } from '../../harness/api/gate.ts'
 import { attachment, type VolumeParts } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
+import type { Call, Capabilities, FakeDriver } from '../../harness/driver/driver.ts'
 import { pause, WATCHES_DIFFER_MS, type WaitOptions } from '../../harness/waiting.ts'
 
 export const ATTACH: Capabilities['controller'] = ['PUBLISH_UNPUBLISH_VOLUME']
@@ -12,7 +12,7 @@ export const LISTS: Capabilities['controller'] = [...ATTACH, 'LIST_VOLUMES', 'LI
 export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
 
 export interface AttacherScene {
-  readonly driver: Driver
+  readonly driver: FakeDriver
   readonly attacher: RunningSidecar
   readonly node: string
   readonly finalizer: string
@@ -21,7 +21,7 @@ export interface AttacherScene {
 export interface AttacherSceneSetup extends SidecarSetup {
   readonly controller?: Capabilities['controller']
   /** Prepares the driver before the attacher starts. */
-  readonly prepare?: (driver: Driver) => void
+  readonly prepare?: (driver: FakeDriver) => void
 }
 
 /** Starts a driver and an attacher, and creates a node with the driver. Waits until the attacher watches. */
@@ -167,7 +167,7 @@ export function writesTimeAlone({ attacher }: AttacherScene, error: 'attachError
 }
 
 /** Returns the calls of ControllerPublishVolume and ControllerUnpublishVolume. */
-export function volumeCalls({ calls }: Driver): readonly Call[] {
+export function volumeCalls({ calls }: FakeDriver): readonly Call[] {
   return calls.filter(({ method }) => method === 'ControllerPublishVolume' || method === 'ControllerUnpublishVolume')
 }
 

@@ -3,7 +3,7 @@ import { type KubeObject, LEASES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { EXAMPLES, type Example, exampleFile, helmPath, render } from '../../../../charts/tests/helm.ts'
 import { podSpecs } from '../../../../charts/tests/manifest.ts'
-import { ApiFailure } from '../../harness/api/api.ts'
+import { ApiRefusal } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
 import { leaseName, type Subject } from '../../harness/subject.ts'
@@ -43,7 +43,7 @@ async function admission(t: TestContext, namespace: string, example: Example): P
     await t.api.call('POST', `/api/v1/namespaces/${namespace}/pods?dryRun=All`, { body: pod })
     return 'admitted'
   } catch (error) {
-    if (error instanceof ApiFailure && error.code === 403) return error.message
+    if (error instanceof ApiRefusal && error.code === 403) return error.message
     throw error
   }
 }

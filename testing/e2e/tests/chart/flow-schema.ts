@@ -6,7 +6,7 @@ import { NAMESPACES } from '@csi-sidecars/kube-types'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { exampleFile, helmPath, render } from '../../../../charts/tests/helm.ts'
 import { ofKind, podSpecs } from '../../../../charts/tests/manifest.ts'
-import { Api, ApiFailure } from '../../harness/api/api.ts'
+import { Api, ApiRefusal } from '../../harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../harness/api/control-plane.ts'
 import { listen } from '../../harness/listen.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
@@ -140,7 +140,7 @@ async function orRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof ApiFailure && error.code === 429) return undefined
+    if (error instanceof ApiRefusal && error.code === 429) return undefined
     throw error
   }
 }

@@ -7,7 +7,7 @@ import { releaseChart } from '../../../../images/tools/release-chart.ts'
 import { commandsIn } from '../../../../tools/docs/commands.ts'
 import { startControllerManager } from '../../harness/api/control-plane.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { runToEnd, stop } from '../../harness/process/processes.ts'
 import { type TestOptions, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
@@ -41,15 +41,15 @@ export function linesOf(path: string): readonly string[] {
   return commandsIn({ path, text: readFileSync(join(root, path), 'utf8') }).map(({ line }) => line)
 }
 
-export interface Ground extends AsyncDisposable {
+export interface ChartCluster extends AsyncDisposable {
   readonly kubelet: Kubelet
-  readonly driver: Driver
+  readonly driver: FakeDriver
   /** Runs a shell command in the root of the repository and returns its output. */
   readonly shell: (line: string) => Promise<string>
 }
 
 /** Starts the Deployment controllers, a kubelet for their pods, a driver, and a shell. */
-export async function ground(t: TestContext): Promise<Ground> {
+export async function ground(t: TestContext): Promise<ChartCluster> {
   const driver = await t.fullDriver()
   await surroundings(t)
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)

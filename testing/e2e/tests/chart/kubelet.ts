@@ -3,9 +3,9 @@ import { basename, join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import { PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { Container } from '../../../../charts/tests/manifest.ts'
-import { ApiFailure } from '../../harness/api/api.ts'
+import { ApiRefusal } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { runToEnd } from '../../harness/process/processes.ts'
 import type { Subject } from '../../harness/subject.ts'
 import { pause } from '../../harness/waiting.ts'
@@ -46,7 +46,7 @@ export interface KubeletOptions {
   readonly namespace: string
   /** The path of our program for each sidecar image. A container with any other image is the driver. */
   readonly programs: Readonly<Record<string, string>>
-  readonly driver: Driver
+  readonly driver: FakeDriver
 }
 
 const SOCKET_VOLUME = 'socket-dir'
@@ -145,7 +145,7 @@ export class Kubelet implements AsyncDisposable {
       await this.#t.api.merge(PODS, ref, { status })
     } catch (error) {
       // The pod was deleted before its status was written. The next pass of the loop ends the pod's processes.
-      if (!(error instanceof ApiFailure && error.code === 404)) throw error
+      if (!(error instanceof ApiRefusal && error.code === 404)) throw error
     }
   }
 

@@ -5,7 +5,7 @@ import { type Example, exampleFile, type RenderOptions, render } from '../../../
 import { type Manifest, podSpecs, sidecar } from '../../../../charts/tests/manifest.ts'
 import type { Api } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { SUBJECTS, type Subject } from '../../harness/subject.ts'
 
 /** API versions of custom resources that the tests do not create, because their CRDs are not installed. */
@@ -22,7 +22,7 @@ function pathOf({ apiVersion, kind, metadata }: Manifest): string {
 
 export interface Installation {
   readonly example: Example
-  readonly driver: Driver
+  readonly driver: FakeDriver
   readonly values?: Readonly<Record<string, object>>
   readonly args?: (rendered: readonly string[]) => readonly string[]
   readonly binary?: string

@@ -4,7 +4,7 @@ import type { AppName as App } from '@csi-sidecars/sidecars'
 import { VENDORS, type Vendor } from '../../../../charts/tests/vendors.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { ATTACH, attachAndWait, detachAndWait } from '../attacher/scene.ts'
 import { EXPAND, grown } from '../resizer/scene.ts'
@@ -19,7 +19,7 @@ const OPTIONS = { only: 'ours', target: 'emulator' } as const
 /** Starts a sidecar with the vendor's arguments. Only the socket path, the namespace and the port are replaced. */
 async function started(
   t: TestContext,
-  { vendor, app, driver }: { readonly vendor: Vendor; readonly app: App; readonly driver: Driver },
+  { vendor, app, driver }: { readonly vendor: Vendor; readonly app: App; readonly driver: FakeDriver },
 ): Promise<RunningSidecar> {
   const user = await userWith(t, vendor.rules)
   const gate = await t.gate()

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Metrics } from '../../harness/process/sidecar.ts'
+import type { ScrapedMetrics } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { begin, scene, work } from '../work.ts'
@@ -34,11 +34,15 @@ async function worked(t: TestContext, args: readonly string[] = []): Promise<Run
 }
 
 /** Returns the buckets of a histogram for the series with this label. */
-function bucketsOf({ samples }: Metrics, name: string, [label, value]: readonly [string, string]): Metrics['samples'] {
+function bucketsOf(
+  { samples }: ScrapedMetrics,
+  name: string,
+  [label, value]: readonly [string, string],
+): ScrapedMetrics['samples'] {
   return samples.filter((sample) => sample.name === `${name}_bucket` && sample.labels[label] === value)
 }
 
-const boundsOf = (series: Metrics['samples']): unknown[] => series.map(({ labels }) => labels['le'])
+const boundsOf = (series: ScrapedMetrics['samples']): unknown[] => series.map(({ labels }) => labels['le'])
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'metrics')
@@ -90,7 +94,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('the metrics of work queues have the types, help and buckets of the Go original', async (t) => {
     const sidecar = await worked(t)
-    const idle = async (): Promise<Metrics | false> => {
+    const idle = async (): Promise<ScrapedMetrics | false> => {
       const seen = await sidecar.metrics()
       return queues(t).every((name) => seen.value('workqueue_depth', { name }) === 0) && seen
     }
@@ -165,7 +169,7 @@ const resizer = testsOf('resizer', 'metrics')
 resizer('the rest_client metrics have the labels and buckets of the Go original', async (t) => {
   const sidecar = await worked(t)
   const host = sidecar.gate.url.replace('https://', '')
-  const requests = (metrics: Metrics, method: string): number =>
+  const requests = (metrics: ScrapedMetrics, method: string): number =>
     metrics.value('rest_client_requests_total', { code: '200', method, host }) ?? 0
   // The resizer counts the answer to its last write a moment after the test sees the written object.
   const metrics = await eventually('three patches', async () => {

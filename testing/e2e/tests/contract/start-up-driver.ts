@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from '../../harness/context.ts'
-import type { Answer, DriverOptions, Script } from '../../harness/driver/driver.ts'
+import type { DriverOptions, DriverReply, Script } from '../../harness/driver/driver.ts'
 import { listen } from '../../harness/listen.ts'
 import { assertContains, lastLogLine } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -221,7 +221,7 @@ for (const [what, failing, part, check] of [
 ] as const) {
   resizer(`the resizer exits with 1 if ControllerGetCapabilities fails in the check for ${what}`, async (t) => {
     const expansion = { reply: { capabilities: [{ type: { $case: 'rpc', value: { type: 9 } } }] } }
-    const answer = (_: unknown, nth: number): Answer => (nth === failing ? BROKEN : expansion)
+    const answer = (_: unknown, nth: number): DriverReply => (nth === failing ? BROKEN : expansion)
     const text = `failed to check if plugin supports ${check}: error getting controller capabilities: ${BROKEN_TEXT}`
     const line = await lastLineOf(t, { method: 'ControllerGetCapabilities', answer })
     assertContains(line, `"Failed to create CSI ${part}" err="${text}"`)

@@ -30,7 +30,7 @@ export const READER: readonly PolicyRule[] = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list'] },
 ]
 
-export interface Answer {
+export interface Explanation {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
@@ -42,7 +42,7 @@ export interface Asking {
   /** A user with only read permissions. */
   readonly user: User
   readonly kubeconfig: string
-  readonly ask: (...args: readonly string[]) => Promise<Answer>
+  readonly ask: (...args: readonly string[]) => Promise<Explanation>
 }
 
 /** Creates a user with the given permissions. The returned `ask` runs kubectl-csi as this user. */
@@ -51,7 +51,7 @@ export async function asking(t: TestContext, rules: readonly PolicyRule[] = READ
   const kubeconfig = join(t.folder, `${user.name}.json`)
   const { url, ca } = t.cluster
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: user.token })))
-  const ask = async (...args: readonly string[]): Promise<Answer> => {
+  const ask = async (...args: readonly string[]): Promise<Explanation> => {
     const command = [BUNDLE, ...args, `--kubeconfig=${kubeconfig}`, '--older-than=0']
     const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd: t.folder })
     return { code, stdout, stderr, first: stdout.split('\n')[0] ?? '' }
@@ -74,9 +74,9 @@ export async function explained(
     readonly waitsFor: RegExp
     readonly rules?: readonly PolicyRule[]
   },
-): Promise<Answer & Pick<Asking, 'ask'>> {
+): Promise<Explanation & Pick<Asking, 'ask'>> {
   const { ask, user } = await asking(t, says.rules)
-  let last: Answer | undefined
+  let last: Explanation | undefined
   const answer = await eventually(
     `an explanation of ${subject.join(' ')} with ${says.waitsFor}`,
     async () => {

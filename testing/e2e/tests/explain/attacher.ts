@@ -10,7 +10,7 @@ import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import { attach, attachAndWait, attachFailed, scene, untilAttachment } from '../attacher/scene.ts'
-import { type Answer, explained, READER } from './ask.ts'
+import { type Explanation, explained, READER } from './ask.ts'
 
 /** Tests that stage the stuck states of attachments in docs/operations.md, and check the answers of `explain`. */
 
@@ -61,7 +61,7 @@ const DRIVER_CRASHES = {
   ],
 }
 
-function explainedAttachment(t: TestContext, waitsFor: RegExp): Promise<Answer> {
+function explainedAttachment(t: TestContext, waitsFor: RegExp): Promise<Explanation> {
   const va = t.name('va')
   const waiter = `external-attacher of ${t.driverName}`
   return explained(t, ['va', va], { object: `VolumeAttachment ${va}`, waiter, waitsFor })

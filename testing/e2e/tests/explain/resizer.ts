@@ -16,13 +16,13 @@ import {
   usedBy,
   want,
 } from '../resizer/scene.ts'
-import { type Answer, explained } from './ask.ts'
+import { type Explanation, explained } from './ask.ts'
 
 /** Tests that stage the stuck states of claims in docs/operations.md, and check the answers of `explain`. */
 
 const test = testsOf('resizer', 'explain')
 
-function explainedClaim(t: TestContext, waitsFor: RegExp): Promise<Answer> {
+function explainedClaim(t: TestContext, waitsFor: RegExp): Promise<Explanation> {
   const pvc = t.name('pvc')
   const waiter = `external-resizer of ${t.driverName}`
   return explained(t, ['pvc', pvc], { object: `PersistentVolumeClaim default/${pvc}`, waiter, waitsFor })

@@ -1,6 +1,6 @@
 import { match } from 'node:assert'
 import type { TestContext } from '../../harness/context.ts'
-import type { Answer } from '../../harness/driver/driver.ts'
+import type { DriverReply } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { createClaim, createClass as createStorageClass, eventOf } from '../provisioner/scene.ts'
@@ -40,7 +40,7 @@ const NAMES = { vsc: 'content', pvc: 'pvc' } as const
 const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t.driverName}`
 
 /** Starts a snapshotter whose driver answers CreateSnapshot with `answer`. Creates a VolumeSnapshotContent. */
-async function answering(t: TestContext, answer: Answer, metadata?: object): Promise<void> {
+async function answering(t: TestContext, answer: DriverReply, metadata?: object): Promise<void> {
   await createClass(t)
   await scene(t, {
     args: ['--retry-interval-start=100ms', '--retry-interval-max=1s'],

@@ -23,8 +23,8 @@ import { startControllerManager } from '../../harness/api/control-plane.ts'
 import { installSnapshotCrds, kubectl } from '../../harness/api/kubectl.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
 import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder, textOf } from '../../harness/process/processes.ts'
-import type { App } from '../../harness/subject.ts'
-import { check, type Ground } from '../../harness/test.ts'
+import type { TestedApp } from '../../harness/subject.ts'
+import { type CheckContext, check } from '../../harness/test.ts'
 import { requireInRelease, TestObjects } from '../../harness/test-objects.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { originals } from '../../tools/binaries.ts'
@@ -71,7 +71,7 @@ async function play(folder: string, args: readonly string[]): Promise<string> {
   return output
 }
 
-export function sidecarArgs(executables: Readonly<Record<App, string>>): string[] {
+export function sidecarArgs(executables: Readonly<Record<TestedApp, string>>): string[] {
   return SIDECARS.map((app) => `--${app}=${executables[app]}`)
 }
 
@@ -79,11 +79,11 @@ const root = resolve(import.meta.dirname, '../../../..')
 /** The maximum number of runs of the demo with the Go originals, which may give up a claim after a conflict. */
 const TRIES_OF_ORIGINALS = 3
 
-async function playOurs({ folder }: Ground, args: readonly string[]): Promise<void> {
+async function playOurs({ folder }: CheckContext, args: readonly string[]): Promise<void> {
   await play(folder, args)
 }
 
-async function playWithOriginals({ cluster, folder }: Ground, args: readonly string[]): Promise<void> {
+async function playWithOriginals({ cluster, folder }: CheckContext, args: readonly string[]): Promise<void> {
   for (let left = TRIES_OF_ORIGINALS; ; left -= 1) {
     try {
       await play(folder, args)
@@ -96,7 +96,7 @@ async function playWithOriginals({ cluster, folder }: Ground, args: readonly str
 }
 
 /** Returns the Go originals. Their provisioner searches each second for snapshots with a left-over finalizer. */
-function sweepingOriginals({ folder }: Ground): Readonly<Record<App, string>> {
+function sweepingOriginals({ folder }: CheckContext): Readonly<Record<TestedApp, string>> {
   const provisioner = join(folder, 'sweeping-provisioner')
   const all = originals(root)
   const line = `exec ${all.provisioner} --snapshot-orphan-sweep-interval=1s "$@"`
@@ -124,7 +124,7 @@ async function removeRest(cluster: Cluster): Promise<void> {
 }
 
 /** Installs the CRDs of snapshots. Returns the kubeconfig of the administrator, for programs that act as Kubernetes. */
-async function prepared({ cluster, folder }: Ground): Promise<string> {
+async function prepared({ cluster, folder }: CheckContext): Promise<string> {
   const { url, ca, adminToken, minor } = cluster
   requireInRelease('volumeattributesclasses', minor)
   const file = join(folder, 'admin.json')
@@ -134,7 +134,7 @@ async function prepared({ cluster, folder }: Ground): Promise<string> {
 }
 
 const BINARIES = [
-  ['the sidecars under test', ({ executables }: Ground) => executables, playOurs],
+  ['the sidecars under test', ({ executables }: CheckContext) => executables, playOurs],
   ['the Go originals', sweepingOriginals, playWithOriginals],
 ] as const
 

@@ -9,7 +9,7 @@ import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
 import { CHECKS } from '../../../../apps/driver-test/src/checks/checks.ts'
 import { BUGS } from '../../harness/driver/driver-bugs.ts'
 import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
-import { check, type Ground, LONG } from '../../harness/test.ts'
+import { type CheckContext, check, LONG } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { build, originals } from '../../tools/binaries.ts'
 import { runProgram, sidecarArgs } from './devcluster.ts'
@@ -59,7 +59,7 @@ interface Search {
 }
 
 /** Runs the driver test with a driver that has the bug. The report must name the check that the bug breaks. */
-async function find(ground: Ground, bug: string, { flags, again }: Search): Promise<void> {
+async function find(ground: CheckContext, bug: string, { flags, again }: Search): Promise<void> {
   const heading = CHECKS[BUGS[bug]?.check ?? 'alive']
   const place = temporaryFolder('driver')
   const command = `${process.execPath} ${driverArgs(place, { bug, nodes: NODES }).join(' ')}`
@@ -205,7 +205,7 @@ type Tested = Exit & { readonly output: string; readonly folder: string }
 
 /** Tests an emulated driver that this function starts and, if asked, kills again and again. */
 async function testOf(
-  ground: Ground,
+  ground: CheckContext,
   name: string,
   { flags, killEveryMs, nodes = NODES, ownSidecars }: Case,
 ): Promise<Tested & { readonly deaths: number }> {
@@ -226,7 +226,7 @@ interface Run extends Pick<Case, 'flags' | 'nodes' | 'ownSidecars'> {
 }
 
 async function run(
-  { executables }: Ground,
+  { executables }: CheckContext,
   folder: string,
   { place, flags, nodes = 0, ownSidecars = false }: Run,
 ): Promise<Tested> {

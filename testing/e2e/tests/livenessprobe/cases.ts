@@ -37,14 +37,14 @@ export async function livenessprobe(t: TestContext, { side, socket, args = [] }:
   return { sidecar, port }
 }
 
-export interface Answer {
+export interface HealthAnswer {
   readonly status: number
   readonly type: string | null
   readonly text: string
 }
 
 /** Sends one request on a separate connection, as the kubelet does. Returns `refused` if no process listens. */
-export async function get(port: number, path = '/healthz'): Promise<Answer | 'refused'> {
+export async function get(port: number, path = '/healthz'): Promise<HealthAnswer | 'refused'> {
   try {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } })
     return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() }
@@ -245,7 +245,7 @@ const CASES: readonly Case[] = [
     expected: [200, 200, 404, true],
     see: async (t, start) => {
       const { port } = await healthy(t, start, ['--http-endpoint=127.0.0.1:PORT', '--metrics-path=/m'])
-      const metrics = (await get(port, '/m')) as Answer
+      const metrics = (await get(port, '/m')) as HealthAnswer
       const series = `csi_sidecar_operations_seconds_count{driver_name="${t.driverName}",grpc_status_code="OK",method_name="/csi.v1.Identity/Probe"}`
       return [await statusOf(port), metrics.status, await statusOf(port, '/metrics'), metrics.text.includes(series)]
     },

@@ -10,12 +10,12 @@ import { eventually, pause } from '../../harness/waiting.ts'
 import { allAttached, attach, suffixes } from '../attacher/scene.ts'
 import { scene } from '../resilience/one-process.ts'
 import { ELECTION, type WorkScene } from '../work.ts'
-import { type Answer, get, listening, livenessprobe } from './cases.ts'
+import { get, type HealthAnswer, listening, livenessprobe } from './cases.ts'
 
 const test = testsOf('both', 'livenessprobe')
 const OURS = { only: 'ours', target: 'real' } as const
 const EMULATED = { only: 'ours', target: 'emulator' } as const
-const OK: Answer = { status: 200, type: 'text/plain; charset=utf-8', text: 'ok' }
+const OK: HealthAnswer = { status: 200, type: 'text/plain; charset=utf-8', text: 'ok' }
 const ALL_THREE = '--controllers=attacher,resizer,livenessprobe'
 
 const openFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
@@ -46,7 +46,7 @@ test('the livenessprobe answers while the API server is away, after a lost Lease
   // The metrics of the controllers do not count calls of the livenessprobe, which serves no metrics by default.
   const labels = { driver_name: t.driverName, method_name: '/csi.v1.Identity/Probe', grpc_status_code: 'OK' }
   equal((await at.sidecar.metrics()).value('csi_sidecar_operations_seconds_count', labels), undefined)
-  equal(((await get(at.port, '/metrics')) as Answer).status, 404)
+  equal(((await get(at.port, '/metrics')) as HealthAnswer).status, 404)
   await at.sidecar.gate.close()
   await at.sidecar.line('Failed to renew lease', { within: 30_000 })
   equal(await get(at.port), OK)
@@ -74,7 +74,7 @@ test('the livenessprobe answers 500 while the driver process is stopped, and 200
   let asking = true
   const client = async (): Promise<void> => {
     while (asking) {
-      statuses.push(((await get(at.port)) as Answer).status)
+      statuses.push(((await get(at.port)) as HealthAnswer).status)
       await pause(20)
     }
   }
@@ -90,7 +90,7 @@ test('the livenessprobe answers 500 while the driver process is stopped, and 200
   driver.signal('SIGCONT')
   await Promise.all(work)
   await allAttached(t, suffixes(20))
-  await eventually('answers after it', async () => ((await get(at.port)) as Answer).status === 200)
+  await eventually('answers after it', async () => ((await get(at.port)) as HealthAnswer).status === 200)
   asking = false
   await Promise.all(clients)
   ok(statuses.slice(from).includes(200))
@@ -108,7 +108,7 @@ test('10,000 requests to the livenessprobe leak no memory and no open files', {
   await listening(port)
   const round = async (requests: number): Promise<void> => {
     const clients = Array.from({ length: 10 }, async () => {
-      for (let index = 0; index < requests / 10; index += 1) equal(((await get(port)) as Answer).status, 200)
+      for (let index = 0; index < requests / 10; index += 1) equal(((await get(port)) as HealthAnswer).status, 200)
     })
     await Promise.all(clients)
   }

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, type PersistentVolumeSpec, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { attachment, type VolumeParts } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Metrics } from '../../harness/process/sidecar.ts'
+import type { ScrapedMetrics } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
@@ -163,7 +163,7 @@ async function besideDriver(t: TestContext, name: string): Promise<AttacherScene
 }
 
 const METHOD = '/csi.v1.Controller/Controller'
-const ofUnknown = ({ samples }: Metrics): unknown[] =>
+const ofUnknown = ({ samples }: ScrapedMetrics): unknown[] =>
   samples.filter(({ labels }) => labels['driver_name'] === 'unknown-driver')
 const AZURE_DISK = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
 

@@ -12,7 +12,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { claim, csiNode, volume } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { residentMiB } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
@@ -35,7 +35,7 @@ type NodeAffinity = NonNullable<PersistentVolume['spec']>['nodeAffinity']
 /** One node with its driver and its resizer. */
 interface Site {
   readonly node: string
-  readonly driver: Driver
+  readonly driver: FakeDriver
   readonly resizer: RunningSidecar
 }
 
@@ -66,7 +66,7 @@ export async function createSite(t: TestContext, what = 'a'): Promise<string> {
   return node
 }
 
-export function nodeDriver(t: TestContext): Promise<Driver> {
+export function nodeDriver(t: TestContext): Promise<FakeDriver> {
   return t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
 }
 

@@ -13,7 +13,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { pod } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { SidecarSetup, TestContext } from '../../harness/context.ts'
-import { type Call, createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { type Call, createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
@@ -23,8 +23,8 @@ import {
   createClass,
   GI,
   LATE,
+  type ProvisionerScene,
   released,
-  type Scene,
   SELECTED_NODE,
   scene,
 } from './scene.ts'
@@ -52,14 +52,14 @@ export const CAPACITY_RULES = [
 
 interface Setup extends SidecarSetup {
   readonly sites?: Parameters<typeof createNodes>[1]
-  readonly prepare?: (driver: Driver) => void
+  readonly prepare?: (driver: FakeDriver) => void
 }
 
-const answer = (driver: Driver, availableCapacity: bigint): void =>
+const answer = (driver: FakeDriver, availableCapacity: bigint): void =>
   driver.on('GetCapacity', { reply: { availableCapacity } })
 
 /** Creates a class with late binding, and starts a provisioner that publishes capacity in a namespace of the test. */
-async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup = {}): Promise<Scene> {
+async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup = {}): Promise<ProvisionerScene> {
   await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('ns') } })
   await createNodes(t, sites)
   const { args = [], env } = setup
@@ -124,7 +124,7 @@ async function createOld(t: TestContext, parts: CapacityParts): Promise<void> {
 
 const segmentsOf = ({ request }: Call): unknown =>
   (request['accessible_topology'] as { segments?: object } | undefined)?.segments ?? {}
-const asked = (driver: Driver): Call[] => driver.callsOf('GetCapacity')
+const asked = (driver: FakeDriver): Call[] => driver.callsOf('GetCapacity')
 
 test('the provisioner creates one CSIStorageCapacity for each class with late binding and each topology', async (t) => {
   const { driver } = await ready(t, {

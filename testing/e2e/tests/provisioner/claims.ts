@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -131,7 +131,7 @@ const touch = (t: TestContext, suffix = ''): Promise<unknown> =>
   t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix), { metadata: { labels: { touched: `${Date.now()}` } } })
 
 /** Counts the CreateVolume calls for a claim. */
-function callsFor(driver: Driver, uid: string): number {
+function callsFor(driver: FakeDriver, uid: string): number {
   return driver.callsOf('CreateVolume').filter(({ request }) => String(request['name']).endsWith(uid)).length
 }
 

@@ -11,7 +11,7 @@ import { refusal } from '../../harness/api/gate.ts'
 import { volume } from '../../harness/api/objects.ts'
 import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -23,9 +23,9 @@ import {
   deleted,
   eventOf,
   FINALIZER,
+  type ProvisionerScene,
   provisioned,
   released,
-  type Scene,
   scene,
   secretParameters,
   setPhase,
@@ -239,7 +239,7 @@ const isHeld = ({ metadata }: PersistentVolumeClaim): boolean =>
   metadata?.finalizers?.some((name) => name.startsWith('external-provisioner/')) === true
 
 /** Kills the provisioner, deletes the claim, and then starts a new provisioner. */
-async function crash(t: TestContext, { sidecar, driver }: Scene): Promise<void> {
+async function crash(t: TestContext, { sidecar, driver }: ProvisionerScene): Promise<void> {
   await sidecar.endBy('SIGKILL')
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
   driver.on('CreateVolume', { reply: {} })
@@ -274,7 +274,7 @@ leaks('the provisioner removes its finalizer from a claim only after it has stor
 })
 
 /** Returns the IDs of the driver's volumes. CreateVolume adds an ID, and DeleteVolume removes an ID. */
-function keepVolumes(driver: Driver): ReadonlySet<unknown> {
+function keepVolumes(driver: FakeDriver): ReadonlySet<unknown> {
   const volumes = new Set<unknown>()
   driver.on('CreateVolume', ({ request }) => {
     volumes.add(`vol-${request['name']}`)

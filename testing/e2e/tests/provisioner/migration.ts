@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import type { PersistentVolumeSpec, StorageClass } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { calls, claimEvent, createClaim, createClass, deleted, provision, scene, setPhase } from './scene.ts'
 
@@ -124,7 +124,7 @@ const PLUGINS: readonly Plugin[] = [
 ]
 
 /** Starts a provisioner whose driver replaces a migrated in-tree plugin, and creates a class of the plugin. */
-async function ready(t: TestContext, plugin: Plugin, parts: Partial<StorageClass> = plugin.class): Promise<Driver> {
+async function ready(t: TestContext, plugin: Plugin, parts: Partial<StorageClass> = plugin.class): Promise<FakeDriver> {
   const { driver: name, requisite, volume } = plugin
   const driver = await t.driver({ name, controller: ['CREATE_DELETE_VOLUME'], topology: requisite !== undefined })
   driver.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request, volume) } }))

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { CSI_STORAGE_CAPACITIES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import { CAPACITY_RULES } from './capacity.ts'
@@ -26,7 +26,7 @@ const test = testsOf('provisioner', 'node')
 
 interface Site {
   readonly node: string
-  readonly driver: Driver
+  readonly driver: FakeDriver
   readonly sidecar: RunningSidecar
 }
 
@@ -35,7 +35,7 @@ interface SiteSetup {
   readonly args?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   readonly segments?: Readonly<Record<string, string>>
-  readonly prepare?: (driver: Driver) => void
+  readonly prepare?: (driver: FakeDriver) => void
 }
 
 /** Starts the driver and the provisioner of one node. */

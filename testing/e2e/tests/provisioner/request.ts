@@ -12,9 +12,9 @@ import {
   createClass,
   eventOf,
   FINALIZER,
+  type ProvisionerSetup,
   provision,
   released,
-  type SceneSetup,
   scene,
   secretParameters,
 } from './scene.ts'
@@ -25,7 +25,7 @@ type Spec = NonNullable<PersistentVolumeClaim['spec']>
 const pair = (use: string, name: string, namespace = `\${pvc.namespace}`) => secretParameters(use, { name, namespace })
 
 /** Creates a claim and returns its CreateVolume request. */
-async function requestOf(t: TestContext, setup: SceneSetup = {}, spec: Partial<Spec> = {}): Promise<Plain> {
+async function requestOf(t: TestContext, setup: ProvisionerSetup = {}, spec: Partial<Spec> = {}): Promise<Plain> {
   const { driver } = await scene(t, setup)
   await provision(t, { spec })
   return driver.callsOf('CreateVolume')[0]?.request ?? {}
@@ -89,7 +89,7 @@ test('CreateVolume gets the provisioner Secret of the class, and the PersistentV
 })
 
 /** Claims and classes for which CreateVolume is not called, and the event of the claim. */
-const REFUSED: readonly (readonly [text: string, setup: SceneSetup, spec?: Partial<Spec>])[] = [
+const REFUSED: readonly (readonly [text: string, setup: ProvisionerSetup, spec?: Partial<Spec>])[] = [
   [
     'failed to strip CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/x" with reserved namespace csi.storage.k8s.io/',
     { class: { parameters: { 'csi.storage.k8s.io/x': '1' } } },
@@ -116,7 +116,7 @@ const REFUSED: readonly (readonly [text: string, setup: SceneSetup, spec?: Parti
     ['a', 'x.y', '"x.y" is not a valid namespace name'],
     [`-\${pvc.namespace}`, 'ns', `"-\${pvc.namespace}" resolved to "-default" which is not a valid secret name`],
     ['a', `-\${pvc.namespace}`, `"-\${pvc.namespace}" resolved to "-default" which is not a valid namespace name`],
-  ].map(([name = '', namespace = '', text = '']): readonly [string, SceneSetup] => [
+  ].map(([name = '', namespace = '', text = '']): readonly [string, ProvisionerSetup] => [
     text,
     { class: { parameters: pair('node-stage-', name, namespace) } },
   ]),

@@ -12,7 +12,7 @@ import {
 import type { Ref } from '../../harness/api/api.ts'
 import { claim } from '../../harness/api/objects.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
+import type { Call, Capabilities, FakeDriver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
 
 export const GI = 1024 ** 3
@@ -22,21 +22,21 @@ export const FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 export const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
 const CREATES: Capabilities['controller'] = ['CREATE_DELETE_VOLUME']
 
-export interface Scene {
-  readonly driver: Driver
+export interface ProvisionerScene {
+  readonly driver: FakeDriver
   readonly sidecar: RunningSidecar
 }
 
-export interface SceneSetup extends SidecarSetup {
+export interface ProvisionerSetup extends SidecarSetup {
   /** Controller capabilities of the driver in addition to the capability to create and delete volumes. */
   readonly controller?: Capabilities['controller']
   readonly topology?: boolean
   readonly class?: Partial<StorageClass>
-  readonly prepare?: (driver: Driver) => void
+  readonly prepare?: (driver: FakeDriver) => void
 }
 
 /** Creates a class, and starts a driver and the provisioner. Returns when the provisioner watches. */
-export async function scene(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
+export async function scene(t: TestContext, setup: ProvisionerSetup = {}): Promise<ProvisionerScene> {
   const { controller = [], topology = false, prepare, ...rest } = setup
   const driver = setup.driver ?? (await t.driver({ controller: [...CREATES, ...controller], topology }))
   prepare?.(driver)
@@ -88,7 +88,7 @@ export async function provision(t: TestContext, parts: ClaimParts = {}): Promise
 }
 
 /** Waits until the driver has got `count` calls. */
-export function calls(driver: Driver, method: string, count = 1): Promise<Call[]> {
+export function calls(driver: FakeDriver, method: string, count = 1): Promise<Call[]> {
   return eventually(`${count} calls of ${method}`, () => {
     const found = driver.callsOf(method)
     return found.length >= count && found

@@ -9,7 +9,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { refusal } from '../../harness/api/gate.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { type Call, createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { type Call, createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import { createGiven, createVolumeSnapshot, installCrds, setStatus, snapshotSource } from '../snapshotter/scene.ts'
@@ -21,10 +21,10 @@ import {
   createClaim,
   createClass,
   GI,
+  type ProvisionerScene,
+  type ProvisionerSetup,
   provision,
   provisioned,
-  type Scene,
-  type SceneSetup,
   scene,
   setPhase,
 } from './scene.ts'
@@ -41,9 +41,9 @@ const HELD = 'example.com/held'
 const SECOND = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
 
 /** Starts a provisioner whose driver supports snapshots and clones, and answers CreateVolume with a content source. */
-async function ready(t: TestContext, setup: SceneSetup = {}): Promise<Scene> {
+async function ready(t: TestContext, setup: ProvisionerSetup = {}): Promise<ProvisionerScene> {
   await installCrds(t)
-  const prepare = (driver: Driver): void => driver.on('CreateVolume', withSource)
+  const prepare = (driver: FakeDriver): void => driver.on('CreateVolume', withSource)
   return await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'], prepare, ...setup })
 }
 

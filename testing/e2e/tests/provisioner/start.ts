@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { LEASES } from '@csi-sidecars/kube-types'
 import type { SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -110,8 +110,8 @@ test('$KUBECONFIG of the provisioner takes precedence over --kubeconfig', ALONE,
 /** Starts the sidecar with a healthy driver, and waits until the sidecar ends. */
 async function ended(
   t: TestContext,
-  { prepare, driver: given, ...setup }: SidecarSetup & { prepare?: (driver: Driver) => void },
-): Promise<{ readonly code: number | null; readonly text: string; readonly driver: Driver }> {
+  { prepare, driver: given, ...setup }: SidecarSetup & { prepare?: (driver: FakeDriver) => void },
+): Promise<{ readonly code: number | null; readonly text: string; readonly driver: FakeDriver }> {
   const driver = given ?? (await t.driver({ controller: ['CREATE_DELETE_VOLUME'] }))
   prepare?.(driver)
   const sidecar = await t.sidecar({ driver, ...setup })
@@ -123,25 +123,29 @@ const INTERNAL = { code: 13, message: 'no' } as const
 const OF_DRIVER = 'rpc error: code = Internal desc = no'
 
 /** Answers of the driver that end the start. */
-const DRIVERS: readonly (readonly [method: string, answer: Parameters<Driver['on']>[1], code: number, text: string])[] =
+const DRIVERS: readonly (readonly [
+  method: string,
+  answer: Parameters<FakeDriver['on']>[1],
+  code: number,
+  text: string,
+])[] = [
+  ['Probe', INTERNAL, 1, `CSI driver probe failed: ${OF_DRIVER}`],
+  ['GetPluginInfo', INTERNAL, 255, `Error getting CSI driver name: ${OF_DRIVER}`],
   [
-    ['Probe', INTERNAL, 1, `CSI driver probe failed: ${OF_DRIVER}`],
-    ['GetPluginInfo', INTERNAL, 255, `Error getting CSI driver name: ${OF_DRIVER}`],
-    [
-      'GetPluginInfo',
-      { reply: { name: '', vendorVersion: '1', manifest: {} } },
-      255,
-      'Error getting CSI driver name: driver name is empty',
-    ],
-    ['GetPluginCapabilities', INTERNAL, 255, `Error getting CSI driver capabilities: ${OF_DRIVER}`],
-    ['ControllerGetCapabilities', INTERNAL, 255, `Error getting CSI driver capabilities: ${OF_DRIVER}`],
-    [
-      'ControllerGetCapabilities',
-      'hang',
-      255,
-      'Error getting CSI driver capabilities: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
-    ],
-  ]
+    'GetPluginInfo',
+    { reply: { name: '', vendorVersion: '1', manifest: {} } },
+    255,
+    'Error getting CSI driver name: driver name is empty',
+  ],
+  ['GetPluginCapabilities', INTERNAL, 255, `Error getting CSI driver capabilities: ${OF_DRIVER}`],
+  ['ControllerGetCapabilities', INTERNAL, 255, `Error getting CSI driver capabilities: ${OF_DRIVER}`],
+  [
+    'ControllerGetCapabilities',
+    'hang',
+    255,
+    'Error getting CSI driver capabilities: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+  ],
+]
 
 test('an error of one of the first driver calls ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
   for (const [method, answer, code, text] of DRIVERS) {

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal } from 'node:assert'
 import { CSI_NODES, NODES, type TopologySelectorTerm } from '@csi-sidecars/kube-types'
 import { csiNode } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { type Call, createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { type Call, createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import {
@@ -11,9 +11,9 @@ import {
   createClaim,
   createClass,
   LATE,
+  type ProvisionerSetup,
   provision,
   provisioned,
-  type SceneSetup,
   SELECTED_NODE,
   scene,
 } from './scene.ts'
@@ -62,13 +62,13 @@ function topologiesOf({ request }: Call): string | undefined {
   return requisite === undefined ? undefined : `${shown(requisite)}, ${shown(preferred)}`
 }
 
-async function callFor(driver: Driver, uid: string): Promise<Call> {
+async function callFor(driver: FakeDriver, uid: string): Promise<Call> {
   const look = (): Call | undefined =>
     driver.callsOf('CreateVolume').find(({ request }) => request['name'] === `pvc-${uid}`)
   return await eventually(`a call for ${uid}`, look)
 }
 
-async function ready(t: TestContext, setup: SceneSetup & { readonly sites?: Readonly<Record<string, Site>> }) {
+async function ready(t: TestContext, setup: ProvisionerSetup & { readonly sites?: Readonly<Record<string, Site>> }) {
   const { sites = SITES, ...rest } = setup
   await createNodes(t, sites)
   const at = await scene(t, { topology: true, ...rest })

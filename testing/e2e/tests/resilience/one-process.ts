@@ -4,7 +4,7 @@ import { CLUSTER_ROLES, LEASES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-ty
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Call, Driver } from '../../harness/driver/driver.ts'
+import type { Call, FakeDriver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
@@ -23,7 +23,7 @@ export function scene(t: TestContext, setup: WorkSetup = {}): Promise<WorkScene>
 }
 
 /** Returns the number of open connections to the driver. */
-function connectionsTo({ socket }: Driver): number {
+function connectionsTo({ socket }: FakeDriver): number {
   const CONNECTED = '03'
   const lines = readFileSync('/proc/net/unix', 'utf8').split('\n')
   return lines.filter((line) => line.endsWith(` ${socket}`) && line.split(/\s+/)[5] === CONNECTED).length
@@ -132,7 +132,7 @@ const CALLS = ['ControllerPublishVolume', 'ControllerUnpublishVolume', 'Controll
 type Kind = 'original' | 'ours' | 'one'
 
 interface Pod {
-  readonly driver: Driver
+  readonly driver: FakeDriver
   readonly sidecars: readonly RunningSidecar[]
 }
 
@@ -219,7 +219,7 @@ function works(pods: readonly Pod[]): boolean {
 }
 
 /** Returns the calls that start while an earlier call for the same volume runs, in any process. */
-function overlaps(drivers: readonly Driver[]): readonly string[] {
+function overlaps(drivers: readonly FakeDriver[]): readonly string[] {
   const byVolume = new Map<unknown, Call[]>()
   for (const call of drivers.flatMap((driver) => driver.callsOf(...CALLS))) {
     const volume = call.request['volume_id']

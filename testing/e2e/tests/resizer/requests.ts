@@ -13,9 +13,9 @@ import {
   grown,
   patchStatus,
   type ResizerScene,
+  type ResizerSetup,
   raised,
   resized,
-  type SceneSetup,
   scene,
   sizesOf,
   untilEvent,
@@ -117,7 +117,7 @@ const inUse = testsOf('resizer', 'in use')
 const OFFLINE_ONLY = { code: 9, message: 'in use' }
 const EXPANDED = { reply: {} }
 
-async function refusedOnce(t: TestContext, setup: SceneSetup = {}): Promise<ResizerScene> {
+async function refusedOnce(t: TestContext, setup: ResizerSetup = {}): Promise<ResizerScene> {
   const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'], ...setup })
   at.driver.on('ControllerExpandVolume', OFFLINE_ONLY)
   await bound(t)

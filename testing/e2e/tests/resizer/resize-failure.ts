@@ -5,7 +5,7 @@ import { partOf, refusal } from '../../harness/api/gate.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { type Answer, codeName, requiredBytes } from '../../harness/driver/driver.ts'
+import { codeName, type DriverReply, requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
 import {
@@ -159,7 +159,7 @@ for (const [what, answer, step, ends] of [
     'node expansion required',
     (claim) => statusWord(claim) === 'NodeResizePending',
   ],
-] satisfies readonly [string, Answer, string, (claim: PersistentVolumeClaim) => boolean][]) {
+] satisfies readonly [string, DriverReply, string, (claim: PersistentVolumeClaim) => boolean][]) {
   test(`an event reports that the API server refuses ${what}`, async (t) => {
     const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
     at.driver.on('ControllerExpandVolume', answer)

@@ -13,7 +13,7 @@ import type { Ref } from '../../harness/api/api.ts'
 import { attributesClass, claim, pod, referenceTo, type VolumeParts, volume } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import { type Call, type Capabilities, type Driver, requiredBytes } from '../../harness/driver/driver.ts'
+import { type Call, type Capabilities, type FakeDriver, requiredBytes } from '../../harness/driver/driver.ts'
 import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 
 export const GI = 1024 ** 3
@@ -24,21 +24,21 @@ export const NO_NODE_STEP = 'volume.kubernetes.io/node-expansion-not-required'
 export const NODE_STEP = { reply: { nodeExpansionRequired: true } } as const
 
 export interface ResizerScene {
-  readonly driver: Driver
+  readonly driver: FakeDriver
   readonly resizer: RunningSidecar
 }
 
-export interface SceneSetup extends SidecarSetup {
+export interface ResizerSetup extends SidecarSetup {
   readonly controller?: Capabilities['controller']
   readonly node?: Capabilities['node']
-  readonly prepare?: (driver: Driver) => void
+  readonly prepare?: (driver: FakeDriver) => void
   readonly watches?: readonly string[]
 }
 
 /** Starts a driver that expands to the requested size, and a resizer. Waits until the resizer watches. */
 export async function scene(
   t: TestContext,
-  { controller = EXPAND, node = [], prepare, watches, ...setup }: SceneSetup = {},
+  { controller = EXPAND, node = [], prepare, watches, ...setup }: ResizerSetup = {},
 ): Promise<ResizerScene> {
   const driver = setup.driver ?? (await t.driver({ controller, node }))
   prepare?.(driver)
@@ -245,7 +245,7 @@ const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattribute
 /** Starts a resizer whose driver modifies volumes. Creates a bound claim, and the classes gold and silver. */
 export async function modifying(
   t: TestContext,
-  setup: SceneSetup & { readonly bound?: BoundParts } = {},
+  setup: ResizerSetup & { readonly bound?: BoundParts } = {},
 ): Promise<ResizerScene> {
   const { bound: parts, ...rest } = setup
   for (const name of ['gold', 'silver']) await createTier(t, name)

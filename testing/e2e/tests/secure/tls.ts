@@ -7,7 +7,7 @@ import { type Issued, makeAuthority } from '@csi-sidecars/testkit'
 import type { User } from '../../harness/api/cluster.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Driver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { Scraper, shownAt } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
@@ -176,7 +176,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       ]
       const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${HEADER}` })
       // The driver repeats the Secret in its error message.
-      const prepare = (each: Driver): void => each.on(method, { code: 13, message: `no array for ${PASSWORD}` })
+      const prepare = (each: FakeDriver): void => each.on(method, { code: 13, message: `no array for ${PASSWORD}` })
       const { sidecar, driver } = await scene(t, { role: 'both', prepare, args, env })
       await begin(t, { secret })
       if (operation === 'detach') {

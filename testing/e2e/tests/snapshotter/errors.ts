@@ -32,8 +32,8 @@ import {
   ready,
   remove,
   removed,
-  type Scene,
   SNAPSHOT,
+  type SnapshotterScene,
   scene,
   secretAnnotations,
   snapshot,
@@ -58,7 +58,7 @@ interface Failure {
   readonly parts?: (t: TestContext) => ContentParts
   readonly args?: readonly string[]
   /** Injects the fault after the start of the sidecar. */
-  readonly begun?: (at: Scene) => void
+  readonly begun?: (at: SnapshotterScene) => void
   /** Returns the expected error text, without its beginning in `PHASES`. */
   readonly says: (name: string, className: string) => string
   /** True if the being-created annotation stays, because the driver may still create the snapshot. */
@@ -106,7 +106,7 @@ const withGroupClass = classNamed('volumeGroupSnapshotClassName')
 const TEMPLATE = 'failed to get name and namespace template from params'
 
 /** Makes the API server refuse the patch number `nth` of this resource, counted from 0. */
-function refuseWrite(resource: string, nth: number): (at: Scene) => void {
+function refuseWrite(resource: string, nth: number): (at: SnapshotterScene) => void {
   return ({ snapshotter }) => {
     let seen = 0
     snapshotter.gate.inject(`PATCH ${resource}`, NOPE, {
@@ -419,7 +419,7 @@ failing('the error of a failed creation stays in the status until the snapshot i
 })
 
 interface DeletionFailure {
-  readonly fault?: (at: Scene, group: 'Group' | '') => void
+  readonly fault?: (at: SnapshotterScene, group: 'Group' | '') => void
   readonly message: (snapshot: 'group snapshot' | 'snapshot') => string
   /** The expected number of deletion calls. The last call succeeds. With 0, each try fails before the call. */
   readonly calls: number

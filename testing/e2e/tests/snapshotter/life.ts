@@ -17,7 +17,7 @@ import { startControllerManager } from '../../harness/api/control-plane.ts'
 import { attachment, claim } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume, type Driver } from '../../harness/driver/driver.ts'
+import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { start, stop } from '../../harness/process/processes.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -55,7 +55,7 @@ interface Storage {
 const ABILITIES = ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] as const
 
 /** Starts a driver with idempotent calls. Returns the driver, and its volumes and snapshots. */
-async function storingDriver(t: TestContext): Promise<{ readonly driver: Driver; readonly storage: Storage }> {
+async function storingDriver(t: TestContext): Promise<{ readonly driver: FakeDriver; readonly storage: Storage }> {
   const driver = await t.driver({ controller: [...SNAPSHOTS, ...ABILITIES] })
   const storage: Storage = { volumes: new Set(), snapshots: new Set(), groups: new Set() }
   const text = (value: unknown): string => String(value)
@@ -109,7 +109,7 @@ function sourceOf(source: unknown): object | undefined {
 async function living(
   t: TestContext,
   own: readonly ('provisioner' | 'snapshotter')[] = ['provisioner', 'snapshotter'],
-): Promise<AsyncDisposable & { readonly driver: Driver; readonly storage: Storage }> {
+): Promise<AsyncDisposable & { readonly driver: FakeDriver; readonly storage: Storage }> {
   await installCrds(t)
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
   const args = ['--pvclaimbinder-sync-period=2s']
@@ -293,7 +293,7 @@ const ELECTED = [
 ]
 
 /** Returns calls that overlap with a call of the same method for the same object. */
-function overlaps(driver: Driver): readonly string[] {
+function overlaps(driver: FakeDriver): readonly string[] {
   const found: string[] = []
   const running = new Map<string, number>()
   for (const { method, request, start: from, end = Number.POSITIVE_INFINITY } of driver.calls) {
@@ -349,7 +349,7 @@ test('under load, one process replaces the four Go originals, and the originals 
 })
 
 /** Reports whether each kind of call has succeeded after the first `since` calls. */
-function worked({ calls }: Driver, since: number): boolean {
+function worked({ calls }: FakeDriver, since: number): boolean {
   const methods = new Set(calls.slice(since).flatMap(({ method, code }) => (code === 0 ? [method] : [])))
   return [
     'ControllerPublishVolume',

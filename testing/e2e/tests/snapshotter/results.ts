@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { EVENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Answer, Driver } from '../../harness/driver/driver.ts'
+import type { DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
@@ -29,8 +29,8 @@ import {
   ready,
   remove,
   removed,
-  type SceneSetup,
   SNAPSHOT,
+  type SnapshotterSetup,
   scene,
   secretAnnotations,
   setStatus,
@@ -48,8 +48,8 @@ const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']
 async function begin(
   t: TestContext,
   parameters: Readonly<Record<string, string>> = {},
-  setup: SceneSetup = {},
-): Promise<Driver> {
+  setup: SnapshotterSetup = {},
+): Promise<FakeDriver> {
   await createClass(t, parameters)
   await createGroupClass(t, parameters)
   return (await scene(t, setup)).driver
@@ -172,7 +172,7 @@ test('ListSnapshots and GetVolumeGroupSnapshot get the Secret that a template in
 })
 
 interface Stored {
-  readonly answers: readonly Answer[]
+  readonly answers: readonly DriverReply[]
   readonly status: object
 }
 

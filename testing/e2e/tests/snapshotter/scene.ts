@@ -16,7 +16,7 @@ import {
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { installSnapshotCrds } from '../../harness/api/kubectl.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import type { Answer, Call, Capabilities, Driver } from '../../harness/driver/driver.ts'
+import type { Call, Capabilities, DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 
 export const UID = '00000000-1111-2222-3333-444444444444'
@@ -40,25 +40,25 @@ export async function installCrds(t: TestContext): Promise<void> {
   await known
 }
 
-export interface Scene {
-  readonly driver: Driver
+export interface SnapshotterScene {
+  readonly driver: FakeDriver
   readonly snapshotter: RunningSidecar
 }
 
-export interface SceneSetup extends SidecarSetup {
+export interface SnapshotterSetup extends SidecarSetup {
   readonly controller?: Capabilities['controller']
-  readonly prepare?: (driver: Driver) => void
+  readonly prepare?: (driver: FakeDriver) => void
   readonly watches?: readonly string[]
 }
 
 const CONTENTS = ['volumesnapshotcontents', 'volumesnapshotclasses', 'volumegroupsnapshotcontents']
 
 /** Starts a driver that creates snapshots and group snapshots. */
-export async function snapshotDriver(t: TestContext, more: Capabilities['controller'] = []): Promise<Driver> {
+export async function snapshotDriver(t: TestContext, more: Capabilities['controller'] = []): Promise<FakeDriver> {
   return takesSnapshots(await t.driver({ controller: [...SNAPSHOTS, ...more] }))
 }
 
-function takesSnapshots(driver: Driver): Driver {
+function takesSnapshots(driver: FakeDriver): FakeDriver {
   driver.on('CreateSnapshot', snapshot())
   driver.on('CreateVolumeGroupSnapshot', groupSnapshot())
   return driver
@@ -67,8 +67,8 @@ function takesSnapshots(driver: Driver): Driver {
 /** Starts a driver and the snapshotter. Returns when the snapshotter watches. */
 export async function scene(
   t: TestContext,
-  { controller = SNAPSHOTS, prepare, watches = CONTENTS, ...setup }: SceneSetup = {},
-): Promise<Scene> {
+  { controller = SNAPSHOTS, prepare, watches = CONTENTS, ...setup }: SnapshotterSetup = {},
+): Promise<SnapshotterScene> {
   await installCrds(t)
   const driver = takesSnapshots(setup.driver ?? (await t.driver({ controller })))
   prepare?.(driver)
@@ -94,15 +94,15 @@ export function described(change: object = {}): object {
   }
 }
 
-export function snapshot(change: object = {}, more: object = {}): Answer {
+export function snapshot(change: object = {}, more: object = {}): DriverReply {
   return { reply: { snapshot: described(change) }, ...more }
 }
 
-export function listed(change: object = {}): Answer {
+export function listed(change: object = {}): DriverReply {
   return { reply: { entries: [{ snapshot: described(change) }], nextToken: '' } }
 }
 
-export function groupSnapshot(change: object = {}): Answer {
+export function groupSnapshot(change: object = {}): DriverReply {
   const snapshots = ['1', '2'].map((n) => described({ snapshotId: `s-${n}`, sourceVolumeId: `vol-${n}` }))
   const group = { groupSnapshotId: 'group-1', snapshots, creationTime: CREATED, readyToUse: true }
   return { reply: { groupSnapshot: { ...group, ...change } } }
@@ -325,7 +325,7 @@ export function setStatus(t: TestContext, name: string, status: object): Promise
 }
 
 /** Returns the snapshotter's driver calls and writes in order. A write is shown by its purpose, such as `status`. */
-export function wire({ driver, snapshotter }: Scene): readonly string[] {
+export function wire({ driver, snapshotter }: SnapshotterScene): readonly string[] {
   const writes = snapshotter.gate
     .writes('volumesnapshotcontents', 'volumesnapshotcontents/status')
     .concat(snapshotter.gate.writes('volumegroupsnapshotcontents', 'volumegroupsnapshotcontents/status'))
@@ -341,7 +341,7 @@ function purposeOf(resource: string, body: unknown): string {
   return text.includes('"yes"') ? 'mark' : 'unmark'
 }
 
-export function snapshotCalls(driver: Driver): readonly Call[] {
+export function snapshotCalls(driver: FakeDriver): readonly Call[] {
   return driver.calls.filter(({ method }) => /Snapshots?$/.test(method))
 }
 

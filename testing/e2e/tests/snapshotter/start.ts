@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { EVENTS, LEASES } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Answer, Driver } from '../../harness/driver/driver.ts'
+import type { DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
@@ -27,8 +27,8 @@ const INTERNAL = { code: 13, message: 'no' }
 async function ended(
   t: TestContext,
   args: readonly string[],
-  prepare: (driver: Driver) => void = () => undefined,
-): Promise<{ readonly code: number | null; readonly text: string; readonly driver: Driver }> {
+  prepare: (driver: FakeDriver) => void = () => undefined,
+): Promise<{ readonly code: number | null; readonly text: string; readonly driver: FakeDriver }> {
   const driver = await t.driver({ controller: SNAPSHOTS })
   prepare(driver)
   const sidecar = await t.sidecar({ app, driver, args })
@@ -98,7 +98,7 @@ test('an invalid --snapshot-name-uuid-length ends the process', { target: 'emula
   ok(text.includes('Snapshot name uuid length must be between -1 and 32'), text)
 })
 
-const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: Driver) => void, line: string]>> = {
+const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: FakeDriver) => void, line: string]>> = {
   'refuses GetPluginInfo': [
     (driver) => driver.on('GetPluginInfo', INTERNAL),
     'error getting CSI driver name: rpc error: code = Internal desc = no',
@@ -145,7 +145,7 @@ test('--version prints to standard output, and --help prints the flags to standa
   }
 })
 
-const groups: readonly (readonly [what: string, answer: Answer, line: (driver: string) => string])[] = [
+const groups: readonly (readonly [what: string, answer: DriverReply, line: (driver: string) => string])[] = [
   [
     'refuses to report its',
     INTERNAL,

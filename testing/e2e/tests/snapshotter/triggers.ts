@@ -17,8 +17,8 @@ import {
   ready,
   remove,
   removed,
-  type Scene,
   SNAPSHOT,
+  type SnapshotterScene,
   scene,
   setStatus,
   snapshotCalls,
@@ -33,7 +33,10 @@ const REFUSED = { code: 13, message: 'no' }
 const STILL_MS = 700
 
 /** Creates a VolumeSnapshotContent whose CreateSnapshot call has failed. The next retry is an hour later. */
-async function failing(t: TestContext, args: readonly string[] = NEVER): Promise<Scene & { readonly name: string }> {
+async function failing(
+  t: TestContext,
+  args: readonly string[] = NEVER,
+): Promise<SnapshotterScene & { readonly name: string }> {
   await createClass(t)
   const at = await scene(t, { args })
   at.driver.on('CreateSnapshot', REFUSED)
