@@ -34,13 +34,13 @@ describe('csiDriverOf', () => {
     await expect(csiDriverOf(path)).rejects.toThrow(`--csidriver ${path}: ${why}`)
   })
 
-  it('the file of `--csidriver` causes an error if it cannot be read', async () => {
+  it('an unreadable `--csidriver` file causes an error', async () => {
     await expect(csiDriverOf('/nowhere')).rejects.toThrow('--csidriver /nowhere: ENOENT')
   })
 })
 
 describe('checkReportFile', () => {
-  it('the check that a report file can be written does not change the file', async () => {
+  it('the check whether a report file can be written does not change the file', async () => {
     const fresh = join(directory, 'fresh')
     await checkReportFile('report', fresh)
     expect(existsSync(fresh)).toBe(false)
