@@ -125,7 +125,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('an unusable kubeconfig ends the process with exit code 1 when the client is created', async (t) => {
+  test('a kubeconfig from which no client can be created ends the process with exit code 1', async (t) => {
     for (const [cluster, user, err] of UNUSABLE) {
       const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
         clusters: [{ cluster: object }]
@@ -233,7 +233,7 @@ const RESOURCES = {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'reads')
 
-  test('every watch of the sidecar asks for bookmarks and a time-out of 5 to 10 minutes', async (t) => {
+  test('every watch requests bookmarks and a time-out of 5 to 10 minutes', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
     const sidecar = await t.running({ driver }, ...RESOURCES[app])
     await pause(700)

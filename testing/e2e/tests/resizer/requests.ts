@@ -210,7 +210,7 @@ async function eventsOn(t: TestContext, name = t.name('pvc')): Promise<readonly 
   return (await t.api.list(EVENTS, 'default')).filter(({ involvedObject }) => involvedObject.name === name)
 }
 
-events('each field of an event of the resizer has the expected value', async (t) => {
+events('the resizer sets every field of an event', async (t) => {
   await scene(t)
   const { pvc, pv } = await grown(t)
   await untilEvent(t, 'VolumeResizeSuccessful')

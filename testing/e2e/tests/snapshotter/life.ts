@@ -306,7 +306,7 @@ function overlaps(driver: Driver): readonly string[] {
   return found
 }
 
-test('under load, one process replaces the four Go originals, and the originals replace it again', async (t) => {
+test('under load, rollouts between four Go originals and one process leave no object and overlap no calls', async (t) => {
   await using life = await living(t, [])
   const { driver, storage } = life
   const node = await t.createNode('node')
