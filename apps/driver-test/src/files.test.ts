@@ -65,7 +65,7 @@ describe('mounts', () => {
     expect(await mountsBelow('/data', '/nowhere')).toEqual([])
   })
 
-  it('the list of mounts contains the options of the last mount at a path and of its file system', async () => {
+  it('the list of mounts contains the options of the last mount at a path, and of the mounted file system', async () => {
     const list = file([line('/data'), '1 2 0:3 / /data rw,noatime - ext4 /dev/loop0 rw,discard'].join('\n'))
     expect([...((await mountOptions('/data', list)) ?? [])]).toEqual(['rw', 'noatime', 'discard'])
     expect(await mountOptions('/data/x', list)).toBeUndefined()

@@ -48,7 +48,7 @@ function refuse(driver: CsiDriver, method: string, text: string): void {
 }
 
 describe('learnAbilities', () => {
-  it('the driver test finds the abilities of a driver, and deletes the volumes that it creates for this', async () => {
+  it('the driver test finds the abilities of a driver with new volumes, and deletes these volumes', async () => {
     const driver = await start()
     const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
