@@ -112,7 +112,7 @@ test('after a lost connection, calls fail until the driver has sent its name and
   expect({ lostForMs: driver.lostForMs, timers: clock.pending }).toEqual({ lostForMs: 0, timers: 0 })
 })
 
-test('a driver can be lost any number of times', async () => {
+test('a driver becomes ready again after each of several losses', async () => {
   const { first, events, comeBack, clock } = watched()
   let connection = first
   for (let times = 0; times < 3; times += 1) {

@@ -42,7 +42,7 @@ describe('a queue', () => {
     expect(await takeAll(queue)).toEqual(['a', 'b'])
   })
 
-  test('a queue hands out a running key once more if it is added again, but only after it is done', async () => {
+  test('a queue hands out a running key again after its end if the key is added during its run', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)
