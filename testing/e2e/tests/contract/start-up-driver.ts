@@ -69,7 +69,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
-  test('a sidecar without a driver logs each 10 s and exits with 1 after 30 s', { long: 'emulator' }, async (t) => {
+  test('a sidecar without a driver logs a line every 10 s, and exits after 30 s', { long: 'emulator' }, async (t) => {
     const address = join(t.folder, 'no.sock')
     const last = t.ours ? ' lastError="connect: no such file or directory"' : ''
     const began = Date.now()

@@ -188,7 +188,7 @@ const WARNING = 'The memory limit is too low'
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start', { only: 'ours' })
 
-  test('environment variables that Node.js reads before any script have no effect on the sidecar', async (t) => {
+  test('the sidecar ignores environment variables that Node.js reads before any script', async (t) => {
     const config = join(t.folder, 'bad.cnf')
     writeFileSync(config, 'no equal sign\n')
     const coverage = join(t.folder, 'coverage')

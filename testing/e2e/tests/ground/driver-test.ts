@@ -47,7 +47,7 @@ for (const bug of FAST) {
 
 for (const bug of Object.keys(BUGS)) {
   long(
-    `driver test: the default run finds the bug ${bug}, and the command that it prints finds it again`,
+    `driver test: the default run finds the bug ${bug}, and the printed command finds the bug again`,
     TOGETHER,
     (ground) => find(ground, bug, { flags: [], again: true }),
   )
