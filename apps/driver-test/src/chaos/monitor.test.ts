@@ -47,7 +47,7 @@ describe('Monitor', () => {
     ])
   })
 
-  it('the chaos monitor reports a deleted attachment if the node has used the volume since before the detach', () => {
+  it('the chaos monitor reports a deleted attachment if the node used the volume before the detach and still uses it', () => {
     expect(violations([node([V], [V]), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([
       'va was deleted while node-1 says that it uses volume vol-1',
     ])

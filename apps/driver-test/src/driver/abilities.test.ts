@@ -48,7 +48,7 @@ function refuse(driver: CsiDriver, method: string, text: string): void {
 }
 
 describe('learnAbilities', () => {
-  it('the driver test finds the abilities of a driver with new volumes, and deletes these volumes', async () => {
+  it('the driver test tries the abilities of a driver, and then deletes its test volumes', async () => {
     const driver = await start()
     const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })

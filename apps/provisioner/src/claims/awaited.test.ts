@@ -41,7 +41,7 @@ it('a waiting claim runs again within a second after its missing object appears'
   stop()
 })
 
-it('claims that wait for the same missing object share its reads, which become rarer over time', async () => {
+it('claims that wait for the same missing object share one read, and the reads become rarer over time', async () => {
   const { clock, reads, awaited, stop } = open()
   for (let claim = 0; claim < 1_000; claim += 1) awaited.await(`${claim}`, [secret('a')])
   await clock.advance(7_000)

@@ -35,7 +35,7 @@ describe('failureOf', () => {
     expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
   })
 
-  it('`failureOf` returns the awaited objects of a ProvisionError', () => {
+  it('the failure of a creation lists the objects that its ProvisionError waits for', () => {
     const waitsFor = [{ on: 'secret', name: 'ns/a' }]
     expect(failureOf(new ProvisionError('x', { waitsFor }), { mayReschedule: false }).waitsFor).toBe(waitsFor)
   })
