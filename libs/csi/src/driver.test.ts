@@ -112,7 +112,7 @@ test('after a lost connection, calls fail until the driver has sent its name and
   expect({ lostForMs: driver.lostForMs, timers: clock.pending }).toEqual({ lostForMs: 0, timers: 0 })
 })
 
-test('a driver becomes ready again after each of several losses', async () => {
+test('a driver becomes ready again after each lost connection', async () => {
   const { first, events, comeBack, clock } = watched()
   let connection = first
   for (let times = 0; times < 3; times += 1) {
@@ -205,7 +205,7 @@ test.each([
   expect(clock.pending).toBe(0)
 })
 
-test('after a reconnect, a driver becomes ready even if a capability that is not decisive has changed', async () => {
+test('after a reconnect, a driver becomes ready even if an optional capability has changed', async () => {
   const { driver, first, comeBack, answer } = watched()
   answer(() => Promise.resolve(identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)))
   first.lose()

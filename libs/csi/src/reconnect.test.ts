@@ -97,7 +97,7 @@ test('a driver with another name on the same socket ends in the state `failed`',
   expect(await driver.failure).toEqual(new Error(message))
 })
 
-test('`connectMigrated` replaces the connection, and the metrics label its calls as migrated', async () => {
+test('`connectMigrated` replaces a connection, and metrics label the new calls as migrated', async () => {
   const clock = new FakeClock()
   const scripted = await scriptedDriver({ answers: answers('ebs.csi.aws.com') })
   const metrics = new Metrics()

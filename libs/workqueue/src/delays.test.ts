@@ -11,7 +11,7 @@ function make(): { clock: FakeClock; delays: Delays; due: string[] } {
 }
 
 describe('delays', () => {
-  test('`Delays` reports each key at the end of its delay', async () => {
+  test('a delayed key is reported at the end of its delay', async () => {
     const { clock, delays, due } = make()
     delays.add('late', 300)
     delays.add('early', 100)

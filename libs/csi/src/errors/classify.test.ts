@@ -7,7 +7,7 @@ const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
 test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))(
-  'the gRPC code %s of an error decides whether the error counts as final, infeasible or in use',
+  'the gRPC code %s decides whether an error is final, infeasible, or about a volume in use',
   (name, code) => {
     const verdict = classify(new RpcError(code, 'x'))
     expect(verdict).toMatchObject({
