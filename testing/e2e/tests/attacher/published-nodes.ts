@@ -158,7 +158,7 @@ test('a VolumeAttachment stays attached if the repeated publish of its volume fa
   equal((await getAttachment(t)).status?.attached, true)
 })
 
-test('a CSI inline volume missing in ListVolumes causes no publish and no error in the log', async (t) => {
+test('a CSI inline volume missing in ListVolumes causes no second publish and no error in the log', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   const csi = { driver: t.driverName, volumeHandle: t.name('inline') }
   const source = { inlineVolumeSpec: { accessModes: ['ReadWriteOnce'], csi } }

@@ -232,7 +232,7 @@ limits(
 )
 
 limits(
-  'an API server that limits the attacher refuses fewer requests of 200 attaches than it answers',
+  'an API server with a request limit refuses fewer requests of the attacher than it answers',
   {
     target: 'real',
     within: 120_000,

@@ -112,7 +112,7 @@ test('a restarted resizer requests the right size for each combination of sizes 
   ok(line.startsWith('W') && line.includes('please upgrade to k8s version 1.32'), line)
 })
 
-test('a smaller request replaces the size that the kubelet has refused if the driver expands only on nodes', async (t) => {
+test('for a driver that expands only on nodes, a smaller request replaces the size that the kubelet has refused', async (t) => {
   const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
   const first = await scene(t, { driver })
   await first.resizer.endBy('SIGKILL')

@@ -119,7 +119,7 @@ deletion('DeleteSnapshot of an unbound pre-provisioned snapshot needs no being-d
   equal(driver.callsOf('DeleteSnapshot').length, 1)
 })
 
-deletion('a VolumeSnapshotContent deleted during CreateSnapshot leaves no snapshot', { only: 'ours' }, async (t) => {
+deletion('no snapshot is left if its content object is deleted during CreateSnapshot', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=16'] })
   driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
   await createClass(t)

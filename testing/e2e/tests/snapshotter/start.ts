@@ -178,7 +178,7 @@ test('with CSIVolumeGroupSnapshot=false, the snapshotter sends no request for gr
   equal(aboutGroups, [])
 })
 
-test('the snapshotter checks with one request for each group kind, and lists all contents and classes', async (t) => {
+test('the snapshotter asks once whether each group snapshot kind exists, and lists all contents and classes', async (t) => {
   const { snapshotter } = await scene(t)
   await taken(t)
   const { requests } = snapshotter.gate
