@@ -33,7 +33,7 @@ describe('packagesOf', () => {
     expect(find(inputs, packages)).toEqual(['a 1.0.0 /repo/node_modules/a'])
   })
 
-  it('the list of packages of a bundle supports scoped packages, and packages installed inside another package', () => {
+  it('the package list of a bundle contains scoped packages, and packages inside other packages', () => {
     const inputs = { '../../node_modules/@s/a/x.js': 1, '../../node_modules/@s/a/node_modules/b/x.js': 1 }
     const packages = { 'node_modules/@s/a': locked('1.0.0'), 'node_modules/@s/a/node_modules/b': locked('2.0.0') }
     expect(find(inputs, packages)).toEqual([
@@ -128,7 +128,7 @@ describe('startScript', () => {
     }
   })
 
-  it('`startScript` throws if the script does not set a flag of the build', () => {
+  it('`startScript` throws for a flag of the build that the script does not set', () => {
     expect(() => startScript({ flags: ['--a', '--b'] })).toThrow('does not set --b')
   })
 })
@@ -152,7 +152,7 @@ const BUILD_NODE = execFileSync(
   { cwd: ROOT, env: { ...process.env, NODE_OPTIONS: '' }, encoding: 'utf8' },
 ).trim()
 
-describe.each(SIDECARS)('the bundle of %s', (name) => {
+describe.each(SIDECARS)('sidecar bundle %s', (name) => {
   const { file, cache, flags } = readBundle(name)
 
   it('the bundle stays below its size limit, and its code cache is smaller than the bundle', () => {
@@ -201,7 +201,7 @@ describe.each(SIDECARS)('the bundle of %s', (name) => {
   })
 })
 
-it('the version is RELEASE_VERSION, or the version of the package if that is not set', () => {
+it('the release version is RELEASE_VERSION, or else the version in package.json', () => {
   expect(releaseVersion(undefined, { RELEASE_VERSION: 'v9.0.0' })).toBe('v9.0.0')
   expect(releaseVersion(undefined, {})).toMatch(/^v\d+\.\d+\.\d+$/)
 })
@@ -215,7 +215,7 @@ it.each(SIDECAR_LIST.map(({ app, does, value }) => [app, does, value.replaces]))
   },
 )
 
-it('the Dockerfile names the Node.js version of .nvmrc, and npm has packages of the same major version', () => {
+it('Dockerfile and .nvmrc name the same Node.js version, and package.json its major version', () => {
   const wanted = readFileSync(join(ROOT, '.nvmrc'), 'utf8').trim()
   const dockerfile = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
   expect(/^FROM docker\.io\/library\/node:([\d.]+)-/m.exec(dockerfile)?.[1]).toBe(wanted)

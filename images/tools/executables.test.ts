@@ -34,7 +34,7 @@ onLinux('the executables', () => {
     expect(summed.match(/: OK$/gm)).toHaveLength(expected.length)
   })
 
-  it.each(SIDECARS)('the executables run without other files: %s', (name) => {
+  it.each(SIDECARS)('the executable of %s runs without other files', (name) => {
     const coverage = join(folder, 'coverage')
     writeFileSync(join(folder, 'bad.cnf'), 'no equal sign\n')
     const env = { NODE_OPTIONS: '--no-such-option', NODE_V8_COVERAGE: coverage, OPENSSL_CONF: 'bad.cnf' }
@@ -43,7 +43,7 @@ onLinux('the executables', () => {
     expect(existsSync(coverage)).toBe(false)
   })
 
-  it('the executables include kubectl-csi, which runs without other files and explains a failure in one line', () => {
+  it('the kubectl-csi executable runs without other files, and explains a failure in one line', () => {
     const program = first(nameOf('kubectl-csi'))
     const env = { NODE_OPTIONS: '--no-such-option', OPENSSL_CONF: 'bad.cnf', PATH: '/nowhere' }
     const run = (...args: readonly string[]) => spawnSync(program, args, { cwd: folder, env, encoding: 'utf8' })
@@ -57,7 +57,7 @@ onLinux('the executables', () => {
     expect(run('explain', '--help').stdout).toContain('explain')
   })
 
-  it.each(PROGRAMS)('the executables do not contain the path of their build folder: %s', (name) => {
+  it.each(PROGRAMS)('the executable of %s does not contain the path of its build folder', (name) => {
     expect(readFileSync(first(nameOf(name))).includes(`${ROOT}/`)).toBe(false)
   })
 

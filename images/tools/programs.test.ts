@@ -86,7 +86,7 @@ describe('makePrograms', () => {
     for (const [index, archive] of archives.entries()) expect(packed(archive)).toContain(bins[index])
   })
 
-  it('the archives cause an error if a platform of the krew manifest has no address', () => {
+  it('`krewManifest` throws if a platform of the krew manifest has no address', () => {
     expect(() => krewManifest('a:\n    - selector:\n        x: y\n', folder)).toThrow('has no uri')
   })
 

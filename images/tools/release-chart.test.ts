@@ -37,7 +37,7 @@ describe('releaseChart', () => {
     expect(() => withImages('image:\n  registry: other\n', 'ghcr.io/x', {})).toThrow('no empty image.registry')
   })
 
-  it('the chart of a release causes an error for an unknown image, and for a text that is no digest', () => {
+  it('the release of the chart fails for an unknown image or an invalid digest', () => {
     const values = 'image:\n  registry: ""\na:\n  image:\n    repository: a\n'
     expect(() => withImages(values, 'x', { a: DIGEST })).toThrow('no empty digest of a')
     expect(() => withImages(values, 'x', { a: 'v1.2.3' })).toThrow('a=v1.2.3 is no digest')

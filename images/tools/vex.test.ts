@@ -36,7 +36,7 @@ const JUSTIFICATIONS = [
 const PRODUCTS = SIDECARS.flatMap((name) => [`pkg:oci/${name}`, `pkg:generic/${name}`])
 
 describe('images/vex.openvex.json', () => {
-  it('the VEX document follows the OpenVEX format of this repository', () => {
+  it('the VEX document has the OpenVEX format, and names this repository as its author', () => {
     expect(vex).toMatchObject({ '@context': 'https://openvex.dev/ns/v0.2.0', version: expect.any(Number) })
     expect([vex.author, vex['@id']]).toEqual([
       `https://github.com/${homeOf(ROOT)}`,
@@ -66,13 +66,13 @@ describe('images/vex.openvex.json', () => {
     }
   })
 
-  it.each(named)('the reason of %s in the VEX document names only existing files', (_, { impact_statement = '' }) => {
+  it.each(named)('every file that the VEX document names for %s exists', (_, { impact_statement = '' }) => {
     const files = impact_statement.match(/[\w-]+\/[\w/.-]+\.ts/g) ?? []
     expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
   // Several statements of the VEX document are true only because no bundle uses these functions, flags and formats.
-  it.each(SIDECARS)('the VEX document gives reasons that are true for the code of %s', (name) => {
+  it.each(SIDECARS)('the bundle of %s contains no function or flag that the VEX document calls unused', (name) => {
     const { file, flags } = readBundle(name)
     const text = readFileSync(file, 'latin1')
     expect(text.match(/brotli|randomUUID|randomInt|createObjectURL|realpathSync|\bzip\w*Archive/gi)).toBeNull()

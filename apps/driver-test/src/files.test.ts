@@ -34,13 +34,13 @@ describe('csiDriverOf', () => {
     await expect(csiDriverOf(path)).rejects.toThrow(`--csidriver ${path}: ${why}`)
   })
 
-  it('the file of `--csidriver` causes an error if it cannot be read', async () => {
+  it('an unreadable `--csidriver` file causes an error', async () => {
     await expect(csiDriverOf('/nowhere')).rejects.toThrow('--csidriver /nowhere: ENOENT')
   })
 })
 
 describe('checkReportFile', () => {
-  it('the check that a report file can be written does not change the file', async () => {
+  it('the check whether a report file can be written does not change the file', async () => {
     const fresh = join(directory, 'fresh')
     await checkReportFile('report', fresh)
     expect(existsSync(fresh)).toBe(false)
@@ -65,7 +65,7 @@ describe('mounts', () => {
     expect(await mountsBelow('/data', '/nowhere')).toEqual([])
   })
 
-  it('the list of mounts contains the options of the last mount at a path and of its file system', async () => {
+  it('the list of mounts contains the options of the last mount at a path, and of the mounted file system', async () => {
     const list = file([line('/data'), '1 2 0:3 / /data rw,noatime - ext4 /dev/loop0 rw,discard'].join('\n'))
     expect([...((await mountOptions('/data', list)) ?? [])]).toEqual(['rw', 'noatime', 'discard'])
     expect(await mountOptions('/data/x', list)).toBeUndefined()

@@ -15,7 +15,7 @@ async function parse(...args: readonly string[]): Promise<DriverTestOptions> {
 const DRIVER = '--driver=unix:///csi.sock'
 
 describe('readCommandLine', () => {
-  it('the flags default to a short test, except for `--driver`, which is required', async () => {
+  it('without flags other than the required `--driver`, the program runs a short test', async () => {
     expect(await parse(DRIVER)).toEqual({
       driver: 'unix:///csi.sock',
       nodeSockets: [],

@@ -70,7 +70,7 @@ describe('markdownOf', () => {
     expect(text).toContain('## Left out\n\n- tapes: none\n')
   })
 
-  it('the Markdown report does not state that all promises were kept if a seed was interrupted', () => {
+  it('after an interrupted seed, the Markdown report does not state that all promises were kept', () => {
     const text = markdownOf(report(good, { ...good, title: 'seed 3', interrupted: true }))
     expect(text).toContain('Nothing was found until the test was interrupted.')
     expect(text).toContain('| 3, interrupted | 31 |')

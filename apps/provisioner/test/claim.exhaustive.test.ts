@@ -119,7 +119,7 @@ const COMBINED = [
 ]
 
 describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
-  it('the provisioner creates and deletes the volume of a claim without disturbances', async () => {
+  it('without disturbances, the provisioner creates and deletes a volume with the expected requests', async () => {
     const answered = await live([], { finalizeClaims })
     const marks = finalizeClaims ? ['get persistentvolumeclaims', 'replace persistentvolumeclaims'] : []
     const kinds = answered.map((label) => label.replace(/namespaces\/\w+\/|\/\w.*| (pvc|vol)-.*/g, ''))
@@ -136,7 +136,7 @@ describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
     ])
   })
 
-  it.each(ALL)('claim and volume converge after this disturbance at each step: %s', async (name) => {
+  it.each(ALL)('the provisioner recovers from this disturbance at each step: %s', async (name) => {
     for (const at of STEPS) {
       await survives([{ at, name }], { finalizeClaims })
       if (finalizeClaims || LONG) await survives([{ at, name }], { finalizeClaims, lags: true })
@@ -146,7 +146,7 @@ describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
   if (!finalizeClaims && !LONG) return
 
   it.each(COMBINED.slice(0, LONG ? undefined : 1))(
-    'claim and volume converge after two disturbances, of which the first is: %s',
+    'the provisioner recovers from this disturbance if a second disturbance follows: %s',
     async (first) => {
       for (const second of ALL) {
         for (const at of STEPS.slice(0, DELETED_AT + 6)) {

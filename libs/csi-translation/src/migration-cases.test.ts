@@ -47,7 +47,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
 const APPS = /^(attacher|resizer)/
 
 for (const each of migrationCases((direction) => !APPS.test(direction))) {
-  it(`a translation has the expected outcome of the migration case ${each.id}`, () => {
+  it(`the translation of migration case ${each.id} has the expected outcome`, () => {
     const operation = OPERATIONS.get(each.direction)
     if (operation === undefined) throw new Error(`no operation for ${each.direction}`)
     const before = structuredClone(each.input)

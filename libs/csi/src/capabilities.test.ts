@@ -28,7 +28,7 @@ test('`getDriverName` refuses an empty name from the driver', async () => {
   await expect(getDriverName(info(''), options)).rejects.toEqual(new Error('driver name is empty'))
 })
 
-test('the plugin capabilities of a driver become two sets: its services, and its modes of volume expansion', async () => {
+test('`getPluginCapabilities` returns the services and the volume expansion modes of a driver as two sets', async () => {
   const capabilities = [
     { type: { $case: 'service', value: { type: PluginService.CONTROLLER_SERVICE } } },
     { type: { $case: 'volumeExpansion', value: { type: VolumeExpansion.ONLINE } } },

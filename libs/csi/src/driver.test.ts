@@ -112,7 +112,7 @@ test('after a lost connection, calls fail until the driver has sent its name and
   expect({ lostForMs: driver.lostForMs, timers: clock.pending }).toEqual({ lostForMs: 0, timers: 0 })
 })
 
-test('a driver can be lost any number of times', async () => {
+test('a driver becomes ready again after each lost connection', async () => {
   const { first, events, comeBack, clock } = watched()
   let connection = first
   for (let times = 0; times < 3; times += 1) {
@@ -205,7 +205,7 @@ test.each([
   expect(clock.pending).toBe(0)
 })
 
-test('a driver becomes ready again even if capabilities outside `decisive` have changed', async () => {
+test('after a reconnect, a driver becomes ready even if an optional capability has changed', async () => {
   const { driver, first, comeBack, answer } = watched()
   answer(() => Promise.resolve(identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME, PUBLISH_READONLY)))
   first.lose()
@@ -230,7 +230,7 @@ test('a driver starts in the state `lost` if its connection is already lost', as
   expect(driver.state).toBe('ready')
 })
 
-test.each(['ready', 'lost'])('a driver that was closed in the state `%s` reports no loss', async (state) => {
+test.each(['ready', 'lost'])('a closed driver reports no lost connection (state before: `%s`)', async (state) => {
   const { driver, first, events, clock, log } = watched()
   if (state === 'lost') first.lose()
   driver.close()
@@ -274,7 +274,7 @@ test('if one driver listener throws, the other listeners still get the event', a
   ])
 })
 
-test('a call through `guardedDriver` fails if the guard throws', async () => {
+test('the driver gets no call through `guardedDriver` if the guard throws', async () => {
   const { driver, first } = watched()
   const refusal = new CancelledError('the lease is not held')
   let held = true

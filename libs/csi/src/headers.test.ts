@@ -2,7 +2,7 @@ import http2 from 'node:http2'
 import { expect, jest, test } from '@jest/globals'
 import { decodeStatusMessageAsUtf8 } from './headers.ts'
 
-test('a second copy of the module `headers` does not replace `http2.connect` again', async () => {
+test('two copies of the module `headers` replace `http2.connect` only once', async () => {
   decodeStatusMessageAsUtf8()
   const { connect } = http2
   jest.resetModules()

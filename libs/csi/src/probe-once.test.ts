@@ -22,22 +22,22 @@ test.each([
   [{}, true],
   [{ ready: true }, true],
   [{ ready: false }, false],
-])('a driver that answers %j is ready: %s', async (answer, ready) => {
+])('a driver is ready if Probe returns %j: %s', async (answer, ready) => {
   expect(await probed(await driverWith(answer))).toBe(ready)
 })
 
-test.each([5, 9, 14])('an error of the driver with code %i has the origin `driver`', async (code) => {
+test.each([5, 9, 14])('an error with code %i from the driver names the driver as its origin', async (code) => {
   const socket = await driverWith({ code, details: 'no' })
   expect(await failureOf(probed(socket) as never)).toMatchObject({ code, details: 'no', origin: 'driver' })
 })
 
-test('a Probe without an answer within its time-out fails with an error of the origin `none`', async () => {
+test('the error of a Probe that times out does not name the driver as its origin', async () => {
   const socket = await driverWith('silence')
   const error = await failureOf(probed(socket, 200) as never)
   expect(error).toMatchObject({ codeName: 'DeadlineExceeded', origin: 'none' })
 })
 
-test('a Probe fails with an error of the origin `none` if the driver ends during the call', async () => {
+test('the error of a Probe does not name the driver as its origin if the driver ends during the call', async () => {
   const driver: ScriptedDriver = await scriptedDriver({ answers: {} })
   driver.answers['Probe'] = () => {
     driver.stop()

@@ -26,7 +26,7 @@ function probing(...replies: ((clock: FakeClock) => unknown)[]) {
   return { clock, stop, outcome, limits, lines, connection }
 }
 
-test.each([[{ ready: true }], [{ ready: undefined }], [{}]])('a driver that answers %j is ready', async (reply) => {
+test.each([[{ ready: true }], [{ ready: undefined }], [{}]])('a driver is ready if Probe returns %j', async (reply) => {
   const { outcome, limits, lines, clock } = probing(() => reply)
   expect(await outcome).toBe('ready')
   expect(limits).toEqual([15_000])
@@ -34,7 +34,7 @@ test.each([[{ ready: true }], [{ ready: undefined }], [{}]])('a driver that answ
   expect(clock.pending).toBe(0)
 })
 
-test('`probe` asks a driver that is not ready once a second, even if its answers are slow', async () => {
+test('`probe` repeats the call once a second until the driver is ready, even if the answers are slow', async () => {
   const slow = (clock: FakeClock) => clock.sleep(300).then(() => ({ ready: false }))
   const { clock, outcome, lines, connection } = probing(slow, slow, () => ({ ready: true }))
   await clock.advance(999)

@@ -97,7 +97,7 @@ test('a driver with another name on the same socket ends in the state `failed`',
   expect(await driver.failure).toEqual(new Error(message))
 })
 
-test('`connectMigrated` closes the given connection and opens another, whose calls have the label `migrated`', async () => {
+test('`connectMigrated` replaces a connection, and metrics label the new calls as migrated', async () => {
   const clock = new FakeClock()
   const scripted = await scriptedDriver({ answers: answers('ebs.csi.aws.com') })
   const metrics = new Metrics()

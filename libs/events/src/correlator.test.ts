@@ -110,12 +110,12 @@ describe('repeated events', () => {
     expect(record('boom')).toMatchObject({ patch: { body: { count: 3 } } })
   })
 
-  it('a repetition becomes a new event if the first event is not stored yet', () => {
+  it('a repeated event is created as a new event while the first event is not stored', () => {
     correlator.correlate(occurrence('boom'))
     expect(correlator.correlate(occurrence('boom')).do).toBe('create')
   })
 
-  it('a repetition becomes a new event if 4,096 other objects have had events since', () => {
+  it('a repeated event is created as a new event after events of 4,096 other objects', () => {
     const others = (count: number): void => {
       for (let i = 0; i < count; i += 1) record('boom', { target: { ...target, name: `other-${i}` } })
     }

@@ -37,7 +37,7 @@ beforeEach(() => {
   writer = new SeriesWriter({ client, clock, source: { component: 'external-attacher d' } })
 })
 
-it('the reports of a lasting state create one event, and later update its count and message', async () => {
+it('repeated reports of a lasting state update the count and message of one event', async () => {
   const previous = await writer.write(occurrence('one'), { count: 2, signal })
   expect(previous).toMatchObject({
     metadata: { name: `va.${(BigInt(NOW) * 1_000_000n).toString(16)}`, namespace: 'default' },

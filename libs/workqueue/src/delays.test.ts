@@ -11,7 +11,7 @@ function make(): { clock: FakeClock; delays: Delays; due: string[] } {
 }
 
 describe('delays', () => {
-  test('`Delays` reports each key when its delay is over', async () => {
+  test('a delayed key is reported at the end of its delay', async () => {
     const { clock, delays, due } = make()
     delays.add('late', 300)
     delays.add('early', 100)
@@ -33,7 +33,7 @@ describe('delays', () => {
     expect(due).toEqual(expected)
   })
 
-  test('`Delays` reports many due keys only as fast as the rate limit allows', async () => {
+  test('many keys whose delay is over are reported only as fast as the rate limit allows', async () => {
     const clock = new FakeClock()
     const due: string[] = []
     const pace = new TokenBucket({ clock, qps: 10, burst: 2 })
@@ -83,7 +83,7 @@ describe('delays', () => {
     expect([delays.dueIn('a'), delays.dueIn('b')]).toEqual([200, undefined])
   })
 
-  test('a key can be added again while `Delays` reports the key', async () => {
+  test('the callback that reports a key can add the key again', async () => {
     const clock = new FakeClock()
     const times: number[] = []
     const delays = new Delays({

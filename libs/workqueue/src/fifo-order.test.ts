@@ -16,7 +16,7 @@ test('normal keys start before retries, but every fourth started key is a retry'
   expect(Array.from({ length: 8 }, () => order.take()).join(' ')).toBe('a b c l0 d l1 l2 l3')
 })
 
-test('a retry becomes a normal key when `touch` is called for it', () => {
+test('`touch` turns a waiting retry into a normal key', () => {
   const order = new FifoOrder()
   for (const key of ['l0', 'l1']) order.push(key, 'retry')
   order.push('a')
@@ -50,7 +50,7 @@ test('preferred keys start first, in the order in which they were preferred', ()
   expect([order.length, takeAll(order)]).toEqual([4, ['d', 'b', 'a', 'c']])
 })
 
-test('a preferred retry keeps its position when `touch` is called for it', () => {
+test('`touch` does not move a preferred retry', () => {
   const order = filled('a')
   order.push('l0', 'retry')
   order.prefer('l0')
@@ -58,14 +58,14 @@ test('a preferred retry keeps its position when `touch` is called for it', () =>
   expect(takeAll(order)).toEqual(['l0', 'a'])
 })
 
-test('preferring a key that does not wait has no effect', () => {
+test('`prefer` has no effect on a key that is not in the queue', () => {
   const order = filled('a')
   order.prefer('b')
   order.push('b')
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('the preference of a key ends when the key starts', () => {
+test('after a preferred key has started, the queue treats the key as a normal key again', () => {
   const order = filled('a', 'b')
   order.prefer('b')
   expect(order.take()).toBe('b')
@@ -74,7 +74,7 @@ test('the preference of a key ends when the key starts', () => {
   expect([order.length, takeAll(order)]).toEqual([3, ['a', 'c', 'b']])
 })
 
-test('while retries occupy all workers, up to `reserved` normal keys start', () => {
+test('while retries occupy all workers, normal keys up to the reserve still start', () => {
   const order = new FifoOrder({ workers: 3, reserved: 2 })
   expect(order.capacity).toBe(5)
   for (const key of ['l0', 'l1', 'l2', 'l3']) order.push(key, 'retry')
@@ -97,7 +97,7 @@ test('the reserve stays unused while normal keys occupy all workers', () => {
   expect(takeAll(order)).toEqual(['a', 'b'])
 })
 
-test('a preferred retry does not use the reserve for normal keys', () => {
+test('a preferred retry does not start on a worker that is reserved for normal keys', () => {
   const order = new FifoOrder({ workers: 1, reserved: 1 })
   for (const key of ['l0', 'l1']) order.push(key, 'retry')
   expect(takeAll(order)).toEqual(['l0'])

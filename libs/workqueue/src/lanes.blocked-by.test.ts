@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { Lanes } from './lanes.ts'
 
-test('`blockedBy` returns the full group for which a key waits', () => {
+test('`blockedBy` returns the group whose limit delays a waiting key', () => {
   const group = { group: 'volume a', max: 1 }
   const lanes = new Lanes({
     workers: 2,

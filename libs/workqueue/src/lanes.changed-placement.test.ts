@@ -22,7 +22,7 @@ describe('changed placement', () => {
     expect(takeAll()).toEqual(['d0', 'a0', 'd1'])
   })
 
-  test('a key that has moved to another lane starts even without a call of `touch`', () => {
+  test('a key starts in its new lane even if `touch` is not called after the change', () => {
     const { place, push, takeAll } = lanesOf(4, [0, 0])
     push('d0')
     place('d0', ATTACH)

@@ -164,7 +164,7 @@ function build(drawn: typeof sequence extends fc.Arbitrary<infer Drawn> ? Drawn 
 }
 
 describe('lanes', () => {
-  test('lanes start the same keys in the same order as a simple search over all keys', () => {
+  test('the lanes and a simple model start the same keys in the same order', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { workers, placements, lanes } = build(drawn)
@@ -205,7 +205,7 @@ describe('lanes', () => {
     )
   })
 
-  test('lanes start every key in the end, even if `touch` is not called after a change of its lane or groups', () => {
+  test('every key starts in the end, even if `touch` is not called after a change of its lane or groups', () => {
     fc.assert(
       fc.property(sequence, (drawn) => {
         const { placements, lanes } = build(drawn)

@@ -35,7 +35,7 @@ describe('a lane', () => {
     expect([lanes.length, takeAll()]).toEqual([4, ['a-l0', 'a0', 'a-l2', 'a-l1']])
   })
 
-  test('while retries occupy all workers, a lane starts only normal keys, as many as its reserve allows', () => {
+  test('while retries occupy all workers, a lane starts normal keys up to its reserve', () => {
     const setup = lanesOf(10, [4, 0])
     pushRetries(setup, ...numbered('a-l', 20))
     expect(setup.takeAll()).toEqual(numbered('a-l', 10))

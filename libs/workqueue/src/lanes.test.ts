@@ -11,7 +11,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(10)
   })
 
-  test('a lane starts its reserved number of keys while other lanes occupy all workers', () => {
+  test('while other lanes occupy all workers, a lane still starts keys up to its reserve', () => {
     const { lanes, push, takeAll, release } = lanesOf(10, [4, 0])
     push(...numbered('d', 20))
     takeAll()
@@ -58,7 +58,7 @@ describe('a lane', () => {
     expect(lanes.length).toBe(990)
   })
 
-  test('while both lanes have keys, every fourth started key comes from the lane that is not preferred', () => {
+  test('the preferred lane starts three keys for each key of the other lane', () => {
     const { push, lanes, release } = lanesOf(1, [0, 0])
     push(...numbered('d', 10), ...numbered('a', 10))
     const picks: string[] = []
@@ -76,7 +76,7 @@ describe('a lane', () => {
     expect(takeAll()).toEqual(['d2', 'd0', 'd1'])
   })
 
-  test('three lanes share the workers like two lanes', () => {
+  test('two lanes use their reserves while a third lane occupies all workers', () => {
     const { place, push, takeAll } = lanesOf(5, [1, 1, 1])
     for (const [lane, letter] of ['a', 'd', 'x'].entries()) {
       for (const key of numbered(letter, 9)) place(key, lane)
@@ -129,7 +129,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a2'])
   })
 
-  test('a key that waits for another group does not delay the later keys of its group', () => {
+  test('a key that waits for one of its two groups does not delay keys of the other group', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     place('a0', ATTACH, one('volume'))
     place('a1', ATTACH, one('node'))
@@ -141,7 +141,7 @@ describe('a group', () => {
     expect(takeAll()).toEqual(['a3'])
   })
 
-  test('a key overtakes an earlier key of its group if the lane of the earlier key has no free worker', () => {
+  test('a key starts before an earlier key of its group if the lane of the earlier key is full', () => {
     const { place, push, takeAll, release } = lanesOf(2, [1, 0])
     for (const key of ['a0', 'd2', 'a1']) place(key, key === 'd2' ? DETACH : ATTACH, one('volume'))
     push('d0', 'd1')
@@ -174,7 +174,7 @@ describe('group limits', () => {
   const alone = (group: string): GroupLimit => ({ group, max: 1 })
   const shared = (group: string): GroupLimit => ({ group, max: Number.POSITIVE_INFINITY })
 
-  test('a key that needs a group alone never runs together with keys that share the group', () => {
+  test('a key with exclusive use of a group never runs together with other keys of the group', () => {
     const { place, push, takeAll, release } = lanesOf(10, [0, 0])
     for (const key of ['a0', 'a1', 'a3']) place(key, ATTACH, shared('volume'))
     place('a2', ATTACH, alone('volume'))
@@ -230,7 +230,7 @@ describe('blocking keys', () => {
     expect(takeAll()).toEqual(['a1'])
   })
 
-  test('a key stops blocking its group when it begins to block another group', () => {
+  test('a key that begins to block another group no longer blocks its old group', () => {
     const { push, precede, lanes, takeAll } = setup(1)
     push('a0', 'd0')
     precede('d0', 'other')
@@ -250,7 +250,7 @@ describe('blocking keys', () => {
   })
 })
 
-test('`release` of lanes throws for a key that is not in work, and `touch` ignores an unknown key', () => {
+test('`release` throws for a key that is not running, and `touch` ignores an unknown key', () => {
   const { lanes, push } = lanesOf(1, [0, 0])
   push('a0')
   lanes.touch('unknown')
@@ -259,7 +259,7 @@ test('`release` of lanes throws for a key that is not in work, and `touch` ignor
   expect(lanes.length).toBe(1)
 })
 
-test('`push` of a key throws if its lane is unknown', () => {
+test('`push` throws for a key of an unknown lane', () => {
   const { lanes, place } = lanesOf(1, [0, 0])
   place('a0', 2)
   expect(() => lanes.push('a0')).toThrow(InvariantError)

@@ -162,7 +162,7 @@ describe('queue metrics', () => {
     expect(await read('depth', 'other')).toBe(1)
   })
 
-  test('queue metrics drop the waiting keys of a closed queue when its last running key is done', async () => {
+  test('the depth metric drops the waiting keys of a closed queue after its last running key is done', async () => {
     const { queue, read } = make()
     const [old, young] = [queue(), queue()]
     old.add('a')

@@ -42,7 +42,7 @@ describe('a queue', () => {
     expect(await takeAll(queue)).toEqual(['a', 'b'])
   })
 
-  test('a queue hands out a running key once more if it is added again, but only after it is done', async () => {
+  test('a queue hands out a running key again after its end if the key is added during its run', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)
@@ -57,7 +57,7 @@ describe('a queue', () => {
     expect([queue.length, queue.inWork]).toEqual([0, 1])
   })
 
-  test('a queue does not hand out a running key again if `markSeen` follows the addition', async () => {
+  test('`markSeen` cancels the planned second run of a running key', async () => {
     const queue = new Queue()
     queue.add('a')
     queue.markSeen('a')
@@ -81,13 +81,13 @@ describe('a queue', () => {
     expect(await Promise.all(gets)).toEqual(['a', 'b', 'c'])
   })
 
-  test('`done` of a queue throws for a key that is not in work', () => {
+  test('`done` throws for a key that is not running', () => {
     const queue = new Queue()
     queue.add('a')
     expect(() => queue.done('a')).toThrow(InvariantError)
   })
 
-  test('a queue calls `touch` of its order if a waiting key is added again, but not for a running key', async () => {
+  test('the addition of a key calls `touch` of the key order only if the key already waits', async () => {
     const calls: string[] = []
     let keys: string[] = []
     const order: KeyOrder = {
@@ -159,7 +159,7 @@ describe('paused', () => {
     expect([queue.length, queue.inWork, await takeAll(queue)]).toEqual([1, 0, []])
   })
 
-  test('a paused queue can be shut down, and a late resume does not open it again', async () => {
+  test('after the shutdown of a paused queue, `resume` does not open the queue again', async () => {
     const queue = new Queue()
     queue.add('a')
     queue.pause()

@@ -19,7 +19,7 @@ test('the conformance cases contain at least 150 requests and every patch type',
   }
 })
 
-test('at most ten differences from kube-apiserver are allowed, each with a reason', () => {
+test('the emulator has at most ten differences from kube-apiserver, each with a reason', () => {
   expect(DIFFERENCES.length).toBeLessThanOrEqual(10)
   expect(DIFFERENCES.filter(({ why }) => why === '')).toEqual([])
 })

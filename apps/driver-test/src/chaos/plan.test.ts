@@ -62,7 +62,7 @@ describe('planOf', () => {
       expect([...classes].sort()).toEqual([0, 1, 2])
     })
 
-    it('a chaos plan expands some claims at the same moment at which they are modified', () => {
+    it('a chaos plan sometimes expands and modifies a claim at the same time', () => {
       const together = (change: Partial<DriverCan>): readonly (readonly [string, string])[] => {
         const all = planOf(options({ can: { ...CAN, attributes: [{ tier: 'gold' }], ...change } }))
         return all.flatMap(({ action }, at): [string, string][] => {
@@ -117,7 +117,7 @@ describe('planOf', () => {
       expect(planned().some((each) => each.do === 'createInlinePod')).toBe(false)
     })
 
-    it('a chaos plan injects each fault into each method once before it repeats any fault', () => {
+    it('a chaos plan uses each pair of fault and method once before it repeats a pair', () => {
       const faults = planned().flatMap((each) => (each.do === 'breakCall' ? [`${each.method} ${each.fault.do}`] : []))
       const kinds = ['cut', 'delay', 'loseAnswer', 'repeat']
       const all = [...kinds.map((kind) => `CreateVolume ${kind}`), ...kinds.map((kind) => `${LATE_METHOD} ${kind}`)]
@@ -126,7 +126,7 @@ describe('planOf', () => {
     })
   })
 
-  it.each([1, 2, 3, 4, 5])('a chaos plan with seed %i has only actions that are possible at their time', (seed) => {
+  it.each([1, 2, 3, 4, 5])('each action of the chaos plan with seed %i is possible at its time', (seed) => {
     const claims = new Map<string, { size: number; shared: boolean }>()
     const pods = new Map<string, string>()
     const users = (claim: string): number => [...pods.values()].filter((each) => each === claim).length

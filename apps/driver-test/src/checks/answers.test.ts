@@ -16,13 +16,13 @@ function broken(request: object, volume: object, code = 0): readonly string[] {
 describe('wrongAnswer', () => {
   const east = { accessibilityRequirements: { requisite: [place('east'), place('north')], preferred: [] } }
 
-  it('the check of answers accepts an answer to CreateVolume with a requested topology or without a topology', () => {
+  it('the check of answers accepts a volume with a requested topology, and a volume without a topology', () => {
     expect(broken(east, { accessibleTopology: [place('west'), place('north')] })).toEqual([])
     expect(broken(east, {})).toEqual([])
     expect(broken({}, { accessibleTopology: [place('west')] })).toEqual([])
   })
 
-  it('the check of answers reports an answer to CreateVolume with a topology that was not requested', () => {
+  it('the check of answers reports a volume with a topology that was not requested', () => {
     expect(broken(east, { accessibleTopology: [place('west')] })).toEqual([
       'reach: volume vol is in {"zone":"west"}, not where asked',
     ])

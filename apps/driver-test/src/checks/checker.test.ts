@@ -27,7 +27,7 @@ function callsWith(check: CheckName, volume: string | undefined = 'vol'): readon
 }
 
 describe('Checker', () => {
-  it('a finding lists the calls about the volume, and shows equal failures in one line with their number', () => {
+  it('a finding lists the calls about its volume, and combines equal failures in one line', () => {
     expect(callsWith('idempotence')).toEqual([
       'CreateVolume pvc -> OK vol, 1 ms',
       'ControllerPublishVolume vol a -> Internal "full", 1 ms, 2 times',

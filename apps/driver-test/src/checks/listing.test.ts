@@ -53,7 +53,7 @@ describe('Listing', () => {
     expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
   })
 
-  it('the check ignores a difference in ListVolumes that a running call, or a call after the request, explains', () => {
+  it('the check ignores a difference in ListVolumes that a call at the same time explains', () => {
     const { tracker, listing, look } = scene()
     const { mark } = tracker
     for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)

@@ -27,11 +27,11 @@ describe('Repetitions', () => {
     expect(brokenBy(publish(), renewed)).toEqual([FAILED])
   })
 
-  it.each([1, 4, 8, 10, 14])('the check accepts code %i of a repeated call, which asks for a retry', (code) => {
+  it.each([1, 4, 8, 10, 14])('the check accepts code %i of a repeated call as a request for a retry', (code) => {
     expect(brokenBy(publish(), publish({ code }), publish({ code }))).toEqual([])
   })
 
-  it.each([2, 13])('the check accepts code %i of a repeated call once, but not twice in a row', (code) => {
+  it.each([2, 13])('the check reports code %i of a repeated call only after two failures in a row', (code) => {
     expect(brokenBy(publish(), publish({ code }), publish(), publish({ code }))).toEqual([])
     expect(brokenBy(publish(), publish({ code }), publish({ code }), publish({ code }))).toEqual([FAILED])
   })
@@ -45,14 +45,14 @@ describe('Repetitions', () => {
     expect(brokenBy(publish(), answered('ControllerPublishVolume', { ...va, readonly: true }, { code: 6 }))).toEqual([])
   })
 
-  it('a call does not count as a repetition after another call has undone the first call', () => {
+  it('a second call does not count as a repetition if another call has undone the first call', () => {
     expect(brokenBy(publish(), unpublish(), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish(), unpublish(''), publish({ code: 9 }))).toEqual([])
     expect(brokenBy(publish(), unpublish('b'), publish({ code: 9 }))).toEqual([FAILED])
     expect(brokenBy(publish(), answered('DeleteVolume', { volumeId: 'vol' }), publish({ code: 5 }))).toEqual([])
   })
 
-  it('a call does not count as a repetition while another call undoes the first call', () => {
+  it('a second call does not count as a repetition while a third call undoes the first call', () => {
     const [begun, ended] = unpublish()
     expect(brokenBy(publish(), [begun], publish({ code: 9 }))).toEqual([])
     expect(brokenBy([begun], publish(), [ended], publish({ code: 9 }))).toEqual([])
@@ -68,7 +68,7 @@ describe('Repetitions', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), deleted, created('pvc', 'vol-2', 1n))).toEqual([])
   })
 
-  it('the check reports a repeated call with a new publish context, but ignores the order of its entries', () => {
+  it('the check reports a repeated call that returns another publish context, but not another order of its entries', () => {
     const context = (publishContext: object) => publish({ response: { publishContext } })
     expect(brokenBy(context({ a: '1', b: '2' }), context({ b: '2', a: '1' }))).toEqual([])
     expect(brokenBy(context({ device: '/dev/x' }), context({ device: '/dev/y' }))).toEqual([

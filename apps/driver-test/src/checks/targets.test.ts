@@ -45,7 +45,7 @@ describe('Targets', () => {
     expect([brokenBy(undefined, publish('mount', 13)), brokenBy(directory, unpublish(13))].flat()).toEqual([])
   })
 
-  it('the check of target paths ignores a path at which an earlier publish without an answer may still work', () => {
+  it('the check of target paths ignores a path if an earlier publish call may still be running there', () => {
     const [begun] = publish()
     const lost: typeof begun = { ...begun, end: begun.start + 1 }
     expect(brokenBy(directory, [begun, lost], unpublish())).toEqual([])

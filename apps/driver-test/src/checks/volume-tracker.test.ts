@@ -40,7 +40,7 @@ describe('VolumeTracker', () => {
     )
   })
 
-  it('the volume tracker treats a volume as possibly created if the answer has no ID', () => {
+  it('the volume tracker treats a volume as possibly created if CreateVolume returns no volume ID', () => {
     for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
       const { volumes, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
       expect([volumes, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])

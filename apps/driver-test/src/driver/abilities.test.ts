@@ -48,7 +48,7 @@ function refuse(driver: CsiDriver, method: string, text: string): void {
 }
 
 describe('learnAbilities', () => {
-  it('the driver test finds the abilities of a driver, and deletes the volumes that it creates for this', async () => {
+  it('the driver test tries the abilities of a driver, and then deletes its test volumes', async () => {
     const driver = await start()
     const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
@@ -67,7 +67,7 @@ describe('learnAbilities', () => {
     expect(driver.volumes.all).toEqual([])
   })
 
-  it('the abilities of a driver include modification if the driver accepts the attributes', async () => {
+  it('a driver that accepts the given volume attributes has the ability to modify volumes', async () => {
     const driver = await start({ mutableParameters: ['tier'] })
     const attributes = [{ tier: 'gold' }, { tier: 'silver' }]
     const { can, leftOut } = await learn(driver, { attributes })
@@ -131,7 +131,7 @@ describe('learnAbilities', () => {
     expect((await learn(driver, { nodeIds: [], capabilities: ['block'] })).can.zones).toBeUndefined()
   })
 
-  it('the methods of a driver include node calls if its nodes have sockets, but no attach if it is not required', async () => {
+  it('the tested methods include node calls for given node sockets, but no attach if the CSIDriver requires none', async () => {
     const driver = await start()
     const node = await openDriver({ address: driver.address, clock: systemClock, log: silentLogger, signal })
     const info = { nodeId: 'n', maxVolumesPerNode: 0n, accessibleTopology: undefined }

@@ -15,7 +15,7 @@ import { OwnNodes } from './nodes.ts'
 const { signal } = new AbortController()
 
 it.each([{ wasMade: true }, { wasMade: false }])(
-  'the cleanup leaves no volume after a CreateVolume without an answer (created: $wasMade)',
+  'after a CreateVolume without an answer, the cleanup leaves no volume (volume existed: $wasMade)',
   async ({ wasMade }) => {
     await using stack = new AsyncDisposableStack()
     const directory = await mkdtemp(join(tmpdir(), 'clear-up-'))

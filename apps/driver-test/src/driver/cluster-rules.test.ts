@@ -35,7 +35,7 @@ describe('ClusterRules', () => {
     expect(violations([made, elsewhere, staged])).toHaveLength(1)
   })
 
-  it('the cluster rules require a stage before the publish, or an attach if the driver does not stage', () => {
+  it('the cluster rules require a stage before the publish, or an attach if the driver has no stage', () => {
     expect(violations([made, attached, published])).toEqual([
       'NodePublishVolume of vol was called while it is not staged on a',
     ])

@@ -33,7 +33,7 @@ it('a driver that ends eight times in a row is reported as gone', async () => {
   }
 }, 30_000)
 
-it('a driver that crashed often before `watchGone` was called is not reported as gone', async () => {
+it('only crashes after the call of `watchGone` make a driver count as gone', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'ended-'))
   const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
   // The driver ends at once in its first nine starts. In the tenth it runs for a minute.

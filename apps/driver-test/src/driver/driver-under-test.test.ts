@@ -57,7 +57,7 @@ async function left({ looks = [], deletedAfterMs }: Seen): Promise<readonly stri
   return found
 }
 
-it('a mount that disappears only after the deletion of its volume is not reported', async () => {
+it('a mount that disappears shortly after the deletion of its volume is not reported', async () => {
   expect(await left({ looks: [['/n/globalmount'], []] })).toEqual([])
 })
 
@@ -65,7 +65,7 @@ it('a mount that never disappears is reported as left over', async () => {
   expect(await left({ looks: [['/n/globalmount']] })).toEqual(['/n/globalmount is still mounted'])
 })
 
-it('a volume that only a repeated call of the provisioner deletes is not reported', async () => {
+it('a volume that the provisioner deletes only after a retry is not reported', async () => {
   expect(await left({ deletedAfterMs: 12_000 })).toEqual([])
 })
 

@@ -43,7 +43,7 @@ describe('openOwnNodes', () => {
     ])
   })
 
-  it('node services with separate sockets cause an error if one belongs to another driver, or two to the same node', async () => {
+  it('a node socket of another driver, or two sockets of one node, cause an error', async () => {
     const a = await start('a')
     await expect(open(await start('b', { name: 'other' }))).rejects.toThrow(
       /b.sock calls itself other, and that of the controller csi.example.com$/,

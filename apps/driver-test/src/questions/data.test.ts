@@ -25,7 +25,7 @@ async function found(bug?: ContentBug) {
 }
 
 describe('checkData', () => {
-  it('`checkData` accepts a correct driver, and leaves no volume', async () => {
+  it('the data check accepts a correct driver, and leaves no volume', async () => {
     expect(await found()).toEqual({ findings: [], left: [] })
     expect(readdirSync(join(folder, 'none'))).toEqual([])
   })

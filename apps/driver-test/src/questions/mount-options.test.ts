@@ -42,11 +42,11 @@ const texts = async (each: Case): Promise<readonly string[]> =>
 const asRoot = process.getuid?.() === 0 ? it : it.skip
 
 describe('checkMountOptions', () => {
-  it('`checkMountOptions` accepts a correct driver, and leaves no volume', async () => {
+  it('the check of mount options accepts a correct driver, and leaves no volume', async () => {
     expect(await found({})).toEqual({ findings: [], left: [] })
   })
 
-  it('`checkMountOptions` accepts a driver that refuses mount options', async () => {
+  it('the check of mount options accepts a driver that refuses mount options', async () => {
     const refuse = (): never => {
       throw new DriverFailure('INVALID_ARGUMENT', 'noatime is not supported')
     }
@@ -56,7 +56,7 @@ describe('checkMountOptions', () => {
     expect(await texts({ spoil })).toEqual([])
   })
 
-  it('`checkMountOptions` finds a driver that ignores mount options', async () => {
+  it('the check of mount options finds a driver that ignores mount options', async () => {
     expect(await texts({ bug: 'mount-option-ignored' })).toEqual([
       expect.stringMatching(/^options: volume \S+ is mounted with , without noatime$/),
     ])
@@ -71,7 +71,7 @@ describe('fsGroup', () => {
     ])
   })
 
-  asRoot('`checkMountOptions` finds a volume that a group cannot use, although `fsGroupPolicy` is File', async () => {
+  asRoot('the check of mount options finds a volume without group access despite `fsGroupPolicy` File', async () => {
     const placeFile = ({ nodes }: EmulatedParts): void => {
       for (const node of nodes) {
         node.script('NodePublishVolume', (request: NodePublishVolumeRequest) => {

@@ -32,14 +32,14 @@ function forgetInline({ nodes }: EmulatedParts): void {
 }
 
 describe('checkRepeated', () => {
-  it('`checkRepeated` repeats the calls for an inline volume', async () => {
+  it('the check of repeated calls repeats the calls for an inline volume', async () => {
     expect(await foundDirectly(() => undefined, checkRepeated, { inline: true })).toEqual({ findings: [], left: [] })
     const { findings } = await foundDirectly(forgetInline, checkRepeated, { inline: true })
     const text = expect.stringMatching(/^NodeUnpublishVolume of csi-.* had succeeded, and failed when it was repeated$/)
     expect(findings).toEqual([expect.objectContaining({ check: 'idempotence', text })])
   })
 
-  it('`checkRepeated` accepts a correct driver, and leaves no volume', async () => {
+  it('the check of repeated calls accepts a correct driver, and leaves no volume', async () => {
     expect(await foundDirectly(() => undefined, checkRepeated)).toEqual({ findings: [], left: [] })
   })
 

@@ -7,11 +7,11 @@ const found = async (options: { readonly bug?: SnapshotBug; readonly readyAfter?
   await foundDirectly(({ driver }) => keepSnapshots(driver, options), checkSnapshots, { controller: SNAPSHOTS })
 
 describe('checkSnapshots', () => {
-  it('`checkSnapshots` accepts a correct driver, and leaves no volume', async () => {
+  it('the snapshot check accepts a correct driver, and leaves no volume', async () => {
     expect(await found({})).toEqual({ findings: [], left: [] })
   })
 
-  it('`checkSnapshots` waits until a snapshot is ready', async () => {
+  it('the snapshot check waits until a snapshot is ready', async () => {
     expect(await found({ readyAfter: 3 })).toEqual({ findings: [], left: [] })
   })
 

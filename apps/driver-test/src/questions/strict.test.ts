@@ -159,11 +159,11 @@ function stages({ nodes }: EmulatedParts): void {
 }
 
 describe('askStrictly', () => {
-  it('`askStrictly` accepts a correct driver, and leaves no volume', async () => {
+  it('the check with unusual requests accepts a correct driver, and leaves no volume', async () => {
     expect(await foundDirectly(() => undefined, askStrictly)).toEqual({ findings: [], left: [] })
   })
 
-  it.each(ROWS)('`askStrictly` finds a driver that %s', async (_, spoil, check, text) => {
+  it.each(ROWS)('the check with unusual requests finds a driver that %s', async (_, spoil, check, text) => {
     const { findings } = await foundDirectly(spoil, askStrictly)
     expect(findings).toContainEqual(expect.objectContaining({ check, text: expect.stringMatching(text) }))
   })

@@ -41,7 +41,7 @@ describe('itemsOf', () => {
     expect(items.map(({ className }) => className)).toEqual(expected)
   })
 
-  it('`itemsOf` gives equal keys to topologies that differ only in the order of labels', () => {
+  it('topologies that differ only in the order of labels get the same key', () => {
     expect(itemKey('class', { a: '1', b: '2' })).toBe(itemKey('class', { b: '2', a: '1' }))
   })
 })

@@ -41,7 +41,7 @@ it('a waiting claim runs again within a second after its missing object appears'
   stop()
 })
 
-it('a missing object is read once for all claims that wait for it, and less often over time', async () => {
+it('claims that wait for the same missing object share one read, and the reads become rarer over time', async () => {
   const { clock, reads, awaited, stop } = open()
   for (let claim = 0; claim < 1_000; claim += 1) awaited.await(`${claim}`, [secret('a')])
   await clock.advance(7_000)

@@ -107,12 +107,12 @@ describe('decideClaim', () => {
 describe('--finalize-claims', () => {
   const settings = { finalizeClaims: true }
 
-  it('with --finalize-claims, `decideClaim` puts the finalizer on a claim before the first CSI call', () => {
+  it('with --finalize-claims, a claim gets the finalizer before the first CSI call', () => {
     expect(decideClaim(view({ settings }))).toMatchObject({ do: 'provision', mark: true })
     expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject({ do: 'provision', mark: false })
   })
 
-  it('with --finalize-claims, `decideClaim` creates no volume for a claim that is deleted without the finalizer', () => {
+  it('with --finalize-claims, no volume is created for a deleted claim without the finalizer', () => {
     expect(decideClaim(view({ settings, claim: { deleting: true } })).do).toBe('nothing')
   })
 })

@@ -10,7 +10,7 @@ const BACKGROUND: readonly CodeName[] = ['Canceled', 'DeadlineExceeded', 'Unavai
 
 describe('failureOf', () => {
   it.each((Object.keys(CODES) as CodeName[]).filter((name) => name !== 'OK'))(
-    '`failureOf` decides by the gRPC code %s whether the creation may still be running',
+    'the gRPC code %s decides whether a failed creation may still be running',
     (name) => {
       const isRunning = BACKGROUND.includes(name)
       expect(failureOf(rpc(name), { mayReschedule: false }).state).toBe(isRunning ? 'background' : 'final')
@@ -35,7 +35,7 @@ describe('failureOf', () => {
     expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
   })
 
-  it('`failureOf` returns the objects that a claim waits for after a ProvisionError', () => {
+  it('the failure of a creation lists the objects that its ProvisionError waits for', () => {
     const waitsFor = [{ on: 'secret', name: 'ns/a' }]
     expect(failureOf(new ProvisionError('x', { waitsFor }), { mayReschedule: false }).waitsFor).toBe(waitsFor)
   })

@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 
 describe('ClaimMemory.pause', () => {
-  it('`ClaimMemory` pauses an infeasible claim for the configured time', async () => {
+  it('the pause of an infeasible claim lasts for the configured time', async () => {
     memory.pause('a', 'class')
     await clock.advance(PAUSE_MS - 1)
     expect(memory.pausedForMs('a', 'class')).toBe(1)
@@ -38,14 +38,14 @@ describe('ClaimMemory.pause', () => {
 })
 
 describe('ClaimMemory.isNews', () => {
-  it('`ClaimMemory` counts an event as new if its message has changed, or after 15 minutes', async () => {
+  it('an event of a claim counts as new if its message has changed, or after 15 minutes', async () => {
     expect([memory.isNews('a', 'x'), memory.isNews('a', 'x'), memory.isNews('b', 'x')]).toEqual([true, false, true])
     expect([memory.isNews('a', 'y'), memory.isNews('a', 'x')]).toEqual([true, true])
     await clock.advance(15 * 60_000)
     expect(memory.isNews('a', 'x')).toBe(true)
   })
 
-  it('`ClaimMemory` allows the Provisioning event again after the claim was forgotten', () => {
+  it('a forgotten claim may get the Provisioning event again', () => {
     expect([memory.begins('a'), memory.begins('a')]).toEqual([true, false])
     memory.forget('a')
     expect(memory.begins('a')).toBe(true)
@@ -53,7 +53,7 @@ describe('ClaimMemory.isNews', () => {
 })
 
 describe('ClaimMemory.follows', () => {
-  it('`ClaimMemory` remembers a running creation until it ends, even if its claim is forgotten', () => {
+  it('a running creation is remembered until it ends, even if its claim is forgotten', () => {
     memory.inProgress.set('a', {} as Followed)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)

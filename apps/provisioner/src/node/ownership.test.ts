@@ -29,7 +29,7 @@ describe('Ownership', () => {
     }
   })
 
-  it('`Ownership` uses the shortest delay again after the claim was forgotten', () => {
+  it('a forgotten claim starts again with the shortest delay', () => {
     const { ownership, waitMs } = atTime()
     ownership.again('uid')
     ownership.forget('uid')

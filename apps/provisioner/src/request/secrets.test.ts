@@ -29,7 +29,7 @@ describe('secretRefOf', () => {
     })
   })
 
-  it('`secretRefOf` uses the default Secret for each purpose that names no Secret', () => {
+  it('each kind of CSI call without its own Secret parameters uses the default Secret', () => {
     const refs = secretRefsOf({ ...pair('all', 'ns', ''), ...pair('one', 'ns', 'node-stage-') }, TOKENS)
     const all = { name: 'all', namespace: 'ns' }
     expect(refs).toEqual({

@@ -81,7 +81,7 @@ describe('whyUnusable', () => {
     else expect(reasonOf(parts)).toContain(expected)
   })
 
-  it('`whyUnusable` accepts every volume mode without --prevent-volume-mode-conversion', () => {
+  it('without --prevent-volume-mode-conversion, a claim may change the volume mode of its snapshot', () => {
     expect(reasonOf({ spec: block }, false)).toBeUndefined()
   })
 })
@@ -92,7 +92,7 @@ describe('checkOriginal', () => {
   const check = (original: ProvisionerClaim | undefined, claim = claimOf('claim')) =>
     checkOriginal({ claim, class: CLASS, source, original })
 
-  it('`checkOriginal` returns a bound source claim that is not larger than the new claim', () => {
+  it('the check of a clone accepts a bound source claim that is not larger than the new claim', () => {
     const original = claimOf('o', { volumeName: 'pv' }, bound)
     expect(check(original)).toBe(original)
   })

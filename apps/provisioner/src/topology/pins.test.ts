@@ -16,7 +16,7 @@ describe('Pins', () => {
     expect(pins.requirement('uid', tried, () => of('new'))).toEqual(of(expected))
   })
 
-  it('`Pins` forgets the topology requirement of a claim when its creation has ended', () => {
+  it('the topology requirement of a claim is forgotten when its creation has ended', () => {
     const pins = new Pins()
     pins.requirement('uid', TRY, () => of('old'))
     pins.release('uid')

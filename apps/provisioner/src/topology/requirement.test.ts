@@ -52,7 +52,7 @@ describe('requirementOf', () => {
     expect(segments(requirement?.preferred)).toEqual(preferred)
   })
 
-  it('`requirementOf` requires the topologies of every registered set of topology keys, smaller sets first', () => {
+  it('the topology requirement covers each set of topology keys that nodes register, smaller sets first', () => {
     const nodes: Nodes = {
       a: { keys: ['zone', 'rack'], labels: { zone: 'z1', rack: 'r1' } },
       b: { keys: ['zone'], labels: { zone: 'z2', rack: 'r2' } },
@@ -60,7 +60,7 @@ describe('requirementOf', () => {
     expect(segments(of({}, nodes)?.requisite)).toEqual(['z1', 'z2', 'r1/z1'])
   })
 
-  it('`requirementOf` requires every combination of the values in an allowed topology with two keys', () => {
+  it('the topology requirement contains every combination of values from an allowed topology with two keys', () => {
     const allowed = [
       {
         matchLabelExpressions: [
@@ -106,7 +106,7 @@ describe('requirementOf', () => {
     expect(() => of(rules, nodes)).toThrow(expect.objectContaining({ message }))
   })
 
-  it('`requirementOf` asks the scheduler for another node only if the selected node has no CSINode', () => {
+  it('a claim returns to the scheduler only if its selected node has no CSINode', () => {
     expect(() => of({ node: 'n' })).toThrow(expect.objectContaining({ reschedule: true }))
     expect(() => of({ node: 'unregistered' })).toThrow(expect.objectContaining({ reschedule: false }))
   })

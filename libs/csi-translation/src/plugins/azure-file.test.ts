@@ -71,7 +71,7 @@ describe('translation back', () => {
   })
 })
 
-it('the handle of an Azure share contains the resource group, the account, the share and perhaps the disk', () => {
+it('the handle of an Azure share contains the resource group, the account, the share and an optional disk', () => {
   const info = { resourceGroup: 'rg', accountName: 'a', shareName: 's' }
   expect(azureFileShareInfo('rg#a#s')).toEqual({ ...info, diskName: '' })
   expect(azureFileShareInfo('rg#a#s#d#more')).toEqual({ ...info, diskName: 'd' })

@@ -18,7 +18,7 @@ it.each<[text: string, inQuotes: string]>([
 /** Texts of only a few characters, so that the separators in the searches below occur often. */
 const texts = fc.string({ unit: fc.constantFrom('a', 'b', '/', '\n', 'x'), maxLength: 30 })
 
-test('the searches in texts find the same parts as the regular expressions of Go', () => {
+test('the text search functions and the regular expressions of Go find the same parts', () => {
   fc.assert(
     fc.property(texts, (text) => {
       const last = { at: /(?=\/b)/g, length: 2 }

@@ -96,7 +96,7 @@ describe('topologies', () => {
     expect(translated(plugin, before)).toEqual(classOf(plugin, after))
   })
 
-  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('a StorageClass of %s has either topologies or zones', (plugin) => {
+  it.each(['aws-ebs', 'gce-pd', 'azure-disk'])('a %s StorageClass with topologies and zones is refused', (plugin) => {
     const both = { parameters: { zone: 'a' }, allowedTopologies: topology(GA.zone, 'a') }
     expect(() => translated(plugin, both)).toThrow(
       expect.objectContaining({

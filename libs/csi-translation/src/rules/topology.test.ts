@@ -82,7 +82,7 @@ describe('affinityToCsi', () => {
     expect(affinityToCsi(volume(labels, before), KEY)).toEqual(after && affinity(after))
   })
 
-  it('the translation of an affinity to CSI ignores the match fields of a term', () => {
+  it('the translation of an affinity to CSI keeps the match fields of a term unchanged', () => {
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchFields: [within(BETA.zone, 'b')] }] } }
     const pv = { metadata: { labels: { [GA.zone]: 'a' } }, spec: { nodeAffinity } }
     expect(affinityToCsi(pv, KEY)).toEqual({
@@ -127,14 +127,14 @@ describe('topologyToInTree', () => {
     expect(topology).toEqual({ labels, nodeAffinity: terms && affinity(terms) })
   })
 
-  it('the translation of a topology to in-tree adds no region if zone names do not contain the region', () => {
+  it('a translated topology has no region label if the zone names do not contain the region', () => {
     expect(topologyToInTree(volume(undefined, [[within(KEY, 'a')]]), KEY)).toEqual({
       labels: { [GA.zone]: 'a' },
       nodeAffinity: affinity([[within(GA.zone, 'a')]]),
     })
   })
 
-  it('the translation of a topology to in-tree refuses a term without zones, and its error contains the volume', () => {
+  it('the translation to in-tree refuses a topology term without zones with an error that names the volume', () => {
     const pv = volume(undefined, [[within('other', 'x')]])
     expect(() => topologyToInTree(pv, KEY, regionOf)).toThrow(
       expect.objectContaining({

@@ -10,7 +10,7 @@ afterEach(() => {
   else process.env['MIGRATION_CASES'] = given
 })
 
-it('the migration cases of the repository come first, and then the cases of the file in `MIGRATION_CASES`', () => {
+it('`MIGRATION_CASES` adds the cases of a file after the cases of the repository', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cases-'))
   const file = join(folder, 'more.json')
   const more = { id: 'more', plugin: 'none', direction: 'isPVMigratable', input: { pv: null }, output: false }
@@ -22,7 +22,7 @@ it('the migration cases of the repository come first, and then the cases of the 
   rmSync(folder, { recursive: true })
 })
 
-it('migration cases cannot be loaded if the file in `MIGRATION_CASES` cannot be read', () => {
+it('an unreadable file in `MIGRATION_CASES` causes an error', () => {
   process.env['MIGRATION_CASES'] = '/nowhere/cases.json'
   expect(() => migrationCases(() => true)).toThrow('ENOENT')
 })
@@ -46,7 +46,7 @@ it.each<[what: string, value: unknown, form: unknown]>([
   expect(comparable(value)).toEqual(form)
 })
 
-it('an error with a code is an outcome of a migration case, and an error without a code is thrown', () => {
+it('a migration case may end with an error that has a code, but any other error is thrown', () => {
   const failure = Object.assign(new Error('no'), { code: 'NO' })
   const thrown = outcomeOf(() => {
     throw failure

@@ -7,7 +7,7 @@ const NON_FINAL = new Set(['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 
 const INFEASIBLE_TO_EXPAND = new Set(['InvalidArgument', 'NotFound', 'OutOfRange'])
 
 test.each(Object.entries(CODES).filter(([name]) => name !== 'OK'))(
-  'an error with the gRPC code %s gets the verdict on which upstream and users rely',
+  'the gRPC code %s decides whether an error is final, infeasible, or about a volume in use',
   (name, code) => {
     const verdict = classify(new RpcError(code, 'x'))
     expect(verdict).toMatchObject({
@@ -34,7 +34,7 @@ test.each([[new Error('secrets "creds" not found')], ['text'], [undefined]])(
   },
 )
 
-test('the verdict about a failed call ignores the causes of its error', () => {
+test('the classification of an error ignores the errors in its `cause`', () => {
   expect(classify(new Error('x', { cause: new RpcError(CODES.Internal, 'x') })).final).toBe(false)
 })
 

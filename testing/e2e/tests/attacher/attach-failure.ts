@@ -85,7 +85,7 @@ const BEFORE_THE_CALL: readonly Row[] = [
 ]
 
 for (const { what, arrange, text } of BEFORE_THE_CALL) {
-  test(`the attach fails without a driver call, and attachError shows the reason, if ${what}`, async (t) => {
+  test(`attachError reports that ${what}, and the driver gets no call`, async (t) => {
     const at = await scene(t)
     await arrange(t, at)
     const { status, metadata } = await attachFailed(t)
@@ -272,7 +272,7 @@ again('the backoff of an attach doubles from --retry-interval-start to --retry-i
   }
 })
 
-again('the backoff of an attachment starts again with the first interval after a successful attach', async (t) => {
+again('a successful attach resets the retry backoff of its VolumeAttachment', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms', '--retry-interval-max=60s'] })
   let failing = true
   at.driver.on('ControllerPublishVolume', () => (failing ? { code: 13, message: 'no' } : { reply: {} }))

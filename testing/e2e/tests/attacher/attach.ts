@@ -149,7 +149,7 @@ test('the attacher ignores a VolumeAttachment of another attacher', async (t) =>
   if (t.ours) equal(volumeCalls(driver).length, 1)
 })
 
-test('a VolumeAttachment that is attached when the attacher starts causes no driver call and no write', async (t) => {
+test('a restarted attacher makes no driver call and no write for an attached VolumeAttachment', async (t) => {
   const first = await scene(t)
   const { status } = (await attachAndWait(t, first)).object
   await first.attacher.endBy('SIGKILL')
@@ -274,7 +274,7 @@ for (const [what, controllerService, reason] of [
   ['without CONTROLLER_SERVICE', false, 'Plugin Controller Service'],
   ['without PUBLISH_UNPUBLISH_VOLUME', true, 'ControllerPublishUnpublish'],
 ] as const) {
-  trivial(`an attachment of a driver ${what} is marked as attached by one write`, async (t) => {
+  trivial(`one write marks the VolumeAttachment of a driver ${what} as attached`, async (t) => {
     const driver = await t.driver({ controllerService, controller: ['EXPAND_VOLUME'] })
     const attacher = await t.running({ driver }, 'volumeattachments')
     const line = `CSI driver does not support ${reason}, using trivial handler`
@@ -306,7 +306,7 @@ trivial('the attacher of a driver without attach calls ignores a VolumeAttachmen
   await never('a write', () => attacher.gate.writes().length > 0, 700)
 })
 
-trivial('even a deleted VolumeAttachment is marked as attached if the driver has no attach calls', async (t) => {
+trivial('a deleted VolumeAttachment is still marked as attached if the driver has no attach calls', async (t) => {
   const driver = await t.driver()
   const finalizers = [finalizerOf(t.driverName)]
   await t.createAttachment('va', { pv: 'x', node: 'n', metadata: { finalizers } })

@@ -88,7 +88,7 @@ test('a detach uses the node ID in the annotation if the CSINode is missing', as
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
-test('a detach uses the node ID in the CSINode rather than the node ID in the annotation', async (t) => {
+test('a detach prefers the node ID in the CSINode to the node ID in the annotation', async (t) => {
   const at = await attachedScene(t)
   await editAttachment(t, { metadata: { annotations: { [NODE_ID_ANNOTATION]: 'wrong' } } })
   await pause(300)
@@ -246,7 +246,7 @@ testsOf('attacher', 'writes that fail')(
 
 const pvFinalizer = testsOf('attacher', 'PV finalizer')
 
-pvFinalizer('the removal of our finalizer from a deleted PV tests the index of the finalizer', async (t) => {
+pvFinalizer('the patch that removes our finalizer from a PV checks the position of the finalizer', async (t) => {
   const at = await scene(t)
   const others = ['example.com/a', 'example.com/b']
   const finalizers = ['example.com/a', at.finalizer, 'example.com/b']
@@ -277,7 +277,7 @@ pvFinalizer('a deleted PV in use loses our finalizer when its attachment is dele
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: names.pv })
 })
 
-pvFinalizer('a deleted PV keeps our finalizer until an attachment of another attacher is deleted too', async (t) => {
+pvFinalizer('a deleted PV keeps our finalizer while a VolumeAttachment of another attacher names the PV', async (t) => {
   const at = await scene(t)
   const other = t.name('other')
   const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })

@@ -139,7 +139,7 @@ identity('if a PV is recreated with another handle during its publish, the forme
   equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
 })
 
-sharedIdentity('a PV that is recreated while attached causes no driver call, because pods may use it', async (t) => {
+sharedIdentity('a recreated PV that is still attached causes no driver call, because pods may use it', async (t) => {
   const at = await scene(t)
   const { pv } = await attachAndWait(t, at)
   await pause(1100)

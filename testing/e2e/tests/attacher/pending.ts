@@ -68,73 +68,69 @@ async function claimed(t: TestContext, setup: AttacherSceneSetup): Promise<Claim
   return { ...at, ...names, attachment: metadata?.uid ?? '', claim: made.metadata?.uid ?? '' }
 }
 
-test(
-  'a failing attach and its recovery appear in the metrics, in /debug/stuck and in one series of events',
-  ours,
-  async (t) => {
-    const at = await claimed(t, {
-      args: ['--timeout=2s', '--retry-interval-start=1s', '--retry-interval-max=2s', '--log-backlog-interval=2s'],
-      prepare: (driver) => driver.on('ControllerPublishVolume', { after: 60_000, reply: {} }),
-    })
-    const { metadata } = await getAttachment(t)
-    const created = Date.parse(String(metadata?.creationTimestamp))
+test('metrics, events and /debug/stuck report a failing attach and its recovery', ours, async (t) => {
+  const at = await claimed(t, {
+    args: ['--timeout=2s', '--retry-interval-start=1s', '--retry-interval-max=2s', '--log-backlog-interval=2s'],
+    prepare: (driver) => driver.on('ControllerPublishVolume', { after: 60_000, reply: {} }),
+  })
+  const { metadata } = await getAttachment(t)
+  const created = Date.parse(String(metadata?.creationTimestamp))
 
-    const first = await pending(at.attacher, ({ state }) => state === 'calling')
-    equal([first['reason'], first['waitsFor'], first['tries']], ['DriverCall', ['CSI driver'], 1])
+  const first = await pending(at.attacher, ({ state }) => state === 'calling')
+  equal([first['reason'], first['waitsFor'], first['tries']], ['DriverCall', ['CSI driver'], 1])
 
-    const failing = await pending(at.attacher, ({ state, tries }) => state === 'waiting' && tries === 2)
-    const { since, nextTry, state, waitsFor, ...facts } = failing
-    equal(facts, {
-      driver: t.driverName,
-      sidecar: 'external-attacher',
-      operation: 'attach',
-      object: { kind: 'VolumeAttachment', namespace: '', name: at.va, uid: at.attachment },
-      volume: at.pv,
-      node: at.node,
-      reason: 'DeadlineExceeded',
-      stuck: false,
-      tries: 2,
-      code: 'DeadlineExceeded',
-      message: 'failed to attach: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
-    })
-    equal([state, waitsFor], ['waiting', [`a detach of volume ${at.pv}-handle`]])
-    ok(Math.abs(Date.parse(String(since)) - created) <= 1000, `since ${since}`)
-    ok(Math.abs(Date.parse(String(nextTry)) - Date.now()) < 3000, `next try ${nextTry}`)
+  const failing = await pending(at.attacher, ({ state, tries }) => state === 'waiting' && tries === 2)
+  const { since, nextTry, state, waitsFor, ...facts } = failing
+  equal(facts, {
+    driver: t.driverName,
+    sidecar: 'external-attacher',
+    operation: 'attach',
+    object: { kind: 'VolumeAttachment', namespace: '', name: at.va, uid: at.attachment },
+    volume: at.pv,
+    node: at.node,
+    reason: 'DeadlineExceeded',
+    stuck: false,
+    tries: 2,
+    code: 'DeadlineExceeded',
+    message: 'failed to attach: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+  })
+  equal([state, waitsFor], ['waiting', [`a detach of volume ${at.pv}-handle`]])
+  ok(Math.abs(Date.parse(String(since)) - created) <= 1000, `since ${since}`)
+  ok(Math.abs(Date.parse(String(nextTry)) - Date.now()) < 3000, `next try ${nextTry}`)
 
-    const now = Date.now()
-    const metrics = await at.attacher.metrics()
-    const labels = { driver_name: t.driverName, operation: 'attach', reason: 'DeadlineExceeded' }
-    equal(metrics.value('csi_sidecar_pending_work', labels), 1)
-    const age = metrics.value('csi_sidecar_pending_work_oldest_seconds', labels) ?? -1
-    ok(Math.abs(age - (now - created) / 1000) <= 1.5, `the oldest is ${age} s old`)
-    equal(metrics.value('csi_sidecar_stuck_work', labels), 0)
-    match(await at.attacher.line('"Work is waiting"'), /csi-attacher-va=1/)
+  const now = Date.now()
+  const metrics = await at.attacher.metrics()
+  const labels = { driver_name: t.driverName, operation: 'attach', reason: 'DeadlineExceeded' }
+  equal(metrics.value('csi_sidecar_pending_work', labels), 1)
+  const age = metrics.value('csi_sidecar_pending_work_oldest_seconds', labels) ?? -1
+  ok(Math.abs(age - (now - created) / 1000) <= 1.5, `the oldest is ${age} s old`)
+  equal(metrics.value('csi_sidecar_stuck_work', labels), 0)
+  match(await at.attacher.line('"Work is waiting"'), /csi-attacher-va=1/)
 
-    for (const uid of [at.attachment, at.claim]) {
-      const [event, ...others] = await eventsThatCome(t, uid)
-      equal(others, [])
-      equal([event?.type, event?.reason], ['Warning', 'VolumeAttachFailed'])
-      match(
-        event?.message ?? '',
-        new RegExp(`^Volume ${at.pv} on node ${at.node}: failed to attach: rpc error: code = DeadlineExceeded`),
-      )
-    }
-
-    at.driver.on('ControllerPublishVolume', { reply: {} })
-    await attached(t)
-    const well = async (uid: string) =>
-      (await eventsOn(t, uid)).filter(({ reason }) => reason === 'VolumeAttachSuccessful')
-    await eventually('an event of the recovery', async () => (await well(at.claim)).length === 1)
-    equal([(await eventsOn(t, at.attachment)).length, (await eventsOn(t, at.claim)).length], [2, 2])
-    equal(await stuck(at.attacher), { items: [], total: 0 })
-    const after = await at.attacher.metrics()
-    equal(
-      after.samples.map(({ name }) => name).filter((name) => /^csi_sidecar_(pending|stuck)_work/.test(name)),
-      [],
+  for (const uid of [at.attachment, at.claim]) {
+    const [event, ...others] = await eventsThatCome(t, uid)
+    equal(others, [])
+    equal([event?.type, event?.reason], ['Warning', 'VolumeAttachFailed'])
+    match(
+      event?.message ?? '',
+      new RegExp(`^Volume ${at.pv} on node ${at.node}: failed to attach: rpc error: code = DeadlineExceeded`),
     )
-    equal(after.value('csi_sidecar_work_duration_seconds_count', { operation: 'attach' }), 1)
-  },
-)
+  }
+
+  at.driver.on('ControllerPublishVolume', { reply: {} })
+  await attached(t)
+  const well = async (uid: string) =>
+    (await eventsOn(t, uid)).filter(({ reason }) => reason === 'VolumeAttachSuccessful')
+  await eventually('an event of the recovery', async () => (await well(at.claim)).length === 1)
+  equal([(await eventsOn(t, at.attachment)).length, (await eventsOn(t, at.claim)).length], [2, 2])
+  equal(await stuck(at.attacher), { items: [], total: 0 })
+  const after = await at.attacher.metrics()
+  equal(
+    after.samples.map(({ name }) => name).filter((name) => /^csi_sidecar_(pending|stuck)_work/.test(name)),
+    [],
+  )
+  equal(after.value('csi_sidecar_work_duration_seconds_count', { operation: 'attach' }), 1)
+})
 
 test('with --recover-lost-volumes, a volume is detached although its PV is gone', ours, async (t) => {
   const at = await claimed(t, { args: ['--recover-lost-volumes'] })

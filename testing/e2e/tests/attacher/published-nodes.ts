@@ -129,7 +129,7 @@ test('an attached volume that ListVolumes does not show is logged as an error an
   await never('a publish of what is listed', () => volumeCalls(at.driver).length > after, 3 * PERIOD_MS)
 })
 
-test('a repeated publish of a volume missing in ListVolumes changes nothing if the result is the same', async (t) => {
+test('a repeated publish with the same result does not change the VolumeAttachment', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   await attachAndWait(t, at)
   if (t.ours) {
@@ -144,7 +144,7 @@ test('a repeated publish of a volume missing in ListVolumes changes nothing if t
   await eventually('an empty patch', empty)
 })
 
-test('if the publish of a volume missing in ListVolumes fails, its VolumeAttachment stays attached', async (t) => {
+test('a VolumeAttachment stays attached if the repeated publish of its volume fails', async (t) => {
   // Our attacher also retries after the back-off, so the back-off is long.
   const at = await comparing(t, { list: () => page({}), args: [`--retry-interval-start=${t.ours ? '30s' : '100ms'}`] })
   await attachAndWait(t, at)
@@ -158,7 +158,7 @@ test('if the publish of a volume missing in ListVolumes fails, its VolumeAttachm
   equal((await getAttachment(t)).status?.attached, true)
 })
 
-test('the comparison with ListVolumes logs nothing about an inline volume of a driver without an in-tree plugin', async (t) => {
+test('a CSI inline volume missing in ListVolumes causes no second publish and no error in the log', async (t) => {
   const at = await comparing(t, { list: () => page({}) })
   const csi = { driver: t.driverName, volumeHandle: t.name('inline') }
   const source = { inlineVolumeSpec: { accessModes: ['ReadWriteOnce'], csi } }
@@ -170,7 +170,7 @@ test('the comparison with ListVolumes logs nothing about an inline volume of a d
   if (t.ours) equal(errorsAbout(at, t.name('va')), [])
 })
 
-test('a publish of a volume not in ListVolumes replaces the whole attachmentMetadata', { only: 'ours' }, async (t) => {
+test('a repeated publish replaces the whole attachmentMetadata', { only: 'ours' }, async (t) => {
   const at = await comparing(t, {
     list: () => page({}),
     prepare: (driver) => driver.on('ControllerPublishVolume', { reply: { publishContext: { a: '1' } } }),

@@ -235,7 +235,7 @@ const ca = makeAuthority('ca')
 for (const app of ['attacher', 'resizer'] as const) {
   const testOf = app === 'attacher' ? test : resizerTest
 
-  testOf('the rendered rights for Leases are sufficient for the Go original', DRIVERLESS, async (t) => {
+  testOf('the Lease permissions of the chart are sufficient for the Go original', DRIVERLESS, async (t) => {
     const { running } = await ofDriver(t, app, { driver: await t.fullDriver(), binary: t.original(app) })
     await running.line('became leader, starting')
     const lease = { namespace: t.name('storage'), name: leaseName(app, t.driverName) }
@@ -256,7 +256,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(await account.code(path.replace(/other$/, leaseName(app, t.driverName))), 200)
   })
 
-  testOf('with examples/secure.yaml, only Prometheus can scrape the metrics, by its token', DRIVERLESS, async (t) => {
+  testOf('with examples/secure.yaml, only Prometheus has access to the metrics', DRIVERLESS, async (t) => {
     const driver = await t.fullDriver()
     const monitoring = t.name('monitoring')
     await createNamespace(t, monitoring)

@@ -205,7 +205,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(sidecar.stderr, /yaml: document contains excessive aliasing/)
   })
 
-  test('the password of a proxy that refuses the sidecar is not logged', async (t) => {
+  test('the log does not contain the password of a proxy that refuses the sidecar', async (t) => {
     const server = createHttpServer()
     server.on('connect', (_, socket) => {
       socket.on('error', () => undefined) // the sidecar closes the connection

@@ -190,7 +190,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     match(text, /-metrics-path \S+ .*?\(default "?\/metrics"?\)/)
   })
 
-  test('in `--leader-election false --nonsense`, the sidecar parses only the first flag', async (t) => {
+  test('the sidecar ignores --nonsense after `--leader-election false`, because `false` ends the flags', async (t) => {
     const { code, lines } = await t.exec(['--leader-election', 'false', '--nonsense'])
     equal(code, 1)
     assertContains(lines.at(-1), 'unable to load in-cluster configuration')

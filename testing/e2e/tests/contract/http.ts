@@ -133,7 +133,7 @@ async function flood(t: TestContext, path: string, clients: number): Promise<voi
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'HTTP abuse', WITHOUT_API)
 
-  test('the sidecar answers probes at once after 300 slow HTTP clients have gone', { alone: true }, async (t) => {
+  test('the sidecar answers probes at once after 300 slow clients have disconnected', { alone: true }, async (t) => {
     const sidecar = await serving(t, { args: ['--leader-election'], env })
     const crowd = start(process.execPath, [CROWD, 'slow', `${sidecar.port}`, '300'], { stdio: 'inherit' })
     await pause(3000).finally(() => stop(crowd))

@@ -68,7 +68,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(new Set(callers).size, 1, `${[...new Set(callers)]}`)
   })
 
-  test('the namespace of the Lease comes from the flag, then from POD_NAMESPACE, or is default', async (t) => {
+  test('the namespace of the Lease is the flag value, else POD_NAMESPACE, else `default`', async (t) => {
     for (const [args, env, namespace] of [
       [['--leader-election-namespace=kube-public'], { POD_NAMESPACE: 'kube-system' }, 'kube-public'],
       [[], { POD_NAMESPACE: 'kube-system' }, 'kube-system'],

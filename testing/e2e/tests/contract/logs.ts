@@ -69,7 +69,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       equal(sidecar.linesWith(text), [])
   })
 
-  test('each log line in JSON format is one object, and only error lines have no key `v`', async (t) => {
+  test('each log line in JSON format is one object, and every line except an error has the key `v`', async (t) => {
     const sidecar = await worked(t, ['-v=5', '--logging-format=json'])
     await sidecar.line('GRPC response')
     const started = sidecar.started

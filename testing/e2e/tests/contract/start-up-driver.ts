@@ -69,7 +69,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
-  test('a sidecar without a driver logs each 10 s and exits with 1 after 30 s', { long: 'emulator' }, async (t) => {
+  test('a sidecar without a driver logs a line every 10 s, and exits after 30 s', { long: 'emulator' }, async (t) => {
     const address = join(t.folder, 'no.sock')
     const last = t.ours ? ' lastError="connect: no such file or directory"' : ''
     const began = Date.now()
@@ -219,7 +219,7 @@ for (const [what, failing, part, check] of [
   ['access modes', 1, 'resizer', 'the SINGLE_NODE_MULTI_WRITER capability'],
   ['modifications', 2, 'modifier', 'controller modify'],
 ] as const) {
-  resizer(`the resizer exits with 1 if ControllerGetCapabilities fails in the check for ${what}`, async (t) => {
+  resizer(`the resizer exits with 1 if the ControllerGetCapabilities call about ${what} fails`, async (t) => {
     const expansion = { reply: { capabilities: [{ type: { $case: 'rpc', value: { type: 9 } } }] } }
     const answer = (_: unknown, nth: number): DriverReply => (nth === failing ? BROKEN : expansion)
     const text = `failed to check if plugin supports ${check}: error getting controller capabilities: ${BROKEN_TEXT}`
@@ -228,7 +228,7 @@ for (const [what, failing, part, check] of [
   })
 }
 
-resizer('the capability calls for expansion and modification use --resize-timeout and --modify-timeout', async (t) => {
+resizer('--resize-timeout and --modify-timeout are the time-outs of the capability calls', async (t) => {
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
   await t.running({ driver, args: ['--resize-timeout=33s', '--modify-timeout=44s'] })
   const limits = driver.calls.map(({ method, timeoutMs }) => [method, Math.ceil(timeoutMs / 1000)])
@@ -242,7 +242,7 @@ resizer('the capability calls for expansion and modification use --resize-timeou
   ])
 })
 
-resizer('Probe and GetPluginInfo use --timeout', async (t) => {
+resizer('--timeout limits Probe and GetPluginInfo', async (t) => {
   const driver = await t.driver({ controller: ['EXPAND_VOLUME'] })
   await t.running({ driver, args: ['--timeout=33s'] })
   for (const { timeoutMs } of driver.callsOf('Probe', 'GetPluginInfo')) {

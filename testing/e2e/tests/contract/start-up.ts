@@ -125,7 +125,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('an unusable kubeconfig ends the process with exit code 1 when the client is created', async (t) => {
+  test('a kubeconfig from which no client can be created ends the process with exit code 1', async (t) => {
     for (const [cluster, user, err] of UNUSABLE) {
       const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
         clusters: [{ cluster: object }]
@@ -188,7 +188,7 @@ const WARNING = 'The memory limit is too low'
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start', { only: 'ours' })
 
-  test('environment variables that Node.js reads before any script have no effect on the sidecar', async (t) => {
+  test('the sidecar ignores environment variables that Node.js reads before any script', async (t) => {
     const config = join(t.folder, 'bad.cnf')
     writeFileSync(config, 'no equal sign\n')
     const coverage = join(t.folder, 'coverage')
@@ -233,7 +233,7 @@ const RESOURCES = {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'reads')
 
-  test('every watch of the sidecar asks for bookmarks and a time-out of 5 to 10 minutes', async (t) => {
+  test('every watch requests bookmarks and a time-out of 5 to 10 minutes', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
     const sidecar = await t.running({ driver }, ...RESOURCES[app])
     await pause(700)

@@ -151,7 +151,7 @@ test('every log line of an attach contains the ID of its trace', OURS, async (t)
   for (const line of others) match(line, / traceID="[0-9a-f]{32}"$/)
 })
 
-test('without tracing, the log lines of one attach attempt share an ID that no request contains', OURS, async (t) => {
+test('without tracing, the log lines of one attach attempt share an ID that is in no request', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })
   at.driver.on('ControllerPublishVolume', (_, nth) =>
     nth === 0 ? { code: 13, message: 'no' } : { reply: { publishContext: {} } },

@@ -121,7 +121,7 @@ test('the commands in docs/operations.md and apps/kubectl-csi/README.md work', {
   }
 })
 
-test('kubectl runs kubectl-csi as a plugin, which reports a failure in one line', { target: 'real' }, async (t) => {
+test('kubectl runs the plugin kubectl-csi, and a failure takes one line', { target: 'real' }, async (t) => {
   const PATH = [pluginFolder(t), dirname(process.execPath)].join(':')
   const env = { PATH, KUBECONFIG: t.kubeconfig('https://127.0.0.1:1', 'x'), HOME: t.folder }
   const { code, stderr } = await runToEnd(KUBECTL, ['csi', 'explain', 'pv', 'any'], { env })

@@ -37,7 +37,7 @@ async function growing(t: TestContext, answer: Script, meanwhile?: () => Promise
   await request(t, '2Gi')
 }
 
-test('kubectl csi explain reports a claim in use whose driver expands only unused volumes', async (t) => {
+test('kubectl csi explain reports a driver that expands a claim only while the claim is unused', async (t) => {
   await growing(t, { code: 9, message: 'in use' }, async () => {
     await usedBy(t)
     await pause(300)

@@ -185,7 +185,7 @@ const COLOUR = '\u001b['
 const CTRL_C = '\u0003'
 
 check(
-  'embedded cluster: without a terminal the program ends after the demo, within 80 columns and without colour',
+  'embedded cluster: without a terminal, the demo prints at most 80 columns and no colour, and then ends',
   'emulator',
   async ({ folder, executables }) => {
     const { code, output } = await runProgram('devcluster', folder, sidecarArgs(executables))
@@ -238,7 +238,7 @@ spec:
 `
 
 check(
-  'embedded cluster: the status page and kubectl csi show the same first cause for a pending pod',
+  'embedded cluster: the status page and kubectl csi name the same first reason why a pod is pending',
   PACED,
   async ({ folder, executables }) => {
     const { child, text, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
@@ -267,7 +267,7 @@ async function firstWaitOf(page: string, claim: string): Promise<ClaimRow['waits
 }
 
 check(
-  'embedded cluster: the API server refuses requests without a valid token or from other web sites',
+  'embedded cluster: the API server refuses requests without a valid token and requests from other web sites',
   PACED,
   async ({ folder, executables }) => {
     const { child, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
@@ -336,7 +336,7 @@ check('embedded cluster: a failed demo step leads to exit code 1', 'emulator', a
   rmSync(logs, { recursive: true })
 })
 
-check("embedded cluster: the demo succeeds with a user's own driver", 'emulator', async ({ folder, executables }) => {
+check('embedded cluster: the demo succeeds with the driver of a user', 'emulator', async ({ folder, executables }) => {
   const place = temporaryFolder('driver')
   const socket = join(place, 'csi.sock')
   const emulator = join(root, 'libs', 'emulator', 'src', 'main.ts')

@@ -47,7 +47,7 @@ for (const bug of FAST) {
 
 for (const bug of Object.keys(BUGS)) {
   long(
-    `driver test: the default run finds the bug ${bug}, and the command that it prints finds it again`,
+    `driver test: the default run finds the bug ${bug}, and the printed command finds the bug again`,
     TOGETHER,
     (ground) => find(ground, bug, { flags: [], again: true }),
   )
@@ -105,7 +105,7 @@ long(
 )
 
 long(
-  'driver test: 30 seeds find no bug in a correct driver, nor do two seeds with the Go originals',
+  'driver test: 30 seeds with our sidecars and two with the Go originals find no bug in a correct driver',
   { target: 'emulator', within: 3 * WITHIN_MS },
   async (ground) => {
     const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-30', '--seconds=10'] })
@@ -135,7 +135,7 @@ long(
 )
 
 long(
-  'driver test: with --driver-command, the report names an end of the driver that the test did not cause',
+  'driver test: with --driver-command, the report names an unexpected end of the driver',
   { target: 'emulator', within: WITHIN_MS },
   async (ground) => {
     const place = temporaryFolder('driver')
@@ -152,7 +152,7 @@ long(
   },
 )
 
-check('driver test: without a driver, the program exits with 2 and one line', TOGETHER, async ({ folder }) => {
+check('driver test: without a driver, the program prints one line and exits with 2', TOGETHER, async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const lines = async (...flags: readonly string[]): Promise<string> => {
     const { code, output } = await runProgram('driver-test', folder, flags)
@@ -179,7 +179,7 @@ check('driver test: without a driver, the program exits with 2 and one line', TO
   }
 })
 
-check('driver test: the program reports a driver that does not start as a finding', TOGETHER, async ({ folder }) => {
+check('driver test: a driver that does not start causes a finding', TOGETHER, async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const junit = join(folder, 'junit.xml')
   const flags = [`--driver=unix://${socket}`, '--driver-command=sh -c "exit 3"', `--report=${junit}`]

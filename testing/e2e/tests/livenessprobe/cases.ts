@@ -300,7 +300,7 @@ const CASES: readonly Case[] = [
 ]
 
 for (const { what, expected, see } of CASES) {
-  test(`the livenessprobe behaves as the Go original with ${what}`, ONE_TARGET, async (t) => {
+  test(`with ${what}, the livenessprobe behaves like the Go original`, ONE_TARGET, async (t) => {
     await Promise.all(
       SIDES.map(async (side) => {
         equal(await see(t, (setup) => livenessprobe(t, { socket: '', ...setup, side })), expected, side)

@@ -34,7 +34,7 @@ async function three(t: TestContext, setup: Parameters<typeof scene>[1] = {}): P
   return { ...at, port }
 }
 
-test('the livenessprobe answers while the API server is away, after a lost Lease, and while a work queue is full', {
+test('the livenessprobe answers despite a lost API server, a lost Lease and a full work queue', {
   ...OURS,
   within: 90_000,
 }, async (t) => {

@@ -168,7 +168,7 @@ const ofUnknown = ({ samples }: ScrapedMetrics): unknown[] =>
 const AZURE_DISK = { diskName: 'd', diskURI: 'https://a.blob.core.windows.net/c/d.vhd', kind: 'Dedicated' }
 
 for (const [name, volumes] of DRIVERS) {
-  attacher(`the attacher translates in-tree volumes of ${name} for its calls, not in the PV`, async (t) => {
+  attacher(`the attacher translates in-tree volumes of ${name} in its driver calls, but not in the PV`, async (t) => {
     const driver = await t.driver({ name, controller: ['PUBLISH_UNPUBLISH_VOLUME', 'PUBLISH_READONLY'] })
     const secrets = await secretsOf(t, volumes)
     const { attacher: sidecar, node } = await attacherScene(t, { driver })
@@ -202,7 +202,7 @@ for (const [name, volumes] of DRIVERS) {
     equal(ofUnknown(metrics), [])
   })
 
-  resizer(`the resizer translates in-tree volumes of ${name} for calls and writes the size to the PV`, async (t) => {
+  resizer(`the resizer translates in-tree volumes of ${name} in its calls, and resizes the PV`, async (t) => {
     const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
     const secrets = await secretsOf(t, volumes)
     const at = await scene(t, { driver })
@@ -279,7 +279,7 @@ attacher('the attacher removes its finalizer from a PV that is no longer migrate
   equal(back.metadata?.finalizers, ['example.com/a'])
 })
 
-attacher('the metrics count the attach of a CSI inline volume as not migrated', async (t) => {
+attacher('the metrics count the attach of a CSI inline volume with the label migrated=false', async (t) => {
   const name = 'file.csi.azure.com'
   const { attacher: sidecar, node } = await besideDriver(t, name)
   const inlineVolumeSpec = { accessModes: ['ReadWriteMany'], csi: { driver: name, volumeHandle: '#a#s#v#ns' } }
@@ -289,7 +289,7 @@ attacher('the metrics count the attach of a CSI inline volume as not migrated', 
   ok(((await sidecar.metrics()).value(CSI, { method_name, migrated: 'false' }) ?? 0) >= 1)
 })
 
-attacher('the comparison with ListVolumes takes project and zone of a GCE volume from the node ID', async (t) => {
+attacher('the attacher finds a GCE volume in ListVolumes by the project and zone in the node ID', async (t) => {
   const name = GCE
   const driver = await t.driver({ name, controller: LISTS })
   const nodeId = 'projects/p1/zones/us-east1-b/instances/i1'

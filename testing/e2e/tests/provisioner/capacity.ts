@@ -207,7 +207,7 @@ test('a CSIStorageCapacity that is deleted or loses the label of its manager is 
   )
 })
 
-test('a new process uses or deletes CSIStorageCapacity objects of earlier processes, and keeps those of other managers', async (t) => {
+test('a new provisioner reuses or deletes CSIStorageCapacity objects of earlier processes, but not of other managers', async (t) => {
   await t.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('early') } })
   const namespace = t.name('early')
   await createOld(t, { namespace, name: 'gone', storageClassName: t.name('none') })
@@ -225,7 +225,7 @@ test('a new process uses or deletes CSIStorageCapacity objects of earlier proces
   })
 })
 
-test('a GetCapacity call that fails for one topology does not delay the CSIStorageCapacity of another topology', async (t) => {
+test('a failed GetCapacity call for one topology does not delay the CSIStorageCapacity of another topology', async (t) => {
   const { driver } = await ready(t, {
     args: ['--retry-interval-start=300ms'],
     prepare: (each) =>

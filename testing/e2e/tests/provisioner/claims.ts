@@ -135,7 +135,7 @@ function callsFor(driver: FakeDriver, uid: string): number {
   return driver.callsOf('CreateVolume').filter(({ request }) => String(request['name']).endsWith(uid)).length
 }
 
-states('CreateVolume is repeated, even for a deleted claim, if its gRPC code leaves the result open', async (t) => {
+states('if a gRPC code leaves the result open, CreateVolume is repeated even for a deleted claim', async (t) => {
   const { driver } = await scene(t)
   for (const [name, code] of Object.entries(BACKGROUND)) {
     const suffix = `-${code}`
@@ -149,7 +149,7 @@ states('CreateVolume is repeated, even for a deleted claim, if its gRPC code lea
   }
 })
 
-states('after CreateVolume failed with a final gRPC code, a deleted claim causes no further call', async (t) => {
+states('after a final gRPC code, CreateVolume is not repeated for a deleted claim', async (t) => {
   const { driver } = await scene(t, { args: ['--retry-interval-start=2s'] })
   const uids: string[] = []
   for (const [name, code] of Object.entries(FINAL)) {

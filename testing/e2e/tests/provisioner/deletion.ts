@@ -71,7 +71,7 @@ test('a released PersistentVolume causes one DeleteVolume call, and then the obj
   if (t.ours) equal(driver.callsOf('DeleteVolume').length, 1)
 })
 
-test('the provisioner does not delete volumes with the policy Retain or of other provisioners', async (t) => {
+test('the provisioner deletes neither volumes of other provisioners nor volumes with the policy Retain', async (t) => {
   const { driver } = await scene(t)
   await released(t, { what: 'retained', spec: { persistentVolumeReclaimPolicy: 'Retain' } })
   await released(t, { what: 'foreign', annotations: { 'pv.kubernetes.io/provisioned-by': 'other.example.com' } })
@@ -81,7 +81,7 @@ test('the provisioner does not delete volumes with the policy Retain or of other
   equal([...new Set(volumes)], [`${name}-handle`])
 })
 
-test('the provisioner adds its finalizer to bound PersistentVolumes and removes it from those with the policy Retain', async (t) => {
+test('bound PersistentVolumes have the finalizer of the provisioner, unless their policy is Retain', async (t) => {
   await scene(t)
   const name = await createOwned(t)
   await setPhase(t, name, 'Bound')
@@ -129,7 +129,7 @@ test('DeleteVolume is called for a deleted PersistentVolume only after the Persi
   await deleted(t, name)
 })
 
-test('the annotations or the CSI driver of a PersistentVolume decide which provisioner deletes the volume', async (t) => {
+test('the annotations of a PersistentVolume, or else its CSI driver, decide which provisioner deletes the volume', async (t) => {
   const { driver } = await scene(t)
   const foreign = { csi: { driver: OTHER, volumeHandle: 'h' } }
   const cases: readonly (readonly [what: string, annotations: object, spec: object, ours: boolean])[] = [
@@ -198,7 +198,7 @@ test('a PersistentVolume is deleted although the Secret for DeleteVolume is miss
   await sidecar.line(`failed to get credentials for volume ${gone}: error getting secret none in namespace default`)
 })
 
-test('PersistentVolumes with the policy Retain lose the finalizer of the provisioner, even while they are being deleted', async (t) => {
+test('the policy Retain removes the finalizer of the provisioner, even from a PersistentVolume in deletion', async (t) => {
   const { driver } = await scene(t)
   const finalizers = ['example.com/mine', FINALIZER]
   const name = await createOwned(t, finalizers, 'Retain')

@@ -197,7 +197,7 @@ test('--volume-name-prefix and --volume-name-uuid-length determine the name of t
   await t.api.until(PERSISTENT_VOLUMES, { name }, () => true)
 })
 
-test('a class can name Secrets by templates, by the default parameters and by the deprecated keys', async (t) => {
+test('a class may name Secrets with templates, default parameters or deprecated keys', async (t) => {
   const secret = await t.createSecret({ user: 'u' })
   const parameters = {
     csiProvisionerSecretName: `$\{pvc.annotations['example.com/secret']}`,
@@ -259,7 +259,7 @@ for (const [column, controller] of [
   [1, []],
   [2, ['SINGLE_NODE_MULTI_WRITER']],
 ] as const) {
-  test(`the access modes in CreateVolume follow the driver capabilities [${controller}]`, async (t) => {
+  test(`CreateVolume gets the CSI access mode of each claim, with the driver capabilities [${controller}]`, async (t) => {
     const { driver } = await scene(t, { controller: [...controller] })
     for (const [mode] of ACCESS) await provision(t, { suffix: `-${mode.toLowerCase()}`, spec: { accessModes: [mode] } })
     const modes = driver.fieldsOf('CreateVolume', 'volume_capabilities').map((capabilities) => {

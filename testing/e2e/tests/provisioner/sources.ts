@@ -377,7 +377,7 @@ test('a deleted source claim loses the finalizer of the provisioner once no clon
   ok((await t.api.find(PERSISTENT_VOLUMES, { name: t.name('pv-source') })) !== undefined)
 })
 
-test('a volume that the driver returns without the requested content source is deleted', async (t) => {
+test('a new volume without the requested content source is deleted', async (t) => {
   const { driver } = await ready(t)
   driver.on('CreateVolume', (call, nth) => (nth === 0 ? { reply: {} } : withSource(call)))
   await createSnapshot(t)

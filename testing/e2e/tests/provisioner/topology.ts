@@ -108,7 +108,7 @@ const ASKED: Readonly<Record<string, readonly Asked[]>> = {
 }
 
 for (const [flag, rows] of Object.entries(ASKED)) {
-  test(`the topologies in CreateVolume follow binding mode, selected node and class${flag && `, with ${flag}`}`, async (t) => {
+  test(`binding mode, selected node and class determine the topologies in CreateVolume${flag && `, with ${flag}`}`, async (t) => {
     await createNodes(t, SITES)
     const { driver } = await scene(t, { topology: true, args: flag === '' ? [] : [flag] })
     for (const [index, { what, name = 'x', node, allowed }] of rows.entries()) {

@@ -61,7 +61,7 @@ test('the attacher misses no event although its watches are dropped repeatedly',
   for (const suffix of rounds) await t.api.untilGone(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })
 })
 
-resizer('an expansion whose call ends while the API server is away completes later', { only: 'ours' }, async (t) => {
+resizer('an expansion completes if the driver answers during an API server outage', { only: 'ours' }, async (t) => {
   const at = await resizerScene(t, { args: ELECTION })
   at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
   await raised(t)
@@ -127,7 +127,7 @@ async function attachedAtRest(t: TestContext, election: boolean): ReturnType<typ
 for (const election of [true, false]) {
   const how = election ? 'with' : 'without'
   faults(
-    `${how} leader election, a silent watch is resumed within 55 s without a new list`,
+    `${how} leader election, the attacher resumes a silent watch within 55 s without a new list`,
     { within: 150_000, long: 'real' },
     async (t) => {
       const at = await attachedAtRest(t, election)
@@ -147,7 +147,7 @@ for (const election of [true, false]) {
   )
 
   faults(
-    `${how} leader election, dead connections are noticed within 30 s`,
+    `${how} leader election, the attacher replaces dead connections within 30 s`,
     { within: 150_000, long: 'real' },
     async (t) => {
       const at = await attachedAtRest(t, election)
@@ -232,7 +232,7 @@ limits(
 )
 
 limits(
-  'on an API server that limits the attacher, 200 attaches cause fewer refused than answered requests',
+  'an API server with a request limit refuses fewer requests of the attacher than it answers',
   {
     target: 'real',
     within: 120_000,

@@ -30,7 +30,7 @@ function without(t: TestContext, resource: string): readonly PolicyRule[] {
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'permissions')
 
-  test('the minimal permissions of charts are sufficient for a sidecar with leader election', async (t) => {
+  test('a sidecar with leader election works with the minimal permissions in the chart', async (t) => {
     const rules = FACTS[app].rules.map((rule) =>
       rule.resources?.includes('leases') === true ? { ...rule, verbs: LEAST_LEASE_VERBS } : rule,
     )

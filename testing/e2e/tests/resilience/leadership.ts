@@ -73,7 +73,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     noOverlap(calls(t, first), calls(t, second))
   })
 
-  shared('a new leader whose watches were silent reads the objects again before its first call', async (t) => {
+  shared('a new leader whose watches were silent reads the objects again before its first driver call', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     first.driver.on(call, { reply: {}, after: 2000 })

@@ -235,7 +235,7 @@ function overlaps(drivers: readonly FakeDriver[]): readonly string[] {
 }
 
 rollouts(
-  'rollouts from the Go originals to our sidecars, the combined process and back lose no work and overlap no calls',
+  'rollouts between the Go originals, our sidecars and the combined process lose no work and overlap no calls',
   {
     only: 'ours',
     alone: true,

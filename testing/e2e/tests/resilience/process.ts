@@ -51,7 +51,7 @@ async function attachUntil(t: TestContext, at: AttacherScene, moment: Moment['at
 }
 
 for (const { what, at: moment } of MOMENTS) {
-  test(`after SIGTERM while ${what}, no attach is left half done`, { only: 'ours' }, async (t) => {
+  test(`on SIGTERM while ${what}, the attacher finishes or never starts the attach`, { only: 'ours' }, async (t) => {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
     at.attacher.signal('SIGTERM')

@@ -85,7 +85,7 @@ async function startedOver(t: TestContext): Promise<ResizerScene> {
   return first
 }
 
-test('the resizer makes the expected call at its start for each combination of sizes and claim status', async (t) => {
+test('a restarted resizer requests the right size for each combination of sizes and claim status', async (t) => {
   const at = await startedOver(t)
   for (const row of ROWS) await found(t, row)
   at.driver.on('ControllerExpandVolume', 'hang')
@@ -123,7 +123,7 @@ test('for a driver that expands only on nodes, a smaller request replaces the si
   equal((await getVolume(t, t.name('pv-b2'))).spec?.capacity, { storage: '2Gi' })
 })
 
-test('the first patch of an expansion removes old conditions from the claim only if the requested size is new', async (t) => {
+test('only an expansion to a new size removes the old resize conditions from the claim', async (t) => {
   const at = await startedOver(t)
   const conditions = [
     { type: 'Foreign', status: 'True' },
@@ -150,7 +150,7 @@ test('the first patch of an expansion removes old conditions from the claim only
   equal(statusWord(same), 'ControllerResizeInfeasible')
 })
 
-test('the condition ControllerResizeError stays if a retry succeeds and the kubelet must finish the expansion', async (t) => {
+test('a successful retry keeps ControllerResizeError if the kubelet must finish the expansion', async (t) => {
   const at = await startedOver(t)
   const status = {
     capacity: { storage: '1Gi' },
@@ -187,7 +187,7 @@ test('the annotation pre-resize-capacity stays on a volume with AnnotateFsResize
   await never('a write', () => at.resizer.gate.writes().length > 0, 1000)
 })
 
-test('a larger requested size is expanded after the kubelet has finished the expansion to the earlier size', async (t) => {
+test('the resizer expands to a larger requested size only after the kubelet has finished the earlier expansion', async (t) => {
   const at = await waitingForKubelet(t)
   await ask(t, '3Gi')
   await never('a second call while the node works', () => expands(at).length > 1, 700)

@@ -308,7 +308,7 @@ test('an infeasible modification ends when the user withdraws the request', asyn
   await never('a call', () => modifies(at).length > before, 700)
 })
 
-test('a modification in progress at the start of the resizer continues with the recorded class', async (t) => {
+test('a restarted resizer completes the modification in progress before it applies a newer class', async (t) => {
   const at = await modifying(t)
   at.driver.on('ControllerModifyVolume', 'hang')
   await want(t, t.name('gold'))

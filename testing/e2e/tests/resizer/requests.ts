@@ -184,7 +184,7 @@ inUse('with --handle-volume-inuse-error=false, claims in use are retried with a 
   equal(at.resizer.gate.requestsOf('pods'), [])
 })
 
-inUse('many claims in use of one namespace cause one list and one watch of pods', { only: 'ours' }, async (t) => {
+inUse('many claims in use in one namespace share one list and one watch of pods', { only: 'ours' }, async (t) => {
   const at = await refusedOnce(t)
   const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
   for (const suffix of suffixes) {
@@ -210,7 +210,7 @@ async function eventsOn(t: TestContext, name = t.name('pvc')): Promise<readonly 
   return (await t.api.list(EVENTS, 'default')).filter(({ involvedObject }) => involvedObject.name === name)
 }
 
-events('each field of an event of the resizer has the expected value', async (t) => {
+events('the resizer sets every field of an event', async (t) => {
   await scene(t)
   const { pvc, pv } = await grown(t)
   await untilEvent(t, 'VolumeResizeSuccessful')
@@ -257,7 +257,7 @@ events('an event that the resizer sends again increases the count of the first e
   equal(patch?.contentType, 'application/strategic-merge-patch+json')
 })
 
-events('from the tenth different event about an object on, the resizer combines the events', async (t) => {
+events('the resizer combines the events of an object from the tenth different event on', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] })
   at.driver.on('ControllerExpandVolume', (_, nth) => ({ code: 13, message: `reason ${nth}` }))
   await raised(t)

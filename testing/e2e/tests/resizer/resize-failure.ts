@@ -113,7 +113,7 @@ const TEXTS: readonly (readonly [what: string, pv: (t: TestContext) => object, w
 ]
 
 for (const [what, pv, why] of TEXTS) {
-  test(`an event reports the reason, without a driver call, if ${what}`, async (t) => {
+  test(`an event reports that ${what}, and the driver gets no call`, async (t) => {
     const at = await scene(t)
     await raised(t, { pv: pv(t) })
     equal(await untilEvent(t, 'VolumeResizeFailed'), `Warning VolumeResizeFailed ${failedText(t, why(t))}`)

@@ -110,7 +110,7 @@ deletion('the snapshotter does not call DeleteSnapshot for a snapshot content wi
   equal(driver.callsOf('DeleteSnapshot'), [])
 })
 
-deletion('an unbound pre-provisioned snapshot is deleted without the being-deleted annotation', async (t) => {
+deletion('DeleteSnapshot of an unbound pre-provisioned snapshot needs no being-deleted annotation', async (t) => {
   const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
   await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
   await ready(t)
@@ -119,7 +119,7 @@ deletion('an unbound pre-provisioned snapshot is deleted without the being-delet
   equal(driver.callsOf('DeleteSnapshot').length, 1)
 })
 
-deletion('snapshot contents that are deleted during CreateSnapshot leave no snapshot', { only: 'ours' }, async (t) => {
+deletion('no snapshot is left if its content object is deleted during CreateSnapshot', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=16'] })
   driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
   await createClass(t)

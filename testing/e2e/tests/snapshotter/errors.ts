@@ -377,7 +377,7 @@ const CODES = ['Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'No
 )
 const UNCERTAIN = ['Canceled', 'DeadlineExceeded', 'ResourceExhausted', 'Aborted', 'Unavailable']
 
-failing('the being-created annotation stays only after gRPC codes that leave the result open', async (t) => {
+failing('the being-created annotation stays only if the gRPC code leaves the result open', async (t) => {
   await createClass(t)
   const { driver } = await scene(t, { args: ONCE })
   driver.on('CreateSnapshot', ({ request }) => ({ code: Number(request['source_volume_id']), message: 'no' }))

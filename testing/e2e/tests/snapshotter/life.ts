@@ -250,7 +250,7 @@ test('nothing is left after a VolumeSnapshot is deleted while it is created or w
 })
 
 for (const first of ['group', 'claims'] as const) {
-  test(`nothing is left after a group snapshot of two volumes is deleted, the ${first} first`, async (t) => {
+  test(`nothing is left after the deletion of a group snapshot and its claims, the ${first} first`, async (t) => {
     await using life = await living(t)
     for (const what of ['a', 'b']) {
       await createClaim(t, what)
@@ -306,7 +306,7 @@ function overlaps(driver: FakeDriver): readonly string[] {
   return found
 }
 
-test('under load, one process replaces the four Go originals, and the originals replace it again', async (t) => {
+test('under load, rollouts between four Go originals and one process leave no object and overlap no calls', async (t) => {
   await using life = await living(t, [])
   const { driver, storage } = life
   const node = await t.createNode('node')

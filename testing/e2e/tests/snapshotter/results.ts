@@ -146,7 +146,7 @@ test('the snapshotter sends no Secret if the annotation with the name or namespa
   equal(driver.fieldsOf('CreateVolumeGroupSnapshot', 'secrets'), [undefined])
 })
 
-test('ListSnapshots and GetVolumeGroupSnapshot get the Secret that a template in the class names', async (t) => {
+test('ListSnapshots and GetVolumeGroupSnapshot get the Secret whose name the class gives as a template', async (t) => {
   const secret = (what: string, name: string) => ({
     [`csi.storage.k8s.io/${what}-secret-name`]: name,
     [`csi.storage.k8s.io/${what}-secret-namespace`]: 'default',
@@ -233,7 +233,7 @@ test('a pre-provisioned snapshot is ready at once if the driver lacks LIST_SNAPS
   ok(Math.abs(Number(status?.creationTime) / 1e6 - Date.now()) < 30_000)
 })
 
-test('the status of a pre-provisioned snapshot comes from the first ListSnapshots entry, except the handle', async (t) => {
+test('the first entry of ListSnapshots determines the status of a pre-provisioned snapshot, but not its handle', async (t) => {
   const driver = await begin(t)
   const entries = [described({ snapshotId: 'x', groupSnapshotId: 'g-1', sizeBytes: 5n }), described({ sizeBytes: 6n })]
   driver.on('ListSnapshots', { reply: { entries: entries.map((each) => ({ snapshot: each })), nextToken: 'more' } })
@@ -291,7 +291,7 @@ test('the snapshotter checks and deletes a pre-provisioned group snapshot with t
   ])
 })
 
-test('ListSnapshots gets the Secret of a group member once the snapshot-controller has written the handles', async (t) => {
+test('ListSnapshots for a group member waits until the snapshot-controller has written the handles', async (t) => {
   const driver = await begin(t)
   driver.on('ListSnapshots', listed({ snapshotId: 'snap-m' }))
   const { name, namespace } = await t.createSecret({ user: 'me' })
@@ -324,7 +324,7 @@ test('the writes of the snapshotter keep annotations, finalizers and errors of o
   equal(left.status, { error: { message: 'theirs' } })
 })
 
-test('the source of an event of the snapshotter contains the name of the driver', async (t) => {
+test('events of the snapshotter contain the name of the driver in their source', async (t) => {
   const driver = await begin(t, {}, { args: ['--retry-interval-start=1h', '--retry-interval-max=1h'] })
   driver.on('CreateSnapshot', { code: 3, message: 'no' })
   const name = await createContent(t)

@@ -147,19 +147,19 @@ test('--version prints to standard output, and --help prints the flags to standa
 
 const groups: readonly (readonly [what: string, answer: DriverReply, line: (driver: string) => string])[] = [
   [
-    'refuses to report its',
+    'GroupControllerGetCapabilities fails',
     INTERNAL,
     () => 'error determining if driver supports create/delete group snapshot operations: rpc error: code = Internal',
   ],
   [
-    'has no',
+    'the driver lacks CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT',
     { reply: { capabilities: [] } },
     (driver) => `CSI driver ${driver} does not support GroupControllerCreateVolumeGroupSnapshot when`,
   ],
 ]
 
 for (const [what, answer, line] of groups) {
-  test(`the snapshotter processes VolumeGroupSnapshotContents of a driver that ${what} capability for group snapshots`, async (t) => {
+  test(`the snapshotter processes VolumeGroupSnapshotContents even if ${what}`, async (t) => {
     const { snapshotter } = await scene(t, {
       prepare: (driver) => driver.on('GroupControllerGetCapabilities', answer),
     })
@@ -178,7 +178,7 @@ test('with CSIVolumeGroupSnapshot=false, the snapshotter sends no request for gr
   equal(aboutGroups, [])
 })
 
-test('the snapshotter checks each group kind with one request, and lists all contents and classes', async (t) => {
+test('the snapshotter asks once whether each group snapshot kind exists, and lists all contents and classes', async (t) => {
   const { snapshotter } = await scene(t)
   await taken(t)
   const { requests } = snapshotter.gate

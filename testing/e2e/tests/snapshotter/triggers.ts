@@ -56,7 +56,7 @@ const CHANGES: Readonly<Record<string, readonly [patch: object, works: boolean, 
 }
 
 for (const [what, [patch, works, subresource]] of Object.entries(CHANGES)) {
-  test(`${works ? 'a failed creation is retried at once' : 'a failed creation is not retried'} after a change of ${what}`, async (t) => {
+  test(`a change of ${what} causes ${works ? 'an immediate retry' : 'no retry'} of a failed creation`, async (t) => {
     const { driver, name } = await failing(t)
     await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, ...(subresource && { subresource }) }, patch)
     if (works) await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
