@@ -64,7 +64,7 @@ test('all attempts of a request are recorded as one span', async () => {
   expect(server.seen.map(({ traceparent }) => traceparent)).toEqual(Array(3).fill(tracer.spans[0]?.traceparent))
 })
 
-test('the span of a refused request has the status code, and the error is thrown unchanged', async () => {
+test('the span of a refused request contains the status code and the thrown error', async () => {
   server.answer = refuse(409, {}, 'another writer was faster')
   const thrown = await patch(server.connect()).catch((error: unknown) => error)
   expect(tracer.spans).toMatchObject([{ attributes: { 'http.response.status_code': 409 }, end: { error: thrown } }])
