@@ -64,7 +64,7 @@ describe('authorities', () => {
     ])
   })
 
-  test('new authorities for client certificates apply even if the certificate of the server is unusable', async () => {
+  test('a new client CA applies even if the certificate of the server becomes unusable', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writePair({ cert: '', key: '' })
     server.writeCa(other.cert)

@@ -61,7 +61,7 @@ describe('the certificate', () => {
     )
   })
 
-  test('a certificate that the process creates for itself names the host', async () => {
+  test('a self-signed certificate is valid for the host name, localhost and 127.0.0.1', async () => {
     await using server = await SecureServer.start({})
     const { socket } = await server.get('/livez')
     const { raw } = socket.getPeerCertificate()
