@@ -159,7 +159,7 @@ describe('stream ends', () => {
     watch.close()
   })
 
-  it('`PodWatch` reports after a new list only claims that no listed pod uses', async () => {
+  it('after a new list, `PodWatch` reports exactly the claims that no listed pod uses', async () => {
     listed = [pod('web', 'data'), pod('job', 'other')]
     streams = [apiError(410, 'Expired', 'too old')]
     const watch = await open()
