@@ -8,7 +8,7 @@ afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
 
-describe('causes', () => {
+describe('the causes of waiting keys', () => {
   const on = (name: string): Cause => ({ on: 'volume', name })
   /** Always fails, and waits for the volume with the name of the key and for node `n1`. */
   const waiting: Reconcile = async (key, run) => {
