@@ -17,7 +17,7 @@ afterEach(() => server.close())
 
 const PV = '/api/v1/persistentvolumes/pv'
 
-test('a request during a run is recorded as a span, and the server receives its traceparent header', async () => {
+test('a request during a run of a controller has a span and a traceparent header', async () => {
   const client = server.connect()
   await get(client)
   await patch(client)
@@ -44,7 +44,7 @@ test('a request during a run is recorded as a span, and the server receives its 
   expect(server.seen.map(({ traceparent }) => traceparent)).toEqual(tracer.spans.map(({ traceparent }) => traceparent))
 })
 
-test('a request outside of any run has no span and no traceparent header', async () => {
+test("a request outside of a controller's run has neither a span nor a traceparent header", async () => {
   tracer.running = false
   await get(server.connect())
   expect([tracer.spans, server.seen[0]?.traceparent]).toEqual([[], undefined])

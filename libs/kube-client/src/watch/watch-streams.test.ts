@@ -87,14 +87,14 @@ test('the new stream of a watch replaces the old stream if both are silent for 3
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [75_000]])
 })
 
-describe('failing trials', () => {
+describe('a second stream that fails', () => {
   beforeEach(async () => {
     await open()
     refuse = new Error('too many requests')
     await clock.advance(45_000)
   })
 
-  test('a silent watch ends 30 s later if the client cannot open a second stream', async () => {
+  test('a silent watch ends after 75 s if the client cannot open a second stream', async () => {
     await clock.advance(29_999)
     expect(streams.feed.over).toBeUndefined()
     await clock.advance(1)
@@ -109,7 +109,7 @@ describe('failing trials', () => {
   })
 })
 
-describe('trials', () => {
+describe('the second stream', () => {
   /** Lets minutes pass in which the current stream receives a line each `everyMs`. */
   const bringing = async (everyMs: number, minutes: number): Promise<void> => {
     for (let at = everyMs; at <= minutes * 60_000; at += everyMs) {
