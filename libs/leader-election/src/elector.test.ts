@@ -143,7 +143,7 @@ describe('acquiring', () => {
   })
 })
 
-describe('handing over', () => {
+describe('the handover between leaders', () => {
   it('a stopped leader keeps the lease until its work has ended, and then the standby leads at once', async () => {
     const a = new Candidate(server, clock, 'a')
     const b = new Candidate(server, clock, 'b')
