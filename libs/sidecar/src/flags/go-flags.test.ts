@@ -24,7 +24,7 @@ function values(...args: string[]) {
   return parsed.flags.values
 }
 
-describe('forms', () => {
+describe('the forms of a flag', () => {
   test.each([['-s=x'], ['--s=x'], ['-s', 'x'], ['--s', 'x']])(
     'the parser accepts a string flag in the form %s %s',
     (...args: (string | undefined)[]) => {
@@ -58,7 +58,7 @@ describe('booleans', () => {
   })
 })
 
-describe('end', () => {
+describe('the end of the flags', () => {
   test.each([[['word', '--s=x']], [['-', '--s=x']], [['--', '--s=x']], [['', '--s=x']]])(
     'the parser ignores the flag --s after the first argument of %j',
     (args) => {

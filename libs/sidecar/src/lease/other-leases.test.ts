@@ -46,7 +46,7 @@ beforeEach(() => {
 
 const lines = (): unknown[] => log.lines.map(({ message, pairs }) => [message, pairs['lease']])
 
-describe('before leading', () => {
+describe('the wait before the first term', () => {
   let free: boolean
   const wait = (): void => {
     free = false

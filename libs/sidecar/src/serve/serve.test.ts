@@ -125,7 +125,7 @@ describe.each([true, false])('leader election: %s', (withElection) => {
   })
 })
 
-describe('no release', () => {
+describe('a Lease without release', () => {
   it('without the gate ReleaseLeaderElectionOnExit, a signal ends the process without cleanup', async () => {
     start({ release: false })
     await clock.settle()

@@ -45,7 +45,7 @@ const PROMETHEUS = {
   extra: { x: ['y'] },
 }
 
-describe('with --authorize-metrics', () => {
+describe('the authorization of requests', () => {
   test('with --authorize-metrics a request gets 401 without a valid token, and 403 without the permission', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS, weak: { username: 'weak' } }, ({ user }) => user !== 'weak')
     await start(api)

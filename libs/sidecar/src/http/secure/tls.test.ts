@@ -125,7 +125,7 @@ describe('the handshake', () => {
     }
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('the server does not resume a session with %s', async (maxVersion) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('the server does not resume a TLS session of %s', async (maxVersion) => {
     await using server = await SecureServer.start({ pair: first })
     const options = { host: '127.0.0.1', port: server.port, rejectUnauthorized: false, maxVersion } as const
     const sessions: Buffer[] = []
