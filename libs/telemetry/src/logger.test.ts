@@ -19,7 +19,7 @@ function capture(options: Partial<LoggerOptions> = {}): { log: Logger; records: 
 /** Returns the first record without its line number, because each edit of this file changes the number. */
 const unnumbered = (records: readonly string[]): string => (records[0] ?? '').replace(/(test\.ts:)\d+/, '$1N')
 
-describe('text', () => {
+describe('the text format', () => {
   test('a log line in text has level, local time with microseconds, process, caller, message and pairs', () => {
     const { log, records } = capture()
     log.info('Started', { key: 'value', count: 3 })
@@ -40,7 +40,7 @@ describe('text', () => {
     )
   })
 
-  test('an error line in text that logs no error has no key `err`', () => {
+  test('in text, an error line without an error object has no key `err`', () => {
     const { log, records } = capture()
     log.error(undefined, 'Stopped leading')
     expect(unnumbered(records)).toMatch(/\] "Stopped leading"\n$/)
@@ -132,7 +132,7 @@ function ticking(): FakeClock {
   return clock
 }
 
-describe('JSON', () => {
+describe('the JSON format', () => {
   const json = { format: 'json' } as const
 
   test('a log line in JSON has `ts`, `caller` with the folder, `msg`, the context, `v` and the pairs, in this order', () => {
@@ -163,7 +163,7 @@ describe('JSON', () => {
     )
   })
 
-  test('an error line in JSON that logs no error has the value null for `err`', () => {
+  test('in JSON, an error line without an error object has the value null for `err`', () => {
     const { log, records } = capture(json)
     log.error(undefined, 'Stopped leading')
     expect(JSON.parse(records[0] ?? '')).toMatchObject({ msg: 'Stopped leading', err: null })

@@ -129,7 +129,7 @@ describe('traceparent', () => {
   })
 })
 
-describe('no run', () => {
+describe('work outside of runs', () => {
   test('a request outside of any run is not recorded', () => {
     expect(tracer().begin('GET lease', {})).toBeUndefined()
   })
