@@ -21,7 +21,7 @@ describe('flags', () => {
   })
 
   it.each(['--kubeconfig=x', '--leader-election', '--tls-cert-file=x', '--drain-timeout=1s'])(
-    'the livenessprobe refuses %s, which has no effect',
+    'the livenessprobe refuses the flag %s',
     async (flag) => {
       const { ending, log } = await run([flag])
       expect(ending).toEqual({ code: 2 })

@@ -15,7 +15,7 @@ function scripted() {
   return { started, ask }
 }
 
-test('the livenessprobe runs up to eight probes at once, and further HTTP requests share the last probe', async () => {
+test('the livenessprobe runs at most eight probes at once, and further HTTP requests share the last probe', async () => {
   const { started, ask } = scripted()
   const asked = Array.from({ length: 50 }, () => ask())
   expect(started).toHaveLength(8)

@@ -94,7 +94,7 @@ describe('start', () => {
     })
   })
 
-  it('the resizer accepts the feature gate RecoverVolumeExpansionFailure, which is always on', async () => {
+  it('the resizer accepts --feature-gates=RecoverVolumeExpansionFailure=true', async () => {
     await begin()
     await during(['--feature-gates=RecoverVolumeExpansionFailure=true'], async () => {
       raise()

@@ -68,7 +68,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), seconds: fc.integer({ min: 1, max: 400 }) }) },
 )
 
-it('the resizer converges on the size and class that the user requests after random actions and faults', async () => {
+it('after random actions and faults, a claim has the size and class that its user requested', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 40, size: 'max' }), async (actions) => {
       const model = new ModelRun()

@@ -34,7 +34,7 @@ const calledAt = (name: string): readonly number[] =>
   fixture.driver.calls.flatMap(({ method, at }) => (method === name ? [at] : []))
 
 describe('both controllers', () => {
-  it('after an edit of size and class, each controller sends three writes, and none conflicts', async () => {
+  it('after an edit of size and class, the resizer sends six writes without a conflict', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
@@ -49,7 +49,7 @@ describe('both controllers', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('an edit of size and class leads to both CSI calls within the duration of one write', async () => {
+  it('after an edit of size and class, both CSI calls start within the time of one write', async () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
@@ -98,7 +98,7 @@ describe('both controllers', () => {
     expect(conflicts()).toEqual([])
   })
 
-  it('even if a thousand claims wait, the resizer sends the expansion and the modification of a claim together', async () => {
+  it('for 200 waiting claims, the expansion and the modification of one claim start within 100 ms', async () => {
     slowServer(5)
     const names = Array.from({ length: 200 }, (_, index) => `c${index}`)
     for (const name of names) {

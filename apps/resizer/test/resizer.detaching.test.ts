@@ -79,7 +79,7 @@ describe('detaching volume', () => {
     expect((await callsWithin(16)).slice(0, seconds.length)).toEqual(seconds)
   })
 
-  it('without a pod, a refused expansion is repeated after the pause that the driver asks for', async () => {
+  it('a refused expansion of an unused volume is retried after the pause that the driver requests', async () => {
     fixture.driver.expand = failing(CODES.FailedPrecondition, 'the volume is in use', 20_000)
     fixture.driver.calls.splice(0)
     await endPod()

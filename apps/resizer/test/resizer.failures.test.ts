@@ -98,7 +98,7 @@ describe('driver refusals', () => {
     expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
-  it('the resizer retries a refused expansion with requests of low priority', async () => {
+  it('the resizer sends the patches of a retried expansion with low priority', async () => {
     const seen: string[] = []
     fixture.cluster.onRequest = ({ verb, what, priority }) => {
       if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
@@ -124,13 +124,13 @@ describe('driver refusals', () => {
     expect(await callsWithin(10)).toEqual([3, 6, 9])
   })
 
-  it('a refused expansion is repeated with the usual back-off if the driver asks for a pause of 0', async () => {
+  it('a refused expansion is retried with the usual back-off if the driver requests a pause of 0', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
     await fixture.request('2Gi')
     expect(await callsWithin(10)).toEqual([1, 3, 7])
   })
 
-  it('the resizer repeats an expansion to an infeasible size once soon, and then rarely', async () => {
+  it('the resizer retries an infeasible size after one second, and then every five minutes', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('2Gi')
     expect(await callsWithin(700)).toEqual([1, 301, 601])
@@ -151,7 +151,7 @@ describe('driver refusals', () => {
     })
   })
 
-  it('the resizer tries a smaller size only after the larger size has certainly failed', async () => {
+  it('the resizer tries a smaller size only after the driver has finally refused the larger size', async () => {
     fixture.driver.expand = failing(CODES.DeadlineExceeded, 'it went wrong')
     await fixture.request('5Gi')
     await fixture.clock.advance(100_000)
@@ -275,7 +275,7 @@ describe('refused patches', () => {
     )
   })
 
-  it.each([CLAIM, VOLUME])('no event is recorded if a patch of %s must be retried later', async (what) => {
+  it.each([CLAIM, VOLUME])('a patch of %s that the API server refuses with 429 records no event', async (what) => {
     refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)

@@ -70,7 +70,7 @@ describe('expansion', () => {
     expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])
   })
 
-  it('if the cache is late, a recreated volume does not get the size of the old volume', async () => {
+  it('a recreated volume does not get the size of the old volume while the cache is stale', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await fixture.request('2Gi')
@@ -95,7 +95,7 @@ describe('modification', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('if the cache is late, a recreated volume does not get the class of the old volume', async () => {
+  it('a recreated volume does not get the class of the old volume while the cache is stale', async () => {
     fixture.caches.volumes.lagging = true
     duringFirstCall(replaceVolume)
     await want('gold')
@@ -109,7 +109,7 @@ describe('modification', () => {
 })
 
 describe('recreated claim', () => {
-  it.each([true, false])('a recreated claim does not inherit old failures (late cache: %s)', async (lagging) => {
+  it.each([true, false])('a recreated claim inherits no failure of the old claim (late cache: %s)', async (lagging) => {
     fixture.caches.claims.lagging = lagging
     fixture.driver.expand = () => {
       replaceClaim()
@@ -126,7 +126,7 @@ describe('recreated claim', () => {
     expect(fixture.claim.status?.allocatedResourceStatuses).toBeUndefined()
   })
 
-  it("a recreated claim does not inherit the driver's results for the deleted claim", async () => {
+  it("the driver's refusal for a deleted claim does not count for the recreated claim", async () => {
     // Both claims show a running expansion to the same size. It has failed for the first claim, but may be running for
     // the second claim.
     fixture.driver.expand = () => {
@@ -145,7 +145,7 @@ describe('recreated claim', () => {
     expect(sizes).toEqual([2n * 2n ** 30n, 5n * 2n ** 30n])
   })
 
-  it('a recreated claim does not count as in use if only the deleted claim was in use', async () => {
+  it('a refusal for a claim that is deleted during the call causes no request about pods', async () => {
     fixture.driver.expand = () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       return failing(CODES.FailedPrecondition, 'in use')({} as never)

@@ -55,7 +55,7 @@ describe('refusal', () => {
     await fixture.request('2Gi')
   })
 
-  it("after a refusal, the resizer lists the namespace's pods once, and watches them while the claim waits", () => {
+  it('after a refusal, the resizer lists the pods of the namespace once and then watches them', () => {
     expect(takePodRequests()).toEqual(['list ns', 'watch ns'])
     expect(fixture.takeEvents().at(-1)).toContain('code = FailedPrecondition desc = the volume is in use')
   })
@@ -249,7 +249,7 @@ describe('unreadable pods', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it('the resizer calls the driver at the next retry if the read of pods has failed', async () => {
+  it('if the list of pods fails, the resizer calls the driver at the next retry', async () => {
     fixture.cluster.before = ({ what }) => {
       if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }

@@ -26,7 +26,7 @@ describe('changed claim', () => {
     })
   }
 
-  it('if another writer changes the claim before our write, an expansion reads the claim once more', async () => {
+  it('an expansion reads the claim again if another writer has changed the claim before our write', async () => {
     fixture.caches.claims.lagging = true
     let edits = 0
     fixture.cluster.before = (request) => {
@@ -44,7 +44,7 @@ describe('changed claim', () => {
     expect(fixture.errors).toEqual([])
   })
 
-  it('an expansion does not repeat a failing call if the claim changes between our read and our write', async () => {
+  it('a change of the claim between our read and our write causes only one failing call', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'busy')
     fixture.cluster.before = (request) => {
       if (request.what !== CLAIM) return
@@ -57,7 +57,7 @@ describe('changed claim', () => {
     expect(fixture.driver.calls.map(requiredGi)).toEqual(['3Gi'])
   })
 
-  it('an expansion does not repeat a failing call if the claim changes twice in one run', async () => {
+  it('two quick changes of the requested size cause only one failing call', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'busy')
     void fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -138,7 +138,7 @@ describe('changed claim', () => {
 })
 
 describe('lost driver', () => {
-  it('an expansion whose driver disconnects records no error, and repeats the call after the reconnect', async () => {
+  it('an expansion records no error if the driver disconnects, and repeats the call after the reconnect', async () => {
     fixture.driver.expand = (call) => {
       fixture.driver.lose()
       return failing(CODES.Unavailable, 'connection lost')(call)

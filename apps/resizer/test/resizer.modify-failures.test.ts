@@ -176,7 +176,7 @@ describe('driver refusals', () => {
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
 
-  it('repeated refusals of a modification change the transition time of a condition only with its reason', async () => {
+  it('a repeated refusal updates the transition time of the error condition only if the reason changes', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -208,7 +208,7 @@ describe('driver refusals', () => {
 })
 
 describe('withdrawn request', () => {
-  it('a withdrawn request removes only the condition `ModifyingVolume` if the modification has failed for good', async () => {
+  it('after a final failure, a withdrawn class request removes only the condition `ModifyingVolume`', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong')
     await want('gold')

@@ -65,7 +65,7 @@ describe('refused patches', () => {
 })
 
 describe('lost answer', () => {
-  it('if the answer to a write is lost, the next run reads the claim first', async () => {
+  it('after a write without an answer, a modification writes nothing until it has read the claim', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       // The user withdraws the request. If the status lacked the failure, another call would finish the modification.
@@ -92,7 +92,7 @@ describe('lost answer', () => {
 })
 
 describe('changed claim', () => {
-  it('if another writer changes the claim, a modification reads it once more and records no event', async () => {
+  it('a modification reads the claim again if another writer has changed the claim', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.caches.claims.lagging = true
@@ -106,7 +106,7 @@ describe('changed claim', () => {
 })
 
 describe('lost driver', () => {
-  it('a modification whose driver disconnects records no error, and repeats the call with the same class', async () => {
+  it('a modification records no error if the driver disconnects, and repeats the call with the same class', async () => {
     await begin()
     fixture.driver.modify = (call) => {
       fixture.driver.lose()

@@ -8,7 +8,7 @@ import { beginModify, wantClass } from '../src/testing/modify.ts'
 const warning = (className: string): string =>
   `Warning VolumeModifyFailed: VAC "${className}" cannot be applied: CSI driver csi.example.com does not support ControllerModifyVolume.`
 
-it('a claim gets one event for each class that it asks for, if the driver cannot modify volumes', async () => {
+it('if the driver cannot modify volumes, each requested class causes one event', async () => {
   const fixture = await beginModify({ wantedClass: 'gold' }, {}, { modifies: false })
   expect(fixture.takeEvents()).toEqual([warning('gold')])
   fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, { metadata: { labels: { a: 'b' } } })
@@ -19,7 +19,7 @@ it('a claim gets one event for each class that it asks for, if the driver cannot
   expect(fixture.takeWire()).toEqual([])
 })
 
-it('a claim gets an event if the driver cannot modify volumes, even if its volume is created later', async () => {
+it('if the driver cannot modify volumes, a claim gets an event as soon as its volume exists', async () => {
   const fixture = new ResizerFixture({ modifies: false })
   fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
   await fixture.start()
@@ -44,7 +44,7 @@ it('a claim gets no event if its volume has the requested class already, or belo
   expect([...has.takeEvents(), ...other.takeEvents(), ...gateOff.takeEvents()]).toEqual([])
 })
 
-it('a claim is reported as pending while it requests a class that the driver cannot apply', async () => {
+it('a class that the driver cannot apply counts as stuck work until the user withdraws the request', async () => {
   const fixture = await beginModify({ wantedClass: 'gold' }, {}, { modifies: false })
   const pending = () =>
     [...fixture.process.backlog.pending()].map(({ operation, reason, stuck }) => ({ operation, reason, stuck }))

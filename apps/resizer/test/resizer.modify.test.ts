@@ -206,7 +206,7 @@ describe('missing class', () => {
     expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
   })
 
-  it('a request for a missing class keeps the target of an earlier modification in the status', async () => {
+  it('a request for a missing class leaves the earlier target class in the status', async () => {
     await begin()
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
@@ -217,7 +217,7 @@ describe('missing class', () => {
 })
 
 describe('foreign class', () => {
-  it('a class of another driver is applied, and one event records this for all retries', async () => {
+  it('a class of another driver is applied, and one event reports the mismatch despite several retries', async () => {
     fixture = await beginModify()
     fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')

@@ -55,7 +55,7 @@ describe('node step', () => {
     expect(preResize()).toBeUndefined()
   })
 
-  it('a second expansion starts when the kubelet has finished the first, and removes the annotation with the old size', async () => {
+  it('a second expansion starts only when the kubelet has finished the first expansion', async () => {
     await begin()
     await fixture.request('2Gi')
     await fixture.request('3Gi')
@@ -73,7 +73,7 @@ describe('node step', () => {
     expect(preResize()).toBe('1Gi')
   })
 
-  it('an expansion keeps an old size that the volume already records', async () => {
+  it('an expansion does not overwrite the old size that the volume already records', async () => {
     await begin({}, { request: '3Gi' }, { annotations: { [PRE_RESIZE]: '512Mi' }, capacity: '2Gi' })
     expect(preResize()).toBe('512Mi')
   })

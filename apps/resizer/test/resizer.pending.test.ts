@@ -23,7 +23,7 @@ const seconds = async (operation: string): Promise<number | undefined> => {
 }
 
 describe('expansion', () => {
-  it('an expansion counts as pending work until the driver has finished, and its duration is in the metrics', async () => {
+  it('an expansion counts as pending until the driver has finished, and then a metric shows its duration', async () => {
     expect(pending()).toEqual([])
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
@@ -45,7 +45,7 @@ describe('expansion', () => {
     expect(await seconds('expand')).toBeGreaterThan(0)
   })
 
-  it('the age of a pending expansion counts from the last change of the requested size', async () => {
+  it('the age of a pending expansion starts at the last change of the requested size', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'no')
     await fixture.request('2Gi')
     await fixture.clock.advance(5_000)

@@ -120,7 +120,7 @@ describe('request', () => {
     })
   })
 
-  it("ControllerExpandVolume contains another driver's volume unchanged if the claim names the migrated driver", async () => {
+  it('ControllerExpandVolume sends a CSI volume unchanged, even if the claim names the migrated driver', async () => {
     const fixture = await expandWith({
       driverName: EBS,
       claim: { annotations: { [RESIZER]: EBS } },
@@ -185,7 +185,7 @@ describe('impossible requests', () => {
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
   })
 
-  it('an expansion records the error of gRPC if the Secret contains binary data', async () => {
+  it('an expansion records the marshaling error of gRPC if the Secret contains binary data', async () => {
     const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
     expect(fixture.driver.calls).toEqual([])

@@ -47,7 +47,7 @@ const CLASS_VOLUME: Unwatched<ResizerVolume> = {
 
 /** Explores all states of the exhaustive models, and records the fields that their functions read. */
 describe('watched fields', () => {
-  it('a change of any field that a size decision reads starts a run, with listed exceptions', () => {
+  it('every field that the size decision reads is watched for changes, apart from listed exceptions', () => {
     const reads = { claim: new Set<string>(), volume: new Set<string>() }
     const watched = { claim: new Set<string>(), volume: new Set<string>() }
     const { onClaim, onVolume, decideResize } = REAL_SIZE
@@ -65,7 +65,7 @@ describe('watched fields', () => {
     expect(unwatched(reads.volume, watched.volume)).toEqual(Object.keys(SIZE_VOLUME).sort())
   })
 
-  it('a change of any field that a class decision reads starts a run, with listed exceptions', () => {
+  it('every field that the class decision reads is watched for changes, apart from listed exceptions', () => {
     const reads = { claim: new Set<string>(), volume: new Set<string>() }
     const watched = new Set<string>()
     const { onClaim, decideModify } = REAL_CLASS

@@ -65,7 +65,7 @@ describe('one process', () => {
     expect((await ended).ending).toEqual({ code: 0 })
   })
 
-  it('with --single-lease, one process works and takes its Lease only when the separate Leases are free', async () => {
+  it('with --single-lease, the process starts work only when the separate Leases are free', async () => {
     const spec = { holderIdentity: 'go-one', leaseDurationSeconds: 600, renewTime: '2026-01-01T00:00:00.000000Z' }
     const [old = ''] = LEASES_OF
     const metadata = { namespace: 'default', name: old }
@@ -113,7 +113,7 @@ describe('one process', () => {
     expect(log.startsWith(error)).toBe(true)
   })
 
-  it('if the driver does not support a controller, the log shows how to start without it', async () => {
+  it('if the driver does not support a controller, the log suggests a value of --controllers without it', async () => {
     await using cluster = await startCluster()
     cluster.driver.script('GetPluginCapabilities', () => ({ capabilities: [] }))
     const args = ['--controllers=resizer,livenessprobe', '--livenessprobe-health-port=0']
@@ -123,7 +123,7 @@ describe('one process', () => {
     expect(log.trimEnd().split('\n').at(-1)).toContain('The livenessprobe ends with the process')
   })
 
-  it('the process without the livenessprobe reports how to start if the driver cannot expand volumes', async () => {
+  it('if the driver cannot expand volumes, a process without the livenessprobe suggests --controllers=attacher', async () => {
     await using cluster = await startCluster({ driver: { controller: ['PUBLISH_UNPUBLISH_VOLUME'], node: [] } })
     const { ending, log } = await run(cluster, [])
     expect(ending).toEqual({ code: 255 })
@@ -133,7 +133,7 @@ describe('one process', () => {
   })
 })
 
-describe('command line of one process', () => {
+describe('the command line of one process', () => {
   it('the help lists every flag of every sidecar in the group of its sidecar', async () => {
     const { ending, stdout, log } = await runInProcess(sidecars, ['--help'])
     expect([ending, stdout]).toEqual([{ code: 0 }, ''])

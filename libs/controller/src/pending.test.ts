@@ -76,7 +76,7 @@ const forever = (): Promise<Outcome> =>
 describe('failing keys', () => {
   const unavailable = new Error('failed to attach', { cause: new RpcError(14, 'no') })
 
-  test('the report lists a failing key with age, tries, last error and next try, until a run settles it', async () => {
+  test('the report shows age, tries, last error and next try of a failing key until a run succeeds', async () => {
     let outcome: Outcome = { kind: 'retry', cause: unavailable }
     reconcile = async () => outcome
     await add('a')
@@ -110,7 +110,7 @@ describe('failing keys', () => {
     expect(only().stuck).toBe(true)
   })
 
-  test('the report shows a new age for work that is added after the earlier work of its key was settled', async () => {
+  test('new work for a finished key gets a new age in the report', async () => {
     await add('a')
     await clock.advance(5000)
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
@@ -118,7 +118,7 @@ describe('failing keys', () => {
     expect(only()).toMatchObject({ since: NOW + 5000, tries: 1 })
   })
 
-  test('the report of a key starts from zero if the key gets other work, or its object is deleted', async () => {
+  test('the report resets age and tries when a key gets different work or its object is deleted', async () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(500)
@@ -190,7 +190,7 @@ describe('waiting keys', () => {
     expect(pending()).toEqual([])
   })
 
-  test('the report no longer marks a blocked key as stuck once a run ends with the outcome `retry`', async () => {
+  test('a blocked key no longer counts as stuck after a run with the outcome `retry`', async () => {
     reconcile = async (_, run) => {
       run.waitFor({ on: 'volume', name: 'pv' })
       return { kind: 'blocked', cause: new Error('the volume is gone') }
@@ -264,7 +264,7 @@ describe('metrics', () => {
     expect(await value(`csi_sidecar_pending_work${labels}`)).toBeUndefined()
   })
 
-  test('metrics show how long completed work took, and how long it waited for its first run', async () => {
+  test('metrics show the duration of completed work and its wait for the first run', async () => {
     subject = { operation: 'attach', sinceSeconds: NOW / 1000 - 5 }
     reconcile = async () => {
       await clock.sleep(2000)

@@ -61,14 +61,14 @@ function run(informer: ScriptedInformer, source: Source): readonly string[] {
   return done
 }
 
-test('`keysOf` adds the keys of cached objects and then of every event, until the caller ends the source', () => {
+test('`keysOf` adds keys from cached objects and then from every event, until the source ends', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   expect(run(informer, keysOf(informer.asInformer, volumesOf))).toEqual(
     ['added pv-1', 'added pv-2', 'added pv-5', 'pv-1', 'pv-3', 'deleted pv-2'].map((key) => `add ${key}`),
   )
 })
 
-test('objects that failed before the start, and all objects of a resync, are added with the priority `retry`', () => {
+test('failed objects at the start and all objects at a resync are added with the priority `retry`', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
   const keyOf = (event: InformerEvent<Claim>): string[] => [
     event.type === 'updated' ? event.after.key : event.object.key,
@@ -82,7 +82,7 @@ test('objects that failed before the start, and all objects of a resync, are add
   expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
 })
 
-test('`keysOf` lets its trigger check whether a key is running', () => {
+test('the trigger of `keysOf` can skip a key that is running', () => {
   const informer = new ScriptedInformer()
   const idle = keysOf(informer.asInformer, (event, { isInWork }) => {
     const { key } = event.type === 'updated' ? event.after : event.object
@@ -105,7 +105,7 @@ test('`causesOf` wakes the keys that wait for an event, and ignores cached objec
   expect(run(informer, added)).toEqual(['wake volume pv-5'])
 })
 
-test('`objectsOf` first forgets the key of a deleted object, and then calls `onDelete`', () => {
+test('`objectsOf` forgets the key of a deleted object before it calls `onDelete`', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   expect(
     run(
@@ -115,7 +115,7 @@ test('`objectsOf` first forgets the key of a deleted object, and then calls `onD
   ).toEqual(['forget b', 'gone uid-b'])
 })
 
-test('`KeyFeed` adds requested keys, even keys that were requested before the queue started', () => {
+test('`KeyFeed` also adds keys that were requested before the queue started', () => {
   const feed = new KeyFeed()
   feed.add('early')
   const end = feed.source(queue)

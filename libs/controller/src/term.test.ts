@@ -21,7 +21,7 @@ afterEach(async () => {
 })
 
 describe('an outcome', () => {
-  test('the outcome `settled` ends the work of a key and forgets its earlier failures', async () => {
+  test('the back-off of a key starts again after the outcome `settled`', async () => {
     const { clock, runs, queue } = await Term.begin([RETRY, RETRY, SETTLED, RETRY])
     queue.add('a')
     await clock.advance(100_000)
@@ -31,7 +31,7 @@ describe('an outcome', () => {
     expect(runs.slice(3)).toEqual(['a@100000', 'a@101000'])
   })
 
-  test('the outcome `retry` waits twice as long after each failure, up to the limit, and reports every failure', async () => {
+  test('the outcome `retry` doubles the pause of a key up to the limit, and reports every failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([RETRY])
     queue.add('a')
     await clock.advance(24_000)
@@ -52,7 +52,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', at, `a@${retriedAt + 1000}`])
   })
 
-  test('after `retry` the next runs count as retries, until a run succeeds or the object is replaced', async () => {
+  test('runs after the outcome `retry` count as retries until a run succeeds or the object is replaced', async () => {
     const outcomes: Outcome[] = [RETRY, RETRY, { kind: 'superseded', cause: new Error('failed') }, RETRY, SETTLED]
     const retrying: boolean[] = []
     const term = await Term.begin(async (_, run) => {
@@ -65,7 +65,7 @@ describe('an outcome', () => {
     expect(retrying).toEqual([false, true, true, false, true, false])
   })
 
-  test('the outcome `retry` waits as long as the API server asks for, up to the longest back-off', async () => {
+  test('the outcome `retry` waits for the Retry-After of the API server, up to the longest back-off', async () => {
     const asked = (retryAfterMs: number): Outcome => {
       const refused = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'wait', retryAfterMs })
       return { kind: 'retry', cause: new Error('failed to attach', { cause: refused }) }
@@ -76,7 +76,7 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', 'a@5000', 'a@13000'])
   })
 
-  test('a key with the outcome `retry` waits even if it was added again before its run read the caches', async () => {
+  test('a key that is added again before its run reads the caches still waits after the outcome `retry`', async () => {
     const term = await Term.begin(async (key, run) => {
       term.queue.add(key)
       run.observe(() => undefined)
@@ -87,14 +87,14 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@1000', 'a@3000'])
   })
 
-  test('a key with the outcome `retry` waits even if it was added twice before its run began', async () => {
+  test('a key that is added twice before its run still waits after the outcome `retry`', async () => {
     const term = await Term.begin([RETRY])
     await term.add('a', 'a')
     await term.clock.advance(1000)
     expect(term.runs).toEqual(['a@0', 'a@1000'])
   })
 
-  test('a key with the outcome `retry` runs at once if it was added after its run read the caches', async () => {
+  test('a key that is added after its run has read the caches runs at once despite `retry`', async () => {
     const term = await Term.begin(async (key, run) => {
       if (term.runs.length === 1) term.queue.add(key)
       return run.retrying ? SETTLED : RETRY
@@ -103,7 +103,7 @@ describe('an outcome', () => {
     expect(term.runs).toEqual(['a@0', 'a@0'])
   })
 
-  test('the outcome `postponed` runs the key again after the given time, without a failure', async () => {
+  test('the outcome `postponed` runs the key again after the given time, and reports no failure', async () => {
     const { clock, runs, failures, queue } = await Term.begin([{ kind: 'postponed', ms: 50 }, SETTLED])
     queue.add('a')
     await clock.advance(10_000)
@@ -116,7 +116,7 @@ describe('an outcome', () => {
     expect([term.runs, term.queue.isInWork('a')]).toEqual([['a@0', 'a@0'], false])
   })
 
-  test('the outcome `superseded` reports a failure of the replaced object, and the new object starts without failures', async () => {
+  test('the outcome `superseded` reports the failure of the old object, and the new object starts without failures', async () => {
     const { clock, runs, failures, queue } = await Term.begin([
       RETRY,
       { kind: 'superseded', cause: busy },
@@ -129,7 +129,7 @@ describe('an outcome', () => {
     expect(failures).toHaveLength(3)
   })
 
-  test('the outcome `stopped` plans no other run of the key', async () => {
+  test('a key does not run again after the outcome `stopped`', async () => {
     const { clock, runs, failures, queue } = await Term.begin([STOPPED])
     queue.add('a')
     await clock.advance(100_000)
@@ -170,7 +170,7 @@ describe('errors', () => {
 })
 
 describe('the workers', () => {
-  test('a controller runs at most `workers` keys at once, and no key twice at once', async () => {
+  test('a controller runs at most `workers` keys in parallel, and never the same key twice', async () => {
     const { reconcile, answer } = hanging()
     const { clock, runs, queue } = await Term.begin(reconcile)
     for (const key of ['a', 'b', 'c', 'a']) queue.add(key)
@@ -186,7 +186,7 @@ describe('the workers', () => {
     expect(runs).toEqual(['a@0', 'b@0', 'c@0', 'a@0'])
   })
 
-  test.each([0, -1])('a controller with `workers` %d runs no key, and ends only when stopped', async (workers) => {
+  test.each([0, -1])('a controller with `workers` %d runs no key, and waits until it is stopped', async (workers) => {
     const term = await Term.begin([SETTLED], { workers })
     await term.add('a')
     expect([term.runs, term.isOver]).toEqual([[], false])
@@ -231,7 +231,7 @@ describe('stopping', () => {
     expect(term.failures).toEqual([{ key: 'a', cause: busy }])
   })
 
-  test('after an abort of `stop`, `alongside` and the sources of keys end before `onEnd` is called', async () => {
+  test('a stopped term ends `alongside` and its key sources before it calls `onEnd`', async () => {
     const steps: string[] = []
     const term = await Term.begin([SETTLED], {
       sources: [
@@ -280,7 +280,7 @@ describe('stopping', () => {
   })
 })
 
-test('after an error of `alongside`, `runTerm` cancels the running keys and then throws the error', async () => {
+test('if `alongside` fails, `runTerm` cancels the running keys and then throws the error', async () => {
   const broken = new Error('a bug')
   const start = Promise.withResolvers<void>()
   let cut = 0
@@ -298,7 +298,7 @@ test('after an error of `alongside`, `runTerm` cancels the running keys and then
 })
 
 describe('`around`', () => {
-  test('`around` wraps each run of a key, including its failure, and gets its outcome', async () => {
+  test('`around` wraps each run of a key, including its failure report, and gets its outcome', async () => {
     const steps: string[] = []
     const around: Controller['around'] = async (key, run) => {
       steps.push(`begin ${key}`)

@@ -8,7 +8,7 @@ afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
 
-describe('causes', () => {
+describe('the causes of waiting keys', () => {
   const on = (name: string): Cause => ({ on: 'volume', name })
   /** Always fails, and waits for the volume with the name of the key and for node `n1`. */
   const waiting: Reconcile = async (key, run) => {
@@ -16,7 +16,7 @@ describe('causes', () => {
     return RETRY
   }
 
-  test('a waiting key runs at once when one of its causes comes, and its back-off starts again', async () => {
+  test('a waiting key runs at once when one of its causes occurs, and its back-off starts again', async () => {
     const { clock, queue, ...term } = await Term.begin(waiting)
     queue.add('a')
     await clock.advance(4_000)
@@ -26,7 +26,7 @@ describe('causes', () => {
     expect(term.runs).toEqual(['a@4000', 'a@5000'])
   })
 
-  test('a waiting key does not run for the causes of other keys', async () => {
+  test('a waiting key does not run when the cause of another key occurs', async () => {
     const term = await Term.begin(waiting)
     await term.add('a')
     term.queue.wake(on('b'))
@@ -35,7 +35,7 @@ describe('causes', () => {
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('a waiting key keeps its causes if a run fails before the run calls `waitFor`', async () => {
+  test('a run that fails before it calls `waitFor` keeps the causes of the earlier run', async () => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -85,7 +85,7 @@ describe('causes', () => {
     expect(term.runs).toEqual(['a@0', 'a@0'])
   })
 
-  test('a key stops waiting for its causes when its object is deleted, and a recreated object has no failures', async () => {
+  test('a deleted object ends the wait of its key, and a recreated object starts without failures', async () => {
     const { clock, queue, ...term } = await Term.begin(waiting)
     queue.add('a')
     await clock.advance(3_000)
@@ -110,7 +110,7 @@ describe('the driver', () => {
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('when the driver is back, all failed, waiting and postponed keys run at once, without their failures', async () => {
+  test('when the driver reconnects, all failed, waiting and postponed keys run at once, without earlier failures', async () => {
     const outcomes = new Map<string, Outcome>([
       ['failed', RETRY],
       ['postponed', { kind: 'postponed', ms: 60_000 }],
@@ -142,7 +142,7 @@ describe('the driver', () => {
     expect(term.takeRuns()).toEqual(['failed-1@0', 'new@0', 'failed-2@0', 'failed-3@0'])
   })
 
-  test('a run that failed while the driver reconnected is repeated at once, and its failure does not count', async () => {
+  test('a failure while the driver reconnects does not count, and the run is repeated at once', async () => {
     const { reconcile, answer } = hanging()
     const term = await Term.begin(reconcile)
     await term.add('a')

@@ -12,7 +12,7 @@ beforeEach(() => {
 const known = () => ['a', 'b'].map((key) => waiting.has(key))
 
 describe('WaitingKeys', () => {
-  it('`WaitingKeys` finds a waiting key by each cause that the key waits for', () => {
+  it('the index of waiting keys finds a key by each cause that the key waits for', () => {
     waiting.set('a', [node('one'), driver])
     waiting.set('b', [node('one')])
     expect([node('one'), driver, node('two')].map((cause) => waiting.keysOf(cause))).toEqual([['a', 'b'], ['a'], []])
@@ -20,7 +20,7 @@ describe('WaitingKeys', () => {
     expect(known()).toEqual([true, true])
   })
 
-  it('new causes of a waiting key replace the causes that it waited for before', () => {
+  it('new causes of a waiting key replace its earlier causes', () => {
     waiting.set('a', [node('one')])
     waiting.set('b', [node('one')])
     waiting.set('a', [node('two')])
@@ -31,7 +31,7 @@ describe('WaitingKeys', () => {
     expect([...waiting.keys()]).toEqual(['a'])
   })
 
-  it('`WaitingKeys` forgets a deleted key, and no other key', () => {
+  it('the index of waiting keys removes only the given key', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver, node('one'), node('one')])
     waiting.delete('a')
     waiting.delete('unknown')
@@ -39,13 +39,13 @@ describe('WaitingKeys', () => {
     expect(known()).toEqual([false, true])
   })
 
-  it('`WaitingKeys` identifies causes by kind and name, and treats a missing name like an empty one', () => {
+  it('two causes are equal if kind and name are equal, and a missing name counts as empty', () => {
     waiting.set('a', [{ on: 'node', name: '' }])
     waiting.set('b', [{ on: 'node', name: 'driver' }])
     expect([{ on: 'node' }, driver].map((cause) => waiting.keysOf(cause))).toEqual([['a'], []])
   })
 
-  it('`keysOf` of `WaitingKeys` returns a list that stays the same while keys are deleted', () => {
+  it('the keys that wait for a cause can be deleted while a caller iterates over them', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver])
     for (const key of waiting.keysOf(driver)) waiting.delete(key)
     expect(known()).toEqual([false, false])

@@ -47,7 +47,7 @@ test('64-bit sizes in messages keep all bits after encoding and decoding', () =>
   expect(method.responseDeserialize(method.responseSerialize(sent))).toEqual(sent)
 })
 
-test('an encoded request has the bytes of the published CSI definition', () => {
+test('the bytes of an encoded request match the published CSI definition', () => {
   const bytes = proto.ControllerUnpublishVolume.requestSerialize({ volumeId: 'v', nodeId: 'n', secrets: { k: 's' } })
   expect(bytes.toString('hex')).toBe('0a017612016e1a060a016b120173')
 })

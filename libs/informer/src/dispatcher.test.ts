@@ -12,7 +12,7 @@ beforeEach(() => {
   dispatcher = new Dispatcher(clock, (error, event) => reported.push(`${event}: ${String(error)}`))
 })
 
-test('every handler gets every event, in order and at once', () => {
+test('every handler gets all events in order, before the emitting call returns', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => heard.push(`1 ${event}`))
   const stop = dispatcher.subscribe((event) => heard.push(`2 ${event}`))
@@ -22,7 +22,7 @@ test('every handler gets every event, in order and at once', () => {
   expect(heard).toEqual(['1 a', '2 a', '1 b', '2 b', '1 c'])
 })
 
-test('a handler can subscribe twice, and the end of one subscription does not end the other', () => {
+test('a handler can subscribe twice, and each subscription ends separately', () => {
   let heard = 0
   const handler = (): void => {
     heard += 1
@@ -45,7 +45,7 @@ test('an error of a handler is reported, and all handlers still get all events',
   expect(reported).toEqual(['a: Error: no'])
 })
 
-test('events that a handler emits are delivered after the events that are being delivered', () => {
+test('events that a handler emits are delivered after the current events', () => {
   const heard: string[] = []
   dispatcher.subscribe((event) => {
     heard.push(event)

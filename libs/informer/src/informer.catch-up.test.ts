@@ -13,7 +13,7 @@ afterEach(async () => {
   expect(cache.clock.pending).toBe(0)
 })
 
-test('a streaming list that falls silent without a final bookmark is replaced by a list in pages', async () => {
+test('a silent streaming list without a final bookmark is replaced by a list in pages', async () => {
   const { list } = cache.server.client
   const next = (_: unknown, { signal }: { signal: AbortSignal }) => cache.clock.sleep(3_600_000, signal)
   const watch = (...args: [unknown, { signal: AbortSignal }]) => ({
@@ -28,7 +28,7 @@ test('a streaming list that falls silent without a final bookmark is replaced by
   expect(cache.keys).toEqual(['a'])
 })
 
-test('a streaming list without a final bookmark is replaced by pages after a minute, even if objects keep arriving', async () => {
+test('a streaming list that delivers objects without end is replaced by pages after a minute', async () => {
   const { list } = cache.server.client
   const object = cache.server.put('a')
   const watch = (_: unknown, { signal, onActivity }: WatchOptions) => ({
@@ -74,7 +74,7 @@ test('a streaming list of many objects may take longer than a minute', async () 
   expect(asked).toEqual([])
 })
 
-test('a Retry-After of the API server stops the cache for half a minute at most', async () => {
+test('a Retry-After of an hour pauses the informer for at most half a minute', async () => {
   const asked: number[] = []
   const retryAfterMs = 3_600_000
   const error = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs })
@@ -109,7 +109,7 @@ describe('rereads', () => {
   })
   const sendReread = (object: Thing): boolean => listener({ name: object.metadata.name }, object)
 
-  test('a new read after a write without an answer causes an event only if the server has executed the write', async () => {
+  test('an object that is read again after an unanswered write causes an event only if it has changed', async () => {
     const before = cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -126,7 +126,7 @@ describe('rereads', () => {
     expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
   })
 
-  test('a new read after a write without an answer removes an object that no longer exists from the cache', async () => {
+  test('a new read after an unanswered write removes a deleted object from the cache', async () => {
     cache.server.put('a')
     await cache.start()
     cache.server.mute = true
@@ -136,7 +136,7 @@ describe('rereads', () => {
     expect(cache.keys).toEqual([])
   })
 
-  test('the client reports objects that it reads again to a running informer, but not to a stopped informer', async () => {
+  test('an informer stops listening to the client when it is stopped', async () => {
     await cache.start()
     expect(listeners).toBe(1)
     await cache.end()
@@ -206,7 +206,7 @@ describe('caughtUp', () => {
     expect(asked).toEqual(['watch', 'watch'])
   })
 
-  test('`caughtUp` ends the pause that the informer makes after a refused watch', async () => {
+  test('`caughtUp` cuts the pause after a refused watch short', async () => {
     cache.server.restart(100)
     await cache.clock.advance(200)
     const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)

@@ -51,7 +51,7 @@ describe('first list', () => {
     expect(cache.informer.store.synced).toBe(false)
   })
 
-  test('the informer retries a refused list as soon as the Retry-After of the response allows', async () => {
+  test('the informer retries a refused list after the Retry-After of the response', async () => {
     const asked: number[] = []
     const throttled = { code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfterMs: 7000 }
     cache.create({ client: refusing(new ApiError(throttled), asked) })
@@ -68,7 +68,7 @@ describe('first list', () => {
   })
 })
 
-test('the back-off of the informer begins with short waits again after two minutes without a failure', async () => {
+test('after two minutes without a failure, the informer starts with the shortest back-off again', async () => {
   await cache.start()
   const asked: number[] = []
   const watch = cache.server.client.watch.bind(cache.server.client)
@@ -119,7 +119,7 @@ describe('invalid objects', () => {
   })
 })
 
-test('an object that the projection rejects is not cached, and is removed if it was cached before', async () => {
+test('the cache contains an object only while the projection accepts it', async () => {
   const foreign = new Set(['b'])
   cache.create({ project: (thing) => (foreign.has(thing.metadata.name) ? undefined : project(thing)) })
   cache.server.put('a')
@@ -155,7 +155,7 @@ test('the informer passes the same interner to all calls of a projection', async
 })
 
 describe('own writes', () => {
-  test('`learn` puts the answer to our own write into the store at once, and the later event changes nothing', async () => {
+  test('`learn` stores the answer to our own write at once, and the later watch event changes nothing', async () => {
     cache.server.put('a')
     await cache.start()
     const result = cache.server.put('a')
@@ -173,7 +173,7 @@ describe('own writes', () => {
     expect(cache.heard).toEqual(['added a'])
   })
 
-  test('`learn` treats the answer to a removal of the last finalizer as the deletion of the object', async () => {
+  test('`learn` deletes an object from the store when our write removes its last finalizer', async () => {
     const { metadata, ...rest } = cache.server.put('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }
@@ -184,7 +184,7 @@ describe('own writes', () => {
     expect(cache.heard).toEqual(['added a', 'deleted a'])
   })
 
-  test('`learn` does not restore a deleted object if the answer to our own write comes late', async () => {
+  test('`learn` ignores a late answer to our own write for a deleted object', async () => {
     const result = cache.server.put('a')
     await cache.start()
     cache.server.delete('a')

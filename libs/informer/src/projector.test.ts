@@ -18,7 +18,7 @@ describe('an interner', () => {
     expect(interner.map({ a: 'b', c: 'd' })).toBe(interner.map({ a: 'b', c: 'd' }))
   })
 
-  it('an interner never returns the list of a caller, because the caller may change it', () => {
+  it('an interner returns a copy of a list, because the caller may change the list', () => {
     const list = ['own']
     expect(interner.list(list)).not.toBe(list)
   })

@@ -92,7 +92,7 @@ describe('a deletion', () => {
     expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), cause))).toEqual(['added a 12'])
   })
 
-  test('the late answer to our own write does not restore an object that was deleted between two lists', () => {
+  test('a late answer to our own write does not restore an object that a newer list lacks', () => {
     replace(20)
     expect(inWords(writer.put(thing('a', 15), 'own'))).toEqual([])
     writer.reached('30')
@@ -132,7 +132,7 @@ describe('a list', () => {
     ])
   })
 
-  test('the objects of a list become visible in the store all at once, when the list is complete', () => {
+  test('the store shows no object of a new list until the list is complete', () => {
     replace(5, thing('a', 1))
     const snapshot = writer.begin()
     snapshot.set(thing('b', 6))
@@ -151,7 +151,7 @@ describe('a list', () => {
     expect(versions()).toEqual({ a: '12' })
   })
 
-  test('a list replaces the results of our own writes, unless the results are newer than the list', () => {
+  test('a list replaces the result of our own write unless the result is newer than the list', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
     const snapshot = writer.begin()
     writer.put(thing('a', 12), 'own')

@@ -91,7 +91,7 @@ describe('one object', () => {
     expect(lastRequest()).not.toHaveProperty('query.gracePeriodSeconds')
   })
 
-  test('the client refuses to read an object without a name, because that path is the list of all objects', async () => {
+  test('the client refuses a read without an object name, because it would return the whole list', async () => {
     await expect(async () => client.get(LEASES, { name: '', namespace: 'ns' })).rejects.toThrow(
       'resource name may not be empty',
     )
@@ -105,7 +105,7 @@ describe('refusals', () => {
     expect([isNotFound(error), isConflict(error)]).toEqual([true, false])
   })
 
-  test('`isAlreadyExists` recognizes the refusal for an existing object, which `isConflict` does not', async () => {
+  test('the refusal for an existing object is recognized by `isAlreadyExists`, but not by `isConflict`', async () => {
     cluster.add(pv('x'))
     const error = await failure(client.create(PERSISTENT_VOLUMES, pv('x')))
     expect([isAlreadyExists(error), isConflict(error)]).toEqual([true, false])
@@ -139,7 +139,7 @@ describe('a list', () => {
     return pages
   }
 
-  test('the client lists all pages at one version, and omits the objects that the projection omits', async () => {
+  test('all pages of a list have one version, and lack the objects that the projection rejects', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
     const pages = await names(3)
     expect(pages.map(({ items }) => items)).toEqual([['pv-0', 'pv-1', 'pv-2'], ['pv-3', 'pv-5'], ['pv-6']])

@@ -68,7 +68,7 @@ describe('Quantity', () => {
     expect(quantity.bytes()).toBe(bytes)
   })
 
-  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('%j is no valid quantity', (text) => {
+  it.each(['', ' 1', '1 ', '1Gi\n', '1.2.3', '1Q', 'abc', '1e1.5', '1,5'])('%j is not a valid quantity', (text) => {
     expect(() => Quantity.parse(text)).toThrow(
       new QuantityError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
     )
@@ -119,7 +119,7 @@ describe('Quantity', () => {
     expect(Quantity.parse(a).equals(Quantity.parse(b))).toBe(order === 0)
   })
 
-  it('a quantity becomes its text in JSON', () => {
+  it('a quantity is written to JSON in its canonical text', () => {
     expect(JSON.stringify({ storage: Quantity.parse('1024Mi') })).toBe('{"storage":"1Gi"}')
   })
 
@@ -145,7 +145,7 @@ describe('Quantity', () => {
   const number = fc.stringMatching(/^[+-]?[0-9]{1,17}(\.[0-9]{1,12})?$/)
   const quantity = fc.tuple(number, suffix).map(([digits, unit]) => digits + unit)
 
-  it('the text of a quantity is parsed to an equal quantity', () => {
+  it('parsing the text of a quantity returns an equal quantity', () => {
     fc.assert(
       fc.property(quantity, (text) => {
         const once = Quantity.parse(text)
@@ -156,7 +156,7 @@ describe('Quantity', () => {
     )
   })
 
-  it('the text of any size in bytes is parsed to the same size', () => {
+  it('formatting and parsing any number of bytes returns the same number', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: MAX }), (bytes) => {
         expect(Quantity.parse(Quantity.ofBytes(bytes).toString()).bytes()).toBe(bytes)
@@ -164,7 +164,7 @@ describe('Quantity', () => {
     )
   })
 
-  it('quantities have the order of their sizes in bytes', () => {
+  it('quantities compare like their numbers of bytes', () => {
     const whole = fc.bigInt({ min: -MAX, max: MAX })
     fc.assert(
       fc.property(whole, whole, (a, b) => {

@@ -9,13 +9,13 @@ import type { Wire } from './wire.ts'
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 const same = <A, B>(equal: Same<A, B>): void => expect(equal).toBe(true)
 
-it('the type `Wire` turns dates into texts', () => {
+it('the type `Wire` turns dates into strings', () => {
   same<NonNullable<PersistentVolume['metadata']>['creationTimestamp'], string | undefined>(true)
   same<NonNullable<Lease['spec']>['renewTime'], string | undefined>(true)
   same<Event['eventTime'], string | null | undefined>(true)
 })
 
-it('the type `Wire` keeps maps, lists, and numbers that may also be texts', () => {
+it('the type `Wire` leaves maps, lists and int-or-string fields unchanged', () => {
   same<NonNullable<PersistentVolume['spec']>['capacity'], { readonly [key: string]: string } | undefined>(true)
   same<NonNullable<PersistentVolume['spec']>['accessModes'], readonly string[] | undefined>(true)
   const port: NonNullable<NonNullable<NonNullable<Wire<V1Pod>['spec']>['containers']>[number]['livenessProbe']> = {

@@ -109,7 +109,7 @@ describe('leading', () => {
     expect(sent).toEqual([5_000, 10_000, 15_000, 20_000])
   })
 
-  it('a leader uses the answer to a slow renewal that arrives while the lease is read', async () => {
+  it('a slow renewal still counts if its answer arrives while the leader reads the lease', async () => {
     const a = new Candidate(server, clock, 'a')
     void a.run()
     await clock.settle()

@@ -129,7 +129,7 @@ describe('acquiring', () => {
     },
   )
 
-  it('a process requests the lease only after `eligible` resolves, and can be stopped before', async () => {
+  it('a process waits for `eligible` before it requests the lease, and can be stopped during this wait', async () => {
     const a = new Candidate(server, clock, 'a')
     const ended = a.run(
       (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -143,7 +143,7 @@ describe('acquiring', () => {
   })
 })
 
-describe('handing over', () => {
+describe('the handover between leaders', () => {
   it('a stopped leader keeps the lease until its work has ended, and then the standby leads at once', async () => {
     const a = new Candidate(server, clock, 'a')
     const b = new Candidate(server, clock, 'b')

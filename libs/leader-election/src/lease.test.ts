@@ -40,7 +40,7 @@ describe('heldLease', () => {
     expect(spec).toMatchObject({ acquireTime: before.acquireTime, renewTime: TIME, leaseTransitions: 3 })
   })
 
-  it.each(['other', ''])('`heldLease` counts a transition if the holder was "%s"', (holderIdentity) => {
+  it.each(['other', ''])('a takeover of a lease from the holder "%s" counts as a transition', (holderIdentity) => {
     const { spec } = heldLease(stored({ ...before, holderIdentity, leaseTransitions: 3 }), identity, NOW)
     expect(spec).toMatchObject({ holderIdentity: 'me', acquireTime: TIME, renewTime: TIME, leaseTransitions: 4 })
   })

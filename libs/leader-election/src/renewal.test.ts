@@ -13,7 +13,7 @@ const holder = {
   look: () => Promise.reject(tired),
 } as unknown as LeaseHolder
 
-it('`renewWhileLeading` returns why the term ended, even if leading ends at once', async () => {
+it('`renewWhileLeading` returns why the term ended, even if the leading work ends at the same time', async () => {
   const clock = new FakeClock()
   const term = new LeaderTerm({ clock, renewDeadlineMs: 2_000, sentAt: 0, soleSince: 0 })
   using leading = scope()

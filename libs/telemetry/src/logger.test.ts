@@ -19,7 +19,7 @@ function capture(options: Partial<LoggerOptions> = {}): { log: Logger; records: 
 /** Returns the first record without its line number, because each edit of this file changes the number. */
 const unnumbered = (records: readonly string[]): string => (records[0] ?? '').replace(/(test\.ts:)\d+/, '$1N')
 
-describe('text', () => {
+describe('the text format', () => {
   test('a log line in text has level, local time with microseconds, process, caller, message and pairs', () => {
     const { log, records } = capture()
     log.info('Started', { key: 'value', count: 3 })
@@ -40,7 +40,7 @@ describe('text', () => {
     )
   })
 
-  test('an error line in text that logs no error has no key `err`', () => {
+  test('in text, an error line without an error object has no key `err`', () => {
     const { log, records } = capture()
     log.error(undefined, 'Stopped leading')
     expect(unnumbered(records)).toMatch(/\] "Stopped leading"\n$/)
@@ -54,7 +54,7 @@ describe('text', () => {
     )
   })
 
-  test('the text format prints an unquoted message with its quotes, on one line, before the context', () => {
+  test('the text format does not escape the quotes of a message with `UNQUOTED`, but escapes line breaks', () => {
     const { log, records } = capture()
     log.with({ driver: 'd' }).warn('"a" is\r\nold', UNQUOTED)
     expect(unnumbered(records)).toMatch(/\] "a" is\\r\\nold driver="d"\n$/)
@@ -91,7 +91,7 @@ describe('text', () => {
     expect(records[0]?.replace(/^.*?\] "m" k/s, '')).toBe(`${expected}\n`)
   })
 
-  test('the log prints a note for a value that cannot be printed, and throws no exception', () => {
+  test('the log prints an error note for a value that it cannot encode, and throws no exception', () => {
     const { log, records } = capture()
     const ring: Record<string, unknown> = {}
     ring['self'] = ring
@@ -108,7 +108,7 @@ describe('text', () => {
     expect(records[0]?.trimEnd().endsWith(`"m" ${expected}`)).toBe(true)
   })
 
-  test('the microseconds of log lines increase within one millisecond of the wall clock', () => {
+  test('log lines within one millisecond of the wall clock have increasing microseconds', () => {
     const { log, records, clock } = capture({ clock: ticking() })
     for (let count = 0; count < 4; count += 1) log.info('m')
     expect(clock.pending).toBe(0)
@@ -132,7 +132,7 @@ function ticking(): FakeClock {
   return clock
 }
 
-describe('JSON', () => {
+describe('the JSON format', () => {
   const json = { format: 'json' } as const
 
   test('a log line in JSON has `ts`, `caller` with the folder, `msg`, the context, `v` and the pairs, in this order', () => {
@@ -163,7 +163,7 @@ describe('JSON', () => {
     )
   })
 
-  test('an error line in JSON that logs no error has the value null for `err`', () => {
+  test('in JSON, an error line without an error object has the value null for `err`', () => {
     const { log, records } = capture(json)
     log.error(undefined, 'Stopped leading')
     expect(JSON.parse(records[0] ?? '')).toMatchObject({ msg: 'Stopped leading', err: null })
@@ -175,7 +175,7 @@ describe('JSON', () => {
     expect(unnumbered(records)).toBe(`{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"no use","v":0}\n`)
   })
 
-  test('if context and call have the same key, a log line in JSON contains only the value of the call', () => {
+  test("in JSON, a value of the call replaces the context's value for the same key", () => {
     const { log, records } = capture(json)
     log.with({ a: 1, b: 2 }).info('m', { a: 3 })
     expect(unnumbered(records)).toMatch(/"msg":"m","b":2,"v":0,"a":3\}\n$/)
@@ -205,7 +205,7 @@ describe('levels', () => {
     expect(log.v(level) !== undefined).toBe(on)
   })
 
-  test('the verbosity of the log applies if a vmodule rule allows only a lower level', () => {
+  test('a vmodule rule with a lower level does not reduce the verbosity of the log', () => {
     const { log } = capture({ verbosity: 5, vmodule: [{ pattern: '*', level: 1 }] })
     expect(log.v(5)).toBeDefined()
   })

@@ -27,7 +27,7 @@ describe('the exposition', () => {
     expect((await metrics.text()).split('\n').slice(2)).toEqual(['g{b=""} 1', 'g{a="q\\"\\\\\\n",b="x"} 2', ''])
   })
 
-  test('the exposition distinguishes label values whose concatenations are equal', async () => {
+  test('the exposition keeps two series apart even if their joined label values are equal', async () => {
     const metrics = new Metrics()
     const counter = metrics.counter({ name: 'c', help: 'h', labels: ['a', 'b'] })
     for (const labels of [{ a: '1:x' }, { a: '', b: '1:x' }, { a: '1', b: ':x' }, { b: '1:x' }, { a: '1:x' }]) {
@@ -82,7 +82,7 @@ describe('the exposition', () => {
   })
 })
 
-test('a series that is read for each exposition shows its current values and labels', async () => {
+test('a series with a read function shows its current values and labels in each exposition', async () => {
   const metrics = new Metrics()
   let values = [1, 2]
   const read = (): { labels: { name: string }; value: number }[] =>
@@ -100,7 +100,7 @@ test('a second registration of a metric with the same name returns the same metr
   expect(await metrics.text()).toMatch(/^n\{name="a"\} 2$/m)
 })
 
-test('two kinds of metrics cannot have the same name', () => {
+test('a counter and a gauge cannot have the same name', () => {
   const metrics = new Metrics()
   metrics.counter(named)
   expect(() => metrics.gauge(named)).toThrow('the metric n is a counter already')
@@ -114,7 +114,7 @@ describe('histograms', () => {
   }
 
   test.each([specs.WORKQUEUE_QUEUE_DURATION_SECONDS, specs.WORKQUEUE_WORK_DURATION_SECONDS])(
-    '$name has the bucket bounds of the Go sidecars, in the same spelling',
+    'the histogram $name has the bucket bounds of the Go sidecars, in the same spelling',
     async (spec) => {
       expect(await bounds(spec)).toEqual(
         '1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 +Inf'.split(' '),
@@ -138,7 +138,7 @@ describe('histograms', () => {
     ])
   })
 
-  test('a bucket of a histogram includes its upper bound, and also counts all smaller values', async () => {
+  test('a histogram bucket counts all values up to and including its upper bound', async () => {
     const metrics = new Metrics()
     const histogram = metrics.histogram({ name: 'h', help: 'h', labels: [], buckets: [1, 2] })
     for (const value of [0.5, 1, 2, 2, 3]) histogram.observe({}, value)
@@ -152,7 +152,7 @@ describe('histograms', () => {
     ])
   })
 
-  test('`zero` shows a series of a histogram with the value zero before the first observation', async () => {
+  test('`zero` makes a histogram series visible before its first observation', async () => {
     const metrics = new Metrics()
     metrics.histogram({ ...named, buckets: [1] }).zero({ name: 'q' })
     expect(await metrics.text()).toMatch(/^n_count\{name="q"\} 0$/m)
@@ -209,7 +209,7 @@ describe('process metrics', () => {
 })
 
 describe('event loop', () => {
-  test('the exposition reports the delay of a late heartbeat of the event loop only once', async () => {
+  test('the exposition reports a delay of the event loop only once', async () => {
     const clock = new FakeClock()
     const metrics = new Metrics()
     const watch = watchEventLoop(clock, metrics)
@@ -222,7 +222,7 @@ describe('event loop', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a missing heartbeat of the event loop counts as overdue', async () => {
+  test('`overdueMs` grows while the heartbeat of the event loop is missing', async () => {
     const clock = new FakeClock()
     const watch = watchEventLoop(clock, new Metrics())
     const elapsed = clock.monotonic.bind(clock)

@@ -18,7 +18,7 @@ it('`isStuck` uses the given age instead of two minutes', () => {
   expect(isStuck('retried', { since: now - 200_000, now, olderThanMs: 300_000 })).toBe(false)
 })
 
-it('`remedyOf` returns `blocked` if no retry helps until an object changes', () => {
+it('`remedyOf` returns `blocked` for a reason that no retry can solve', () => {
   expect(remedyOf('Infeasible')).toBe('blocked')
   expect(remedyOf('DeadlineExceeded')).toBe('retried')
   expect(remedyOf('DeadlineExceeded', 'blocked')).toBe('blocked')

@@ -61,13 +61,13 @@ describe('projectClaim', () => {
     ])
   })
 
-  it('`projectClaim` returns the same keys in the same order for claims with and without a volume', () => {
+  it('the projections of claims with and without a volume have the same fields in the same order', () => {
     const bare = projectClaim({ ...full, spec: { ...full.spec, volumeName: undefined } })
     expect(Object.keys(bare)).toEqual(Object.keys(projectClaim(full)))
     expect(Object.values(bare).filter(Boolean)).toEqual(['ns/data', 'uid-data'])
   })
 
-  it('`projectClaim` stores only one copy of a text that several claims contain', () => {
+  it('`projectClaim` interns the strings that many claims have in common', () => {
     const interner = new Interner()
     const text = jest.spyOn(interner, 'text')
     projectClaim(full, interner)
@@ -76,7 +76,7 @@ describe('projectClaim', () => {
     )
   })
 
-  it('`projectClaim` keeps the identity of the claim for requests and events', () => {
+  it('an event about a cached claim contains its namespace, name, UID and `resourceVersion`', () => {
     expect(namespacedRef('ns/data')).toEqual({ namespace: 'ns', name: 'data' })
     expect(eventTarget(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7' } }))).toEqual({
       apiVersion: 'v1',
@@ -90,7 +90,7 @@ describe('projectClaim', () => {
 })
 
 describe('volumeProjection', () => {
-  it('`volumeProjection` keeps the fields that calls need for a volume of this driver', () => {
+  it("`volumeProjection` keeps the fields of our driver's volumes that CSI calls need", () => {
     const csi = {
       driver: 'csi.example.com',
       volumeHandle: 'h',
@@ -147,7 +147,7 @@ describe('volumeProjection', () => {
     expect(volumeProjection(driverName)(volume({ spec })).kind).toBe(kind)
   })
 
-  it("`volumeProjection` drops most fields of another driver's volume, and `wholeVolume` keeps them", () => {
+  it("`volumeProjection` drops most fields of another driver's volume, but `wholeVolume` keeps these fields", () => {
     const foreign = volume({ driver: 'other' })
     const kept = volumeProjection('csi.example.com')(foreign)
     expect(Object.entries(kept).filter(([, value]) => value)).toEqual([
@@ -160,7 +160,7 @@ describe('volumeProjection', () => {
   })
 })
 
-it('the cache keeps the driver and the parameters of a class', () => {
+it('the cache keeps the driver and the parameters of a VolumeAttributesClass', () => {
   expect(
     projectClass({ ...attributesClass('gold', { iops: '1' }), metadata: { name: 'gold', resourceVersion: '7' } }),
   ).toEqual({

@@ -13,20 +13,20 @@ import { projectClaim } from './claim.ts'
 import { projectClass } from './open.ts'
 import { volumeProjection } from './volume.ts'
 
-it('a claim has equal projections from protobuf and from JSON', () => {
+it('a claim from protobuf has the same projection as the claim from JSON', () => {
   sameFromBoth('PersistentVolumeClaim', PERSISTENT_VOLUME_CLAIM_MESSAGE, (claim) => projectClaim(claim))
 })
 
-it.each(['csi.example.com', 'pd.csi.storage.gke.io'])('a volume has equal projections for driver %s', (driver) => {
+it.each(['csi.example.com', 'pd.csi.storage.gke.io'])('a volume of %s is equal in protobuf and JSON', (driver) => {
   const project = volumeProjection(driver)
   sameFromBoth('PersistentVolume', PERSISTENT_VOLUME_MESSAGE, (volume) => project(volume))
 })
 
-it('a VolumeAttributesClass has equal projections from protobuf and from JSON', () => {
+it('a VolumeAttributesClass from protobuf has the same projection as from JSON', () => {
   sameFromBoth('VolumeAttributesClass', VOLUME_ATTRIBUTES_CLASS_MESSAGE, projectClass)
 })
 
-it('a pod has the same claims from protobuf and from JSON', () => {
+it('a pod from protobuf uses the same claims as the pod from JSON', () => {
   sameFromBoth('Pod', POD_MESSAGE, claimsOf)
 })
 

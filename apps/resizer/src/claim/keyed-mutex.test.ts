@@ -41,7 +41,7 @@ it('`KeyedMutex` passes the error of a function to its caller, and starts the ne
   expect(await second).toBe('done')
 })
 
-it('`KeyedMutex` drops an aborted function, and later functions still wait for the running function', async () => {
+it('`KeyedMutex` drops only the waiting function whose signal is aborted', async () => {
   const clock = new FakeClock()
   const mutex = new KeyedMutex()
   const held = Promise.withResolvers<void>()
@@ -79,7 +79,7 @@ it('`SlowSet` keeps a key for the configured time', async () => {
   expect(slow.leftMs('a')).toBeUndefined()
 })
 
-it('`SlowSet` does not prolong the time of a key that is added again before it expires', async () => {
+it('`SlowSet` does not extend the time of a key that is added again', async () => {
   const clock = new FakeClock()
   const slow = new SlowSet(clock, 1000)
   slow.add('a')

@@ -12,17 +12,17 @@ describe('unlessAtRest', () => {
     ({ request, capacity }) => request === capacity,
   )
 
-  it('`unlessAtRest` ignores a claim without pending work at the start and at a resync', () => {
+  it('the trigger `unlessAtRest` ignores added and resynced claims that have no pending work', () => {
     expect(trigger({ type: 'added', object }, queue)).toEqual([])
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'resync' }, queue)).toEqual([])
   })
 
-  it('`unlessAtRest` returns the key of a claim without pending work after a watch event', () => {
+  it('the trigger `unlessAtRest` returns the key of a changed or deleted claim without pending work', () => {
     expect(trigger({ type: 'updated', before: object, after: object, cause: 'watch' }, queue)).toEqual(['ns/data'])
     expect(trigger({ type: 'deleted', object }, queue)).toEqual(['ns/data'])
   })
 
-  it('`unlessAtRest` returns the key of a claim with pending work at the start and at a resync', () => {
+  it('the trigger `unlessAtRest` returns the key of an added claim that has pending work', () => {
     const raised = projectClaim(claim({ request: '2Gi' }))
     expect(trigger({ type: 'added', object: raised }, queue)).toEqual(['ns/data'])
   })

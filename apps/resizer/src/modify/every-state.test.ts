@@ -11,13 +11,13 @@ const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
  * refused writes, lost responses and crashes.
  */
 describe('ClassModel', () => {
-  it('every reachable state leads to the requested class, and the driver never applies two classes at once', () => {
+  it('a claim reaches its requested class from every state, and the driver never applies two classes at once', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(10_000)
   })
 
-  it('every reachable state leads to the requested class even if a class is created late and deleted', () => {
+  it('a claim reaches its requested class from every state, even if a class is created late and deleted', () => {
     const { states, problem } = walk({ ...WITH_BRONZE, faults: false })
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(10_000)

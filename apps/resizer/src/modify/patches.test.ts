@@ -27,7 +27,7 @@ function known(status: PersistentVolumeClaim['status'] = {}) {
 const begun = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 
 describe('startPatch', () => {
-  it('`startPatch` sets status, target and condition, and carries the `resourceVersion` of the cached claim', () => {
+  it('`startPatch` records a running modification, and carries the `resourceVersion` of the cached claim', () => {
     expect(startPatch(known(), 'gold', now)).toEqual({
       kind: 'strategic',
       body: {
@@ -40,7 +40,7 @@ describe('startPatch', () => {
     })
   })
 
-  it("`startPatch` keeps older errors and other controllers' conditions, and changes only the probe time of our condition", () => {
+  it('`startPatch` keeps all conditions, and changes only the probe time of the condition `ModifyingVolume`', () => {
     const conditions = [foreign, modifyingThen, errorThen]
     const claimed = known({
       conditions,
@@ -137,7 +137,7 @@ describe('empty message', () => {
 })
 
 describe('success patches', () => {
-  it('the patch after a successful modification sets the class, removes our other fields and has no `resourceVersion`', () => {
+  it('the patch after a modification sets the current class, and removes the modify status and our conditions', () => {
     const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },
@@ -153,7 +153,7 @@ describe('success patches', () => {
     })
   })
 
-  it('a successful modification does not change a class that the claim already shows', () => {
+  it("the patch after a modification omits a class that the claim's status already has", () => {
     const claimed = known({ ...begun, currentVolumeAttributesClassName: 'gold' })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },

@@ -30,7 +30,7 @@ function scene() {
   return { clock, log, cluster, node, selected, names, putNode, register }
 }
 
-it('`whenKnown` resolves once the CSINode lists the driver, and logs one line while it waits', async () => {
+it('`whenKnown` waits until the CSINode lists the driver, and logs one line about the wait', async () => {
   const { clock, log, node, selected, names, putNode, register } = scene()
   expect([selected, names]).toEqual([
     ['nodes metadata.name=a', 'csinodes metadata.name=a'],

@@ -256,7 +256,7 @@ describe('decideResize', () => {
     for (const [, { steps }] of resting) expect(steps).toEqual([expect.objectContaining({ do: 'noop' })])
   })
 
-  it('`isSizeAtRest` is false for a volume of a migrated driver whose fields are not cached', () => {
+  it('`isSizeAtRest` is false for a migrated volume whose fields the cache has dropped', () => {
     const { claim, volume } = viewOf({ claim: { annotations: { [RESIZER]: EBS } }, volume: { driver: 'x' }, steps: [] })
     expect(isSizeAtRest(claim, volume, EBS)).toBe(false)
     expect(isSizeAtRest(claim, volume, DRIVER)).toBe(true)

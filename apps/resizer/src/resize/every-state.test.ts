@@ -12,13 +12,13 @@ import { onClaim } from './triggers.ts'
  * left.
  */
 describe('SizeModel', () => {
-  it('every reachable state leads to the requested size', () => {
+  it('a claim reaches its requested size from every state', () => {
     const { states, problem } = walk({})
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(50_000)
   })
 
-  it("every reachable state leads to the requested size even if an administrator edits the volume's capacity", () => {
+  it("a claim reaches its requested size from every state, even if an administrator edits the volume's capacity", () => {
     const { states, problem } = walk({ edits: 1, faults: false, failures: false })
     expect(problem).toBeUndefined()
     expect(states).toBeGreaterThan(25_000)

@@ -48,7 +48,7 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
 }
 
 describe('marks', () => {
-  it('`InUse` marks only the claim with the given UID, until `unmark` is called', () => {
+  it('`InUse` marks one claim as in use, but not a recreated claim of the same name', () => {
     expect(inUse.isMarked(data)).toBe(false)
     inUse.mark(data)
     expect([inUse.isMarked(data), inUse.isMarked(other)]).toEqual([true, false])
@@ -56,7 +56,7 @@ describe('marks', () => {
     expect(inUse.isMarked(data)).toBe(false)
   })
 
-  it('`InUse` forgets a refusal when the claim is gone or another driver connects', () => {
+  it('`InUse` unmarks a claim when the claim is deleted or the driver reconnects', () => {
     inUse.mark(data)
     inUse.forget(data)
     expect(inUse.isMarked(data)).toBe(false)
@@ -67,7 +67,7 @@ describe('marks', () => {
 })
 
 describe('used claims', () => {
-  it('`InUse` returns no pause for a claim that a pod uses, and wakes the claim when the pod ends', async () => {
+  it('`InUse` returns no pause while a pod uses the claim, and wakes the claim when the pod ends', async () => {
     run()
     expect(await inUse.isUsed(data, never)).toBe(true)
     expect(await refused()).toBeUndefined()
@@ -93,7 +93,7 @@ describe('used claims', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('`InUse` wakes a claim whose pod ends during `isUsed` only if `isUsed` returns true', async () => {
+  it('a pod that ends during `isUsed` wakes its claim only if `isUsed` returns true', async () => {
     run()
     await inUse.isUsed(data, never)
     const looking = inUse.isUsed(data, never)
@@ -106,7 +106,7 @@ describe('used claims', () => {
 })
 
 describe('unused claims', () => {
-  it('`InUse` returns pauses that double up to eight seconds, for six minutes after the last pod has ended', async () => {
+  it('for six minutes after the last pod has ended, `InUse` returns doubling pauses of up to eight seconds', async () => {
     expect(await waits(5)).toEqual([1_000, 2_000, 4_000, 8_000, 8_000])
     await clock.advance(360_000 - 23_000 - 1)
     expect(cluster.watches('pods')).toBe(1)
@@ -118,12 +118,12 @@ describe('unused claims', () => {
     expect(await waits(4)).toEqual([128_000, 256_000, 300_000, 300_000])
   })
 
-  it('`InUse` returns no pause that is longer than the longest back-off', async () => {
+  it('the pauses of `InUse` never exceed the longest back-off', async () => {
     begin({ baseMs: 500, maxMs: 3_000 })
     expect(await waits(5)).toEqual([500, 1_000, 2_000, 3_000, 3_000])
   })
 
-  it('the six minutes of short pauses begin at the end of the last pod, not at the next refusal', async () => {
+  it('the six minutes of short pauses begin when the last pod ends, not at the next refusal', async () => {
     run()
     await inUse.isUsed(data, never)
     await end()

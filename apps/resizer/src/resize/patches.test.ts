@@ -33,7 +33,7 @@ function known(parts: ClaimParts & { conditions?: object[] } = {}) {
 describe('markPatch', () => {
   const size = Quantity.parse('2Gi')
 
-  it('`markPatch` sets size, status and condition, and carries the `resourceVersion` of the cached claim', () => {
+  it('`markPatch` records a running expansion, and carries the `resourceVersion` of the cached claim', () => {
     expect(markPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
@@ -130,7 +130,7 @@ describe('failedPatch', () => {
 })
 
 describe('success patches', () => {
-  it('the patch for a pending node step records only that the kubelet must finish the expansion', () => {
+  it('the patch for an expansion that the kubelet must finish sets the status NodeResizePending', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({
       sizeStatus: 'ControllerResizeInProgress',
@@ -173,7 +173,7 @@ describe('success patches', () => {
     })
   })
 
-  it("the patches after a call keep other controllers' statuses and an existing annotation", () => {
+  it('`finishedPatch` keeps the statuses of other resources and an existing annotation', () => {
     const allocatedResourceStatuses = { storage: 'ControllerResizeInProgress', 'example.com/x': 'NodeResizePending' }
     const claimed = known({ annotations: { [NOT_REQUIRED]: 'yes' }, status: { allocatedResourceStatuses } })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({

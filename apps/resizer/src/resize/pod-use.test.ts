@@ -93,7 +93,7 @@ describe('one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('`ClaimPodUse` continues to watch after a broken stream, without a new list', async () => {
+  it('`ClaimPodUse` resumes a broken watch without a new list', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -127,7 +127,7 @@ describe('one namespace', () => {
     expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns', 'list ns'])
   })
 
-  it('`ClaimPodUse` returns undefined if the list fails, and lists again for the next question', async () => {
+  it('`ClaimPodUse` returns undefined if the list of pods fails, and lists again at the next call', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -138,7 +138,7 @@ describe('one namespace', () => {
     expect(takeRequests()).toEqual(['list ns', 'list ns', 'watch ns'])
   })
 
-  it('`ClaimPodUse` ends the watch of a namespace even if an earlier question failed', async () => {
+  it('`ClaimPodUse` ends the watch of a namespace even if an earlier list of its pods failed', async () => {
     cluster.before = () => {
       throw apiError(500, 'InternalError', 'etcd is away')
     }
@@ -173,7 +173,7 @@ describe('many namespaces', () => {
     expect(unused).toEqual(['ns-3/data'])
   })
 
-  it('`ClaimPodUse` reports a pod that ended between the watch of its namespace and the watch of all pods', async () => {
+  it('`ClaimPodUse` learns from the list of all pods that a pod has ended after its watch broke', async () => {
     await askAbout(19)
     // The watch of the namespace breaks before the pod ends, so it does not deliver that event.
     cluster.breakWatches()
@@ -185,7 +185,7 @@ describe('many namespaces', () => {
     expect(unused).toEqual(['ns-3/data'])
   })
 
-  it('`ClaimPodUse` answers from the watch of a namespace until all pods are listed', async () => {
+  it('`ClaimPodUse` uses the watches of single namespaces until it has listed all pods', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
@@ -206,7 +206,7 @@ describe('many namespaces', () => {
     expect(takeRequests()).toEqual([])
   })
 
-  it('after `close` during the list of all pods, `ClaimPodUse` watches single namespaces again', async () => {
+  it('`ClaimPodUse` watches single namespaces again if it is closed while it lists all pods', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
     cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
@@ -233,7 +233,7 @@ describe('many namespaces', () => {
     expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual(['list all'])
   })
 
-  it('`ClaimPodUse` starts with watches of single namespaces again after the watch of all pods has ended', async () => {
+  it('after the watch of all pods has ended, `ClaimPodUse` watches single namespaces again', async () => {
     await askAbout(25)
     for (let index = 1; index < 25; index += 1) use.release(`ns-${index}/data`)
     use.release('ns-0/unused')

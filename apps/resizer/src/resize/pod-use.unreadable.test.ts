@@ -53,7 +53,7 @@ describe('unreadable pods', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('without the permission to watch pods, `ClaimPodUse` lists the pods for each question', async () => {
+  it('without the permission to watch pods, `ClaimPodUse` lists the pods at each call', async () => {
     forbidden('watch')
     run('ns', 'web')
     expect(await uses('ns/data')).toBe(true)

@@ -159,7 +159,7 @@ describe('stream ends', () => {
     watch.close()
   })
 
-  it('`PodWatch` reports after a new list only claims that no listed pod uses', async () => {
+  it('after a new list, `PodWatch` reports exactly the claims that no listed pod uses', async () => {
     listed = [pod('web', 'data'), pod('job', 'other')]
     streams = [apiError(410, 'Expired', 'too old')]
     const watch = await open()
@@ -169,7 +169,7 @@ describe('stream ends', () => {
     watch.close()
   })
 
-  it('`PodWatch` reconnects after growing pauses until a stream delivers data', async () => {
+  it('`PodWatch` waits longer before each reconnect until a stream delivers data', async () => {
     const empty: Frames = [over('closed')]
     streams = [empty, empty, [changed('ADDED', pod('web', 'data'), '101'), over('closed')], empty]
     const watch = await open()
@@ -184,7 +184,7 @@ describe('stream ends', () => {
     watch.close()
   })
 
-  it('`PodWatch` ends if the API server forbids the watch, and calls `onRefused`', async () => {
+  it('`PodWatch` ends and calls `onRefused` if the API server forbids the watch', async () => {
     const forbidden = apiError(403, 'Forbidden', 'pods is forbidden')
     streams = [forbidden]
     await open()

@@ -22,7 +22,7 @@ describe('expansionOf', () => {
     })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
-  it('`expansionOf` returns a pending expansion while the claim requests more than its capacity', () => {
+  it('a claim has a pending expansion while it requests more than its capacity', () => {
     expect(due({ request: '2Gi' })).toEqual(EXPAND)
   })
 
@@ -39,7 +39,7 @@ describe('expansionOf', () => {
     expect(due(parts, pv)).toBeUndefined()
   })
 
-  it('`expansionOf` returns a pending expansion if the request exceeds the size that the kubelet is working on', () => {
+  it('a claim has a pending expansion if it requests more than the size that the kubelet is applying', () => {
     expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
   })
 
@@ -55,7 +55,7 @@ describe('expansionOf', () => {
     expect(withoutVolume(true)).toBeUndefined()
   })
 
-  it('`expansionOf` reports a missing volume, an infeasible size and a volume in use as reasons to wait', () => {
+  it('a missing volume, an infeasible size and a volume in use are obstacles of an expansion', () => {
     const missing = withoutVolume(false)
     const infeasible = due({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
     const used = due({ request: '2Gi' }, volumeOf(), true)

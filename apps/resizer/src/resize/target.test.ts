@@ -115,7 +115,7 @@ const B: readonly Row[] = [
 
 describe('targetOf', () => {
   it.each([...A, ...B])(
-    '`targetOf` chooses row $row for request $request, volume $volume, allocated $allocated, status $status',
+    'the resizer chooses the size by rule $row for request $request, volume $volume, allocated $allocated, status $status',
     (row) => {
       const { request, volume, allocated, status, progress } = row
       const sizes = {

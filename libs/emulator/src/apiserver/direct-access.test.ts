@@ -44,7 +44,7 @@ test('an update that removes the last finalizer of a deleted object removes the 
   await gone
 })
 
-test('`delete` only marks a pod on a node as deleted', () => {
+test('`delete` marks a pod on a node as deleted, but does not remove it', () => {
   api.create(PODS, { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [] }, status: { phase: 'Running' } })
   api.delete(PODS, { name: 'p' })
   expect(api.get(PODS, { name: 'p' })?.metadata?.deletionGracePeriodSeconds).toBe(30)

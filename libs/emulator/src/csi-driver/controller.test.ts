@@ -146,7 +146,7 @@ describe('publishing', () => {
     expect(refusal(() => publish(create('b'), 'n2'))).toBe('OK')
   })
 
-  it('the emulated driver unpublishes from one node or from all nodes, and accepts unknown volumes', () => {
+  it('ControllerUnpublishVolume detaches from one node or from all nodes, and accepts unknown volumes', () => {
     const id = create('a')
     publish(id, 'n1', { mode: Mode.MULTI_NODE_MULTI_WRITER })
     publish(id, 'n2', { mode: Mode.MULTI_NODE_MULTI_WRITER })
@@ -166,7 +166,7 @@ describe('publishing', () => {
 })
 
 describe('changes', () => {
-  it('the emulated driver expands a volume, never shrinks it, and reports whether the node must expand it, too', () => {
+  it('the emulated driver grows a volume, never shrinks it, and reports whether the node must expand it', () => {
     const id = create('a', 10n)
     expect(expand(id, 20n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })
     expect(expand(id, 5n)).toEqual({ capacityBytes: 20n, nodeExpansionRequired: true })

@@ -71,7 +71,7 @@ test('the call log has the deadline, the times and the code of each call', async
   expect(logged?.end).toBeGreaterThanOrEqual(logged?.start ?? Infinity)
 })
 
-test('a fault rule with `applied` fails a call after the call took effect', async () => {
+test('a fault rule with `applied` fails a call that the driver has carried out', async () => {
   driver.faults.add({
     times: 1,
     action: { do: 'fail', code: 'ABORTED', message: 'no', retryAfterMs: 1500, applied: true },

@@ -35,7 +35,7 @@ test.each<[string, FaultRuleFor<Partial<Subject>, string>, (string | undefined)[
   expect(meetings(faults, 3)).toEqual(expected)
 })
 
-test('the field `share` of a fault rule is the probability of the fault for each request', () => {
+test('a fault rule applies to each request with the probability in its field `share`', () => {
   const draws = [0.1, 0.9, 0.4]
   const faults = book(new FakeClock({ random: () => draws.shift() ?? 0 }))
   const rule = faults.add({ share: 0.5, action: 'x' })
@@ -54,7 +54,7 @@ test('the first matching fault rule applies until it is removed', () => {
   expect(faults.match(get)).toBeUndefined()
 })
 
-test('`hold` makes matching requests wait until `release` is called', async () => {
+test('`hold` blocks matching requests until `release` is called', async () => {
   const faults = book()
   const hold = faults.hold({ name: 'a' })
   const passed: string[] = []

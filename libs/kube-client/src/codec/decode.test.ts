@@ -33,7 +33,7 @@ describe('managedFields', () => {
     expect(withoutManagedFields(JSON.stringify(value))).toBe(JSON.stringify(value))
   })
 
-  test('the decoder keeps managedFields at the end of an object, but still removes them from the next object', () => {
+  test('the decoder keeps managedFields at the end of an object, but removes them from later objects', () => {
     const first = object({ name: '1', managedFields: MANAGERS }, {})
     const second = object({ name: '2', managedFields: MANAGERS })
     expect(JSON.parse(withoutManagedFields(JSON.stringify([first, second])))).toEqual([first, object({ name: '2' })])
@@ -65,7 +65,7 @@ test.each([
 })
 
 test.each(['null', '[]', '7', '"x"', '{}', '{"metadata":null}', '{"metadata":{}}', '{"kind":"Status","metadata":{}}'])(
-  'a write with the answer %s has an unknown outcome, because the answer is not an object',
+  'a write fails with an unknown outcome if the answer %s is not an object',
   (text) => {
     const request = { path: '/p', resource: LEASES }
     const message = "couldn't decode the answer to /p: JSON that is no object of the API"

@@ -43,7 +43,7 @@ describe('a list', () => {
     expect(() => iterator.next()).toThrow(NoListError)
   })
 
-  test('the decoder reads null items as an empty list, and an empty continue token as no token', () => {
+  test('the list decoder reads null items as an empty list, and ignores an empty continue token', () => {
     expect(decoded(JSON.stringify(list(null, { resourceVersion: '7', continue: '' })))).toEqual({
       resourceVersion: '7',
       continue: undefined,

@@ -58,7 +58,7 @@ describe('the credentials of an exec plugin', () => {
     expect(await runs()).toBe(3)
   })
 
-  test('new connections keep the last certificate if the exec plugin fails after a refusal', async () => {
+  test('new connections still use the old certificate if a later run of the exec plugin fails', async () => {
     const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' }
     file.script(`test -f ${file.folder}/gone && exit 1; echo '${credential(status)}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
@@ -68,7 +68,7 @@ describe('the credentials of an exec plugin', () => {
     expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
   })
 
-  test('`refused` resolves with false if the exec plugin prints the same token again', async () => {
+  test('`refused` resolves with false if the exec plugin prints the refused token again', async () => {
     file.script(`echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     await credentials.authorization()

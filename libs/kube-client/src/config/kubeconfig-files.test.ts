@@ -50,7 +50,7 @@ describe('a context', () => {
 })
 
 describe('several files', () => {
-  test('if several kubeconfig files define a name, the first of these files decides', async () => {
+  test('if several kubeconfig files define the same name, the first file wins', async () => {
     const contexts = file('contexts', { 'current-context': 'x', contexts: [context('x', 'c')] })
     const clusters = file('clusters', { clusters: [cluster('c', 'https://first:1')] })
     const late = file('late', {

@@ -114,7 +114,7 @@ describe('the user', () => {
     expect(await (await file.load({ user: absolute })).credentials.authorization()).toBe('Bearer from file')
   })
 
-  test('the client sends the headers of an impersonated user', async () => {
+  test('the client sends impersonation headers if the kubeconfig impersonates a user', async () => {
     const user = { as: 'other', 'as-uid': '7', 'as-groups': ['a', 'b'], 'as-user-extra': { scopes: ['x'] } }
     expect((await file.load({ user })).headers).toEqual([
       ['Impersonate-User', 'other'],

@@ -16,7 +16,7 @@ const succeed = (startedAt: number, now = startedAt): boolean =>
 const refuse = (startedAt: number, now = startedAt, waiting = 1): boolean =>
   policy.ended(now, { startedAt, outcome: REFUSAL, waiting })
 
-test('at most `limit` requests run at a time, and the end of a request lets another request start', () => {
+test('at the limit of parallel requests, a request starts only when another request ends', () => {
   start(0, 16)
   expect(policy.admit(0)).toBe(Number.POSITIVE_INFINITY)
   succeed(0)
@@ -24,14 +24,14 @@ test('at most `limit` requests run at a time, and the end of a request lets anot
 })
 
 describe('a refusal', () => {
-  test('requests that ran together and are all refused halve the limit of parallel requests only once', () => {
+  test('many refusals of simultaneous requests halve the limit of parallel requests only once', () => {
     start(0, 12)
     refuse(0, 10)
     for (let more = 0; more < 11; more += 1) refuse(0, 11)
     expect(policy.limit).toBe(6)
   })
 
-  test('the refusal of a later request halves the limit of parallel requests again, but not below one', () => {
+  test('later refusals halve the limit of parallel requests again, but never below one', () => {
     const limits = [16, 8, 4, 2, 1].map((count, round) => {
       start(1000 * round, count)
       for (let ended = 0; ended < count; ended += 1) refuse(1000 * round, 1000 * round + 1)
@@ -40,7 +40,7 @@ describe('a refusal', () => {
     expect(limits).toEqual([8, 4, 2, 1, 1])
   })
 
-  test('a success ends the wait of refused requests early, and a further refusal does not', () => {
+  test('a success lets refused requests retry early, but another refusal does not', () => {
     start(0, 2)
     expect([refuse(0, 1), succeed(0, 2)]).toEqual([false, true])
   })
@@ -90,7 +90,7 @@ describe('pauses', () => {
     return waits
   }
 
-  test('each refusal of a request that ran alone lengthens the pause before the next request, up to the Retry-After', () => {
+  test('refusals in a row double the pause before the next request, up to the Retry-After', () => {
     expect(refusedInRow(10)).toEqual([0, 10, 20, 40, 80, 160, 320, 640, 1000, 1000])
   })
 
@@ -99,7 +99,7 @@ describe('pauses', () => {
     expect(policy.limit).toBe(1)
   })
 
-  test('the pause between requests gets shorter with successes, until it ends', () => {
+  test('each success shortens the pause between requests, until no pause is left', () => {
     refusedInRow(8)
     let now = 10_000
     const pauses = [1, 2, 3, 4, 5, 6].map(() => {
@@ -114,7 +114,7 @@ describe('pauses', () => {
   })
 })
 
-test('requests of priority `spare` leave half of the limit of parallel requests to other requests', () => {
+test('requests of priority `spare` use at most half of the parallel requests', () => {
   policy = new AdaptivePolicy(4)
   expect([1, 2, 3].map(() => policy.admitSpare(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
   expect(policy.admit(0)).toBe(0)
@@ -216,13 +216,13 @@ describe('requests of priority `spare`', () => {
     expect(policy.admit(200)).toBe(0)
   })
 
-  test('a request of priority `spare` starts at once if the burst is one request, or if there is no rate limit', () => {
+  test('a request of priority `spare` starts at once with a burst of one or without a rate limit', () => {
     expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
     expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
   })
 })
 
-test('a rate limit below zero never delays a request', () => {
+test('a negative rate limit never delays a request', () => {
   const policy = new BucketPolicy({ qps: -1, burst: 0, now: 0 })
   for (let i = 0; i < 1000; i += 1) expect(policy.admit(0)).toBe(0)
 })

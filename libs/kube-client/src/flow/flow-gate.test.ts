@@ -28,11 +28,11 @@ test('requests pass the flow gate in their order, as fast as the policy allows',
   expect(clock.pending).toBe(0)
 })
 
-test('a free flow gate returns a permit at once, without a promise', () => {
+test('an idle flow gate returns a permit synchronously, and not as a promise', () => {
   expect(gate.enter()).toMatchObject({ waitedMs: 0 })
 })
 
-test('a permit to send a request contains the time that its caller has waited', async () => {
+test('the permit of a request contains the time that the request has waited', async () => {
   enterAll('a', 'b')
   const third = enter('c')
   await clock.advance(100)
@@ -85,7 +85,7 @@ describe('refused requests', () => {
 })
 
 describe('aborted callers', () => {
-  test('a waiting request that is aborted gives its place in the queue to the next request', async () => {
+  test('an aborted request leaves its place in the queue to the next request', async () => {
     enterAll('a', 'b')
     const stop = new AbortController()
     const third = enter('c', stop.signal)

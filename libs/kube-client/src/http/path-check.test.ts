@@ -98,14 +98,14 @@ const reads = (): number[] => seen.filter(({ what }) => what === 'GET /version')
 const warnings = (): string[] => log.lines.map(({ message }) => message).filter((message) => message === WARNING)
 
 describe('small reads', () => {
-  test('without a Lease the client sends a small read every 16 s while no other request is answered', async () => {
+  test('without a Lease, the client checks its connections by a small read every 16 s', async () => {
     await watch()
     await pass(50_000)
     expect(reads()).toEqual([1000, 17_000, 33_000, 49_000])
     expect(frames).toEqual([])
   })
 
-  test('without a Lease the client sends one small read, and no further one while its watch stream receives data', async () => {
+  test('without a Lease, the client sends no further small reads while its watch stream receives data', async () => {
     await watch()
     for (let round = 0; round < 10; round += 1) {
       watches[0]?.write('\n')
@@ -120,7 +120,7 @@ describe('small reads', () => {
     expect(reads()).toEqual([])
   })
 
-  test.each([2, 15, 18, 40])('without a Lease, connections that die after %d s close within 27 s', async (seconds) => {
+  test.each([2, 15, 18, 40])('without a Lease, connections close within 27 s of a failure at %d s', async (seconds) => {
     await watch()
     await pass(seconds * 1000)
     blackHole()
@@ -155,7 +155,7 @@ describe('small reads', () => {
     expect([frames, warnings()]).toEqual([[], []])
   })
 
-  test('a server that answers small reads slowly does not lose its connections', async () => {
+  test('the client keeps its connections if the server answers small reads slowly', async () => {
     await watch()
     await pass(2000)
     server.removeAllListeners('request')
@@ -215,7 +215,7 @@ describe('lease renewals', () => {
     expect(alive?.socket?.destroyed).toBe(false)
   })
 
-  test('the client closes no connection if the caller cancels a renewal of the Lease after 1.5 s', async () => {
+  test('a renewal of the Lease that its caller cancels after 1.5 s closes no connection', async () => {
     await lease()
     await watch()
     await pass(1000)

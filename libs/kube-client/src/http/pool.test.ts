@@ -51,7 +51,7 @@ describe('many callers', () => {
     expect(await c).toBe(first)
   })
 
-  test('each failed connection attempt of the pool fails only a share of the waiting callers', async () => {
+  test('each failed connection attempt of the pool fails only some of the waiting callers', async () => {
     const waiting = Array.from({ length: 16 }, () => acquire())
     dials[0]?.reject(new Error('refused'))
     await clock.settle()

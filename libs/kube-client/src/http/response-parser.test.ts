@@ -72,7 +72,7 @@ describe('a response', () => {
     expect(parse(text).parser.close()).toBe(false)
   })
 
-  test('the parser ignores the case of header names, and compares whole names', () => {
+  test('the response parser matches whole header names and ignores their case', () => {
     const { responses } = parse(
       'HTTP/1.1 429 Slow\r\nX-Retry-After: 9\r\nRETRY-AFTER:  7 \r\nContent-Length: 0\r\n\r\n',
     )

@@ -132,7 +132,7 @@ describe('failures', () => {
     await expect(open('10.1.2.3')).rejects.toThrow(/^socks connect tcp .*(EOF|ECONNRESET|EPIPE)/)
   })
 
-  test('an aborted caller gets the reason of its signal, and the connection to the SOCKS proxy ends', async () => {
+  test('an aborted connection attempt through a SOCKS proxy rejects with the reason of its signal', async () => {
     script = [{ reads: 3, answers: [] }]
     const stop = new AbortController()
     const opening = open('10.1.2.3', '', stop.signal)

@@ -53,7 +53,7 @@ describe('idle connections', () => {
   })
 })
 
-testWithPeek('the client never takes bytes on an idle TLS connection as the answer to its next request', async () => {
+testWithPeek('the client never treats bytes that arrive on an idle TLS connection as a later answer', async () => {
   const certificate = selfSignedCertificate({
     commonName: 'test',
     dnsNames: [],

@@ -187,7 +187,7 @@ describe('HTTP proxies', () => {
     expect(await ask({ proxy })).toMatchObject({ kind: 'APIResourceList' })
   })
 
-  test('the error of a connection says that the HTTP proxy is unreachable', async () => {
+  test('the client reports an unreachable HTTP proxy', async () => {
     const proxy = throughProxy(parseProxy('http://127.0.0.1:1'))
     const message = `${prefix()}dial tcp 127.0.0.1:1: connect: connection refused`
     await expect(ask({ proxy })).rejects.toMatchObject({ code: 0, message })

@@ -130,7 +130,7 @@ test('a missing permission is forgotten an hour after the last refusal', async (
   expect(missing.rules).toEqual([])
 })
 
-test('a 403 to an optional request, or from an admission plugin, is not reported as a missing permission', async () => {
+test('a 403 from an admission plugin or to an optional request is not reported as a missing permission', async () => {
   await expect(list({ optional: true })).rejects.toThrow()
   await expect(watch({ optional: true })).rejects.toThrow()
   await expect(client.get(SECRETS, { namespace: 'n', name: 'x' }, { priority: 'spare' })).rejects.toThrow()

@@ -114,7 +114,7 @@ describe('Retry-After', () => {
     expect(server.seen).toHaveLength(tries)
   })
 
-  test.each(['work', 'lease'] as const)('a Retry-After of an hour fails only the refused request: %s', async (lane) => {
+  test.each(['work', 'lease'] as const)('a Retry-After of an hour does not delay other requests: %s', async (lane) => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
     const client = server.connect()
     const hour = { code: 429, retryAfterMs: 3_600_000, outcomeUnknown: false }
@@ -122,7 +122,7 @@ describe('Retry-After', () => {
     expect(await patch(client, { lane })).toEqual(JSON.parse(OBJECT))
   })
 
-  test('a Retry-After of an hour fails a refused watch', async () => {
+  test('a Retry-After of an hour fails a refused watch at once', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '3600' }))
     const client = server.connect()
     const first = client.watch(PERSISTENT_VOLUMES, {})[Symbol.asyncIterator]().next()
@@ -156,7 +156,7 @@ describe('Retry-After', () => {
 describe('refusals', () => {
   const LINE = 'The API server limits requests'
 
-  test('one log line every ten seconds counts the requests refused with 429, until there are none', async () => {
+  test('the client logs the number of requests refused with 429 every ten seconds', async () => {
     const log = recordingLogger()
     const client = server.connect({ kind: 'adaptive' }, undefined, { log })
     server.answer = refuse(429, { 'Retry-After': '5' })
@@ -177,7 +177,7 @@ describe('refusals', () => {
     expect(client.limits.refusals).toBeUndefined()
   })
 
-  test('a refusal with 503 does not count as a limit of the API server', async () => {
+  test('the count of throttled requests does not include refusals with 503', async () => {
     const client = server.connect()
     server.answer = server.first(1, refuse(503, { 'Retry-After': '1' }))
     const result = patch(client)

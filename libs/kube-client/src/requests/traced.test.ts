@@ -17,7 +17,7 @@ afterEach(() => server.close())
 
 const PV = '/api/v1/persistentvolumes/pv'
 
-test('a request during a run is recorded as a span, and the server receives its traceparent header', async () => {
+test('a request during a run of a controller has a span and a traceparent header', async () => {
   const client = server.connect()
   await get(client)
   await patch(client)
@@ -44,7 +44,7 @@ test('a request during a run is recorded as a span, and the server receives its 
   expect(server.seen.map(({ traceparent }) => traceparent)).toEqual(tracer.spans.map(({ traceparent }) => traceparent))
 })
 
-test('a request outside of any run has no span and no traceparent header', async () => {
+test("a request outside of a controller's run has neither a span nor a traceparent header", async () => {
   tracer.running = false
   await get(server.connect())
   expect([tracer.spans, server.seen[0]?.traceparent]).toEqual([[], undefined])
@@ -64,7 +64,7 @@ test('all attempts of a request are recorded as one span', async () => {
   expect(server.seen.map(({ traceparent }) => traceparent)).toEqual(Array(3).fill(tracer.spans[0]?.traceparent))
 })
 
-test('the span of a refused request has the status code, and the error is thrown unchanged', async () => {
+test('the span of a refused request contains the status code and the thrown error', async () => {
   server.answer = refuse(409, {}, 'another writer was faster')
   const thrown = await patch(server.connect()).catch((error: unknown) => error)
   expect(tracer.spans).toMatchObject([{ attributes: { 'http.response.status_code': 409 }, end: { error: thrown } }])

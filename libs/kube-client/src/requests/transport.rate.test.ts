@@ -30,7 +30,7 @@ describe('the rate', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 0, 0, 200, 400])
   })
 
-  test('each API group has its own rate limit if the rate flag is zero', async () => {
+  test('each API group has a separate rate limit if the rate flag is zero', async () => {
     const client = server.connect({ kind: 'bucket', qps: 5, burst: 1, perGroup: true })
     const { LEASES } = await import('@csi-sidecars/kube-types')
     const other = client.get(LEASES, { name: 'l', namespace: 'ns' })
@@ -42,7 +42,7 @@ describe('the rate', () => {
   })
 })
 
-test('errors and metrics contain the address of the API server as it is configured, even a default port', async () => {
+test('errors and metrics contain the configured address of the API server, even its default port', async () => {
   const config = {
     origin: 'https://10.0.0.1:443',
     basePath: '/base',

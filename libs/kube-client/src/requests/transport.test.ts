@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 describe('write guards', () => {
-  test('the guard of a write runs after the wait for the rate limit, right before the bytes are sent', async () => {
+  test('the guard of a write runs again right before each attempt', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const asked: number[] = []
     const client = guarded(server.connect(), () => asked.push(clock.monotonic()))
@@ -55,7 +55,7 @@ describe('write guards', () => {
   })
 })
 
-test('a write of a guarded client sets the phase of its run to `writing`, and a read sets no phase', async () => {
+test('a guarded client reports the phase `writing` during a write, but not during a read', async () => {
   const client = guarded(server.connect(), () => undefined)
   const { signal } = new AbortController()
   const phases: RunPhase[] = []
@@ -80,7 +80,7 @@ describe('connections', () => {
     expect(new Set(server.seen.map(({ socket }) => socket)).size).toBe(2)
   })
 
-  test('the client sends a read again if the server has closed its connection, but never a write', async () => {
+  test('if the server has closed its connection, the client repeats a read, but never a write', async () => {
     const drop = (response: ServerResponse): void => void response.destroy()
     const client = server.connect()
     await get(client)
@@ -128,7 +128,7 @@ describe('a call', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a request fails with the text of Go if the server does not answer in time', async () => {
+  test('a request without an answer fails with the deadline error of Go', async () => {
     server.answer = () => undefined
     const result = patch(server.connect(), { timeoutMs: 5000 }).catch((error: unknown) => error)
     await server.until(() => server.seen.length === 1)
@@ -151,7 +151,7 @@ describe('a call', () => {
     expect(await result).toMatchObject({ code: 0, outcomeUnknown })
   })
 
-  test('a request fails if its answer is longer than a string can be, even if the answer is a refusal', async () => {
+  test('a request fails if its answer, even a refusal, is too long for a string', async () => {
     const words = 'the answer is longer than 536870888 bytes'
     server.answer = (response) => void response.writeHead(200, { 'Content-Length': '600000000' }).write('{')
     await expect(get(server.connect())).rejects.toThrow(words)
@@ -161,7 +161,7 @@ describe('a call', () => {
     await expect(watching.next()).rejects.toThrow(words)
   })
 
-  test('a refused connection fails a request with the text of Go', async () => {
+  test('a refused connection fails a request with the dial error of Go', async () => {
     const client = server.connect()
     const gone = server.port
     server.stopListening()

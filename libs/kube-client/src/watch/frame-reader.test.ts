@@ -12,7 +12,7 @@ function drained(reader: FrameReader): string[] {
   return texts
 }
 
-test('the frame reader returns whole frames, however the bytes are cut', () => {
+test('the frame reader returns whole frames, however the stream is split into chunks', () => {
   const bytes = Buffer.concat([...frames, Buffer.from([0, 0])])
   for (const size of [1, 2, 3, 5, 7, 64, 1000]) {
     for (const pause of [1, 3, 1000]) {

@@ -26,7 +26,7 @@ function read(
   return { lines, partial: reader.partial, waiting: reader.waiting }
 }
 
-test('the line reader returns whole lines, however the bytes are cut, even within a letter', () => {
+test('the line reader returns whole lines, even if a chunk ends within a character', () => {
   const text = 'one\nzwei–äöü\n\n\r\n日本\nrest'
   for (let size = 1; size < 40; size += 1) {
     for (let pause = 1; pause < 5; pause += 1) {

@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { expect, test } from '@jest/globals'
 import { WatchFeed } from './watch-feed.ts'
 
-test('the feed of a watch reports activity at once, and then at most ten times a second', async () => {
+test('a watch reports activity of its stream at once, and then at most ten times a second', async () => {
   const clock = new FakeClock()
   let reports = 0
   const onActivity = (): void => {

@@ -41,7 +41,7 @@ const bookmark = (...annotations: Buffer[]): Buffer =>
 const change = (type: string, name: string): Buffer => frame(type, enveloped(pod(name)))
 
 describe('protobuf streams', () => {
-  test('a watch in protobuf delivers every change, however the bytes are cut', async () => {
+  test('a watch in protobuf delivers every change, however the stream is split into chunks', async () => {
     const bytes = Buffer.concat([change('ADDED', 'a'), change('MODIFIED', 'ä'), change('DELETED', 'a'), bookmark()])
     serve((response) => {
       for (let at = 0; at < bytes.length; at += 7) response.write(bytes.subarray(at, at + 7))
@@ -51,19 +51,19 @@ describe('protobuf streams', () => {
     expect(accepted).toEqual([`${STREAM}, application/json`])
   })
 
-  test('a watch requests protobuf only if the caller has a reader for it', async () => {
+  test('a watch requests protobuf only if its caller can decode protobuf', async () => {
     serve((response) => response.end(), 'application/json')
     expect(await read({ message: undefined })).toEqual(['END closed'])
     expect(accepted).toEqual(['application/json'])
   })
 
-  test('a watch that requests protobuf reads JSON from a server that does not support protobuf', async () => {
+  test('a watch that requests protobuf reads JSON if the server does not support protobuf', async () => {
     const line = JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'a' } } })
     serve((response) => response.end(`${line}\n`), 'application/json')
     expect(await read()).toEqual(['ADDED a', 'END closed'])
   })
 
-  test('a watch in protobuf marks the end of a streaming list', async () => {
+  test('a bookmark in protobuf marks the end of a streaming list', async () => {
     serve((response) => response.end(bookmark(field(12, field(1, 'k8s.io/initial-events-end'), field(2, 'true')))))
     expect(await read({ sendInitialEvents: true })).toEqual(['BOOKMARK 9 true', 'END closed'])
   })
@@ -121,7 +121,7 @@ describe('protobuf streams', () => {
     expect((await read()).at(-1)).toBe(`END ${end}`)
   })
 
-  test('a watch ends with an error if it gets protobuf but has not requested it', async () => {
+  test('a watch ends with an error if the server sends protobuf without a request for it', async () => {
     serve((response) => response.end(change('ADDED', 'a')))
     const why = 'no watch event: protobuf that was not asked for'
     expect(await read({ message: undefined })).toEqual([`END badFrame: ${why}`])

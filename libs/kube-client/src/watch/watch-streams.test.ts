@@ -70,7 +70,7 @@ test('a watch with a silent stream opens a second stream after 45 s, and switche
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [47_000]])
 })
 
-test('the watch drops its second stream if the first stream is alive', async () => {
+test('the watch closes its second stream if the first stream receives data again', async () => {
   await open()
   await clock.advance(45_000)
   brings(opened[1], 'the same')
@@ -87,14 +87,14 @@ test('the new stream of a watch replaces the old stream if both are silent for 3
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [75_000]])
 })
 
-describe('failing trials', () => {
+describe('a second stream that fails', () => {
   beforeEach(async () => {
     await open()
     refuse = new Error('too many requests')
     await clock.advance(45_000)
   })
 
-  test('a silent watch ends 30 s later if the client cannot open a second stream', async () => {
+  test('a silent watch ends after 75 s if the client cannot open a second stream', async () => {
     await clock.advance(29_999)
     expect(streams.feed.over).toBeUndefined()
     await clock.advance(1)
@@ -109,7 +109,7 @@ describe('failing trials', () => {
   })
 })
 
-describe('trials', () => {
+describe('the second stream', () => {
   /** Lets minutes pass in which the current stream receives a line each `everyMs`. */
   const bringing = async (everyMs: number, minutes: number): Promise<void> => {
     for (let at = everyMs; at <= minutes * 60_000; at += everyMs) {
@@ -130,7 +130,7 @@ describe('trials', () => {
     expect(resumed).toHaveLength(everyMs === 600_000 ? opened.length - 1 : 0)
   })
 
-  test('a watch can be resumed again each time its stream falls silent', async () => {
+  test('a watch opens another stream each time its stream falls silent', async () => {
     await open()
     await clock.advance(45_000)
     brings(opened[1])
@@ -140,7 +140,7 @@ describe('trials', () => {
   })
 })
 
-test('a silent watch without a version to resume from ends after 400 s, without a second stream', async () => {
+test('a silent watch without a resource version ends after 400 s, and opens no second stream', async () => {
   await open({ from: undefined })
   await clock.advance(399_999)
   expect([opened.length, streams.feed.over]).toEqual([1, undefined])
@@ -148,7 +148,7 @@ test('a silent watch without a version to resume from ends after 400 s, without 
   expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
 })
 
-test('a watch can be resumed as soon as it knows its first version', async () => {
+test('a watch can open a second stream as soon as it knows a resource version', async () => {
   await open({ from: undefined })
   await clock.advance(100_000)
   brings(opened[0])

@@ -64,7 +64,7 @@ async function read(options: WatchOptions<Pod> = {}, received: string[] = []): P
 }
 
 describe('a stream', () => {
-  test('a watch delivers every change, however the bytes are cut', async () => {
+  test('a watch delivers every change, however the stream is split into chunks', async () => {
     const text = line('ADDED', pod('a')) + line('MODIFIED', pod('ä')) + line('DELETED', pod('a')) + bookmark()
     const bytes = Buffer.from(text)
     serve = (response) => {
@@ -197,7 +197,7 @@ describe('a reader', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a slow reader of a watch makes the server wait, and loses no change', async () => {
+  test('a slow reader of a watch slows the server down, and loses no change', async () => {
     const big = 'x'.repeat(64 * 1024)
     const count = 400
     let sent = 0

@@ -39,7 +39,7 @@ test('`/readyz` does not probe a driver that has just answered the handshake', a
   expect(probes).toEqual([])
 })
 
-test('fifty requests for /readyz a second cause one Probe of the driver in ten seconds', async () => {
+test('fifty requests for /readyz a second cause only one Probe call in ten seconds', async () => {
   const { clock, answers, probes } = started(ANSWERS)
   for (let ms = 0; ms < 40_000; ms += 20) {
     expect(await answers.whyNotReady()).toBeUndefined()
@@ -58,7 +58,7 @@ test('a driver is not ready once its last answer is too old, or a Probe has fail
   expect(probes).toEqual([10_000])
 })
 
-test('a request for /readyz waits at most half a second for a slow driver, and the late answer serves the next request', async () => {
+test('/readyz waits at most half a second for a Probe, and uses the late answer for the next request', async () => {
   const slow = (clock: FakeClock): Promise<boolean> => clock.sleep(2_000).then(() => true)
   const { at, probes } = started(slow)
   expect(await at(30_000)).toBe(SILENT(31))
@@ -66,7 +66,7 @@ test('a request for /readyz waits at most half a second for a slow driver, and t
   expect(probes).toEqual([30_000])
 })
 
-test('a driver that was silent is ready again with the first Probe that it answers', async () => {
+test('a silent driver becomes ready with the first Probe that it answers', async () => {
   let reply = HANGS
   const { at } = started((clock) => reply(clock))
   expect(await at(20_000)).toBe(SILENT(21))

@@ -24,9 +24,9 @@ function values(...args: string[]) {
   return parsed.flags.values
 }
 
-describe('forms', () => {
+describe('the forms of a flag', () => {
   test.each([['-s=x'], ['--s=x'], ['-s', 'x'], ['--s', 'x']])(
-    'a flag may have the form: %s %s',
+    'the parser accepts a string flag in the form %s %s',
     (...args: (string | undefined)[]) => {
       expect(values(...args.filter((arg) => arg !== undefined)).s).toBe('x')
     },
@@ -53,14 +53,14 @@ describe('booleans', () => {
     expect(values(...args).b).toBe(expected)
   })
 
-  test('an argument after a boolean flag is not its value, but ends the parsing of flags', () => {
+  test('a separate argument after a boolean flag ends the parsing of flags', () => {
     expect(values('--b', 'false', '--s=x')).toMatchObject({ b: true, s: 'd' })
   })
 })
 
-describe('end', () => {
+describe('the end of the flags', () => {
   test.each([[['word', '--s=x']], [['-', '--s=x']], [['--', '--s=x']], [['', '--s=x']]])(
-    'the parser stops at the first argument of the command line %j',
+    'the parser ignores the flag --s after the first argument of %j',
     (args) => {
       expect(values(...args).s).toBe('d')
     },
@@ -102,7 +102,7 @@ describe('values', () => {
     expect(merged.vmodule).toHaveLength(2)
   })
 
-  test('a second parse of flags starts without the map values of the first parse', () => {
+  test('a second parse of flags does not keep the map values of the first parse', () => {
     values('--gates=A=1', '--labels=a:1')
     expect(values().gates.size + values().labels.size).toBe(0)
   })

@@ -25,6 +25,6 @@ test.each([
   expect(nearestFlag(name, NAMES)).toBe(nearest)
 })
 
-test('a very long unknown name has no nearest flag', () => {
+test('a very long unknown flag gets no suggestion of a similar flag', () => {
   expect(nearestFlag('x'.repeat(100_000), NAMES)).toBeUndefined()
 })

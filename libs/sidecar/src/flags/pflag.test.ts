@@ -77,13 +77,13 @@ describe('parsePFlags', () => {
     expect(parse(line)).toEqual({ kind: 'help' })
   })
 
-  it('an alias on the command line counts as given, and so does its flag', () => {
+  it('an alias on the command line marks the alias and its flag as given', () => {
     const parsed = parse('--enable-leader-election -v=1')
     if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
     expect([...parsed.flags.given]).toEqual(['leader-election', 'enable-leader-election', 'v'])
   })
 
-  it('the error of the pflag parser for an unknown flag contains the nearest flag', () => {
+  it('the error of the pflag parser for an unknown flag suggests the nearest flag', () => {
     expect(parse('--csi-adress=/a')).toMatchObject({ nearest: 'csi-address' })
   })
 })

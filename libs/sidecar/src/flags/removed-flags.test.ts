@@ -20,7 +20,7 @@ it.each([
   expect(read(given)).toBe(present)
 })
 
-it('each removed flag has one warning, and other flags have none', () => {
+it('each removed flag on the command line causes a warning, and other flags cause none', () => {
   expect(warned('--csiTimeout=1m --leader-election-type=leases --v=5')).toEqual([
     { flag: 'csiTimeout', readAs: 'timeout' },
     { flag: 'leader-election-type' },

@@ -21,7 +21,7 @@ async function notElected(roles: Readonly<Record<string, string | undefined>>): 
 }
 
 describe('unhealthy leases', () => {
-  test('the health check reports a late lease renewal with the text of the Go originals if one sidecar runs', async () => {
+  test('the health check of one sidecar reports a late lease renewal with the message of the Go sidecar', async () => {
     expect(await notElected({ 'csi-attacher': LATE })).toEqual([LATE])
   })
 

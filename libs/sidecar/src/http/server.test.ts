@@ -39,7 +39,7 @@ async function get(path: string, options: { method?: string; headers?: Record<st
 
 const text = ({ status, body }: Answer): string => `${status} ${body.toString()}`
 
-test('/debug/stuck answers the query of a request, and returns 404 if the server has no handler for the path', async () => {
+test('/debug/stuck passes the query to its handler, and returns 404 without a handler', async () => {
   await start({ debugStuck: async (query) => ({ status: 200, body: `limit ${query.get('limit')}` }) })
   expect(text(await get('/debug/stuck?limit=7'))).toBe('200 limit 7')
   await server?.close()
@@ -47,7 +47,7 @@ test('/debug/stuck answers the query of a request, and returns 404 if the server
   expect((await get('/debug/stuck')).status).toBe(404)
 })
 
-test('the HTTP server has /debug/pprof/ only if an app needs it, and the page says that there are no profiles', async () => {
+test('/debug/pprof/ exists only if an app needs it, and reports that there are no profiles', async () => {
   await start({ profilesPage: true })
   expect(text(await get('/debug/pprof/'))).toMatch(/^200 .*no profiles/)
   await server?.close()

@@ -46,7 +46,7 @@ beforeEach(() => {
 
 const lines = (): unknown[] => log.lines.map(({ message, pairs }) => [message, pairs['lease']])
 
-describe('before leading', () => {
+describe('the wait before the first term', () => {
   let free: boolean
   const wait = (): void => {
     free = false
@@ -85,7 +85,7 @@ describe('before leading', () => {
     expect([waits, free]).toEqual([true, false])
   })
 
-  it('the first leader term waits while another sidecar holds a lease, and one log line reports that', async () => {
+  it('the first leader term waits for the lease of another sidecar, and one log line reports the wait', async () => {
     holders.set('right', 'original')
     wait()
     await clock.advance(14_000)
@@ -94,7 +94,7 @@ describe('before leading', () => {
     expect(free).toBe(true)
   })
 
-  it('the first leader term waits while the process lacks the permission to read the lease of another sidecar', async () => {
+  it('the first leader term waits if the process may not read the lease of another sidecar', async () => {
     failing = true
     wait()
     await clock.advance(60_000)

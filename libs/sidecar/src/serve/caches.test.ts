@@ -25,7 +25,7 @@ function kept(traced: boolean | undefined, annotations: unknown): unknown {
 
 const PLAIN = { key: 'a', uid: 'u', resourceVersion: '1' }
 
-test('a cache keeps the annotation `traceparent` of objects if runs are traced', () => {
+test('a cache keeps the annotation `traceparent` if tracing is on', () => {
   expect(kept(true, { traceparent: TRACEPARENT })).toEqual({ ...PLAIN, traceparent: TRACEPARENT })
 })
 

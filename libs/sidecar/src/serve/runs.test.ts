@@ -47,12 +47,12 @@ async function work(controllers: readonly Controller[]): Promise<void> {
   await clock.settle()
 }
 
-test('`identified` returns the same controllers if neither IDs nor traces are requested', () => {
+test('`identified` returns the controllers unchanged if neither run IDs nor traces are requested', () => {
   const controllers = [controllerOf(async () => SETTLED)]
   expect(identified({ clock }, DRIVER, controllers)).toBe(controllers)
 })
 
-test('each run of a controller has its own ID, and the report of its failure has the same ID', async () => {
+test('each run of a controller has a unique ID, and the report of its failure repeats the ID', async () => {
   const seen: (string | undefined)[] = []
   const see = (): void => void seen.push(runs.current?.traceId)
   const reconcile = async (): Promise<Outcome> => {
@@ -70,7 +70,7 @@ test('each run of a controller has its own ID, and the report of its failure has
   expect(second).not.toBe(first)
 })
 
-test('the span of a run contains its key, its wait, its outcome and the driver', async () => {
+test('the span of a run contains its key, its waiting time, its outcome and the driver', async () => {
   const receiver = await new OtlpReceiver().open()
   try {
     const tracing = tracingTo(receiver)

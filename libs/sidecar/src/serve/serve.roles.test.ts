@@ -66,7 +66,7 @@ class Process {
 }
 
 describe('failing apps', () => {
-  it.each([true, false])('a failed app starts again, and other apps continue (leader election %s)', async (elected) => {
+  it.each([true, false])('a failed app restarts while other apps continue (leader election %s)', async (elected) => {
     const running = await Process.start(['sick', 'well'], 2, elected)
     const { clock, log } = running
     expect(log.lines).toEqual([

@@ -80,7 +80,7 @@ function start(settings: Partial<ServeOptions['settings']> = {}, withElection = 
   })
 }
 
-describe.each([true, false])('election: %s', (withElection) => {
+describe.each([true, false])('leader election: %s', (withElection) => {
   beforeEach(async () => {
     start({}, withElection)
     await clock.settle()
@@ -125,8 +125,8 @@ describe.each([true, false])('election: %s', (withElection) => {
   })
 })
 
-describe('no release', () => {
-  it('without the gate ReleaseLeaderElectionOnExit, a signal ends the process as if nothing handled the signal', async () => {
+describe('a Lease without release', () => {
+  it('without the gate ReleaseLeaderElectionOnExit, a signal ends the process without cleanup', async () => {
     start({ release: false })
     await clock.settle()
     kill('SIGTERM')
@@ -159,7 +159,7 @@ describe('lost lease', () => {
 })
 
 describe('lost driver', () => {
-  it('a lost driver has no effect if it is back within the grace period', async () => {
+  it('a driver that reconnects within the grace period does not end the leader term', async () => {
     start()
     await clock.settle()
     driver.become({ type: 'lost' })

@@ -37,7 +37,7 @@ describe('ServedKinds', () => {
     expect(caches[0]).toMatchObject({ name: 'contents', silentForMs: 7 })
   })
 
-  it('a kind that the API server lacks is logged once a minute, and the caches fill soon after the kind appears', async () => {
+  it('a kind that the API server lacks delays the caches, and is logged once a minute', async () => {
     let answer: unknown
     const { clock, log, ran, caches } = begin(() => {
       if (answer === undefined) throw NOT_FOUND

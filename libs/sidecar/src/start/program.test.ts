@@ -165,7 +165,7 @@ describe('failed starts', () => {
   })
 })
 
-it('the end of the process closes all opened parts in reverse order, even if the start has failed', async () => {
+it('the end of the process runs all cleanup functions in reverse order, even after a failed start', async () => {
   const closed: string[] = []
   await run([], ({ atEnd }) => {
     for (const what of ['first', 'second']) atEnd(() => closed.push(what))
@@ -263,7 +263,7 @@ describe('run IDs', () => {
     expect(stderr.includes(id)).toBe(logged)
   })
 
-  it('a run has an ID for traces even if no log line contains it', async () => {
+  it('runs get IDs for traces only with --enable-otel-tracing', async () => {
     const seen: boolean[] = []
     for (const flags of [[], ['--enable-otel-tracing']]) {
       await run(flags, async ({ runs }) => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { recordingLogger } from './recording-logger.ts'
 
-test('a recording logger keeps level, message, pairs and error of all lines, also those of its derived loggers', () => {
+test('a recording logger keeps level, message, pairs and error of all lines, even from derived loggers', () => {
   const log = recordingLogger()
   const error = new Error('x')
   log.info('a')

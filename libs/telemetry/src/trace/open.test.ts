@@ -16,7 +16,7 @@ function open(env: Record<string, string>): { tracing: Tracing | undefined; log:
 
 const signal = new AbortController().signal
 
-test('the collector receives spans with the name and the host of the program that sends them', async () => {
+test('each span names the program and the host that sent the span', async () => {
   const receiver = await new OtlpReceiver().open()
   try {
     const endpoint = receiver.url.replace('//', '//user:canary@')

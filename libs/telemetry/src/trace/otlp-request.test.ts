@@ -65,7 +65,7 @@ async function send(
   return await client.send(batch, signal)
 }
 
-describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
+describe.each(['protobuf', 'json'] as const)('OTLP requests in %s', (encoding) => {
   test.each([false, true])('the collector receives all fields of a span, compressed or not (%p)', async (gzip) => {
     client = undefined
     expect(await send({ encoding, gzip })).toEqual({ kind: 'delivered', rejected: 0, why: '' })
@@ -105,7 +105,7 @@ describe.each(['protobuf', 'json'] as const)('%s', (encoding) => {
     expect(receiver.requests[0]).toMatchObject({ 'x-token': 'abc' })
   })
 
-  test('the client returns the number of rejected spans and the reason from the answer of the collector', async () => {
+  test("a partial success returns the number of rejected spans and the collector's reason", async () => {
     client = undefined
     receiver.answer = () => ({ status: 200, body: partialSuccess(encoding) })
     expect(await send({ encoding })).toEqual({ kind: 'delivered', rejected: 300, why: 'too old' })
@@ -190,7 +190,7 @@ test('the client sends spans over TLS to the path of its URL, and trusts only th
   }
 })
 
-test('a refused connection, a late answer and a long answer of the collector cause a retry', async () => {
+test('the client requests a retry after a refused connection, a late answer or a long answer', async () => {
   client = undefined
   receiver.answer = () => 'hang'
   const limit = new AbortController()

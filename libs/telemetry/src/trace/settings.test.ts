@@ -64,7 +64,7 @@ test('the variables for headers and for attributes contain pairs with percent-en
   expect(resource).toEqual({ ...OWN, 'service.name': 'mine', team: 'störage' })
 })
 
-test('a batch of spans is never larger than the queue of spans', () => {
+test('the batch size of spans never exceeds the queue size', () => {
   expect(read({ OTEL_BSP_MAX_QUEUE_SIZE: '7' }).batch).toMatchObject({ queueSize: 7, batchSize: 7 })
 })
 

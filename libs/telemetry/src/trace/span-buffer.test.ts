@@ -93,7 +93,7 @@ test('the buffer sends a full batch of spans at once, and the remaining spans af
   expect(sent).toEqual(['abc@0', 'd@5000'])
 })
 
-test('the buffer sends one request at a time, and a full batch follows at once', async () => {
+test('the buffer sends the next full batch as soon as the running request ends', async () => {
   const first = Promise.withResolvers<Delivery>()
   answer = () => first.promise
   add('abcdefgh')
@@ -107,7 +107,7 @@ test('the buffer sends one request at a time, and a full batch follows at once',
   expect(sent).toEqual(['abc@0', 'def@0', 'gh@0'])
 })
 
-test('the buffer retries a batch until its time-out if the collector is unreachable, and drops spans that do not fit', async () => {
+test('while the collector is unreachable, the buffer retries one batch and drops spans that do not fit', async () => {
   answer = () => AWAY
   add('abc')
   await clock.settle()
@@ -201,7 +201,7 @@ describe('closing', () => {
     expect(await counts()).toEqual(['dropped_total{reason="queue_full"} 1', 'exported_total 2'])
   })
 
-  test('`close` does not wait for a collector whose last attempt failed', async () => {
+  test('`close` drops all spans without another attempt if the last attempt failed', async () => {
     answer = () => AWAY
     add('abc')
     await clock.settle()
@@ -215,7 +215,7 @@ describe('closing', () => {
     ])
   })
 
-  test('`close` sends the waiting spans once if no batch was sent before', async () => {
+  test('`close` tries to send the waiting spans once, even if the collector is unreachable', async () => {
     answer = () => AWAY
     add('ab')
     await close()

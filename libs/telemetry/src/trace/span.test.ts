@@ -4,7 +4,7 @@ import { parseTraceparent, traceparentOf } from './span.ts'
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const spanId = '00f067aa0ba902b7'
 
-test.each([true, false])('`parseTraceparent` reads what `traceparentOf` wrote, sampled or not (%p)', (sampled) => {
+test.each([true, false])('`parseTraceparent` reads the output of `traceparentOf`, sampled or not (%p)', (sampled) => {
   expect(parseTraceparent(traceparentOf({ traceId, spanId, sampled }))).toEqual({ traceId, spanId, sampled })
 })
 

@@ -111,7 +111,7 @@ describe('traceparent', () => {
     expect(spans.at(-1)).toMatchObject({ traceId: PARENT.traceId, parentSpanId: PARENT.spanId })
   })
 
-  test('a run continues an unsampled traceparent of its object, and sends it with its requests', async () => {
+  test('a run continues the unsampled trace of its object, and its requests send that traceparent', async () => {
     const tracing = tracer()
     const context = tracing.start({ ...RUN, traceparent: of('00') })
     const header = await runs.run(context, async () => {
@@ -129,12 +129,12 @@ describe('traceparent', () => {
   })
 })
 
-describe('no run', () => {
+describe('work outside of runs', () => {
   test('a request outside of any run is not recorded', () => {
     expect(tracer().begin('GET lease', {})).toBeUndefined()
   })
 
-  test('work that continues after the end of a run does not belong to that run', async () => {
+  test('a request after the end of a run is not recorded as a part of the run', async () => {
     const tracing = tracer()
     const later = Promise.withResolvers<void>()
     const begun = await runs.run(tracing.start(RUN), async () => ({
@@ -144,7 +144,7 @@ describe('no run', () => {
     expect(await begun.seen).toEqual([undefined, undefined])
   })
 
-  test('work that several runs share belongs to no run, even if a run has started it', async () => {
+  test('work that `outside` starts does not belong to the current run', async () => {
     const seen = await runs.run(tracer().start(RUN), async () => runs.outside(() => runs.current))
     expect(seen).toBeUndefined()
   })

@@ -34,7 +34,7 @@ test.each<[string, Json, Json, Json]>([
   expect(applyStrategicMerge(target, patch, rules)).toEqual(expected)
 })
 
-test('the error about a list item without its merge key prints the item in the format of Go', () => {
+test('the error about a list item without its merge key prints the item as Go prints it', () => {
   expect(() => applyStrategicMerge({ keyed }, { keyed: [{ v: [1, null], u: { a: 'b' } }] }, rules)).toThrow(
     'map: map[u:map[a:b] v:[1 <nil>]] does not contain declared merge key: k',
   )

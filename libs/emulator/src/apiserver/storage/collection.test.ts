@@ -38,7 +38,7 @@ test('`since` returns the changes after a revision, each with the previous versi
   expect(it.since(15)).toEqual([])
 })
 
-test('`differencesAt` returns the state at a revision of each object that has changed since', () => {
+test('`differencesAt` returns the old state of each object that has changed since a revision', () => {
   const it = collection()
   it.put('n/a', object('a', '1'), 11)
   it.put('n/a', object('a', '2'), 12)

@@ -27,7 +27,7 @@ test.each([
   expect(duration(ms)).toBe(expected)
 })
 
-test('a table prints the age of an object without a time as unknown', () => {
+test('a table shows the age of an object without a creation time as unknown', () => {
   expect(ageOf(undefined, 0)).toBe('<unknown>')
   expect(ageOf('1970-01-01T00:00:00Z', 5 * S)).toBe('5s')
 })

@@ -8,7 +8,7 @@ const pair = ca.server('endpoint')
 const scraper = ca.client('/O=ops/CN=scraper')
 const stranger = other.client('/CN=stranger')
 
-describe('with --client-ca-file', () => {
+describe('client certificates', () => {
   test('with --client-ca-file a client without a certificate may request only the health paths', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     expect((await server.get('/livez')).body).toBe('ok')
@@ -38,7 +38,7 @@ describe('with --client-ca-file', () => {
   })
 })
 
-describe('authorities', () => {
+describe('client authorities', () => {
   test('new authorities for client certificates apply to the next connection', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     const codes = async (): Promise<number[]> => [
@@ -64,7 +64,7 @@ describe('authorities', () => {
     ])
   })
 
-  test('new authorities for client certificates apply even if the certificate of the server is unusable', async () => {
+  test('a new client CA applies even if the certificate of the server becomes unusable', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writePair({ cert: '', key: '' })
     server.writeCa(other.cert)

@@ -45,7 +45,7 @@ const PROMETHEUS = {
   extra: { x: ['y'] },
 }
 
-describe('with --authorize-metrics', () => {
+describe('the authorization of requests', () => {
   test('with --authorize-metrics a request gets 401 without a valid token, and 403 without the permission', async () => {
     const api = new ScriptedReviews({ good: PROMETHEUS, weak: { username: 'weak' } }, ({ user }) => user !== 'weak')
     await start(api)
@@ -79,7 +79,7 @@ describe('with --authorize-metrics', () => {
   })
 
   test.each(['Basic good', 'Bearer', 'Bearer good good', 'good'])(
-    'the HTTP endpoint finds no token in the Authorization header %j',
+    'the HTTP endpoint accepts no token from the Authorization header %j',
     async (authorization) => {
       const api = new ScriptedReviews({ good: PROMETHEUS })
       await start(api)
@@ -119,7 +119,7 @@ describe('with --authorize-metrics', () => {
   })
 })
 
-describe('the API server does not answer the HTTP endpoint', () => {
+describe('the HTTP endpoint without a reachable API server', () => {
   const away = new ApiError({ code: 0, reason: '', message: 'connection refused' })
 
   test('if the API server is unreachable, only the health paths answer, and one log line gives the reason', async () => {

@@ -19,7 +19,7 @@ function source(): FileSource<string> & { texts: string[]; unreadable: Error | u
   }
 }
 
-test('the new value of a reloaded file is used, and the change is logged', async () => {
+test('the new content of a reloaded file takes effect, and the change is logged', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -30,7 +30,7 @@ test('the new value of a reloaded file is used, and the change is logged', async
   expect(log.lines.map(({ message }) => message)).toEqual(['Loaded'])
 })
 
-test('an unusable new value of a reloaded file is logged once, and the previous value stays in use', async () => {
+test('the invalid new content of a reloaded file is logged once, and the old content stays in use', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
@@ -44,7 +44,7 @@ test('an unusable new value of a reloaded file is logged once, and the previous 
   ])
 })
 
-test('a reloaded file that becomes usable and then unusable again is logged a second time', async () => {
+test('each time a reloaded file becomes invalid, one log line reports the file', async () => {
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)

@@ -61,7 +61,7 @@ describe('the certificate', () => {
     )
   })
 
-  test('a certificate that the process creates for itself names the host', async () => {
+  test('a self-signed certificate is valid for the host name, localhost and 127.0.0.1', async () => {
     await using server = await SecureServer.start({})
     const { socket } = await server.get('/livez')
     const { raw } = socket.getPeerCertificate()
@@ -125,7 +125,7 @@ describe('the handshake', () => {
     }
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('the server does not resume a session with %s', async (maxVersion) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('the server does not resume a TLS session of %s', async (maxVersion) => {
     await using server = await SecureServer.start({ pair: first })
     const options = { host: '127.0.0.1', port: server.port, rejectUnauthorized: false, maxVersion } as const
     const sessions: Buffer[] = []

@@ -33,7 +33,7 @@ test('`decodeMessage` decodes a Lease as Go clients encode it', () => {
   })
 })
 
-test('`decodeMessage` inlines the fields of PersistentVolumeSource, as JSON does', () => {
+test('`decodeMessage` puts the fields of PersistentVolumeSource into the spec, as JSON does', () => {
   const csi = bytes(2, bytes(22, bytes(1, 'driver'), bytes(2, 'handle')))
   const capacity = bytes(1, bytes(1, 'storage'), bytes(2, bytes(1, '1Gi')))
   expect(decodeMessage(schemaNamed('PersistentVolumeSpec'), Buffer.concat([capacity, csi]))).toEqual({
@@ -55,7 +55,7 @@ test.each<[Buffer, string]>([
   expect(() => openEnvelope(body)).toThrow(message)
 })
 
-test('broken bytes cause an error, never an endless loop', () => {
+test('invalid protobuf bytes cause an error, never an endless loop', () => {
   for (const broken of [
     [0xff],
     [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80],
