@@ -92,7 +92,7 @@ const anyPv = fc.oneof(...PVS.map(damaged), json).map((object) => object as Pers
 const anyNode = fc.oneof(damaged(NODE), json).map((object) => nodeProjection(DRIVER)(object as CSINode))
 
 describe('random objects', () => {
-  it('an attach and a detach of random objects make CSI requests that can be serialized', async () => {
+  it('the attacher can encode the CSI requests that it makes from random API objects', async () => {
     const property = fc.asyncProperty(anyVa, anyPv, anyNode, fc.boolean(), async (any, pv, node, alone) => {
       const va: CachedAttachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
       const volumes = { get: () => volumeProjection(DRIVER)(pv) }
@@ -115,7 +115,7 @@ describe('random objects', () => {
     await fc.assert(property, runs)
   })
 
-  it('the triggers of attachments and volumes throw no error for random objects', () => {
+  it('watch events of random attachments and volumes cause no error in the attacher', () => {
     const trigger = onAttachment(FINALIZER, recordingLogger())
     const property = fc.property(anyVa, anyVa, anyPv, (before, after, pv) => {
       for (const cause of ['watch', 'own', 'resync'] as const) {
@@ -169,7 +169,7 @@ describe('projections', () => {
     expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
   })
 
-  it('the cached attachment changes with labels, annotations and owners, but not with the order of their keys', () => {
+  it('a cached attachment changes with its labels, annotations and owners, but not with their order', () => {
     const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).rest
     expect(rest({ labels: { a: '1', b: '2' } })).toBe(rest({ labels: { b: '2', a: '1' } }))
     const all = [{ labels: { a: '1' } }, { annotations: { a: '1' } }, { ownerReferences: [{ name: 'a' }] }]

@@ -90,7 +90,7 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 const WORDS = 'Volume pv on node n: failed to attach: no'
 
 describe('attach', () => {
-  it('a failing attach causes one event about the attachment and one about the claim, and later raises their counts', async () => {
+  it('a failing attach has one event for the attachment and one for the claim, with growing counts', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     expect(requests.splice(0)).toEqual([

@@ -34,7 +34,7 @@ describe('operationOf', () => {
   })
 })
 
-describe('`decide` for an attached attachment', () => {
+describe('the plan for an attached attachment', () => {
   const rows: [string, Partial<AttachmentView>, KeepStep[]][] = [
     ['plans no step if the attachment has our finalizer and no error', { va: withFinalizer(attached) }, []],
     ['does not add our finalizer if it was missing from the start', { va: attachment(attached) }, []],
@@ -51,7 +51,7 @@ describe('`decide` for an attached attachment', () => {
       [{ do: 'clearError' }],
     ],
   ]
-  it.each(rows)('for an attached attachment, `decide` %s', (_, change, steps) => {
+  it.each(rows)('for an attached attachment, the attacher %s', (_, change, steps) => {
     expect(decide(view(change)).steps).toEqual(steps)
   })
 })

@@ -87,7 +87,7 @@ describe('restoreFinalizerPatch', () => {
 })
 
 describe('removeFinalizerPatch', () => {
-  it('`removeFinalizerPatch` removes our finalizer at its index, and returns undefined if it is missing', () => {
+  it('the patch that removes our finalizer names its index, and is undefined without our finalizer', () => {
     const va = withFinalizer({ finalizers: ['b/b', FINALIZER, 'a/a'] })
     expect(removeFinalizerPatch(va, FINALIZER)).toEqual(
       tested([
@@ -138,24 +138,24 @@ describe('attachedPatch', () => {
     expect(attachedPatch(va, context)).toEqual(merge({ status }))
   })
 
-  it('`attachedPatch` stores the key `__proto__` of a publish context', () => {
+  it('the status patch of an attach keeps the key `__proto__` of a publish context', () => {
     const patch = attachedPatch(withFinalizer(), JSON.parse('{"__proto__":"a","constructor":"b"}'))
     expect(JSON.stringify(patch)).toContain('"attachmentMetadata":{"__proto__":"a","constructor":"b"}')
   })
 
-  it('`attachedPatch` returns undefined if the status would not change', () => {
+  it('the status patch of an attach is undefined if the status would not change', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' } })
     expect(attachedPatch(va, { a: '1' })).toBeUndefined()
   })
 
-  it('`attachedPatch` keeps a detach error', () => {
+  it('the status patch of an attach keeps a detach error', () => {
     const va = withFinalizer({ detachError: error('x') })
     expect(attachedPatch(va, {})).toEqual(merge({ status: { attached: true } }))
   })
 })
 
 describe('detachedPatch', () => {
-  it('`detachedPatch` clears publish context and detach error, and keeps the attach error', () => {
+  it('the status patch of a detach clears publish context and detach error, and keeps the attach error', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' }, detachError: error('x'), attachError: error('y') })
     expect(detachedPatch(va)).toEqual(
       merge({ status: { attached: false, attachmentMetadata: null, detachError: null } }),

@@ -51,12 +51,12 @@ describe('readVolume', () => {
     return readVolume(attachment(), { volumes: { get: () => cached }, api: { get } }, signal)
   }
 
-  it('`readVolume` does not read a volume whose source is cached', async () => {
+  it('the attacher does not read a volume from the API if its source is cached', async () => {
     expect(await read(volume(), {})).toEqual(ofPv(volume()))
     expect(reads).toEqual([])
   })
 
-  it("`readVolume` reads the source of another driver's volume", async () => {
+  it("the attacher reads the source of another driver's volume from the API", async () => {
     const spec = { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, csi: csi({ driver: 'other' }) }
     const view = await read(foreign, { metadata: { uid: 'pv1-uid' }, spec })
     expect(view).toMatchObject({
@@ -75,11 +75,11 @@ describe('readVolume', () => {
     await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
   })
 
-  it('`readVolume` reports a volume as missing if only the cache has it', async () => {
+  it('a cached volume counts as missing if the API server no longer has it', async () => {
     expect(await read(foreign, apiError(404, 'NotFound'))).toEqual(ofPv(undefined))
   })
 
-  it('`readVolume` fails with any other error of the API server', async () => {
+  it('a read of a volume fails with any API error except 404', async () => {
     await expect(read(foreign, apiError(500, 'InternalError', 'no'))).rejects.toThrow('no')
   })
 })
