@@ -25,7 +25,7 @@ const newState = ({ cluster }: TestCluster): AttachDetachState =>
   new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
 
 describe('restart', () => {
-  it('the attach/detach state contains volumes that a node reports as attached and in use, even if no attachment exists', async () => {
+  it('the attach/detach controller takes attached volumes from the node status, even without an attachment', async () => {
     await using test = await quietCluster()
     setAttached(test, 'node-1', [VOLUME_NAME])
     setInUse(test, 'node-1', [VOLUME_NAME])
@@ -37,7 +37,7 @@ describe('restart', () => {
     ])
   })
 
-  it('an attachment that no node status lists is uncertain after a restart', async () => {
+  it('an attachment that no node status lists counts as uncertain after a restart', async () => {
     await using test = await quietCluster()
     attach(test, 'node-2')
     setAttached(test, 'node-2', [])

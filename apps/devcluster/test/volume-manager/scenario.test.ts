@@ -183,7 +183,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.mounted.size).toBe(0)
   })
 
-  it('a kubelet starts a pod whose volumes need no CSI driver, without attach and without CSI calls', async () => {
+  it('a kubelet starts a pod without CSI volumes without an attach or a CSI call', async () => {
     await using test = await kubeletsOnly()
     const projected = { sources: [{ configMap: { name: 'c' } }] }
     test.api.create(
@@ -237,7 +237,7 @@ describe('a kubelet', () => {
     expect(nodeCalls(test).slice(-2)).toEqual(['NodeUnpublishVolume', 'NodeUnstageVolume'])
   })
 
-  it('a kubelet creates real directories if it has a data folder', async () => {
+  it('a kubelet with a data folder creates real directories', async () => {
     await using test = await kubeletsOnly({ data: 'data' })
     await runningPod(test)
     const paths = ['NodeStageVolume', 'NodePublishVolume'].map((method) => {
