@@ -41,7 +41,7 @@ describe('resolveVolumes', () => {
     expect(resolved(stores)).toEqual([expected])
   })
 
-  it('`resolveVolumes` does not attach inline CSI volumes or local volumes', () => {
+  it('inline CSI volumes and local volumes of a pod are not attached', () => {
     const own = [
       { is: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },
       { is: 'local' as const, name: 'scratch', plugin: 'emptyDir' },
@@ -52,7 +52,7 @@ describe('resolveVolumes', () => {
     ])
   })
 
-  it('`resolveVolumes` resolves an ephemeral volume only if the pod owns the claim', () => {
+  it('an ephemeral volume is attached only if the pod owns its claim', () => {
     const own = [{ is: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
     expect(resolved({ claims, volumes }, own)).toEqual([{ is: 'unknown' }])
     const made = { ...bound.claim, ownerUid: pod().uid }

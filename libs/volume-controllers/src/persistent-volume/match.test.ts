@@ -150,7 +150,7 @@ describe('mismatch', () => {
     ['volume mode', { volumeMode: 'Block' }, 'incompatible volumeMode'],
     ['access modes', { accessModes: ['ReadOnlyMany'] }, 'incompatible accessMode'],
   ]
-  it.each(rows)('`mismatch` names the difference between a volume and a claim: %s', (_, change, text) => {
+  it.each(rows)('the controller names the difference between a volume and a claim: %s', (_, change, text) => {
     expect(mismatch(claim(), volume(change))).toBe(text)
   })
 })

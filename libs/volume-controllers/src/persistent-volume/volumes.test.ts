@@ -107,7 +107,7 @@ describe('decideVolume', () => {
     expect(summary(decideVolume({ volume: volume(row.volume), claim: row.claim }))).toEqual(row.done)
   })
 
-  it('`decideVolume` returns no steps for a complete binding', () => {
+  it('a completely bound volume needs no step', () => {
     expect(decideVolume(boundPair())).toEqual([])
   })
 })

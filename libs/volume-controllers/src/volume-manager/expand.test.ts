@@ -74,7 +74,7 @@ describe('hasGrown', () => {
   const actual = (change: object) =>
     ({ claimSize: undefined, expansion: 'open', ...change }) as Parameters<typeof hasGrown>[2]
 
-  it('`hasGrown` returns true if the volume is larger than its claim', () => {
+  it('a volume counts as grown if it is larger than its claim', () => {
     expect(hasGrown('2Gi', waiting, undefined)).toBe(true)
   })
 
@@ -171,7 +171,7 @@ describe('claim patches', () => {
     )
   })
 
-  it('`wantsOtherSize` compares sizes by their value, not by their spelling', () => {
+  it('the kubelet compares sizes by their value, not by their spelling', () => {
     expect([
       wantsOtherSize(wire({}), '2Gi'),
       wantsOtherSize(wire({}), '2048Mi'),

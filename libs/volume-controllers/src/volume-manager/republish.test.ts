@@ -26,7 +26,7 @@ describe('isRepublished', () => {
     expect(isRepublished(source, () => republishes)).toBe(expected)
   })
 
-  it('`markStale` marks a mounted volume until it is published again', () => {
+  it('a mounted volume stays marked as stale until it is published again', () => {
     const actual = new ActualState()
     actual.mark({ source: csi, podUid: 'a', path: '/a' }, 'mounted')
     actual.mark({ source: csi, podUid: 'b', path: '/b' }, 'uncertain')
