@@ -57,7 +57,7 @@ describe('concernsUs', () => {
     ['deleted without a list of finalizers', volume({}, { ...DELETED, finalizers: undefined }), false],
     ['alive', volume(), false],
     ['no longer migrated to our driver', inTree(), true],
-  ])('`concernsUs` decides whether a volume that is %s needs a run: case %#', (_, pv, concerned) => {
+  ])('the attacher decides whether a volume that is %s needs a run: case %#', (_, pv, concerned) => {
     expect(concernsUs(pv, settings)).toBe(concerned)
   })
 })

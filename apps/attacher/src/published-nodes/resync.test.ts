@@ -40,7 +40,7 @@ describe('compareForever', () => {
     { name: 'without a status and not listed', va: { attached: undefined }, nodes: [], done: [] },
     { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
     { name: 'detached, listed', va: { attached: false, deleting: true }, nodes: ['node1-id'], done: ['va1'] },
-  ])('`compareForever` enqueues the keys $done for an attachment ($name)', async ({ va, nodes, done }) => {
+  ])('the comparison with ListVolumes enqueues $done for an attachment ($name)', async ({ va, nodes, done }) => {
     fixture.has(withFinalizer(va))
     void fixture.start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
     await fixture.clock.settle()

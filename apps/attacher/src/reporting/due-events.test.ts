@@ -52,7 +52,7 @@ describe('FailureSeriesTable', () => {
     ],
     ['belongs to a deleted object', { object: undefined }, QUIET_MS],
     ['removes a finalizer from a volume', { operation: 'release' }, QUIET_MS],
-  ])('`FailureSeriesTable` chooses no event if the pending operation %s', (_, change, now) => {
+  ])('there is no event for a pending operation that %s', (_, change, now) => {
     expect(report([work('a', change)], now).reported).toEqual([])
   })
 

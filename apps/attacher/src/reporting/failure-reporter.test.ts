@@ -148,7 +148,7 @@ describe('detach', () => {
       { state: 'waiting', nextTry: undefined },
       'VolumeDetachBlocked x3: Volume unclaimed on node n: failed to detach: no. Not tried again until that changes',
     ],
-  ])('`FailureReporter` writes an event with the reason if a detach %s', async (_, change, text) => {
+  ])('a detach that %s causes an event with the reason of the failure', async (_, change, text) => {
     pending = [work('a', { operation: 'detach', message: 'failed to detach: no', volume: 'unclaimed', ...change })]
     await clock.advance(5_000)
     expect(requests).toEqual([`create VolumeAttachment a ${text}`, 'get unclaimed'])

@@ -12,7 +12,7 @@ it.each([
   ['a😀b', 'external-attacher/a-b'],
   ['ä', 'external-attacher/-X'],
   ['', 'external-attacher/'],
-])('`finalizerName(%j)` is %j', (driver, finalizer) => {
+])('the finalizer of the driver %j is %j', (driver, finalizer) => {
   expect(finalizerName(driver)).toBe(finalizer)
 })
 

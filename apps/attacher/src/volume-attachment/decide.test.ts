@@ -27,7 +27,7 @@ describe('operationOf', () => {
       'unpublish',
     ],
   ]
-  it.each(rows)('`operationOf` %s', (_, change, operation, lastStep) => {
+  it.each(rows)('the attacher %s', (_, change, operation, lastStep) => {
     expect(operationOf(view(change))).toBe(operation)
     const plan = decide(view(change))
     expect([plan.operation, plan.steps.at(-1)?.do]).toEqual([operation, lastStep])
@@ -72,7 +72,7 @@ describe('hasStaleError', () => {
     ['a detached attachment with metadata', attachment({ deleting: true, metadata: { a: 'b' } }), true],
     ['a detached attachment without error and metadata', attachment({ deleting: true }), false],
     ['a failed detach with its error', withFinalizer({ deleting: true, detachError: attachError }), false],
-  ])('`hasStaleError` decides whether an error or metadata is outdated for %s: case %#', (_, object, stale) => {
+  ])('the attacher decides whether an error or metadata is outdated for %s: case %#', (_, object, stale) => {
     expect(hasStaleError(object, FINALIZER)).toBe(stale)
   })
 })

@@ -52,7 +52,7 @@ describe('subjectOf', () => {
     ['nothing for a deleted attachment without our finalizer', attachment({ deleting: true }), undefined],
     ['nothing for an attachment of another attacher', attachment({ ours: false }), undefined],
     ['nothing for an attachment that is gone', undefined, undefined],
-  ])('`subjectOf` returns %s', (_, va, expected) => {
+  ])('the pending work shows %s', (_, va, expected) => {
     expect(subject(va)).toEqual(expected)
   })
 
@@ -142,6 +142,6 @@ it.each([
       traceparent: '00-1-2-01',
     },
   ],
-])('`attachmentTraceSubject` names operation and objects for %s', (_, va, subject) => {
+])('a trace span names operation and objects for %s', (_, va, subject) => {
   expect(attachmentTraceSubject({ get: () => va as CachedAttachment | undefined })('va-1')).toEqual(subject)
 })

@@ -284,7 +284,7 @@ describe('onAttachmentEnd', () => {
     ],
     ['an attachment is created', { type: 'added', object: before }, []],
     ['an attachment changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
-  ])('`onAttachmentEnd` returns the orphaned publications on the node when %s: case %#', (_, event, keys) => {
+  ])('the attacher decides whether to unpublish orphaned volumes when %s: case %#', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
 })
@@ -303,7 +303,7 @@ it.each([
   ['another writer sets `attached` to false', withFinalizer({ attached: true }), withFinalizer(), true],
   ['a detach sets `attached` to false', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
   ['an attach succeeds', withFinalizer(), withFinalizer({ attached: true }), false],
-])('`isStatusReverted` decides whether the status was reverted when %s: case %#', (_, before, after, is) => {
+])('the attacher decides whether the status was reverted when %s: case %#', (_, before, after, is) => {
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
@@ -335,7 +335,7 @@ describe('causes', () => {
     { name: 'the driver registers again with another ID', before: node('old'), nodeId: 'id', is: true },
     { name: 'a CSINode changes in another field', before: node('id'), nodeId: 'id', is: false },
     { name: 'the driver is removed from a node', before: node('id'), nodeId: undefined, is: false },
-  ])('`causesOfNode` decides whether attachments wake when $name: $is', ({ before, nodeId, is }) => {
+  ])('waiting attachments wake when $name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
     const causes =
       before === undefined

@@ -60,7 +60,7 @@ describe('usable volumes', () => {
     { name: 'a CSI volume', volume: ofPv(volume()), migrated: false },
     { name: 'an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
     { name: 'an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
-  ])('`callSource` sets `migrated` to $migrated for $name', ({ volume: of, migrated }) => {
+  ])('a CSI call for $name is marked as migrated: $migrated', ({ volume: of, migrated }) => {
     expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })
   })
 })

@@ -21,7 +21,7 @@ describe('volumeOf', () => {
     },
     { name: 'both sources', va: attachment({ inlineSpec }), view: { from: 'both' } },
     { name: 'no source', va: attachment({ pvName: undefined }), view: { from: 'nowhere' } },
-  ])('`volumeOf` finds $name of an attachment', ({ va, view }) => {
+  ])('the volume of an attachment can be $name', ({ va, view }) => {
     expect(volumeOf(va, { get: (name) => (name === 'pv1' ? volume() : undefined) })).toEqual(view)
   })
 })
@@ -32,7 +32,7 @@ describe('nodeOf', () => {
     { name: 'the node ID', node: { ...cached, nodeId: 'id' }, view: { known: 'id', nodeId: 'id' } },
     { name: 'a CSINode without the driver', node: { ...cached, nodeId: undefined }, view: { known: 'noDriver' } },
     { name: 'no CSINode', node: undefined, view: { known: 'noNode' } },
-  ])('`nodeOf` finds $name', ({ node, view }) => {
+  ])('the node of an attachment has $name', ({ node, view }) => {
     expect(nodeOf(attachment(), { get: (name) => (name === 'node1' ? node : undefined) })).toEqual(view)
   })
 })
@@ -70,7 +70,7 @@ describe('readVolume', () => {
   it.each([
     { name: 'a recreated volume', metadata: { uid: 'later' }, accessModes: ['ReadWriteOnce'] },
     { name: 'other access modes', metadata: { uid: 'pv1-uid' }, accessModes: ['ReadWriteMany'] },
-  ])('`readVolume` fails until the cache is fresh if the API server has $name', async ({ metadata, accessModes }) => {
+  ])('a read of a volume fails if the API server has $name', async ({ metadata, accessModes }) => {
     const spec = { accessModes, csi: csi({ driver: 'other' }) }
     await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
   })
