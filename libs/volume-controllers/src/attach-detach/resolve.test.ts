@@ -37,7 +37,7 @@ describe('resolveVolumes', () => {
       { is: 'notAttachable', volumeName: undefined },
     ],
   ]
-  it.each(rows)('`resolveVolumes` %s', (_, stores, expected) => {
+  it.each(rows)('the attach/detach controller %s', (_, stores, expected) => {
     expect(resolved(stores)).toEqual([expected])
   })
 
@@ -77,7 +77,7 @@ describe('mayAttachTwice', () => {
     [['ReadWriteOnce', 'ReadWriteMany'], true],
     [['ReadOnlyMany'], true],
     [[], true],
-  ])('`mayAttachTwice` returns for the access modes %j: %s', (accessModes, may) => {
+  ])('a volume with the access modes %j may be attached to two nodes: %s', (accessModes, may) => {
     expect(mayAttachTwice({ accessModes })).toBe(may)
   })
 })

@@ -130,7 +130,7 @@ describe('findBestMatch', () => {
       found: 'b',
     },
   ]
-  it.each(rows)('`findBestMatch` $name', (row) => {
+  it.each(rows)('the choice of a volume for a claim $name', (row) => {
     const found = findBestMatch(claim(row.claim), row.volumes.map(volume), row.options)
     expect(found?.key).toBe(row.found)
   })

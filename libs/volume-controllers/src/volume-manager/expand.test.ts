@@ -64,7 +64,7 @@ describe('decideExpansion', () => {
     },
     { name: 'expands for an old resizer without states', claim: {}, plan: { do: 'expand', size: '2Gi', own: true } },
   ]
-  it.each(rows)('`decideExpansion` $name', (row) => {
+  it.each(rows)('the kubelet $name', (row) => {
     expect(decideExpansion(bound(row.claim), '2Gi')).toEqual(row.plan)
   })
 })

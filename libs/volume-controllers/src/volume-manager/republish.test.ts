@@ -22,7 +22,7 @@ describe('isRepublished', () => {
     ['returns false if the driver does not require it', csi, false, false],
     ['returns true for an inline volume, too', inline, true, true],
     ['returns false for a local volume', { ...named, is: 'local' as const, plugin: 'emptyDir' }, true, false],
-  ])('`isRepublished` %s', (_, source, republishes, expected) => {
+  ])('the check for a repeated publish %s', (_, source, republishes, expected) => {
     expect(isRepublished(source, () => republishes)).toBe(expected)
   })
 
