@@ -43,7 +43,7 @@ describe('a back-off', () => {
     expect([backoff.failures, backoff.next()]).toEqual([0, 100])
   })
 
-  test('a back-off adds the jitter to each wait, even to the longest', () => {
+  test('a back-off adds jitter even to the longest wait', () => {
     const draws = [0, 0.5, 1]
     const backoff = new Backoff({ initialMs: 800, maxMs: 1000, jitter: 0.5, random: () => draws.shift() ?? 0 })
     expect([backoff.next(), backoff.next(), backoff.next()]).toEqual([800, 1250, 1500])
