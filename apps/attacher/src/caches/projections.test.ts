@@ -130,7 +130,7 @@ describe('random objects', () => {
 })
 
 describe('projections', () => {
-  it("the projection of another attacher's attachment keeps only the name of its volume", () => {
+  it("the cache keeps only the volume name of another attacher's attachment", () => {
     const foreign = attachmentProjection('other')(VA as unknown as VolumeAttachment)
     expect(Object.entries(foreign).filter(([, value]) => value !== undefined && value !== '')).toEqual([
       ['key', 'x'],
@@ -143,7 +143,7 @@ describe('projections', () => {
     ])
   })
 
-  it('the cached projections of several objects share one copy of equal lists and maps', () => {
+  it('several cached objects share one copy of equal lists and maps', () => {
     const interner = new Interner()
     const own = { metadata: METADATA, spec: SPEC } as unknown as PersistentVolume
     const va = VA as unknown as VolumeAttachment
@@ -165,7 +165,7 @@ describe('projections', () => {
     { name: 'a null among the drivers', spec: { drivers: [null] } },
     { name: 'another driver', spec: { drivers: [{ name: 'other', nodeID: 'id' }] } },
     { name: 'a driver without an id', spec: { drivers: [{ name: DRIVER }] } },
-  ])('the projection finds no node ID in a CSINode with $name', ({ spec }) => {
+  ])('the cache finds no node ID in a CSINode with $name', ({ spec }) => {
     expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
   })
 

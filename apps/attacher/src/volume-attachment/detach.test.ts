@@ -137,7 +137,7 @@ function noteRemoval({ memory, clock }: ReconcileFixture): void {
   memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
 }
 
-describe('keep', () => {
+describe('attached attachments', () => {
   let fixture: ReconcileFixture
   beforeEach(() => {
     fixture = new ReconcileFixture()

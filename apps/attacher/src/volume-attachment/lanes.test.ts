@@ -26,7 +26,7 @@ describe('placementOf', () => {
   it.each([
     { name: 'an attach', va: attachment(), lane: 0, blocks: undefined },
     { name: 'a detach', va: deleting, lane: 1, blocks: 'volume handle-1' },
-  ])('the queue places $name in lane $lane, where it blocks group "$blocks"', ({ va, lane, blocks }) => {
+  ])('the queue puts $name into lane $lane and blocks the group "$blocks"', ({ va, lane, blocks }) => {
     const { lane: found, blocks: blocked } = place(va, volume())
     expect([found, blocked]).toEqual([lane, blocks])
   })

@@ -68,7 +68,7 @@ describe('orphaned publications', () => {
     expect(orphans()).toEqual(NONE)
   })
 
-  it('the publications of an attachment become orphaned, except the publications of the named volume', () => {
+  it('a published volume becomes orphaned when its attachment names another volume', () => {
     publish(VA, 'id', 'former')
     const current = publish(VA, 'id', 'h')
     publish(OTHER, 'id', 'i')
@@ -77,7 +77,7 @@ describe('orphaned publications', () => {
     expect(memory.of(VA).published).toEqual([current])
   })
 
-  it('a publication is no longer orphaned when another attachment publishes the volume on the node', () => {
+  it('a published volume is no longer orphaned when another attachment publishes it on the node', () => {
     publish(VA)
     memory.forget(VA)
     publish(OTHER)

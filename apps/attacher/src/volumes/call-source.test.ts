@@ -87,7 +87,7 @@ describe('listedHandle', () => {
     expect(listedHandle(of, GCE_NODE)).toEqual({ ok: true, volumeHandle: is })
   })
 
-  it('an incomplete handle that cannot be completed cannot be compared with ListVolumes', () => {
+  it('an incomplete handle causes an error if it cannot be completed', () => {
     expect(listedHandle(inline(GCE, 'projects/UNSPECIFIED'), GCE_NODE)).toMatchObject({
       ok: false,
       code: 'GCE_HANDLE_ELEMENTS',
