@@ -138,12 +138,12 @@ describe('runSteps', () => {
 })
 
 describe('Expectation', () => {
-  it('the demo accepts only a change to the expected state, not an object that already has it', () => {
+  it('a demo step waits for a change to the expected state, even if an object already has it', () => {
     expect(bound.see({ is: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
     expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
   })
 
-  it('the demo accepts only the deletion of the expected object', () => {
+  it('a demo step that expects a deletion waits for the deletion of exactly this object', () => {
     const goes = expectation.deleted('pod', { who: 'kubelet', what: 'pod gone', holds: ({ name }) => name === 'app' })
     expect(goes.see({ is: 'pod', before: pod(), after: undefined })).toEqual({ who: 'kubelet', text: 'pod gone' })
     expect(goes.see({ is: 'pod', before: pod(), after: pod() })).toBeUndefined()
@@ -159,7 +159,7 @@ describe('Expectation', () => {
     call: { method, code, tookMs: 0.42, request: { volumeId: 'v' } },
   })
 
-  it('the demo accepts a successful call of the expected method, and prints its duration', () => {
+  it('a demo step that expects a call waits for a successful call, and prints its duration', () => {
     expect(call.see(seen(0))).toEqual({ who: 'kubelet', text: 'NodeStageVolume v, 0.4 ms' })
     expect([call.see(seen(13)), call.see(seen(0, 'NodePublishVolume'))]).toEqual([undefined, undefined])
   })

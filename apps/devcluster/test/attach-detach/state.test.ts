@@ -98,7 +98,7 @@ describe('AttachDetachState.populate', () => {
     expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-2'])
   })
 
-  it('the check of all cached pods drops attaches for a driver that no longer needs them', async () => {
+  it('the check of all cached pods drops an attach if the driver no longer needs it', async () => {
     await using test = await quietCluster()
     const { pods, drivers } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
