@@ -42,7 +42,7 @@ const refuse = (method: string): void =>
 
 describe('openDriver', () => {
   it.each(['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities', 'NodeGetCapabilities'])(
-    'the error contains the address and the call if the driver does not answer %s',
+    "an error names the driver's address and the call if the driver does not answer %s",
     async (method) => {
       refuse(method)
       await expect(open()).rejects.toThrow(`the CSI driver at ${emulated.address} does not answer ${method}: `)
