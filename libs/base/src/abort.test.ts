@@ -104,7 +104,7 @@ describe('abortable', () => {
   test.each([
     ['resolves', Promise.resolve('value'), { status: 'fulfilled', value: 'value' }],
     ['rejects', Promise.reject(reason), { status: 'rejected', reason }],
-  ])('a promise in `abortable` %s as it does alone, and its signal keeps no listener', async (_, promise, outcome) => {
+  ])('`abortable` does not change a promise that %s, and removes its abort listener', async (_, promise, outcome) => {
     const { signal } = new AbortController()
     const result = abortable(promise, signal)
     expect(listeners(signal)).toEqual([1])

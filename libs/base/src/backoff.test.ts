@@ -16,7 +16,7 @@ describe('exponential', () => {
     expect(exponential({ initialMs, maxMs }, failures)).toBe(expected)
   })
 
-  test('`exponential` uses the given growth factor instead of two', () => {
+  test('a back-off uses the given growth factor instead of two', () => {
     expect([0, 1, 2, 3].map((failures) => exponential({ initialMs: 100, maxMs: 1000, factor: 3 }, failures))).toEqual([
       100, 300, 900, 1000,
     ])
