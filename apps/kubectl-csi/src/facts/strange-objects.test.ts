@@ -202,7 +202,7 @@ const CASES = Object.entries(FULL).flatMap(([plural, object]) =>
 
 const STRANGE = [5, 'x', {}, [], [5], { x: 5 }, true]
 
-describe.each(CASES)('%s, %s', (plural, _, object, path) => {
+describe.each(CASES)('an unexpected value in %s, field %s', (plural, _, object, path) => {
   it('`kubectl csi stuck` and `kubectl csi explain` treat a null field like a missing field', async () => {
     expect(await answers(plural, withValue(object, path, null))).toEqual(
       await answers(plural, withValue(object, path, undefined)),

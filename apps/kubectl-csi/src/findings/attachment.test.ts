@@ -176,7 +176,7 @@ const ROWS: readonly Row[] = [
 ]
 
 it.each(ROWS)(
-  'a waiting attachment has the right cause: $name',
+  'the finding of a waiting attachment names the cause: $name',
   ({ va: object, facts = {}, reason, says, sure, stuck = true }) => {
     const all = factsWith({ ...SOUND, ...facts })
     const [finding, ...more] = attachmentFindings(object, all)
