@@ -130,7 +130,7 @@ describe('creation', () => {
       [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotRef: { uid: null } } })]],
       'failed to take snapshot of the volume vol-1: "cannot create snapshot. Snapshot content c not bound to a snapshot"',
     ],
-  ])('a content without %s gets no CSI call and no annotation', async (_, objects = [], error) => {
+  ])('a content without %s causes no CSI call and no annotation', async (_, objects = [], error) => {
     const fixture = await Fixture.running({ objects })
     expect(fixture.takeWire()).toEqual(['error'])
     expect(statusOf(fixture)?.error?.message).toBe(`Failed to create snapshot: ${error}`)
