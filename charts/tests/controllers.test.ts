@@ -15,7 +15,7 @@ withHelm('controller values', () => {
     return rendered.kind === 'failed' ? rendered.error : 'rendered'
   }
 
-  it('the fields of controller.podSpec replace the rendered fields of the pod', () => {
+  it("a field of controller.podSpec replaces the chart's own field of the pod", () => {
     const podSpec = {
       dnsPolicy: 'Default',
       hostAliases: [{ ip: '10.0.0.1', hostnames: ['backend'] }],

@@ -20,7 +20,7 @@ const SHARED = { leaseDuration: '30s', renewDeadline: '20s', namespace: 'leases'
 const OWN = { leaseDuration: '1m', retryPeriod: '7s', labels: { tier: '1' } }
 
 withHelm('sidecar elections', () => {
-  it('each value of leader election for one sidecar replaces the common value', () => {
+  it('a leader election value of one sidecar replaces the common value', () => {
     const objects = objectsOf({ leaderElection: SHARED, attacher: { leaderElection: OWN } })
     expect(electionArgs(objects, 'attacher')).toEqual([
       '--leader-election=true',

@@ -20,7 +20,7 @@ import { withHelm } from './with-helm.ts'
 
 const FLAGS = APPS.flatMap((app) => keysOf(app).map((key) => ({ app, flag: key.flag.name, key })))
 
-describe.each(APPS)('%s values', (app) => {
+describe.each(APPS)('the values of the %s', (app) => {
   it('every flag of the sidecar has a value in the chart or is listed as an exception', () => {
     const reached = [...keysOf(app).map(({ flag }) => flag.name), ...Object.keys(notInValues(app))]
     expect(reached.sort()).toEqual(FLAG_TABLES[app].map(({ name }) => name).sort())

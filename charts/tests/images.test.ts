@@ -42,7 +42,7 @@ withHelm('sidecar images', () => {
   })
 
   it.each(['https://example.com', 'example.com/Own', 'example.com//own', 'example.com/own images'])(
-    'the chart refuses the registry %s, from which no node could pull',
+    'the chart refuses the invalid registry %s',
     (registry) => {
       const rendered = tryRender({ values: merged(driver, { image: { registry } }) })
       expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(

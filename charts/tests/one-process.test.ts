@@ -151,7 +151,7 @@ withHelm('combined process', () => {
       { sidecars: { singleLease: 'x' }, leaderElection: { enabled: false }, controller: { replicaCount: 1 } },
       'needs leaderElection.enabled',
     ],
-  ])('the chart refuses values that cannot work with the value of `process`: %j', (values, sentence) => {
+  ])('the chart refuses values that contradict the value of `process`: %j', (values, sentence) => {
     const rendered = tryRender({ values: merged(ONE, { ...values }) })
     expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toContain(sentence)
   })
@@ -169,7 +169,7 @@ withHelm('combined process', () => {
       expect(isPassedOver(path, value)).toBe(false)
     })
 
-    it('more than 100 values of attacher and resizer are checked', () => {
+    it('the test covers more than 100 values of attacher and resizer', () => {
       expect(LEAVES.length).toBeGreaterThan(100)
     })
   })

@@ -147,7 +147,7 @@ withHelm('rendered pods', () => {
     }
   })
 
-  it('a label of one object replaces the same label of commonLabels', () => {
+  it('a label that is set for one object overrides the same key in commonLabels', () => {
     const values = {
       commonLabels: { team: 'storage', tier: '1', 'app.kubernetes.io/part-of': 'backend' },
       controller: { podLabels: { team: 'pods' } },

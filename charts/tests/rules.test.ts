@@ -101,7 +101,7 @@ withHelm('rendered rules', () => {
     ['StatefulSet', null, '--capacity-ownerref-level=1', ['csistoragecapacities', 'pods']],
     ['Deployment', -1, '--capacity-ownerref-level=-1', ['csistoragecapacities']],
   ])(
-    'a %s with owner level %p of capacity objects gets %s and permissions for %s',
+    'a provisioner in a %s with capacity.ownerLevel %p gets %s and permissions for %s',
     (kind, ownerLevel, flag, resources) => {
       const provisioner = { enabled: true, capacity: { enabled: true, ownerLevel } }
       const objects = objectsOf({ provisioner, controller: { kind } })

@@ -29,7 +29,7 @@ function meaning(app: AppName, args: readonly string[]): Readonly<Record<string,
 }
 
 withHelm('vendor values', () => {
-  describe.each(VENDORS)('$name', (vendor) => {
+  describe.each(VENDORS)('the vendor $name', (vendor) => {
     const values = merged(REGISTRY, VENDOR_VALUES[vendor.name] ?? {})
     const objects = render({ values })
     const apps = APPS.filter((app) => vendor.args[app] !== undefined)

@@ -77,7 +77,7 @@ describe('versions', () => {
 describe('commands', () => {
   const commands = allCommands()
 
-  it.each(commands.map(({ path, line }) => [path, line]))('a command in the document %s can work: %s', (_, line) => {
+  it.each(commands.map(({ path, line }) => [path, line]))('a command in the document %s is valid: %s', (_, line) => {
     expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
   })
 

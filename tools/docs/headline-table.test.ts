@@ -34,7 +34,7 @@ it('the headline table causes an error if RESULTS.md lacks one of its figures', 
   )
 })
 
-it('a row of the headline table belongs to the implementation with the smaller figure, or to the Go original if both are equal', () => {
+it('each row of the headline table names the smaller figure as better, or the Go original if both are equal', () => {
   const results = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')
   const { forUs, forTheOriginals } = headlines(results)
   const number = (text: string): number => Number.parseFloat(text)

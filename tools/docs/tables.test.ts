@@ -141,7 +141,7 @@ describe('withSection', () => {
     expect(() => withSection(document, 'z', '')).toThrow('no section z')
   })
 
-  it('a generated section appears for a new sidecar, after the section of the previous sidecar', () => {
+  it('the generated section of a new sidecar is added after the section of the previous sidecar', () => {
     const path = 'docs/reference.md'
     const whole = read(path)
     const without = whole.replace(/\n\n### Flags of the resizer\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')

@@ -95,7 +95,7 @@ const run = ({ kubeconfig, driver }: Cluster, signal: AbortSignal): Promise<void
   runAttacher({ kubeconfig, socket: driver.socket }, signal)
 
 describe('migration', () => {
-  it.each(ROWS)('an in-tree volume is attached and detached by its translation: $name', async ({ sent, ...row }) => {
+  it.each(ROWS)('an in-tree volume attaches and detaches as a CSI volume: $name', async ({ sent, ...row }) => {
     const { volumeId, volumeContext, secrets = {} } = sent
     const steps: Step[] = [
       { write: 'PATCH volumeattachments/va-1' },

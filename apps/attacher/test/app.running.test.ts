@@ -57,7 +57,7 @@ describe('attacher', () => {
     await attached('va-9')
   })
 
-  it('the attacher survives a lost driver, and attaches without an error when the driver is back', async () => {
+  it('the attacher attaches without an error after the driver has crashed and restarted', async () => {
     start(...LONG_RETRIES)
     const hold = cluster.driver.faults.hold(PUBLISH)
     cluster.add(attachment('1'))

@@ -78,7 +78,7 @@ describe('requests', () => {
     })
   })
 
-  it('a driver that cannot attach is not called, and all attachments are marked as attached', async () => {
+  it('if the driver cannot attach, all attachments are marked as attached without a driver call', async () => {
     const body = { ...UID, status: { attached: true } }
     await scenario({
       given: {
@@ -96,7 +96,7 @@ describe('requests', () => {
     })
   })
 
-  it('an in-tree volume gets the finalizer, and its translation is published', async () => {
+  it('an in-tree volume gets the finalizer, and is published as its CSI translation', async () => {
     const metadata = { annotations: { 'pv.kubernetes.io/migrated-to': DRIVER } }
     const spec = { csi: null, awsElasticBlockStore: { volumeID: 'aws://zone/vol-7', fsType: 'xfs', partition: 1 } }
     await scenario({
@@ -128,7 +128,7 @@ describe('requests', () => {
     })
   })
 
-  it('an error of the driver is stored with its code, and the next try comes after the back-off', async () => {
+  it('a driver error is stored with its code, and the attach is repeated after the back-off', async () => {
     await scenario({
       flags: ['--retry-interval-start=50ms'],
       given: { objects: [pv('pv-1', held), csiNode(), va()] },

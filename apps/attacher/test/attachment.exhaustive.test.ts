@@ -23,7 +23,7 @@ const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>
 
 describe('attachment model', () => {
   it.each(MODELS)(
-    'the model of one attachment reaches no stuck state: $name',
+    'no state of the model leaves an attachment stuck: $name',
     ({ states, ...options }) => {
       const explored = explore(attachmentModel(options))
       expect(explored.problem).toBeUndefined()
@@ -33,7 +33,7 @@ describe('attachment model', () => {
   )
 
   it.each(BROKEN)(
-    'the model of one attachment reports a stuck state if %s',
+    'the model finds a stuck attachment if %s',
     (_, rules) => {
       expect(explore(attachmentModel({ created: '', lists: true, most: 2, rules })).problem).toBeDefined()
     },

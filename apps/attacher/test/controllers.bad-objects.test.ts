@@ -102,7 +102,7 @@ describe('bad objects', () => {
     expect(trouble).toEqual([])
   })
 
-  it('the attacher ignores an object without a name, and a value that is no object', async () => {
+  it('the attacher ignores an object without a name, and logs an error', async () => {
     const scenario = await AttacherScenario.begin({ validates: false })
     await scenario.answerAtOnce()
     scenario.api.server.create(VOLUME_ATTACHMENTS, { metadata: { name: null }, spec: { attacher: DRIVER } } as never)

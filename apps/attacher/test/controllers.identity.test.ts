@@ -99,7 +99,7 @@ describe('recreated attachment', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('the deletion of a recreated attachment unpublishes the volume that the first attachment has published', async () => {
+  it('the deletion of a recreated attachment unpublishes the volume of the first attachment', async () => {
     await scenario.addFinalizers('own')
     await scenario.answer(PUBLISH)
     await scenario.answer(STATUS)

@@ -148,7 +148,7 @@ describe('ListVolumes', () => {
     expect(scenario.callLog).toEqual(['publish vol-own n1-id'])
   })
 
-  it('the attacher compares nothing with ListVolumes if the driver cannot list published nodes', async () => {
+  it('the attacher does not call ListVolumes if the driver cannot list published nodes', async () => {
     const scenario = await AttacherScenario.begin()
     await scenario.clock.advance(600_000)
     expect(scenario.inFlight).toEqual([])

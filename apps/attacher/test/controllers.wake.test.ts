@@ -48,7 +48,7 @@ describe('attach', () => {
     expect(scenario.inFlight).toEqual(['patch volumeattachments/own.n1'])
   })
 
-  it('an attach runs again at once if its node is created while its first steps run', async () => {
+  it('an attach runs again at once if the node is created while the attach runs', async () => {
     scenario.api.delete(CSI_NODES, { name: 'n1' })
     await scenario.deliver()
     await scenario.create('own')
@@ -122,7 +122,7 @@ describe('attach', () => {
     expect(scenario.inFlight).toEqual([PUBLISH])
   })
 
-  it('a detach from another node starts a failed attach at once, whatever its last failure was', async () => {
+  it('a failed attach retries at once after a detach from another node, whatever the error was', async () => {
     await refusedForOtherNode()
     // The next attach must add our finalizer again, and the API server refuses that patch once.
     scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: null } })
@@ -174,7 +174,7 @@ describe('attach', () => {
 })
 
 describe('detach', () => {
-  it('a detach runs at once with a fresh back-off, although the attach has failed for long', async () => {
+  it('a detach does not inherit the back-off of its failing attach', async () => {
     await scenario.addFinalizers('own')
     for (const wait of [1_000, 2_000, 4_000, 8_000]) {
       await scenario.answer(PUBLISH, new RpcError(CODES.Internal, 'no'))

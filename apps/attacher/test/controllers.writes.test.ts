@@ -216,7 +216,7 @@ describe('failed attach', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('an attach clears an error that the cache never showed', async () => {
+  it('a successful attach clears a stored error that the cache never showed', async () => {
     await scenario.addFinalizers('own')
     await publishAgain()
     await scenario.apply('patch volumeattachments/own.n1/status')

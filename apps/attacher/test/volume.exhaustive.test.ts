@@ -16,14 +16,14 @@ const BROKEN: readonly (readonly [fault: string, rules: Partial<VolumeRules>])[]
 ]
 
 describe("one PersistentVolume's finalizer", () => {
-  it("the model of a PersistentVolume's finalizer reaches no stuck state", () => {
+  it('no state of the model leaves the finalizer of a PersistentVolume stuck', () => {
     const explored = explore(volumeModel())
     expect(explored.problem).toBeUndefined()
     // docs/testing.md contains the same number of states.
     expect(explored.states).toBe(5_743)
   })
 
-  it.each(BROKEN)("the model of a PersistentVolume's finalizer reports a stuck state if %s", (_, rules) => {
+  it.each(BROKEN)('the model finds a stuck finalizer of a PersistentVolume if %s', (_, rules) => {
     expect(explore(volumeModel(rules)).problem).toBeDefined()
   })
 })

@@ -24,7 +24,7 @@ const UNWATCHED_VOLUME: Unwatched<CachedVolume> = {
 }
 
 /** Explores all states of the exhaustive model of an attachment, and records the fields that its functions read. */
-it('a change of any field that a decision reads starts a run, except for the listed fields', () => {
+it('a change of a field that an attach or a detach reads starts a run, with listed exceptions', () => {
   const reads = { va: new Set<string>(), pv: new Set<string>() }
   const watched = { va: new Set<string>(), pv: new Set<string>() }
   const recorded = (view: AttachmentView): AttachmentView => {

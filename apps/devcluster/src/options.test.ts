@@ -63,7 +63,7 @@ describe('readCommandLine', () => {
     await expect(parse(...args)).rejects.toThrow(message)
   })
 
-  it('the options fit into 80 columns in the output of `--help`', async () => {
+  it('the output of `--help` fits into 80 columns', async () => {
     const texts: string[] = []
     expect(await readCommandLine(COMMAND, ['--help'], (text) => texts.push(text))).toBe('answered')
     const lines = texts.join('').split('\n')

@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(directory, { recursive: true }))
 
-it('the check of the flag `--data` creates the folder, and keeps the content of an existing folder', async () => {
+it('the flag `--data` creates its folder, or keeps the content of an existing folder', async () => {
   const folder = join(directory, 'new', 'data')
   await checkDataFolder(folder)
   await writeFile(join(folder, 'mine'), 'kept')

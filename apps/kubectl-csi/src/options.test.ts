@@ -63,7 +63,7 @@ it.each([
   [3_605_000, '1h'],
   [187_200_000, '2d4h'],
   [-5, '0s'],
-])('`ageText` prints an age of %d ms as %s', (ms, text) => {
+])('an age of %d ms is printed as %s', (ms, text) => {
   expect(ageText(ms)).toBe(text)
 })
 
@@ -76,6 +76,6 @@ it.each([
   ['30', undefined],
   ['', undefined],
   ['s', undefined],
-])('`durationMs` reads the duration %s as %s ms', (text, ms) => {
+])('the duration %s is read as %s ms', (text, ms) => {
   expect(durationMs(text)).toBe(ms)
 })

@@ -222,7 +222,7 @@ describe('stuck', () => {
     expect(items).toHaveLength(25)
   })
 
-  it('`kubectl csi stuck` recognizes that an awaited object does not exist', async () => {
+  it('`kubectl csi stuck` says that an awaited object does not exist', async () => {
     const lost: Stored = [VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'lost' } } })]
     const { text } = await ask(clientOf(serving([...SOUND, BARE, lost, WAITING_ELSEWHERE])), STUCK)
     expect(text).toContain('waits for PersistentVolume lost, which does not exist')
@@ -249,7 +249,7 @@ describe('stuck', () => {
     }
   })
 
-  it('`kubectl csi stuck` says that nothing is stuck, or that this is unknown', async () => {
+  it('`kubectl csi stuck` says that nothing is stuck, or that not all could be read', async () => {
     expect(await ask(clientOf(serving(SOUND)), STUCK)).toMatchObject({ code: 0, first: 'Nothing is stuck.' })
     const server = serving(SOUND)
     const action = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const

@@ -100,7 +100,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
 
 it.each(Object.entries(STATES))('`kubectl csi explain` explains this state: %s', checkState)
 
-it('`kubectl csi explain` explains a young pod by its claim, whatever --older-than says', async () => {
+it('`kubectl csi explain` explains a young pod by its claim, with any value of --older-than', async () => {
   const young = { creationTimestamp: ago(20) }
   const client = clientOf(
     serving([CLASS, unbound({ storageClassName: null }), web({ metadata: young, spec: { nodeName: null } })]),

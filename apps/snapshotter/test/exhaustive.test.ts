@@ -100,7 +100,7 @@ describe('one content', () => {
   })
 
   it.each(ALL)(
-    'a content converges even if this disturbs any one of its steps: %s',
+    'a content converges after one fault at any step: %s',
     async (name) => {
       for (const at of STEPS) {
         await live([{ at, name }]).catch((cause: unknown) => {
@@ -115,7 +115,7 @@ describe('one content', () => {
   )
 
   it.each(COMBINED.slice(0, 2).flatMap((first) => COMBINED.map((second) => [first, second] as const)))(
-    'a content converges even if these disturb any two of its steps: %s, then %s',
+    'a content converges after two faults at any two steps: %s, then %s',
     async (first, second) => {
       for (const at of STEPS) {
         for (const gap of [1, 3]) {

@@ -10,7 +10,7 @@ function listeners(...signals: readonly AbortSignal[]): readonly number[] {
 }
 
 describe('a scope', () => {
-  test('a scope is aborted with the reason of its first aborted parent, and removes its listeners', () => {
+  test('an abort scope takes the reason of its first aborted parent, and removes its listeners', () => {
     const [a, b] = [new AbortController(), new AbortController()]
     const { signal } = scope(a.signal, undefined, b.signal)
     expect(listeners(a.signal, b.signal)).toEqual([1, 1])
@@ -20,14 +20,14 @@ describe('a scope', () => {
     expect(listeners(a.signal, b.signal)).toEqual([0, 0])
   })
 
-  test('the scope of an aborted parent is aborted from the start, and adds no listener', () => {
+  test('an abort scope of an aborted parent is aborted from the start, without a listener', () => {
     const open = new AbortController()
     const { signal } = scope(open.signal, AbortSignal.abort(reason), AbortSignal.abort(new Error('second')))
     expect(signal.reason).toBe(reason)
     expect(listeners(open.signal)).toEqual([0])
   })
 
-  test('a scope can be aborted without aborting its parent', () => {
+  test('an abort scope can be aborted without aborting its parent', () => {
     const parent = new AbortController()
     const inner = scope(parent.signal)
     inner.abort(reason)
@@ -37,7 +37,7 @@ describe('a scope', () => {
     expect(listeners(parent.signal)).toEqual([0])
   })
 
-  test('after `dispose` a scope ignores its parents, but can still be aborted', () => {
+  test('a disposed abort scope ignores its parents, but can still be aborted', () => {
     const parent = new AbortController()
     const inner = scope(parent.signal)
     inner.dispose()
@@ -49,7 +49,7 @@ describe('a scope', () => {
     expect(inner.signal.reason).toBe(reason)
   })
 
-  test('a scope declared with `using` is disposed at the end of its block', () => {
+  test('an abort scope declared with `using` is disposed at the end of its block', () => {
     const parent = new AbortController()
     {
       using inner = scope(parent.signal)
@@ -104,7 +104,7 @@ describe('abortable', () => {
   test.each([
     ['resolves', Promise.resolve('value'), { status: 'fulfilled', value: 'value' }],
     ['rejects', Promise.reject(reason), { status: 'rejected', reason }],
-  ])('a promise in `abortable` %s as it does alone, and its signal keeps no listener', async (_, promise, outcome) => {
+  ])('`abortable` does not change a promise that %s, and removes its abort listener', async (_, promise, outcome) => {
     const { signal } = new AbortController()
     const result = abortable(promise, signal)
     expect(listeners(signal)).toEqual([1])

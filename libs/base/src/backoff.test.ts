@@ -16,7 +16,7 @@ describe('exponential', () => {
     expect(exponential({ initialMs, maxMs }, failures)).toBe(expected)
   })
 
-  test('`exponential` uses the given growth factor instead of two', () => {
+  test('a back-off uses the given growth factor instead of two', () => {
     expect([0, 1, 2, 3].map((failures) => exponential({ initialMs: 100, maxMs: 1000, factor: 3 }, failures))).toEqual([
       100, 300, 900, 1000,
     ])
@@ -43,7 +43,7 @@ describe('a back-off', () => {
     expect([backoff.failures, backoff.next()]).toEqual([0, 100])
   })
 
-  test('a back-off adds the jitter to each wait, even to the longest', () => {
+  test('a back-off adds jitter even to the longest wait', () => {
     const draws = [0, 0.5, 1]
     const backoff = new Backoff({ initialMs: 800, maxMs: 1000, jitter: 0.5, random: () => draws.shift() ?? 0 })
     expect([backoff.next(), backoff.next(), backoff.next()]).toEqual([800, 1250, 1500])

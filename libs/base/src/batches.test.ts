@@ -19,7 +19,7 @@ async function work(...lengths: number[]): Promise<boolean[]> {
   return over
 }
 
-test('a batch of work is over after ten milliseconds', async () => {
+test('a batch of work ends after ten milliseconds', async () => {
   expect(await work(4, 4, 4)).toEqual([false, false, true])
 })
 

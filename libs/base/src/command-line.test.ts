@@ -9,7 +9,7 @@ const parser = (...outputs: string[]) => ({
   },
 })
 
-it('`answeredOrValues` returns the values, or `answered` if the parser has printed a text', async () => {
+it('the command line parser returns the values, or `answered` after it has printed a text', async () => {
   const written: string[] = []
   const write = (text: string): number => written.push(text)
   expect(await answeredOrValues(parser(), ['a'], write)).toEqual(['a'])
@@ -19,12 +19,12 @@ it('`answeredOrValues` returns the values, or `answered` if the parser has print
   expect(written).toEqual(['help\n'])
 })
 
-it('`throwRefusal` throws the given error, or else an error with the given message', () => {
+it("a refused command line throws the parser's error, or the parser's message as an error", () => {
   expect(() => throwRefusal('words', undefined)).toThrow('words')
   expect(() => throwRefusal('words', new Error('cause'))).toThrow('cause')
 })
 
-it('`refuseRepeated` refuses a command line that gives the same flag twice, if the flag takes only one value', () => {
+it('a command line is refused if it repeats a flag that takes only one value', () => {
   const values = { _: [], node: ['a', 'b'], driver: 'c', again: ['d', 'e'] }
   expect(() => refuseRepeated(values, ['driver', 'absent'])).not.toThrow()
   expect(() => refuseRepeated(values, ['driver', 'again'])).toThrow('--again is given more than once')

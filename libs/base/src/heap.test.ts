@@ -78,7 +78,7 @@ describe('a heap', () => {
     )
   })
 
-  test('a heap stays in order after a removal, whether the last item must rise or sink to fill the gap', () => {
+  test('a heap stays in order when its last item fills the gap of a removed item', () => {
     const heap = byRank()
     const items = [0, 100, 1, 101, 102, 2, 3, 103, 104, 105, 106, 4, 5, 6, 20].map(ranked)
     for (const item of items) heap.push(item)

@@ -56,7 +56,7 @@ describe('onAbort', () => {
     expect(calls).toBe(1)
   })
 
-  it('`onAbort` never calls its listener if it gets no signal', () => {
+  it('`onAbort` never calls a listener that is registered without a signal', () => {
     onAbort(undefined, () => {
       throw new Error('called')
     })()
@@ -68,7 +68,7 @@ function controller(): { readonly signal: AbortSignal; abort(): void } {
   return { signal: aborting.signal, abort: () => aborting.abort() }
 }
 
-test('`inPhase` reports the phase before the work and `deciding` after the work, to listeners of the same signal', async () => {
+test('a phase listener gets the phase before the work, and `deciding` after the work', async () => {
   const { signal } = new AbortController()
   const seen: RunPhase[] = []
   const foreign: RunPhase[] = []

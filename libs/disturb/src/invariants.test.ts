@@ -14,7 +14,7 @@ it('each finding contains the name of its invariant', () => {
   ])
 })
 
-it('`converge` ends with the first check without findings', async () => {
+it('`converge` repeats a check until it has no findings', async () => {
   const clock = new FakeClock()
   const looks: BrokenInvariant[][] = [[{ rule: 'r', text: '1' }], [{ rule: 'r', text: '2' }], []]
   const converged = converge(() => looks.shift() ?? [], { clock, withinMs: 1000, everyMs: 100 })
@@ -22,7 +22,7 @@ it('`converge` ends with the first check without findings', async () => {
   expect(await converged).toEqual([])
 })
 
-it('`converge` returns the last findings when the time is over', async () => {
+it('`converge` returns the last findings of its check when the time is over', async () => {
   const clock = new FakeClock()
   let looks = 0
   const look = (): BrokenInvariant[] => [{ rule: 'r', text: String(++looks) }]

@@ -3,14 +3,14 @@ import { expect, it } from '@jest/globals'
 import { play, scattered } from './plan.ts'
 import { seeded } from './random.ts'
 
-it('`scattered` spreads all steps over the given time, in order', () => {
+it('a random plan spreads all steps over the given time', () => {
   const plan = scattered(seeded(5), 1000, ['a', 'b', 'c', 'd'])
   expect(plan.map(({ step }) => step).toSorted()).toEqual(['a', 'b', 'c', 'd'])
   expect(plan.every(({ afterMs }) => afterMs >= 0)).toBe(true)
   expect(plan.reduce((sum, { afterMs }) => sum + afterMs, 0)).toBeLessThanOrEqual(1000)
 })
 
-it('`play` performs a step that is due during a slow step when the slow step ends', async () => {
+it('a step that is due during a slow step runs when the slow step ends', async () => {
   const clock = new FakeClock()
   const began = clock.monotonic()
   const seen: [string, number][] = []
@@ -33,7 +33,7 @@ it('`play` performs a step that is due during a slow step when the slow step end
   ])
 })
 
-it('`play` rejects with the reason of its abort signal', async () => {
+it('an aborted plan rejects with the reason of its abort signal', async () => {
   const clock = new FakeClock()
   const life = new AbortController()
   const played = play([{ afterMs: 10, step: 'never' }], () => undefined, { clock, signal: life.signal })

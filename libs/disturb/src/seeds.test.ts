@@ -13,7 +13,7 @@ it.each([
   ['1-10001', '--seeds 1-10001: a run has 10000 seeds at most'],
 ])('the text "%s" is refused as seeds', (text, why) => expect(() => seedsOf('seeds', text)).toThrow(new Error(why)))
 
-it('`runSeeds` prints a line for each seed, its findings, and the command that repeats it', async () => {
+it('a run of seeds prints a line, the findings and the repeat command of each seed', async () => {
   const lines: string[] = []
   const verdicts: Record<number, SeedVerdict> = {
     1: { findings: [], summary: '5 steps', appendix: ['as before'] },
@@ -44,7 +44,7 @@ it('`runSeeds` prints a line for each seed, its findings, and the command that r
   ])
 })
 
-it('`runSeeds` runs several seeds at a time, and prints at most ten findings of each', async () => {
+it('a run of seeds tests several seeds at a time, and prints at most ten findings of each', async () => {
   const lines: string[] = []
   let running = 0
   let most = 0
@@ -60,7 +60,7 @@ it('`runSeeds` runs several seeds at a time, and prints at most ten findings of 
   expect(lines.filter((line) => line === '     and 2 more')).toHaveLength(7)
 })
 
-it('`runSeeds` fails if there are no seeds', async () => {
+it('a run without seeds fails', async () => {
   expect(
     await runSeeds([], { run: async () => ({ findings: [], summary: '' }), printLine: () => undefined, again: String }),
   ).toBe(false)
@@ -75,7 +75,7 @@ it('`tableOf` aligns the columns of a table', () => {
   ).toEqual(['1   a    x', '10  abc  y'])
 })
 
-it('`runSeeds` starts no further seed after its signal is aborted', async () => {
+it('an aborted run of seeds starts no further seed', async () => {
   const interrupt = new AbortController()
   const begun: number[] = []
   const lines: string[] = []

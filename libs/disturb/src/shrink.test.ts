@@ -10,7 +10,7 @@ it.each([[[7]], [[3, 30]], [[0, 17, 39]], [[10, 11, 12, 13]]])('`shrink` finds f
   expect(await shrink(steps, fails, { tries: 500, concurrency: 4 })).toEqual(needed)
 })
 
-it('`shrink` stops after the allowed number of tries, and returns the shortest failing list of steps so far', async () => {
+it('`shrink` stops after the allowed number of tries, and returns the shortest failing list', async () => {
   let tried = 0
   const fails = async (candidate: readonly number[]): Promise<boolean> => {
     tried += 1

@@ -20,7 +20,7 @@ const settle = async (): Promise<void> => {
 }
 
 describe('coalesced', () => {
-  it('`coalesced` gives all calls during a run the result of the next run', async () => {
+  it('coalesced calls during a run share the result of the next run', async () => {
     const { runs, ask } = scripted()
     const first = ask('a')
     const others = [ask('a'), ask('a'), ask('a')]
@@ -32,7 +32,7 @@ describe('coalesced', () => {
     expect(await Promise.all([first, ...others])).toEqual([1, 2, 2, 2])
   })
 
-  it('`coalesced` never returns the result of a run that began before the call', async () => {
+  it('a coalesced call never gets the result of a run that began before the call', async () => {
     const { runs, ask } = scripted()
     const first = ask('a')
     const second = ask('a')
@@ -46,14 +46,14 @@ describe('coalesced', () => {
     expect([await second, await third]).toEqual([2, 3])
   })
 
-  it('`coalesced` runs different keys at the same time', () => {
+  it('coalesced calls with different keys run at the same time', () => {
     const { runs, ask } = scripted()
     void ask('a')
     void ask('b')
     expect(runs).toHaveLength(2)
   })
 
-  it('`coalesced` continues after a run that failed', async () => {
+  it('a coalesced call succeeds after an earlier run has failed', async () => {
     const { runs, ask, fail } = scripted()
     const first = ask('a')
     const second = ask('a')

@@ -23,7 +23,7 @@ describe('matchesLabels', () => {
       false,
     ],
   ]
-  it.each(rows)('`matchesLabels` evaluates %s', (_, selector, matches) => {
+  it.each(rows)('the check of a label selector evaluates %s', (_, selector, matches) => {
     expect(matchesLabels(selector, LABELS)).toBe(matches)
   })
 })
@@ -49,7 +49,7 @@ describe('matchesNode', () => {
     ],
     ['Lt', { nodeSelectorTerms: [{ matchExpressions: [{ key: 'size', operator: 'Lt', values: ['9'] }] }] }, false],
   ]
-  it.each(rows)('`matchesNode` evaluates %s', (_, required, matches) => {
+  it.each(rows)('the check of a node affinity evaluates %s', (_, required, matches) => {
     expect(matchesNode(required, node)).toBe(matches)
   })
 })

@@ -4,7 +4,7 @@ import { attachmentName, csiVolumeOf, ephemeralHandle, uniqueVolumeName } from '
 const volume = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
 
 describe('volume names', () => {
-  it('`csiVolumeOf` reads the driver and the handle from a unique volume name', () => {
+  it('a unique volume name contains the driver and the handle', () => {
     const name = uniqueVolumeName(volume)
     expect(name).toBe('kubernetes.io/csi/csi.example.com^vol-1')
     expect(csiVolumeOf(name)).toEqual(volume)

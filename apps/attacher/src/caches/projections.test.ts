@@ -92,7 +92,7 @@ const anyPv = fc.oneof(...PVS.map(damaged), json).map((object) => object as Pers
 const anyNode = fc.oneof(damaged(NODE), json).map((object) => nodeProjection(DRIVER)(object as CSINode))
 
 describe('random objects', () => {
-  it('an attach and a detach of random objects make CSI requests that can be serialized', async () => {
+  it('the attacher can encode the CSI requests that it makes from random API objects', async () => {
     const property = fc.asyncProperty(anyVa, anyPv, anyNode, fc.boolean(), async (any, pv, node, alone) => {
       const va: CachedAttachment = { ...any, ours: true, ...(alone && { inlineSpec: undefined }) }
       const volumes = { get: () => volumeProjection(DRIVER)(pv) }
@@ -115,7 +115,7 @@ describe('random objects', () => {
     await fc.assert(property, runs)
   })
 
-  it('the triggers of attachments and volumes throw no error for random objects', () => {
+  it('watch events of random attachments and volumes cause no error in the attacher', () => {
     const trigger = onAttachment(FINALIZER, recordingLogger())
     const property = fc.property(anyVa, anyVa, anyPv, (before, after, pv) => {
       for (const cause of ['watch', 'own', 'resync'] as const) {
@@ -130,7 +130,7 @@ describe('random objects', () => {
 })
 
 describe('projections', () => {
-  it("the projection of another attacher's attachment keeps only the name of its volume", () => {
+  it("the cache keeps only the volume name of another attacher's attachment", () => {
     const foreign = attachmentProjection('other')(VA as unknown as VolumeAttachment)
     expect(Object.entries(foreign).filter(([, value]) => value !== undefined && value !== '')).toEqual([
       ['key', 'x'],
@@ -143,7 +143,7 @@ describe('projections', () => {
     ])
   })
 
-  it('the cached projections of several objects share one copy of equal lists and maps', () => {
+  it('several cached objects share one copy of equal lists and maps', () => {
     const interner = new Interner()
     const own = { metadata: METADATA, spec: SPEC } as unknown as PersistentVolume
     const va = VA as unknown as VolumeAttachment
@@ -165,11 +165,11 @@ describe('projections', () => {
     { name: 'a null among the drivers', spec: { drivers: [null] } },
     { name: 'another driver', spec: { drivers: [{ name: 'other', nodeID: 'id' }] } },
     { name: 'a driver without an id', spec: { drivers: [{ name: DRIVER }] } },
-  ])('the projection finds no node ID in a CSINode with $name', ({ spec }) => {
+  ])('the cache finds no node ID in a CSINode with $name', ({ spec }) => {
     expect(nodeProjection(DRIVER)({ metadata: { name: 'n' }, spec } as CSINode).nodeId).toBeUndefined()
   })
 
-  it('the cached attachment changes with labels, annotations and owners, but not with the order of their keys', () => {
+  it('a cached attachment changes with its labels, annotations and owners, but not with their order', () => {
     const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).rest
     expect(rest({ labels: { a: '1', b: '2' } })).toBe(rest({ labels: { b: '2', a: '1' } }))
     const all = [{ labels: { a: '1' } }, { annotations: { a: '1' } }, { ownerReferences: [{ name: 'a' }] }]

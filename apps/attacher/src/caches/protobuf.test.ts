@@ -15,15 +15,15 @@ import { volumeProjection } from './volume.ts'
 /** The driver name that the projections look for. Random objects often contain it. */
 const DRIVER = 'csi.example.com'
 
-it('an attachment has equal projections from protobuf and from JSON', () => {
+it('the cached fields of an attachment are the same from protobuf and from JSON', () => {
   sameFromBoth('VolumeAttachment', VOLUME_ATTACHMENT_MESSAGE, attachmentProjection(DRIVER, true))
 })
 
-it('a volume has equal projections from protobuf and from JSON', () => {
+it('the cached fields of a volume are the same from protobuf and from JSON', () => {
   sameFromBoth('PersistentVolume', PERSISTENT_VOLUME_MESSAGE, volumeProjection(DRIVER))
 })
 
-it('a node has equal projections from protobuf and from JSON', () => {
+it('the cached fields of a CSINode are the same from protobuf and from JSON', () => {
   sameFromBoth('CSINode', CSI_NODE_MESSAGE, nodeProjection(DRIVER))
 })
 

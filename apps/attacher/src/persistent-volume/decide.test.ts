@@ -31,16 +31,16 @@ describe('decideRelease', () => {
     { name: 'in-tree, no longer migrated', pv: inTree(), released: true },
     { name: 'neither CSI nor translatable', pv: volume({ nfs: { server: 's', path: '/' } }), released: false },
   ]
-  it.each(rows)('`decideRelease` returns a patch ($name): $released', ({ pv, attachments = 0, released }) => {
+  it.each(rows)('the finalizer of a volume ($name) is removed: $released', ({ pv, attachments = 0, released }) => {
     const patch = decideRelease(pv, Array(attachments).fill({}), settings)
     expect(patch).toEqual(released ? REMOVE : undefined)
   })
 
-  it('`decideRelease` returns no patch for a volume without our finalizer', () => {
+  it('the attacher plans no patch for a volume without its finalizer', () => {
     expect(decideRelease(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
   })
 
-  it('`decideRelease` removes only our finalizer, at any position in the list', () => {
+  it('the attacher removes only its own finalizer, at any position in the list', () => {
     const patch = decideRelease(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
     expect(patch?.body).toEqual([
       UID,
@@ -57,7 +57,7 @@ describe('concernsUs', () => {
     ['deleted without a list of finalizers', volume({}, { ...DELETED, finalizers: undefined }), false],
     ['alive', volume(), false],
     ['no longer migrated to our driver', inTree(), true],
-  ])('`concernsUs` decides whether a volume that is %s needs a run: case %#', (_, pv, concerned) => {
+  ])('the attacher decides whether a volume that is %s needs a run: case %#', (_, pv, concerned) => {
     expect(concernsUs(pv, settings)).toBe(concerned)
   })
 })

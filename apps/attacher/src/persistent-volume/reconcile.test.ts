@@ -70,33 +70,33 @@ describe('reconcileVolume', () => {
     api.put(pv(deleted))
   })
 
-  it('`reconcileVolume` removes the finalizer of a deleted volume without attachments', async () => {
+  it('the attacher removes the finalizer of a deleted volume without attachments', async () => {
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1)])
     expect(own.causes).toEqual([])
   })
 
-  it('`reconcileVolume` keeps the finalizer of a volume that an attachment names', async () => {
+  it('the attacher keeps the finalizer of a volume that an attachment names', async () => {
     expect(await run([{ key: 'va1' }])).toBe(SETTLED)
     expect(api.requests).toEqual([])
     expect(own.causes).toEqual([{ on: 'attachment', name: 'va1' }])
   })
 
-  it('`reconcileVolume` reads the volume again if its finalizers have changed since they were cached', async () => {
+  it('the attacher reads a volume again if the cached finalizers are outdated before the removal', async () => {
     api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
   })
 
-  it('`reconcileVolume` does not change a recreated volume', async () => {
+  it('the attacher does not apply the patch of a deleted volume to the recreated volume', async () => {
     api.put(pv({ ...deleted, uid: 'v' }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)
     expect(cached?.uid).toBe('v')
   })
 
-  it('`reconcileVolume` succeeds if the volume is gone', async () => {
+  it('a run for a volume that is gone succeeds', async () => {
     api.objects.clear()
     expect(await run()).toEqual({ kind: 'settled' })
   })

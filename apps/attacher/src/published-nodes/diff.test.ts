@@ -89,7 +89,7 @@ describe('compare', () => {
       verdict: { is: 'notCompared' },
     },
   ]
-  it.each(rows)('`compare` returns $verdict.is for an attachment ($name)', ({ va, listing, verdict, ...rest }) => {
+  it.each(rows)('the comparison of an attachment ($name): $verdict.is', ({ va, listing, verdict, ...rest }) => {
     const published = new Map(Object.entries(listing).map(([handle, nodes]) => [handle, new Set(nodes)]))
     const view = { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' }, ...rest } as const
     expect(compare(view, published, DRIVER)).toEqual(verdict)

@@ -92,7 +92,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('after a slow ListVolumes, the attacher pauses for as long as it took', async () => {
+  it('the attacher pauses after a slow ListVolumes for as long as the call took', async () => {
     void fixture.start({ pages: () => fixture.clock.sleep(100_000).then(() => page('')) })
     await fixture.clock.advance(100_000)
     expect(fixture.asked).toHaveLength(1)
@@ -102,7 +102,7 @@ describe('compareForever', () => {
     expect(fixture.asked).toHaveLength(2)
   })
 
-  it('the comparison with the driver ends at once if it is aborted during a pause', async () => {
+  it('an abort during a pause ends the comparison with ListVolumes at once', async () => {
     const ended = fixture.start({})
     await fixture.clock.settle()
     fixture.stop.abort(new Error('stop'))

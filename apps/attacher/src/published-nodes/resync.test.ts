@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 
 describe('compareForever', () => {
-  it('`compareForever` enqueues an attachment after two consecutive listings without its volume, and after each further listing', async () => {
+  it('an attachment is enqueued after each listing without its volume, from the second in a row', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -22,7 +22,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1', 'va1'])
   })
 
-  it('`compareForever` enqueues an attachment after one listing without its volume if `confirmations` is 1', async () => {
+  it('an attachment is enqueued after one listing without its volume if `confirmations` is 1', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()
@@ -40,7 +40,7 @@ describe('compareForever', () => {
     { name: 'without a status and not listed', va: { attached: undefined }, nodes: [], done: [] },
     { name: 'not attached, listed', va: { attached: false }, nodes: ['node1-id'], done: ['va1 as usual'] },
     { name: 'detached, listed', va: { attached: false, deleting: true }, nodes: ['node1-id'], done: ['va1'] },
-  ])('`compareForever` enqueues the keys $done for an attachment ($name)', async ({ va, nodes, done }) => {
+  ])('the comparison with ListVolumes enqueues $done for an attachment ($name)', async ({ va, nodes, done }) => {
     fixture.has(withFinalizer(va))
     void fixture.start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
     await fixture.clock.settle()
@@ -80,7 +80,7 @@ describe('compareForever', () => {
       expect(fixture.forced).toEqual([])
     })
 
-    it('while the CSI call of an attachment runs, a listing is compared only with other attachments', async () => {
+    it('a listing is compared only with attachments that have no running CSI call', async () => {
       fixture.has(withFinalizer({ attached: true }))
       fixture.has({ ...withFinalizer({ attached: true }), key: 'va2' })
       const end = begin('va1')
@@ -93,7 +93,7 @@ describe('compareForever', () => {
     })
   })
 
-  it('`compareForever` drops a difference that the next listing does not confirm', async () => {
+  it('a difference that the next listing does not confirm enqueues no attachment', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id']), page('')]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
@@ -101,7 +101,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('differences between listings and a deleted attachment do not count for the recreated attachment', async () => {
+  it('a recreated attachment does not inherit the listing differences of the deleted attachment', async () => {
     fixture.has(withFinalizer({ attached: true, uid: 'earlier' }))
     void fixture.start({})
     await fixture.clock.settle()
@@ -138,7 +138,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('`compareForever` logs an attachment that cannot be compared, and continues with the others', async () => {
+  it('the comparison with ListVolumes logs an attachment that cannot be compared, and continues with the others', async () => {
     fixture.has(withFinalizer({ key: 'bad', attached: true }))
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({
@@ -167,7 +167,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1'])
   })
 
-  it('the count of consecutive differences restarts if a listing differs from the attachment in another way', async () => {
+  it('two listings that contradict an attachment in different ways do not enqueue the attachment', async () => {
     fixture.has(withFinalizer({ attached: true }))
     const listings = [page(''), page('', ['handle-1', 'node1-id'])]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
@@ -179,7 +179,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual(['va1 as usual'])
   })
 
-  it('`compareForever` ignores attachments of other attachers', async () => {
+  it('the comparison with ListVolumes ignores attachments of other attachers', async () => {
     fixture.has(withFinalizer({ attached: true, ours: false }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()

@@ -52,23 +52,23 @@ describe('FailureSeriesTable', () => {
     ],
     ['belongs to a deleted object', { object: undefined }, QUIET_MS],
     ['removes a finalizer from a volume', { operation: 'release' }, QUIET_MS],
-  ])('`FailureSeriesTable` chooses no event if the pending operation %s', (_, change, now) => {
+  ])('there is no event for a pending operation that %s', (_, change, now) => {
     expect(report([work('a', change)], now).reported).toEqual([])
   })
 
-  it('`FailureSeriesTable` chooses one event a minute while an operation fails', () => {
+  it('a failing operation gets at most one event a minute', () => {
     expect(report([work('a')], QUIET_MS).reported).toEqual(['a'])
     expect(report([work('a', { tries: 2 })], QUIET_MS + PERIOD_MS - 1).reported).toEqual([])
     expect(report([work('a', { tries: 3 })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('`FailureSeriesTable` chooses the next event about an object only after a new try or a new message', () => {
+  it('an object gets its next event only after a new try or a new message', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a')], QUIET_MS + PERIOD_MS).reported).toEqual([])
     expect(report([work('a', { message: 'other' })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
   })
 
-  it('`FailureSeriesTable` chooses an event at once if the operation changes or the object is recreated', () => {
+  it('an object gets an event at once if its operation changes or the object is recreated', () => {
     report([work('a')], QUIET_MS)
     expect(report([work('a', { operation: 'detach' })], QUIET_MS).reported).toEqual(['a'])
     const object = { kind: 'VolumeAttachment', namespace: '', name: 'a', uid: 'other' }
@@ -79,21 +79,21 @@ describe('FailureSeriesTable', () => {
 describe('full table', () => {
   const three = (tries: number): PendingWork[] => ['a', 'b', 'c'].map((name) => work(name, { tries }))
 
-  it('`FailureSeriesTable` chooses an event for each failing object in turn, the oldest first', () => {
+  it('failing objects get events in turn, beginning with the object that has failed for the longest time', () => {
     expect(report([work('young', { since: 1 }), work('old')], 20_000, 1).reported).toEqual(['old'])
     expect(report([work('young', { since: 1, tries: 2 }), work('old', { tries: 2 })], 90_000, 1).reported).toEqual([
       'young',
     ])
   })
 
-  it('`FailureSeriesTable` chooses one event for an object that appears twice in the list of pending operations', () => {
+  it('an object that appears twice in the list of pending operations gets one event', () => {
     expect(look([work('a'), work('b'), work('a')], QUIET_MS, 3).chosen.map((event) => event.work.key)).toEqual([
       'a',
       'b',
     ])
   })
 
-  it('`FailureSeriesTable` counts a skipped event for each minute in which an object gets no event', () => {
+  it('a skipped event is counted for each minute in which a failing object gets no event', () => {
     const skips = [0, 5_000, 59_999, 60_000, 65_000, 119_999, 120_000].map(
       (ms) => report(three(ms), QUIET_MS + ms, ms === 0 ? 1 : 0).skipped,
     )
@@ -102,7 +102,7 @@ describe('full table', () => {
 })
 
 describe('recovery', () => {
-  it('`FailureSeriesTable` removes the chosen event of an object that recovers', () => {
+  it('the chosen event of an object is dropped when the object recovers', () => {
     const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
     table.take(work('a'))
     expect(chosen.map((event) => [event.work.key, table.holds(event)])).toEqual([
@@ -111,13 +111,13 @@ describe('recovery', () => {
     ])
   })
 
-  it('`FailureSeriesTable` returns the events of a recovered object once', () => {
+  it('the table of failures returns the events of a recovered object only once', () => {
     report([work('a')], QUIET_MS)
     expect(table.take(work('a'))).toMatchObject({ tries: 1 })
     expect(table.take(work('a'))).toBeUndefined()
   })
 
-  it('`FailureSeriesTable` returns no events of a recovered object if no event was written', () => {
+  it('the table of failures returns no events for a recovered object without a written event', () => {
     look([work('a')], QUIET_MS, 0)
     expect(table.take(work('a'))).toBeUndefined()
     report([work('b')], QUIET_MS)

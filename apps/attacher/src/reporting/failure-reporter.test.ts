@@ -90,7 +90,7 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 const WORDS = 'Volume pv on node n: failed to attach: no'
 
 describe('attach', () => {
-  it('a failing attach causes one event about the attachment and one about the claim, and later raises their counts', async () => {
+  it('a failing attach has one event for the attachment and one for the claim, with growing counts', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     expect(requests.splice(0)).toEqual([
@@ -148,7 +148,7 @@ describe('detach', () => {
       { state: 'waiting', nextTry: undefined },
       'VolumeDetachBlocked x3: Volume unclaimed on node n: failed to detach: no. Not tried again until that changes',
     ],
-  ])('`FailureReporter` writes an event with the reason if a detach %s', async (_, change, text) => {
+  ])('a detach that %s causes an event with the reason of the failure', async (_, change, text) => {
     pending = [work('a', { operation: 'detach', message: 'failed to detach: no', volume: 'unclaimed', ...change })]
     await clock.advance(5_000)
     expect(requests).toEqual([`create VolumeAttachment a ${text}`, 'get unclaimed'])

@@ -12,7 +12,7 @@ it.each([
   ['a😀b', 'external-attacher/a-b'],
   ['ä', 'external-attacher/-X'],
   ['', 'external-attacher/'],
-])('`finalizerName(%j)` is %j', (driver, finalizer) => {
+])('the finalizer of the driver %j is %j', (driver, finalizer) => {
   expect(finalizerName(driver)).toBe(finalizer)
 })
 
@@ -32,7 +32,7 @@ function undo(): number {
 }
 
 describe('undoneAgain', () => {
-  it('the first undone write is repeated at once, and then the pause doubles up to a limit', async () => {
+  it('a write that another writer undoes is repeated at once, and then after doubling pauses', async () => {
     const waits: number[] = []
     for (let left = 5; left > 0; left -= 1) {
       waits.push(undo())
@@ -42,7 +42,7 @@ describe('undoneAgain', () => {
     expect(waits).toEqual([0, 1_000, 2_000, 4_000, 4_000])
   })
 
-  it('an undone write is repeated at once again if nothing was undone for long', async () => {
+  it('a write is repeated at once again if no writer has undone it for a long time', async () => {
     expect([undo(), undo()]).toEqual([0, 1_000])
     await clock.advance(5_000)
     expect(undo()).toBe(2_000)
@@ -52,7 +52,7 @@ describe('undoneAgain', () => {
 })
 
 describe('undoneWaitMs', () => {
-  it('`undoneWaitMs` returns 0 for a write that no other writer has undone', () => {
+  it('a write that no other writer has undone needs no pause', () => {
     expect(undoneWaitMs(undefined, clock)).toBe(0)
   })
 })

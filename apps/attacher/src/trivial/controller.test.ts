@@ -91,7 +91,7 @@ it('if the driver cannot attach, the attacher sends nothing for a deleted attach
   expect(await run()).toEqual({ kind: 'settled' })
 })
 
-it('`reconcileTrivially` tries again at once if another writer reverts the status during the run', async () => {
+it('if the driver cannot attach, a status that another writer reverts is written again at once', async () => {
   api.put(va())
   const statusReverted = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
   expect(await run(undefined, statusReverted)).toMatchObject({
@@ -100,12 +100,12 @@ it('`reconcileTrivially` tries again at once if another writer reverts the statu
   })
 })
 
-it('`reconcileTrivially` succeeds if the attachment is deleted during the run', async () => {
+it('if the driver cannot attach, a run succeeds when the attachment is deleted during the run', async () => {
   api.put(va())
   expect(await run(undefined, () => undefined)).toBe(DONE)
 })
 
-it('`reconcileTrivially` tries again when the status cannot be stored', async () => {
+it('if the driver cannot attach, a run tries again when the status cannot be stored', async () => {
   const refused = apiError(500, 'InternalError', 'no')
   api.put(va())
   api.fail('patch', refused)
@@ -118,14 +118,14 @@ it('`reconcileTrivially` tries again when the status cannot be stored', async ()
   })
 })
 
-it('`reconcileTrivially` does not change a recreated attachment', async () => {
+it('if the driver cannot attach, a run does not change a recreated attachment', async () => {
   api.put(va())
   api.fail('patch', uidMismatch('u'))
   expect(await run()).toMatchObject({ kind: 'retry' })
   expect(log.lines).toEqual([])
 })
 
-it('`reconcileTrivially` logs nothing if it is cancelled', async () => {
+it('if the driver cannot attach, a cancelled run logs nothing', async () => {
   const stop = new AbortController()
   stop.abort(new Error('stop'))
   api.put(va())

@@ -92,7 +92,7 @@ describe('attach', () => {
     })
   })
 
-  it('an attach waits for the volume only if writing the finalizer of the volume returns 404', async () => {
+  it("an attach waits for a volume only if the patch of the volume's finalizer returns 404", async () => {
     const { finalizers: _, ...metadata } = pv().metadata as { finalizers?: string[]; name: string; uid: string }
     const held = { ...pv(), metadata }
     for (const [error, causes] of [

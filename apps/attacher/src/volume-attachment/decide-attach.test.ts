@@ -147,7 +147,7 @@ describe('decideAttach', () => {
       plan: PUBLISH,
     },
   ]
-  it.each(rows)('`decideAttach` plans that an attach $name', (row) => {
+  it.each(rows)('the plan of an attach: $name', (row) => {
     expect(summary(decideAttach(view(row.view)))).toStrictEqual(row.plan)
   })
 
@@ -178,7 +178,7 @@ describe('decideAttach', () => {
     ['no object if the attachment names no volume', { volume: { from: 'nowhere' } }, undefined, undefined],
     ['no object if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined, undefined],
   ]
-  it.each(waits)('an attach that fails waits for %s', (_, change, waitsFor, obstacle) => {
+  it.each(waits)('a failed attach waits for %s', (_, change, waitsFor, obstacle) => {
     expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor, obstacle })
   })
 })
@@ -252,7 +252,7 @@ describe('publish request', () => {
     })
   })
 
-  it('the publish request omits file system and mount options of a block volume', () => {
+  it('the publish request of a block volume has no file system and no mount options', () => {
     const pv = volume({ volumeMode: 'Block', mountOptions: ['a'], csi: csi({ fsType: 'xfs' }) })
     expect(requestOf({ volume: ofPv(pv) })).toMatchObject({
       volumeCapability: { accessType: { $case: 'block', value: {} }, accessMode: rwo },
@@ -273,7 +273,7 @@ describe('publish request', () => {
     expect(request).toMatchObject({ volumeCapability: { accessMode: { mode: row.mode } } })
   })
 
-  it('the publish request has the unchanged handle of a translated volume, even if parts of the handle are `UNSPECIFIED`', () => {
+  it('the publish request of a translated volume keeps the `UNSPECIFIED` parts of its handle', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd', fsType: 'xfs', readOnly: true } })
     const capabilities = { publishReadonly: true, singleNodeMultiWriter: false }
     expect(requestOf({ capabilities, volume: ofPv(inTree) })).toMatchObject({

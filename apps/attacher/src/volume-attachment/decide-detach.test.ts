@@ -142,7 +142,7 @@ describe('decideDetach', () => {
       plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
     },
   ]
-  it.each(rows)('`decideDetach` plans that a detach $name', (row) => {
+  it.each(rows)('the plan of a detach: $name', (row) => {
     expect(summary(decideDetach(view(row.view)))).toStrictEqual(row.plan)
   })
 
@@ -174,12 +174,12 @@ describe('decideDetach', () => {
     ],
     ['no object if the attachment names no volume', { volume: { from: 'nowhere' } }, 'fail', undefined, undefined],
   ]
-  it.each(waits)('a detach that fails waits for %s', (_, change, step, waitsFor, obstacle) => {
+  it.each(waits)('a failed detach waits for %s', (_, change, step, waitsFor, obstacle) => {
     const steps = decideDetach(view({ va: withFinalizer(deleting), ...change }))
     expect(steps.at(-1)).toMatchObject({ do: step, waitsFor, obstacle })
   })
 
-  it('a detach uses the same handle as the publish for a translated volume, and marks it as migrated', () => {
+  it('the unpublish of a translated volume has the same handle as the publish, and is marked as migrated', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd' } })
     expect(decideDetach(view({ va: withFinalizer(deleting), volume: ofPv(inTree) }))[0]).toEqual({
       do: 'unpublish',
@@ -235,7 +235,7 @@ describe('node ID', () => {
     expect(steps).toMatchObject([{ do: 'fail' }])
   })
 
-  it.each(rows)('the unpublish request of a detach $name', ({ view: change, nodeId }) => {
+  it.each(rows)('the unpublish request $name', ({ view: change, nodeId }) => {
     const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }), ...change }))
     expect(steps[0]).toMatchObject({ do: 'unpublish', request: { volumeId: 'handle-1', nodeId } })
   })

@@ -27,14 +27,14 @@ describe('operationOf', () => {
       'unpublish',
     ],
   ]
-  it.each(rows)('`operationOf` %s', (_, change, operation, lastStep) => {
+  it.each(rows)('the attacher %s', (_, change, operation, lastStep) => {
     expect(operationOf(view(change))).toBe(operation)
     const plan = decide(view(change))
     expect([plan.operation, plan.steps.at(-1)?.do]).toEqual([operation, lastStep])
   })
 })
 
-describe('`decide` for an attached attachment', () => {
+describe('the plan for an attached attachment', () => {
   const rows: [string, Partial<AttachmentView>, KeepStep[]][] = [
     ['plans no step if the attachment has our finalizer and no error', { va: withFinalizer(attached) }, []],
     ['does not add our finalizer if it was missing from the start', { va: attachment(attached) }, []],
@@ -51,7 +51,7 @@ describe('`decide` for an attached attachment', () => {
       [{ do: 'clearError' }],
     ],
   ]
-  it.each(rows)('for an attached attachment, `decide` %s', (_, change, steps) => {
+  it.each(rows)('for an attached attachment, the attacher %s', (_, change, steps) => {
     expect(decide(view(change)).steps).toEqual(steps)
   })
 })
@@ -72,7 +72,7 @@ describe('hasStaleError', () => {
     ['a detached attachment with metadata', attachment({ deleting: true, metadata: { a: 'b' } }), true],
     ['a detached attachment without error and metadata', attachment({ deleting: true }), false],
     ['a failed detach with its error', withFinalizer({ deleting: true, detachError: attachError }), false],
-  ])('`hasStaleError` decides whether an error or metadata is outdated for %s: case %#', (_, object, stale) => {
+  ])('the attacher decides whether an error or metadata is outdated for %s: case %#', (_, object, stale) => {
     expect(hasStaleError(object, FINALIZER)).toBe(stale)
   })
 })

@@ -58,7 +58,7 @@ describe('detach', () => {
     expect(await fixture.run()).toBe(DONE)
   })
 
-  it('a detach that the driver refuses is retried, and waits for no other object', async () => {
+  it('a detach that the driver refuses retries without waiting for another object', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
     expect(fixture.lastRun.causes).toEqual([])
@@ -72,7 +72,7 @@ describe('detach', () => {
     expect([fixture.calls, fixture.api.requests]).toEqual([[], []])
   })
 
-  it('a detach enqueues an unpublish for an earlier node ID that the volume is still published to', async () => {
+  it('a detach also enqueues the unpublish from an earlier node ID of the volume', async () => {
     const publication = { volume: 'handle-1', nodeName: 'node1', secret: undefined, migrated: false }
     for (const nodeId of ['former-id', 'node1-id'])
       fixture.memory.publishing({ uid: 'va1-uid' }, { ...publication, request: { volumeId: 'handle-1', nodeId } })
@@ -137,13 +137,13 @@ function noteRemoval({ memory, clock }: ReconcileFixture): void {
   memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
 }
 
-describe('keep', () => {
+describe('attached attachments', () => {
   let fixture: ReconcileFixture
   beforeEach(() => {
     fixture = new ReconcileFixture()
   })
 
-  it('a run over an attached attachment restores our finalizer, keeps foreign finalizers, and makes no CSI call', async () => {
+  it('the attacher restores its finalizer on an attached attachment without a CSI call', async () => {
     fixture.api.put(va({ metadata: { finalizers: ['a/b'] }, status: { attached: true } }))
     noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
@@ -151,7 +151,7 @@ describe('keep', () => {
     expect(fixture.calls).toEqual([])
   })
 
-  it('a run over an attached attachment waits if another writer removes our finalizer repeatedly', async () => {
+  it('the attacher pauses before it restores a finalizer that another writer removes repeatedly', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     noteRemoval(fixture)
@@ -159,7 +159,7 @@ describe('keep', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('a run over an attached attachment stores no attach error if the API server refuses the finalizer', async () => {
+  it('the attacher stores no attach error if the API server refuses to restore the finalizer', async () => {
     fixture.api.put(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(403, 'Forbidden', 'policy'))

@@ -26,7 +26,7 @@ describe('placementOf', () => {
   it.each([
     { name: 'an attach', va: attachment(), lane: 0, blocks: undefined },
     { name: 'a detach', va: deleting, lane: 1, blocks: 'volume handle-1' },
-  ])('the queue places $name in lane $lane, where it blocks group "$blocks"', ({ va, lane, blocks }) => {
+  ])('the queue puts $name into lane $lane and blocks the group "$blocks"', ({ va, lane, blocks }) => {
     const { lane: found, blocks: blocked } = place(va, volume())
     expect([found, blocked]).toEqual([lane, blocks])
   })
@@ -74,7 +74,7 @@ describe('placementOf', () => {
     expect(place(attachment(), volume(source)).limits[0]).toEqual(limit)
   })
 
-  it("the queue groups another driver's volume by a hash of its handle, and limits the group by its access modes", () => {
+  it('volumes of another driver with the same handle share a queue group, limited by their access modes', () => {
     const limitOf = (name: string, spec: PersistentVolume['spec']): GroupLimit | undefined =>
       place(attachment({ pvName: name }), volume({ ...spec, csi: csi({ driver: 'other', ...spec?.csi }) }, { name }))
         .limits[0]
@@ -85,7 +85,7 @@ describe('placementOf', () => {
     expect(limitOf('pv1', { accessModes: ['ReadWriteMany'] })).toEqual({ ...single, max: Number.POSITIVE_INFINITY })
   })
 
-  it("the queue gives another driver's volume the same group name whether or not its source was read", () => {
+  it('a volume of another driver keeps its queue group when its source has been read', () => {
     const foreign = volume({ csi: csi({ driver: 'other' }) })
     const read: CachedVolume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
     const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
@@ -142,7 +142,7 @@ describe('attachmentLanes', () => {
     return taken
   }
 
-  it.each([1, 2, 10, 100])('if only detaches or only attaches wait, they occupy all %d workers', (workers) => {
+  it.each([1, 2, 10, 100])('if only detaches or only attaches are queued, they use all %d workers', (workers) => {
     expect(started(workers, attachments(200, true))).toHaveLength(workers)
     expect(started(workers, attachments(200, false))).toHaveLength(workers)
   })
@@ -157,7 +157,7 @@ describe('attachmentLanes', () => {
     expect(taken.slice(workers)).toEqual(attachments(more, false).map(({ key }) => key))
   })
 
-  it('while attaches wait, detaches occupy only their share of the workers', () => {
+  it('while attaches are queued, detaches use only two of ten workers', () => {
     const taken = started(10, [...attachments(100, true), ...attachments(20, false)])
     expect(taken).toHaveLength(10)
     expect(taken.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])

@@ -17,25 +17,25 @@ function publish(va: { uid: string }, nodeId = 'id', volumeId = 'h'): Publicatio
 }
 
 describe('attachment facts', () => {
-  it('`AttachmentMemory` keeps each fact until a later fact replaces it', () => {
+  it('the attacher remembers each fact about an attachment until a later fact replaces it', () => {
     memory.note(VA, { listing: 'different' })
     memory.note(VA, { statusPending: true })
     memory.note(VA, { listing: 'same' })
     expect(memory.of(VA)).toMatchObject({ listing: 'same', statusPending: true, gone: false, lostDetached: false })
   })
 
-  it('`AttachmentMemory` has no facts about a recreated attachment', () => {
+  it('the attacher remembers no facts about a recreated attachment', () => {
     memory.note(VA, { gone: true, listing: 'different' })
     expect(memory.of(OTHER)).toMatchObject({ gone: false, listing: undefined, published: [] })
   })
 
-  it('`AttachmentMemory` forgets all facts when the attachment is gone', () => {
+  it('the attacher forgets all facts about an attachment that is gone', () => {
     memory.note(VA, { gone: true, listing: 'different', statusPending: true })
     memory.forget(VA)
     expect(memory.of(VA)).toMatchObject({ gone: false, listing: undefined, statusPending: false })
   })
 
-  it('`AttachmentMemory` lists publications in the order of the calls, until they are unpublished', () => {
+  it('the attacher remembers publishes in the order of the calls, until they are unpublished', () => {
     const [first, second] = [publish(VA, 'a'), publish(VA, 'b')]
     expect(memory.of(VA).published).toEqual([first, second])
     const again = publish(VA, 'a')
@@ -46,7 +46,7 @@ describe('attachment facts', () => {
     expect(memory.of(VA).published).toEqual([])
   })
 
-  it('`AttachmentMemory` distinguishes publications by volume and node ID', () => {
+  it('the attacher distinguishes remembered publishes by volume and node ID', () => {
     const [one, other] = [publish(VA, 'id', 'h'), publish(VA, 'id', 'i')]
     memory.unpublished({ volumeId: 'h', nodeId: 'other' }, VA)
     memory.unpublished({ volumeId: 'x', nodeId: 'id' }, VA)
@@ -58,7 +58,7 @@ describe('orphaned publications', () => {
   const orphans = (): unknown[] => [memory.orphanedPublicationsOn('node1'), memory.orphanedPublication('h on id')]
   const NONE = [[], undefined]
 
-  it('a publication becomes orphaned when its attachment is deleted, and is dropped when it is unpublished', () => {
+  it('a published volume counts as orphaned from the deletion of its attachment until the unpublish', () => {
     const publication = publish(VA)
     expect(orphans()).toEqual(NONE)
     expect(memory.forget(VA)).toEqual(['h on id'])
@@ -68,7 +68,7 @@ describe('orphaned publications', () => {
     expect(orphans()).toEqual(NONE)
   })
 
-  it('`orphan` makes all publications of an attachment orphaned, except those of the named volume', () => {
+  it('a published volume becomes orphaned when its attachment names another volume', () => {
     publish(VA, 'id', 'former')
     const current = publish(VA, 'id', 'h')
     publish(OTHER, 'id', 'i')
@@ -77,7 +77,7 @@ describe('orphaned publications', () => {
     expect(memory.of(VA).published).toEqual([current])
   })
 
-  it('a publication is no longer orphaned when another attachment publishes the volume on the node', () => {
+  it('a published volume is no longer orphaned when another attachment publishes it on the node', () => {
     publish(VA)
     memory.forget(VA)
     publish(OTHER)

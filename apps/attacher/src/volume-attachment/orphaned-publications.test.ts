@@ -21,14 +21,14 @@ beforeEach(() => {
 })
 
 describe('reconcileOrphanedPublication', () => {
-  it('`reconcileOrphanedPublication` unpublishes the volume, and logs volume handle and node ID', async () => {
+  it('the unpublish of an orphaned volume logs the volume handle and the node ID', async () => {
     expect(await fixture.run({}, KEY)).toBe(DONE)
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
     expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
     expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()
   })
 
-  it('`reconcileOrphanedPublication` passes the signal and the logger of the run to the CSI call', async () => {
+  it('the unpublish of an orphaned volume passes the signal and the logger of its run to the CSI call', async () => {
     const options: unknown[] = []
     const unpublish = async (_: object, given: object) => {
       options.push(given)
@@ -39,7 +39,7 @@ describe('reconcileOrphanedPublication', () => {
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })
 
-  it('`reconcileOrphanedPublication` retries after an error of the driver', async () => {
+  it('the unpublish of an orphaned volume retries after an error of the driver', async () => {
     const refusal = new RpcError(CODES.Internal, 'no')
     fixture.unpublish = () => Promise.reject(refusal)
     expect(await fixture.run({}, KEY)).toMatchObject({ kind: 'retry', cause: { cause: refusal } })

@@ -65,17 +65,17 @@ describe('addFinalizerPatch', () => {
       va: withFinalizer({ nodeId: 'wrong' }),
       operations: [{ op: 'add', path: NODE_ID, value: 'n' }],
     },
-  ])('`addFinalizerPatch` $name', ({ va, operations }) => {
+  ])('the finalizer patch of an attach $name', ({ va, operations }) => {
     expect(addFinalizerPatch(va, { nodeId: 'n', finalizer: FINALIZER })).toEqual(tested(operations))
   })
 
-  it('`addFinalizerPatch` returns undefined if the attachment has node ID and finalizer', () => {
+  it('the finalizer patch of an attach is undefined if the attachment has node ID and finalizer', () => {
     expect(addFinalizerPatch(withFinalizer(), { nodeId: 'node1-id', finalizer: FINALIZER })).toBeUndefined()
   })
 })
 
 describe('restoreFinalizerPatch', () => {
-  it('`restoreFinalizerPatch` adds only the finalizer', () => {
+  it('the patch that restores our finalizer changes nothing else', () => {
     expect(restoreFinalizerPatch(attachment(), FINALIZER)).toEqual(
       tested([
         { op: 'test', path: '/metadata/finalizers', value: null },
@@ -87,7 +87,7 @@ describe('restoreFinalizerPatch', () => {
 })
 
 describe('removeFinalizerPatch', () => {
-  it('`removeFinalizerPatch` removes our finalizer at its index, and returns undefined if it is missing', () => {
+  it('the patch that removes our finalizer names its index, and is undefined without our finalizer', () => {
     const va = withFinalizer({ finalizers: ['b/b', FINALIZER, 'a/a'] })
     expect(removeFinalizerPatch(va, FINALIZER)).toEqual(
       tested([
@@ -100,7 +100,7 @@ describe('removeFinalizerPatch', () => {
 })
 
 describe('confirmedPatch', () => {
-  it('`confirmedPatch` clears only the attach error', () => {
+  it('the patch of a confirmed attach clears only the attach error', () => {
     const va = withFinalizer({ attached: true, attachError: error('x'), detachError: error('y') })
     expect(confirmedPatch(va)).toEqual(merge({ status: { attachError: null } }))
     expect(confirmedPatch(withFinalizer({ attached: true }))).toBeUndefined()
@@ -134,28 +134,28 @@ describe('attachedPatch', () => {
       context: {},
       status: { attachmentMetadata: null },
     },
-  ])('`attachedPatch` $name', ({ va, context, status }) => {
+  ])('the status patch of an attach $name', ({ va, context, status }) => {
     expect(attachedPatch(va, context)).toEqual(merge({ status }))
   })
 
-  it('`attachedPatch` stores the key `__proto__` of a publish context', () => {
+  it('the status patch of an attach keeps the key `__proto__` of a publish context', () => {
     const patch = attachedPatch(withFinalizer(), JSON.parse('{"__proto__":"a","constructor":"b"}'))
     expect(JSON.stringify(patch)).toContain('"attachmentMetadata":{"__proto__":"a","constructor":"b"}')
   })
 
-  it('`attachedPatch` returns undefined if the status would not change', () => {
+  it('the status patch of an attach is undefined if the status would not change', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' } })
     expect(attachedPatch(va, { a: '1' })).toBeUndefined()
   })
 
-  it('`attachedPatch` keeps a detach error', () => {
+  it('the status patch of an attach keeps a detach error', () => {
     const va = withFinalizer({ detachError: error('x') })
     expect(attachedPatch(va, {})).toEqual(merge({ status: { attached: true } }))
   })
 })
 
 describe('detachedPatch', () => {
-  it('`detachedPatch` clears publish context and detach error, and keeps the attach error', () => {
+  it('the status patch of a detach clears publish context and detach error, and keeps the attach error', () => {
     const va = withFinalizer({ attached: true, metadata: { a: '1' }, detachError: error('x'), attachError: error('y') })
     expect(detachedPatch(va)).toEqual(
       merge({ status: { attached: false, attachmentMetadata: null, detachError: null } }),
@@ -164,7 +164,7 @@ describe('detachedPatch', () => {
 })
 
 describe('triviallyAttachedPatch', () => {
-  it('`triviallyAttachedPatch` clears the metadata and the error of an earlier attacher', () => {
+  it('the status patch without a CSI call clears the metadata and the error of an earlier attacher', () => {
     const va = attachment({ metadata: { a: '1' }, attachError: error('y') })
     expect(triviallyAttachedPatch(va)).toEqual(
       merge({ status: { attached: true, attachmentMetadata: null, attachError: null } }),
@@ -176,20 +176,20 @@ describe('attachErrorPatch', () => {
   const patchOf = (va = withFinalizer(), message = 'boom', code: number | undefined = 13): Patch | undefined =>
     attachErrorPatch(va, { message, code }, NOW)
 
-  it('`attachErrorPatch` stores message, time and code', () => {
+  it('the patch of an attach error stores message, time and code', () => {
     expect(patchOf()).toEqual(merge({ status: { attachError: { message: 'boom', time: TIME, errorCode: 13 } } }))
   })
 
-  it('`attachErrorPatch` changes only the time of a repeated error', () => {
+  it('the patch of a repeated attach error changes only the time', () => {
     const va = withFinalizer({ attachError: { ...error('boom', 13), time: '2026-01-01T00:00:00Z' } })
     expect(patchOf(va)).toEqual(merge({ status: { attachError: { time: TIME } } }))
   })
 
-  it('`attachErrorPatch` returns undefined for a repeated error within a second', () => {
+  it('the patch of an attach error is undefined if the same error was stored within a second', () => {
     expect(patchOf(withFinalizer({ attachError: error('boom', 13) }))).toBeUndefined()
   })
 
-  it('`attachErrorPatch` removes the code of an earlier error', () => {
+  it('the patch of an attach error removes the code of an earlier error', () => {
     const va = withFinalizer({ attachError: error('older', 13) })
     expect(attachErrorPatch(va, { message: 'boom', code: undefined }, NOW)).toEqual(
       merge({ status: { attachError: { message: 'boom', errorCode: null } } }),
@@ -202,7 +202,7 @@ describe('attachErrorPatch', () => {
     [`${'a'.repeat(1023)}é`, 'a'.repeat(1023)],
     [`${'a'.repeat(1022)}€`, 'a'.repeat(1022)],
     [`${'a'.repeat(1022)}é`, `${'a'.repeat(1022)}é`],
-  ])('`attachErrorPatch` cuts a message at 1024 bytes, between characters: case %#', (message, stored) => {
+  ])('the message of an attach error is cut at 1024 bytes, between characters: case %#', (message, stored) => {
     expect(patchOf(withFinalizer(), message)).toMatchObject({
       body: { status: { attachError: { message: stored } } },
     })
@@ -210,7 +210,7 @@ describe('attachErrorPatch', () => {
 })
 
 describe('detachErrorPatch', () => {
-  it('`detachErrorPatch` stores no error code', () => {
+  it('the patch of a detach error stores no error code', () => {
     expect(detachErrorPatch(withFinalizer(), { message: 'boom' }, NOW)).toEqual(
       merge({ status: { detachError: { message: 'boom', time: TIME } } }),
     )

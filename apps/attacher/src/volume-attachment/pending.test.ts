@@ -52,27 +52,27 @@ describe('subjectOf', () => {
     ['nothing for a deleted attachment without our finalizer', attachment({ deleting: true }), undefined],
     ['nothing for an attachment of another attacher', attachment({ ours: false }), undefined],
     ['nothing for an attachment that is gone', undefined, undefined],
-  ])('`subjectOf` returns %s', (_, va, expected) => {
+  ])('the pending work shows %s', (_, va, expected) => {
     expect(subject(va)).toEqual(expected)
   })
 
-  it('`subjectOf` returns an attach without a start time if a listing lacks an attached volume', () => {
+  it('the pending work shows an attach without a start time if a listing lacks an attached volume', () => {
     memory.note({ uid: 'va1-uid' }, { listing: 'different' })
     const expected = { ...ABOUT, operation: 'attach', sinceSeconds: undefined }
     expect(subject(withFinalizer({ attached: true, dueSeconds: DUE }))).toEqual(expected)
   })
 
-  it('`subjectOf` returns a detach while the status of a detached attachment is outdated', () => {
+  it('the pending work shows a detach while the status of a detached attachment is outdated', () => {
     memory.note({ uid: 'va1-uid' }, { statusPending: true })
     expect(subject(attachment({ deleting: true }))).toMatchObject({ operation: 'detach' })
   })
 
-  it('`subjectOf` returns undefined for an attachment that the API server reports as gone', () => {
+  it('the pending work omits an attachment that the API server reports as gone', () => {
     memory.note({ uid: 'va1-uid' }, { gone: true })
     expect(subject(attachment())).toBeUndefined()
   })
 
-  it('`subjectOf` returns a detach for a published volume whose attachment is gone', () => {
+  it('the pending work shows a detach for a published volume whose attachment is gone', () => {
     memory.publishing(
       { uid: 'u' },
       {
@@ -93,17 +93,17 @@ describe('obstacles', () => {
     (subject(withFinalizer({ attached: false, ...change })) as { obstacle?: string }).obstacle
   const detaching = { deleting: true, attached: true }
 
-  it('the obstacle of a pending attach or detach names a missing volume', () => {
+  it('a missing volume is an obstacle to a pending attach and to a pending detach', () => {
     pv = undefined
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeMissing', 'PersistentVolumeMissing'])
   })
 
-  it('the obstacle of an attach, but not of a detach, names a volume that is being deleted', () => {
+  it('a volume that is being deleted is an obstacle to a pending attach, but not to a pending detach', () => {
     pv = volume({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })
     expect([obstacle(), obstacle(detaching)]).toEqual(['PersistentVolumeDeleting', undefined])
   })
 
-  it('the obstacle names a missing CSINode for an attach, and for a detach without an annotated node ID', () => {
+  it('a missing CSINode is an obstacle to an attach, and to a detach without an annotated node ID', () => {
     node = undefined
     expect([obstacle(), obstacle(detaching), obstacle({ ...detaching, nodeId: undefined })]).toEqual([
       'CSINodeMissing',
@@ -112,7 +112,7 @@ describe('obstacles', () => {
     ])
   })
 
-  it('the obstacle of a pending attach names a node without the driver', () => {
+  it('a node without the driver is an obstacle to a pending attach', () => {
     node = { key: 'node1', uid: 'n', resourceVersion: '1', nodeId: undefined }
     expect(obstacle()).toBe('DriverNotOnNode')
   })
@@ -142,6 +142,6 @@ it.each([
       traceparent: '00-1-2-01',
     },
   ],
-])('`attachmentTraceSubject` names operation and objects for %s', (_, va, subject) => {
+])('a trace span names operation and objects for %s', (_, va, subject) => {
   expect(attachmentTraceSubject({ get: () => va as CachedAttachment | undefined })('va-1')).toEqual(subject)
 })

@@ -109,7 +109,7 @@ describe('detach', () => {
   })
 })
 
-it('a detach uses the node ID that this process has published to', async () => {
+it('a detach uses the node ID of the publish, even if the ID of the node has changed', async () => {
   await fixture.run()
   fixture.api.put(deleting({ annotations: { 'csi.alpha.kubernetes.io/node-id': 'new' } }))
   await fixture.run({

@@ -184,7 +184,7 @@ describe('deleted attachment', () => {
     expect(fixture.calls).toHaveLength(1)
   })
 
-  it('a detach ends after its unpublish, and does not change the recreated attachment', async () => {
+  it('a detach does not change an attachment that is recreated during the unpublish', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = async () => replaced()
     expect(await fixture.run()).toEqual({ kind: 'settled' })

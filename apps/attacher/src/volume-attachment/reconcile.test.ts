@@ -158,7 +158,7 @@ describe('attach', () => {
     expect(fixture.api.requests).toEqual([])
   })
 
-  it('an attach refuses a secret that is not UTF-8 text, after it has stored the finalizer', async () => {
+  it('an attach with a secret that is not UTF-8 text fails without a CSI call', async () => {
     fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from([0xff]).toString('base64') } } as never)
     await fixture.run()
@@ -203,7 +203,7 @@ describe('recreated volume', () => {
   })
 })
 
-it('an attach is queued again if its queue group has changed, and keeps the result of the listing', async () => {
+it('an attach whose queue group has changed is queued again, and publishes in its next run', async () => {
   fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
   fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
   expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })
@@ -213,7 +213,7 @@ it('an attach is queued again if its queue group has changed, and keeps the resu
 })
 
 describe('refusals', () => {
-  it('a refused publish waits until we have detached the volume from another node', async () => {
+  it('a publish that the driver refuses waits for our next detach of the volume', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
     await fixture.run()
     expect(fixture.lastRun.causes).toEqual([{ on: 'unpublish', name: 'handle-1' }])
@@ -225,7 +225,7 @@ describe('refusals', () => {
     expect(fixture.woken).toEqual([{ on: 'unpublish', name: 'handle-1' }])
   })
 
-  it('a refused unpublish does not wait for another unpublish', async () => {
+  it('an unpublish that the driver refuses wakes no waiting publish', async () => {
     fixture.api.put(deleting())
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()

@@ -39,7 +39,7 @@ describe('missing volume', () => {
     ])
   })
 
-  it('a detach plans no second unpublish, even if a recreated volume has the same name', () => {
+  it('a detach that has unpublished a lost volume does not unpublish again, even if the volume is recreated', () => {
     for (const now of [ofPv(undefined), again({ volumeHandle: 'other' })]) {
       expect(detach({ volume: now, lostDetached: true })).toEqual([REMOVE_FINALIZER])
     }

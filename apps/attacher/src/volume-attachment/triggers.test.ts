@@ -27,13 +27,13 @@ const ours = attachment()
 const foreign = attachment({ ours: false })
 
 describe('onAttachment', () => {
-  it('`onAttachment` returns a new attachment of this attacher, and ignores attachments of another attacher', () => {
+  it('a new attachment starts a run only if it names this attacher', () => {
     expect([...trigger({ type: 'added', object: ours })]).toEqual(['va1'])
     expect([...trigger({ type: 'added', object: foreign })]).toEqual([])
     expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'resync' })]).toEqual([])
   })
 
-  it('`onAttachment` ignores a new attachment that is attached, has our finalizer and has no error', () => {
+  it('a new attachment starts no run if it is attached, has our finalizer and has no error', () => {
     const added = (va: CachedAttachment): readonly string[] => [...trigger({ type: 'added', object: va })]
     expect(added(withFinalizer({ attached: true }))).toEqual([])
     expect(log.lines.map(({ message }) => message)).toEqual(['VolumeAttachment is already attached'])
@@ -42,7 +42,7 @@ describe('onAttachment', () => {
     expect(added(withFinalizer({ attached: true, deleting: true }))).toEqual(['va1'])
   })
 
-  it('`onAttachment` logs a change that it ignores', () => {
+  it('the attacher logs an ignored change of an attachment', () => {
     const failed = attachment({ attachError: error })
     const again = attachment({ attachError: later })
     expect([...trigger({ type: 'updated', before: failed, after: again, cause: 'watch' })]).toEqual([])
@@ -53,7 +53,7 @@ describe('onAttachment', () => {
     ])
   })
 
-  it('`onAttachment` ignores a deletion', () => {
+  it('a deleted attachment starts no run', () => {
     expect([...trigger({ type: 'deleted', object: ours })]).toEqual([])
   })
 
@@ -264,7 +264,7 @@ describe('onAttachment', () => {
       runs: true,
     },
   ]
-  it.each(rows)('`onAttachment` lets $name start a run: $runs', ({ before, after, cause, runs, ...row }) => {
+  it.each(rows)('$name starts a run of the attachment: $runs', ({ before, after, cause, runs, ...row }) => {
     inWork = row.inWork === true
     expect([...trigger({ type: 'updated', before, after, cause })]).toEqual(runs ? ['va1'] : [])
   })
@@ -284,12 +284,12 @@ describe('onAttachmentEnd', () => {
     ],
     ['an attachment is created', { type: 'added', object: before }, []],
     ['an attachment changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
-  ])('`onAttachmentEnd` returns the orphaned publications on the node when %s: case %#', (_, event, keys) => {
+  ])('the attacher decides whether to unpublish orphaned volumes when %s: case %#', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
 })
 
-it('`onVolumeAdded` returns our attachments of the volume that are not attached or are being deleted', () => {
+it('a created volume starts runs of our attachments that are not attached or are being deleted', () => {
   const of = (...attachments: CachedAttachment[]): Trigger<CachedVolume> => onVolumeAdded(() => attachments)
   const waiting = attachment()
   const leaving = withFinalizer({ key: 'va2', attached: true, deleting: true })
@@ -303,7 +303,7 @@ it.each([
   ['another writer sets `attached` to false', withFinalizer({ attached: true }), withFinalizer(), true],
   ['a detach sets `attached` to false', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
   ['an attach succeeds', withFinalizer(), withFinalizer({ attached: true }), false],
-])('`isStatusReverted` decides whether the status was reverted when %s: case %#', (_, before, after, is) => {
+])('the attacher decides whether the status was reverted when %s: case %#', (_, before, after, is) => {
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
@@ -335,7 +335,7 @@ describe('causes', () => {
     { name: 'the driver registers again with another ID', before: node('old'), nodeId: 'id', is: true },
     { name: 'a CSINode changes in another field', before: node('id'), nodeId: 'id', is: false },
     { name: 'the driver is removed from a node', before: node('id'), nodeId: undefined, is: false },
-  ])('`causesOfNode` decides whether attachments wake when $name: $is', ({ before, nodeId, is }) => {
+  ])('waiting attachments wake when $name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
     const causes =
       before === undefined

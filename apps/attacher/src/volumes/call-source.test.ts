@@ -50,7 +50,7 @@ describe('callSource', () => {
       message: expect.stringMatching(/^failed to translate in tree pv to CSI: ./),
     },
   ]
-  it.each(rows)('`callSource` refuses $name with code $code', ({ volume: of, code, message }) => {
+  it.each(rows)('a CSI call for $name is refused with code $code', ({ volume: of, code, message }) => {
     expect(callSource(of)).toMatchObject({ ok: false, code, message })
   })
 })
@@ -60,7 +60,7 @@ describe('usable volumes', () => {
     { name: 'a CSI volume', volume: ofPv(volume()), migrated: false },
     { name: 'an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
     { name: 'an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
-  ])('`callSource` sets `migrated` to $migrated for $name', ({ volume: of, migrated }) => {
+  ])('a CSI call for $name is marked as migrated: $migrated', ({ volume: of, migrated }) => {
     expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })
   })
 })
@@ -83,11 +83,11 @@ describe('listedHandle', () => {
       is: 'projects/p/zones/z/disks/d',
     },
   ]
-  it.each(rows)('`listedHandle` returns $is for $name', ({ volume: of, is }) => {
+  it.each(rows)('the handle of $name in ListVolumes is $is', ({ volume: of, is }) => {
     expect(listedHandle(of, GCE_NODE)).toEqual({ ok: true, volumeHandle: is })
   })
 
-  it('`listedHandle` fails if an incomplete handle cannot be completed', () => {
+  it('an incomplete handle causes an error if it cannot be completed', () => {
     expect(listedHandle(inline(GCE, 'projects/UNSPECIFIED'), GCE_NODE)).toMatchObject({
       ok: false,
       code: 'GCE_HANDLE_ELEMENTS',

@@ -39,46 +39,46 @@ const client = (): KubeClient => api.client as KubeClient
 const finalizers = (): VolumeFinalizers => new VolumeFinalizers({ api: client(), volumes, finalizer: FINALIZER })
 
 describe('VolumeFinalizers', () => {
-  it('`VolumeFinalizers` adds our finalizer to a volume without finalizers', async () => {
+  it('the attacher adds its finalizer to a volume without finalizers', async () => {
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST])
     expect(cached?.finalizers).toEqual([FINALIZER])
   })
 
-  it('`VolumeFinalizers` adds our finalizer after foreign finalizers', async () => {
+  it('the attacher adds its finalizer after foreign finalizers', async () => {
     cached = project(pv({ finalizers: ['a/b'] }))
     api.put(pv({ finalizers: ['a/b'] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD])
   })
 
-  it('`VolumeFinalizers` writes once for concurrent attachments, and not again for later attachments', async () => {
+  it('several attachments of a volume add the finalizer of the volume with one write', async () => {
     const shared = finalizers()
     await Promise.all([shared.add('pv1', signal), shared.add('pv1', signal)])
     await shared.add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST])
   })
 
-  it('`VolumeFinalizers` reads the volume again if its finalizers differ from the cached ones', async () => {
+  it('the attacher reads a volume again if the cached finalizers are outdated', async () => {
     api.put(pv({ finalizers: ['a/b'] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD])
   })
 
-  it('`VolumeFinalizers` writes nothing if the fresh read shows our finalizer', async () => {
+  it('the attacher adds no finalizer if a fresh read of the volume shows it', async () => {
     api.put(pv({ finalizers: [FINALIZER] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1'])
   })
 
-  it('`VolumeFinalizers` returns the recreated volume with our finalizer if the cache lags', async () => {
+  it('the attacher adds its finalizer to a recreated volume that the cache does not show yet', async () => {
     api.put({ ...pv({ uid: 'v' }), spec: { csi: csi({ volumeHandle: 'handle-2' }) } } as never)
     const added = await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD_FIRST.replace('"u"', '"v"')])
     expect([added?.uid, added?.finalizers, added?.spec?.csi?.volumeHandle]).toEqual(['v', [FINALIZER], 'handle-2'])
   })
 
-  it('`VolumeFinalizers` fails after the API server refuses three patches, and at once after any other error', async () => {
+  it('the attacher tries a refused finalizer patch three times, and a patch with another error once', async () => {
     api.fail('patch pv1', apiError(422, 'Invalid', 'no'), 3)
     await expect(finalizers().add('pv1', signal)).rejects.toThrow('no')
     expect(api.requests.filter((request) => request.startsWith('patch'))).toHaveLength(3)

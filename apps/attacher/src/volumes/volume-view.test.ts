@@ -21,7 +21,7 @@ describe('volumeOf', () => {
     },
     { name: 'both sources', va: attachment({ inlineSpec }), view: { from: 'both' } },
     { name: 'no source', va: attachment({ pvName: undefined }), view: { from: 'nowhere' } },
-  ])('`volumeOf` finds $name of an attachment', ({ va, view }) => {
+  ])('the volume of an attachment can be $name', ({ va, view }) => {
     expect(volumeOf(va, { get: (name) => (name === 'pv1' ? volume() : undefined) })).toEqual(view)
   })
 })
@@ -32,7 +32,7 @@ describe('nodeOf', () => {
     { name: 'the node ID', node: { ...cached, nodeId: 'id' }, view: { known: 'id', nodeId: 'id' } },
     { name: 'a CSINode without the driver', node: { ...cached, nodeId: undefined }, view: { known: 'noDriver' } },
     { name: 'no CSINode', node: undefined, view: { known: 'noNode' } },
-  ])('`nodeOf` finds $name', ({ node, view }) => {
+  ])('the node of an attachment has $name', ({ node, view }) => {
     expect(nodeOf(attachment(), { get: (name) => (name === 'node1' ? node : undefined) })).toEqual(view)
   })
 })
@@ -51,12 +51,12 @@ describe('readVolume', () => {
     return readVolume(attachment(), { volumes: { get: () => cached }, api: { get } }, signal)
   }
 
-  it('`readVolume` does not read a volume whose source is cached', async () => {
+  it('the attacher does not read a volume from the API if its source is cached', async () => {
     expect(await read(volume(), {})).toEqual(ofPv(volume()))
     expect(reads).toEqual([])
   })
 
-  it("`readVolume` reads the source of another driver's volume", async () => {
+  it("the attacher reads the source of another driver's volume from the API", async () => {
     const spec = { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, csi: csi({ driver: 'other' }) }
     const view = await read(foreign, { metadata: { uid: 'pv1-uid' }, spec })
     expect(view).toMatchObject({
@@ -70,16 +70,16 @@ describe('readVolume', () => {
   it.each([
     { name: 'a recreated volume', metadata: { uid: 'later' }, accessModes: ['ReadWriteOnce'] },
     { name: 'other access modes', metadata: { uid: 'pv1-uid' }, accessModes: ['ReadWriteMany'] },
-  ])('`readVolume` fails until the cache is fresh if the API server has $name', async ({ metadata, accessModes }) => {
+  ])('a read of a volume fails if the API server has $name', async ({ metadata, accessModes }) => {
     const spec = { accessModes, csi: csi({ driver: 'other' }) }
     await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
   })
 
-  it('`readVolume` reports a volume as missing if only the cache has it', async () => {
+  it('a cached volume counts as missing if the API server no longer has it', async () => {
     expect(await read(foreign, apiError(404, 'NotFound'))).toEqual(ofPv(undefined))
   })
 
-  it('`readVolume` fails with any other error of the API server', async () => {
+  it('a read of a volume fails with any API error except 404', async () => {
     await expect(read(foreign, apiError(500, 'InternalError', 'no'))).rejects.toThrow('no')
   })
 })

@@ -17,7 +17,7 @@ const OWNER = `
 `
 
 describe('guardGroup', () => {
-  it("the guard of a process group kills the group when the guard's parent process is killed", async () => {
+  it('a child process group ends when its parent process is killed', async () => {
     const owner = spawn(process.execPath, ['--input-type=module', '-e', OWNER], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

@@ -49,7 +49,7 @@ describe('startSidecar', () => {
     expect([sidecar.pid, exits.length]).toEqual([undefined, 1])
   })
 
-  it('a sidecar ends with all its child processes when it is killed', async () => {
+  it('a kill of a sidecar also ends its child processes', async () => {
     const inner = join(directory, 'inner')
     const sidecar = await start(`
       const { spawn } = require('node:child_process')
@@ -80,7 +80,7 @@ describe('startSidecar', () => {
     await sidecar.stop()
   })
 
-  it('a sidecar fails to start with an error that names the command', async () => {
+  it('a failed start of a sidecar causes an error that names the command', async () => {
     const options = {
       name: 'x',
       command: '/does/not/exist',

@@ -10,7 +10,7 @@ import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, it } from '@jest/globals'
 import { openNodes, openSockets } from './sockets.ts'
 
-it('each socket of a driver gets a proxy, which reports and logs each call with its result', async () => {
+it('a proxy of each driver socket reports and logs every call with its result', async () => {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))

@@ -92,7 +92,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('the page keeps the opened details of a row open while the row changes', async () => {
+  it('opened details of a row stay open while the row changes', async () => {
     await onPage(async ({ test, page }) => {
       const { client } = test.cluster
       await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -159,7 +159,7 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
     })
   })
 
-  it('the page offers existing objects in its forms, and shows the error of a field next to it', async () => {
+  it('the forms of the page offer existing objects, and show an error next to its field', async () => {
     await onPage(async ({ test, page }) => {
       await page.until(`document.querySelector('form') !== null`)
       const inputOf = (form: string, name: string): string => `document.querySelector('#${form}-${name}')`

@@ -39,7 +39,7 @@ function drawn(...items: readonly Item[]): readonly string[] {
 }
 
 describe('pictureOf', () => {
-  it('the picture of the cluster shows the nodes by number, and which nodes are not ready or cordoned', () => {
+  it('the picture of the cluster sorts nodes by number, and marks unready and cordoned nodes', () => {
     expect(drawn(node('node-10'), node('node-9', { ready: false, schedulable: false }))).toEqual([
       'node-9, not ready, cordoned: ',
       'node-10: ',
@@ -64,7 +64,7 @@ describe('pictureOf', () => {
     ])
   })
 
-  it('a volume in the picture keeps its key when it moves to another node, and gets another key on a second node', () => {
+  it('in the picture, a moving volume keeps its symbol, and a volume on two nodes has two symbols', () => {
     const keysOf = (...places: readonly Place[]) =>
       pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
         chips.map(({ key }) => key).join(),

@@ -18,7 +18,7 @@ function withThree(): Player {
 }
 
 describe('Player', () => {
-  it('the replay player holds the current items, and the IDs of the items to draw again', () => {
+  it('the replay player contains the current items, and the IDs of the changed items', () => {
     const player = withThree()
     expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
     expect([...player.changed].join()).toBe('a,b,c,d')
@@ -36,7 +36,7 @@ describe('Player', () => {
     expect(shown(player)).toBe('a,b,c,d,e')
   })
 
-  it('the replay player steps back and forth between changes that have a line of text', () => {
+  it('the replay player steps only to changes that have a text line, back and forth', () => {
     const player = withThree()
     player.stepBack()
     expect([shown(player), texts(player)]).toEqual(['a,b', ['one']])
@@ -63,7 +63,7 @@ describe('Player', () => {
     expect(player.items.get('a')).toMatchObject({ ready: true })
   })
 
-  it('the replay player replays changes at about their original pace, and then shows the present', () => {
+  it('the replay player limits the pauses between changes, and then shows the present', () => {
     const player = withThree()
     player.add([frame(900_000, 'much later', 'e')])
     player.replay(0)

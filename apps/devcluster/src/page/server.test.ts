@@ -160,11 +160,11 @@ describe('POST /actions', () => {
     expect(bodies).toEqual([undefined, undefined])
   })
 
-  it('an action that is sent to another path gets code 404', async () => {
+  it('the server of the page answers 404 to an action with another path', async () => {
     expect((await ask(at('/x'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() } })).code).toBe(404)
   })
 
-  it('an action gets code 429 if eight actions already run', async () => {
+  it('the server of the page answers 429 to an action while eight actions run', async () => {
     const hold = Promise.withResolvers<ActionAnswer>()
     action = () => hold.promise
     const first = Array.from({ length: 8 }, () => post())

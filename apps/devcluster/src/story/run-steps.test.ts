@@ -53,7 +53,7 @@ const added: ClusterEvent = { is: 'claim', before: undefined, after: claim() }
 const becameBound: ClusterEvent = { is: 'claim', before: claim(), after: boundPair().claim }
 
 describe('runSteps', () => {
-  it('a run of steps prints each expected event when it happens, and then starts the next step', async () => {
+  it('the demo prints each expected event of a step, and then starts the next step', async () => {
     const ending = start([step(), step({ title: 'Two', expects: [] })])
     await clock.advance(5)
     happen(added)
@@ -66,7 +66,7 @@ describe('runSteps', () => {
     expect([listeners, clock.pending]).toEqual([0, 0])
   })
 
-  it('a run of steps pauses before each step', async () => {
+  it('the demo pauses before each step', async () => {
     const ending = start([step({ expects: [] }), step({ title: 'Two', expects: [] })], undefined, 100)
     await clock.advance(100)
     expect(reported).toEqual(['1 One'])
@@ -74,7 +74,7 @@ describe('runSteps', () => {
     expect(await ending).toEqual({ is: 'succeeded' })
   })
 
-  it('a run of steps prints events in the order in which they happen', async () => {
+  it('the demo prints events in the order in which they happen', async () => {
     const ending = start([step({ expects: [bound, created] })])
     await clock.settle()
     happen(added)
@@ -84,7 +84,7 @@ describe('runSteps', () => {
     expect(reported.slice(1)).toEqual(['0 you: claim created', '0 binder: claim Bound'])
   })
 
-  it('a run of steps fails with the first event that does not happen in time', async () => {
+  it('the demo fails with the first expected event that does not happen in time', async () => {
     const ending = start([step(), step({ title: 'Two' })])
     await clock.settle()
     happen(added)
@@ -95,7 +95,7 @@ describe('runSteps', () => {
     expect(listeners).toBe(0)
   })
 
-  it("a failed run of steps reports the driver's last error message of each method that still fails", async () => {
+  it("a failed demo reports the driver's last error of each method that still fails", async () => {
     const ending = start([step()])
     await clock.settle()
     const call = { request: {}, tookMs: 1 }
@@ -109,7 +109,7 @@ describe('runSteps', () => {
     expect(await ending).toMatchObject({ refusals: ['NodeStageVolume: Internal "mount: \\"permission\\" denied"'] })
   })
 
-  it('a run of steps starts the next step only after the action of the current step has ended', async () => {
+  it('the demo starts the next step only after the action of the current step has ended', async () => {
     const done = Promise.withResolvers<void>()
     const ending = start([step({ act: () => done.promise, expects: [] }), step({ title: 'Two', expects: [] })])
     await clock.settle()
@@ -118,7 +118,7 @@ describe('runSteps', () => {
     expect(await ending).toEqual({ is: 'succeeded' })
   })
 
-  it('a run of steps throws the error of a failed action', async () => {
+  it('the demo throws the error of a failed action', async () => {
     const act = async (): Promise<void> => {
       throw new Error('claim "data" exists already')
     }
@@ -126,7 +126,7 @@ describe('runSteps', () => {
     expect(listeners).toBe(0)
   })
 
-  it('a run of steps stops when its signal is aborted', async () => {
+  it('the demo stops when its signal is aborted', async () => {
     const stop = new AbortController()
     const ending = start([step()], stop.signal)
     ending.catch(() => undefined)
@@ -138,12 +138,12 @@ describe('runSteps', () => {
 })
 
 describe('Expectation', () => {
-  it('an expectation accepts only the change that brings an object into the expected state', () => {
+  it('a demo step waits for a change to the expected state, even if an object already has it', () => {
     expect(bound.see({ is: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
     expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
   })
 
-  it('an expectation accepts the deletion of the expected object', () => {
+  it('a demo step that expects a deletion waits for the deletion of exactly this object', () => {
     const goes = expectation.deleted('pod', { who: 'kubelet', what: 'pod gone', holds: ({ name }) => name === 'app' })
     expect(goes.see({ is: 'pod', before: pod(), after: undefined })).toEqual({ who: 'kubelet', text: 'pod gone' })
     expect(goes.see({ is: 'pod', before: pod(), after: pod() })).toBeUndefined()
@@ -159,12 +159,12 @@ describe('Expectation', () => {
     call: { method, code, tookMs: 0.42, request: { volumeId: 'v' } },
   })
 
-  it('an expectation accepts a successful call, and prints its duration', () => {
+  it('a demo step that expects a call waits for a successful call, and prints its duration', () => {
     expect(call.see(seen(0))).toEqual({ who: 'kubelet', text: 'NodeStageVolume v, 0.4 ms' })
     expect([call.see(seen(13)), call.see(seen(0, 'NodePublishVolume'))]).toEqual([undefined, undefined])
   })
 
-  it('an expectation prints durations of 10 ms and more without fractions', () => {
+  it('the demo prints durations of 10 ms and more without fractions', () => {
     expect([expectation.duration(9.94), expectation.duration(1234.5)]).toEqual(['9.9 ms', '1235 ms'])
   })
 })

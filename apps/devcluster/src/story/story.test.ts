@@ -12,7 +12,7 @@ async function storyWith(driver: Settings, nodes: number) {
 }
 
 describe('storyOf', () => {
-  it('the steps of the demo cover everything that a driver with all capabilities does on two nodes', async () => {
+  it('the demo has all its steps if the driver has all capabilities and there are two nodes', async () => {
     const { titles, leftOut } = await storyWith(
       { controller: [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'] },
       2,
@@ -32,7 +32,7 @@ describe('storyOf', () => {
     ])
   })
 
-  it('the steps of the demo leave out steps that the driver or a single node cannot do, with the reason', async () => {
+  it('the demo skips steps that the driver or a single node cannot do, with the reason', async () => {
     const { titles, leftOut } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
     expect(leftOut.map(({ why }) => why)).toEqual([
       'the driver does not expand volumes',
@@ -45,7 +45,7 @@ describe('storyOf', () => {
     expect(titles).toHaveLength(3)
   })
 
-  it('the steps of the demo expect no attach if the driver cannot attach', async () => {
+  it('the demo expects no attach if the driver cannot attach', async () => {
     const { steps } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
     const expected = steps.flatMap(({ expects }) => expects.map(({ what }) => what))
     expect(expected.filter((what) => /attach|Attach|Scenario|ControllerPublish/.test(what))).toEqual([])

@@ -95,7 +95,7 @@ describe('attachDetachController', () => {
     await test.until(VOLUME_ATTACHMENTS, ON_2, isAttached)
   })
 
-  it('an old answer of the API server does not replace a newer node status in the attach/detach controller', async () => {
+  it('the attach/detach controller ignores an API answer that is older than its cached node status', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
     const { client, caches } = test.cluster

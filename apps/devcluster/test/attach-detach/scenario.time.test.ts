@@ -125,7 +125,7 @@ function lateNodes(real: Caches['nodes']) {
 }
 
 describe('late cache', () => {
-  it('a late cache of nodes does not block the detach of a second volume', async () => {
+  it('an outdated node cache does not block the detach of a second volume', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
     addBoundVolume(test)
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })

@@ -25,7 +25,7 @@ const newState = ({ cluster }: TestCluster): AttachDetachState =>
   new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
 
 describe('restart', () => {
-  it('the attach/detach state contains volumes that a node reports as attached and in use, even if no attachment exists', async () => {
+  it('the attach/detach controller takes attached volumes from the node status, even without an attachment', async () => {
     await using test = await quietCluster()
     setAttached(test, 'node-1', [VOLUME_NAME])
     setInUse(test, 'node-1', [VOLUME_NAME])
@@ -37,7 +37,7 @@ describe('restart', () => {
     ])
   })
 
-  it('an attachment that no node status lists is uncertain after a restart', async () => {
+  it('an attachment that no node status lists counts as uncertain after a restart', async () => {
     await using test = await quietCluster()
     attach(test, 'node-2')
     setAttached(test, 'node-2', [])
@@ -98,7 +98,7 @@ describe('AttachDetachState.populate', () => {
     expect([...state.desired.nodesOf(VOLUME_NAME)]).toEqual(['node-2'])
   })
 
-  it('the check of all cached pods drops attaches for a driver that no longer needs them', async () => {
+  it('the check of all cached pods drops an attach if the driver no longer needs it', async () => {
     await using test = await quietCluster()
     const { pods, drivers } = test.cluster.caches
     test.api.create(PODS, podOf('app', 'node-1', 'data'))

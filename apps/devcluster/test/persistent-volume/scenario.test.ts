@@ -114,7 +114,7 @@ describe('persistentVolumeControllers', () => {
     await test.until(PERSISTENT_VOLUMES, { name: 'pv-1' }, isIn('Released'))
   })
 
-  it('the persistent volume controller protects a claim until its last pod is deleted, and a volume until its claim is deleted', async () => {
+  it('a claim stays until its last pod is deleted, and a volume stays until its claim is deleted', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUMES, volumeOf('pv-1'))
@@ -132,7 +132,7 @@ describe('persistentVolumeControllers', () => {
     await test.untilGone(PERSISTENT_VOLUMES, { name: 'pv-1' })
   })
 
-  it('the persistent volume controller keeps the finalizer of a claim if the API has a pod that the cache lacks', async () => {
+  it('a pod that the cache does not show yet keeps the finalizer of its claim', async () => {
     await using test = await volumesOnly()
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -150,7 +150,7 @@ describe('persistentVolumeControllers', () => {
     held.release()
   })
 
-  it('the persistent volume controller reports a missing class on its claim, and binds the claim when the class is created', async () => {
+  it('a claim with a missing class gets an event, and is bound when the class is created', async () => {
     await using test = await startTestCluster({ controllers: ['persistent-volume'], substitutes: ['csi-provisioner'] })
     const { client } = test.cluster
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data', { spec: { storageClassName: 'late' } }))

@@ -76,7 +76,7 @@ describe('a kubelet', () => {
     await test.until(PODS, inDefault('app'), isRunning)
   })
 
-  it('a kubelet reports a volume as in use while it checks the attachment, even if the pod is already deleted', async () => {
+  it('a kubelet that checks an attachment reports the volume as in use, even if the pod is deleted', async () => {
     await using test = await kubeletsOnly()
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
     const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
@@ -93,7 +93,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.staged.size).toBe(0)
   })
 
-  it('a kubelet reports a volume as in use until it is unmounted, and then removes the pod', async () => {
+  it('a kubelet reports a volume as in use until the unmount, and then removes the pod', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const held = test.driver.faults.hold({ method: 'NodeUnstageVolume' })
@@ -183,7 +183,7 @@ describe('a kubelet', () => {
     expect(test.driver.volumes.get('vol-1')?.mounted.size).toBe(0)
   })
 
-  it('a kubelet starts a pod whose volumes need no CSI driver, without attach and without CSI calls', async () => {
+  it('a kubelet makes no attach and no CSI call for a pod without CSI volumes', async () => {
     await using test = await kubeletsOnly()
     const projected = { sources: [{ configMap: { name: 'c' } }] }
     test.api.create(
@@ -223,7 +223,7 @@ describe('a kubelet', () => {
     expect(nodeCalls(test)).toEqual(['NodePublishVolume', 'NodeUnpublishVolume'])
   })
 
-  it('a kubelet unmounts the volumes of deleted pods after a restart, but not those of other pods', async () => {
+  it('after a restart, a kubelet unmounts only the volumes of deleted pods', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
     const { controllers, client } = test.cluster
@@ -237,7 +237,7 @@ describe('a kubelet', () => {
     expect(nodeCalls(test).slice(-2)).toEqual(['NodeUnpublishVolume', 'NodeUnstageVolume'])
   })
 
-  it('a kubelet creates real directories if it has a data folder', async () => {
+  it('a kubelet with a data folder creates real directories', async () => {
     await using test = await kubeletsOnly({ data: 'data' })
     await runningPod(test)
     const paths = ['NodeStageVolume', 'NodePublishVolume'].map((method) => {

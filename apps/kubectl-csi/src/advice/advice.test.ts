@@ -5,7 +5,7 @@ import { adviserOf, operationsText } from './advice.ts'
 const adviser = adviserOf(operationsText())
 
 describe('docs/operations.md', () => {
-  it.each(Object.entries(ROWS))('docs/operations.md contains one row for %s', (_, key) => {
+  it.each(Object.entries(ROWS))('docs/operations.md contains one row of advice for %s', (_, key) => {
     const advice = adviser(key)
     expect(advice.means).not.toBe('')
     expect(advice.do).not.toBe('')
@@ -52,7 +52,7 @@ kubectl x
 describe('adviserOf', () => {
   const read = adviserOf(PAGE)
 
-  it('`adviserOf` returns the cells of a table row as plain text, and the text after the table', () => {
+  it('the advice of docs/operations.md is a table row as plain text, and the text after the table', () => {
     expect(read({ heading: 'One', see: 'a | b' })).toEqual({
       see: 'a | b',
       means: 'is this',
@@ -66,7 +66,7 @@ describe('adviserOf', () => {
     ['no row', { heading: 'One', see: 'only here' }],
     ['two rows', { heading: 'One', see: 'twice' }],
     ['no heading', { heading: 'Three', see: 'a' }],
-  ])('`adviserOf` throws for a key that fits %s', (_, key) => {
+  ])('the advice for a key that fits %s causes an error', (_, key) => {
     expect(() => read(key)).toThrow(`under "${key.heading}" with "${key.see}"`)
   })
 })

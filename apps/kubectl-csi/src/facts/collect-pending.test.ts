@@ -43,7 +43,7 @@ async function asked({ proxy, pods = [leader(ATTACHER)], leases = [lease(ATTACHE
 }
 
 describe('collectPending', () => {
-  it('`collectPending` reads the pending work of a leader through the proxy to its pod, page by page', async () => {
+  it("the pending work of a leader is read through the API server's proxy to its pod, page by page", async () => {
     const proxy: PodProxy = (query) =>
       query.get('continue') === null
         ? { items: [item('a')], continue: 'n&xt' }
@@ -55,7 +55,7 @@ describe('collectPending', () => {
     })
   })
 
-  it('`collectPending` reads the pending work once if one process leads for the attacher and the resizer', async () => {
+  it('the pending work of a process that leads for the attacher and the resizer is read once', async () => {
     const both = leader(container('csi-sidecars', ['--http-endpoint=:8080']))
     const proxy: PodProxy = () => ({ items: [item('a')] })
     const { names, paths } = await asked({
@@ -97,12 +97,12 @@ describe('collectPending', () => {
       { proxy: () => ({ items: [], continue: 'more' }) },
       'it has more than 40 pages of pending work, the rest was not read',
     ],
-  ])('`collectPending` reports pending work as not seen for %s', async (_, setup, why) => {
+  ])('the pending work counts as not seen for %s', async (_, setup, why) => {
     const { unseen } = await asked(setup)
     expect(unseen).toEqual([{ what: `/debug/stuck of ${ATTACHER_LEASE}`, why, essential: false }])
   })
 
-  it('`collectPending` sends no request for a Lease without a holder or of another program', async () => {
+  it('no pending work is read for a Lease without a holder, or for the Lease of another program', async () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' }), lease('other-leader-x')]
     expect(await asked({ leases })).toEqual({ names: [], unseen: [], paths: [] })
   })

@@ -13,7 +13,7 @@ function reading() {
 
 const refused = (code: number, message: string) => ({ do: 'answer', code, message, reason: '' }) as const
 
-it('the read-only client has neither write verbs nor a watch', () => {
+it('the read-only client can only get, list and discover', () => {
   expect(Object.keys(readOnly(reading().whole)).sort()).toEqual(['discover', 'get', 'list'])
 })
 
@@ -37,7 +37,7 @@ it('the reader distinguishes a present object, an absent object and a refused re
   expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toEqual({ is: 'unseen' })
 })
 
-it('the reader records a refused read once, and marks it as essential if the command needs the kind', async () => {
+it('a refused read is recorded once, and counts as essential if the command needs the kind', async () => {
   const { server, reader } = reading()
   server.faults.add({ action: refused(403, 'no') })
   expect(await reader.list(PERSISTENT_VOLUMES)).toBeUndefined()

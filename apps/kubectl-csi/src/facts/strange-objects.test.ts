@@ -202,14 +202,14 @@ const CASES = Object.entries(FULL).flatMap(([plural, object]) =>
 
 const STRANGE = [5, 'x', {}, [], [5], { x: 5 }, true]
 
-describe.each(CASES)('%s, %s', (plural, _, object, path) => {
-  it('`stuck` and `explain` treat a field that is null like a missing field', async () => {
+describe.each(CASES)('an unexpected value in %s, field %s', (plural, _, object, path) => {
+  it('`kubectl csi stuck` and `kubectl csi explain` treat a null field like a missing field', async () => {
     expect(await answers(plural, withValue(object, path, null))).toEqual(
       await answers(plural, withValue(object, path, undefined)),
     )
   })
 
-  it.each(STRANGE)('`stuck` lists all other objects if an object has a field with %j', async (value) => {
+  it.each(STRANGE)('`kubectl csi stuck` lists all other objects if a field of an object is %j', async (value) => {
     const [stuck, explained] = await answers(plural, withValue(object, path, value))
     expect(witnessesIn(stuck)).toEqual(['PersistentVolumeClaim', 'Pod', 'VolumeAttachment'])
     expect(explained).toContain('"subject"')

@@ -176,7 +176,7 @@ const ROWS: readonly Row[] = [
 ]
 
 it.each(ROWS)(
-  'a waiting attachment has the right cause: $name',
+  'the finding of a waiting attachment names the cause: $name',
   ({ va: object, facts = {}, reason, says, sure, stuck = true }) => {
     const all = factsWith({ ...SOUND, ...facts })
     const [finding, ...more] = attachmentFindings(object, all)
@@ -218,7 +218,7 @@ describe('pending work', () => {
     ])
   })
 
-  it('a finding shows a failure and the next attempt that only the attacher reports', () => {
+  it('a finding shows the failure and the next attempt from /debug/stuck of the attacher', () => {
     const pending = item({ state: 'backoff', message: rpc('Unavailable'), tries: 3, nextTry: ago(-5) })
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))
     expect(finding).toMatchObject({ reason: 'DriverUnavailable' })
@@ -284,7 +284,7 @@ describe('unready containers', () => {
   const sidecarPods = new Map([[`storage/${ATTACHER_LEASE}`, [crashing]]])
   const what = 'container csi-driver of Pod storage/pod-a (waiting: CrashLoopBackOff)'
 
-  it('an unready container in the pod of the leader is the likely cause if a waiting attachment shows no error', () => {
+  it("an unready container in the leader's pod is the likely cause of a wait without an error", () => {
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, sidecarPods }))).toMatchObject([
       { reason: 'ContainerNotReady', waitsFor: `${what} to be ready`, sure: 'likely', stuck: true },
     ])

@@ -23,7 +23,7 @@ it('the findings include stuck work that only a sidecar reports', () => {
   ])
 })
 
-it('a finding for a young object is stuck if the sidecar reports its work as stuck', () => {
+it('a finding about a young object counts as stuck if a sidecar reports the object as stuck', () => {
   const young = pv('pv-7', {
     metadata: { deletionTimestamp: ago(2), finalizers: ['external-attacher/csi-example-com'] },
   })

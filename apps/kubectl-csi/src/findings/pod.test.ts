@@ -145,7 +145,7 @@ it('stuck findings come before findings under way, and the oldest finding of eac
   ])
 })
 
-it('an object with an unexpected value in a field is listed as unseen, with the reason', () => {
+it('an object with an unexpected field value is listed as not seen, with the reason', () => {
   const strange = bound({ claim: { status: { capacity: { storage: 'much' } } } }).claim
   const attachments = [va('old', { metadata: { creationTimestamp: ago(900) } })]
   const { findings, unseen } = findingsOf(factsWith({ ...SOUND, claims: allOf(strange), attachments }))

@@ -130,7 +130,7 @@ describe('creation', () => {
       [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotRef: { uid: null } } })]],
       'failed to take snapshot of the volume vol-1: "cannot create snapshot. Snapshot content c not bound to a snapshot"',
     ],
-  ])('a content without %s gets no CSI call and no annotation', async (_, objects = [], error) => {
+  ])('a content without %s causes no CSI call and no annotation', async (_, objects = [], error) => {
     const fixture = await Fixture.running({ objects })
     expect(fixture.takeWire()).toEqual(['error'])
     expect(statusOf(fixture)?.error?.message).toBe(`Failed to create snapshot: ${error}`)
@@ -178,7 +178,7 @@ describe('creation', () => {
     expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'd' })?.status?.readyToUse).toBe(true)
   })
 
-  it('an error without a message in the status does not end the snapshotter, and the next failure replaces it', async () => {
+  it('the snapshotter survives a status error without a message, and replaces it at the next failure', async () => {
     const content = vsc('c', { status: { readyToUse: false, error: {} } })
     const fixture = new Fixture({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, content]] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
@@ -257,7 +257,7 @@ describe('waiting contents', () => {
     expect(statusOf(fixture)?.readyToUse).toBe(true)
   })
 
-  it('the snapshotter checks a group member when the snapshot-controller has written its handles', async () => {
+  it('the snapshotter checks a member of a group snapshot after the snapshot-controller has written the handles', async () => {
     const annotations = { [MEMBER_ANNOTATION]: 'group-1' }
     const member = vsc('c', { metadata: { annotations }, spec: { volumeSnapshotClassName: null } })
     const fixture = await Fixture.running({
@@ -302,7 +302,7 @@ describe('pre-provisioned snapshots', () => {
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
 
-  it('a list entry without a snapshot counts as an error, and the check is repeated', async () => {
+  it('a ListSnapshots entry without a snapshot causes an error and a repeated check', async () => {
     const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
     fixture.scripts.set('ListSnapshots', () => ({ entries: [{ snapshot: undefined }], nextToken: '' }))
     await fixture.start()

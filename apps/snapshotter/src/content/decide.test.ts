@@ -85,7 +85,7 @@ describe('single content', () => {
       { metadata: deleted(SNAPSHOT_NAMES, 'beingDeleted', 'beingCreated'), status: READY },
       ['unmark'],
     ],
-  ])('`decide` %s', (_, change, steps) => {
+  ])('the snapshotter %s', (_, change, steps) => {
     expect(stepsOf(SNAPSHOT, vsc('c', change))).toEqual(steps)
   })
 
@@ -112,7 +112,7 @@ describe('single content', () => {
     expect(stepsOf(SNAPSHOT, given('c', change))).toEqual(steps)
   })
 
-  it('`decide` returns no steps for a content whose class belongs to another driver', () => {
+  it('the snapshotter does nothing for a content whose class belongs to another driver', () => {
     expect(stepsOf(SNAPSHOT, vsc(), DRIVER)).toEqual(['create as create'])
     expect(stepsOf(SNAPSHOT, vsc(), 'other.example.com')).toEqual([])
     expect(stepsOf(SNAPSHOT, vsc('c', { metadata: gone, status: READY }), 'other.example.com')).toEqual([])
@@ -144,7 +144,7 @@ describe('group content', () => {
       ['delete group-1 s-1 s-2', 'clear', 'release'],
     ],
     ['ignores the annotations of single contents', vgsc('g', { metadata: gone, status: GROUP_READY }), []],
-  ])('`decide` for a group content %s', (_, object, steps) => {
+  ])('for a group content, the snapshotter %s', (_, object, steps) => {
     expect(stepsOf(GROUP, object)).toEqual(steps)
   })
 })

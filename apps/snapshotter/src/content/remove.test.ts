@@ -58,7 +58,7 @@ describe('deletion', () => {
     expect(fixture.takeWire()).toEqual(['release'])
   })
 
-  it('the deletion of a pre-provisioned content deletes a snapshot that was never checked', async () => {
+  it('the deletion of an unbound pre-provisioned content deletes the snapshot', async () => {
     const content = given('c', { spec: { volumeSnapshotRef: { uid: null } } })
     const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, content]] })
     fixture.storage.add('snap-given')
@@ -96,7 +96,7 @@ describe('deletion', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
-  it('the deletion of a content repeats only the removal of the finalizer if the API server refuses it', async () => {
+  it('a refused removal of the finalizer is repeated without another DeleteSnapshot', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('release', [apiError(500, 'InternalError', 'no')])
     fixture.takeWire()

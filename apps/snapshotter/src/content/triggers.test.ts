@@ -30,7 +30,7 @@ describe('contentTrigger', () => {
     ['the deletion', {}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
     ['a snapshot that becomes ready', {}, READY],
     ['the handles of the member of a group', MEMBER, HANDLES],
-  ])('`contentTrigger` enqueues a content after %s', (_, before, after) => {
+  ])('a content is enqueued after %s', (_, before, after) => {
     expect(updated(before, after)).toEqual(['c'])
   })
 
@@ -38,16 +38,16 @@ describe('contentTrigger', () => {
     ['an error in its status', {}, { status: { readyToUse: false, error: { message: 'no' } } }],
     ['its finalizers', {}, { metadata: { finalizers: null } }],
     ['our annotation', {}, annotated(SNAPSHOT_NAMES.beingCreated)],
-  ])('`contentTrigger` ignores a change of %s alone', (_, before, after) => {
+  ])('a content is not enqueued after a change of %s alone', (_, before, after) => {
     expect(updated(before, after)).toEqual([])
   })
 
-  it('`contentTrigger` ignores our own status writes unless the content is being deleted', () => {
+  it('the snapshotter ignores its own status writes unless the content is being deleted', () => {
     expect(updated({}, READY, 'own')).toEqual([])
     expect(updated({}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, 'own')).toEqual(['c'])
   })
 
-  it('`contentTrigger` enqueues each content with pending work at a resync', () => {
+  it('a resync enqueues each content with pending work', () => {
     expect(updated({}, {}, 'resync')).toEqual(['c'])
     const resting = contentTrigger(() => true)
     expect(resting({ type: 'added', object: contentOf(vsc()) })).toEqual([])

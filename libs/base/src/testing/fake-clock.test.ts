@@ -8,7 +8,7 @@ describe('FakeClock', () => {
     expect([clock.now(), clock.monotonic()]).toEqual([5000, 0])
   })
 
-  test('the fake clock calls due timers by their times, and timers of the same time in the order of scheduling', async () => {
+  test('the fake clock fires timers in the order of their times, and equal times in the order of scheduling', async () => {
     const clock = new FakeClock({ now: 0 })
     const fired: string[] = []
     for (const [name, ms] of [

@@ -17,7 +17,7 @@ function watched(): {
 }
 
 describe('ProxiedCalls', () => {
-  it('`ProxiedCalls` reports a call when it begins and when it ends', () => {
+  it('a subscriber gets each proxied call at its begin and at its end', () => {
     const { calls, live, seen } = watched()
     const begun = callOf('CreateVolume', { name: 'v' })
     calls.report(begun)
@@ -27,14 +27,14 @@ describe('ProxiedCalls', () => {
     expect(seen).toMatchObject([{ method: 'CreateVolume', code: 0, tookMs: 4 }])
   })
 
-  it('`ProxiedCalls` reports a call without an answer as Unavailable', () => {
+  it('a proxied call without an answer is reported as Unavailable', () => {
     const { calls, seen } = watched()
     const begun = callOf('CreateVolume', {})
     calls.report({ ...begun, end: begun.start + 1, message: 'the driver was lost' })
     expect(seen).toMatchObject([{ code: 14, message: 'the driver was lost' }])
   })
 
-  it('`ProxiedCalls` reports nothing after the end of a subscription', () => {
+  it('a subscriber gets no proxied calls after the end of its subscription', () => {
     const { calls, live, seen, leave } = watched()
     leave()
     calls.report({ ...callOf('CreateVolume', {}), end: 9, code: 0 })

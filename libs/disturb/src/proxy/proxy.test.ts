@@ -133,7 +133,7 @@ describe('startProxy', () => {
     expect((await create()).volume?.volumeId).toBe('vol-1')
   })
 
-  it('other calls for a volume wait while the proxy repeats a call for the volume late', async () => {
+  it('other calls for a volume wait until a late repetition of a call by the proxy has ended', async () => {
     const volumeId = (await create()).volume?.volumeId ?? ''
     const client = controllerClient(connection)
     const unpublish = () => client.unpublish({ volumeId, nodeId: 'a', secrets: {} }, LIMITS)

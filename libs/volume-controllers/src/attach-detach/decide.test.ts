@@ -124,7 +124,7 @@ describe('attach', () => {
       steps: ['keep node-1'],
     },
   ]
-  it.each(rows)('if a pod wants the volume, the attach/detach controller $name', ({ nodes, steps }) => {
+  it.each(rows)('if a pod needs the volume, the attach/detach controller $name', ({ nodes, steps }) => {
     expect(summary(decide(nodes))).toEqual(steps)
   })
 })
@@ -187,7 +187,7 @@ describe('detach', () => {
       steps: ['detach node-1'],
     },
   ]
-  it.each(rows)('if no pod wants the volume, the attach/detach controller $name', ({ nodes, change, steps }) => {
+  it.each(rows)('if no pod needs the volume, the attach/detach controller $name', ({ nodes, change, steps }) => {
     expect(summary(decide(nodes, change))).toEqual(steps)
   })
 })
@@ -196,56 +196,56 @@ describe('single-node volumes', () => {
   const old = has({ node: 'node-1' })
   const next = wants({ node: 'node-2' })
 
-  it('the attach/detach controller detaches a single-node volume from the old node before it attaches to the new node', () => {
+  it('a single-node volume is detached from the old node before it is attached to the new node', () => {
     expect(summary(decide([old, next]))).toEqual(['detach node-1'])
   })
 
-  it('the attach/detach controller attaches a volume to the new node after the detach from the old node', () => {
+  it('a volume is attached to the new node after the detach from the old node', () => {
     const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'none' }, next])
     expect(summary(steps)).toEqual(['markDetached node-1', 'attach node-2'])
   })
 
   it.each(['unknown', 'waiting', 'attached', 'deleting'] as const)(
-    'the attach/detach controller attaches a single-node volume to no node while an old attachment is %s',
+    'a single-node volume is not attached to a new node while an old attachment is %s',
     (attachment) => {
       const steps = decide([{ ...old, actual: UNCERTAIN, attachment }, next])
       expect(steps.filter((step) => step.do === 'attach')).toEqual([])
     },
   )
 
-  it('the attach/detach controller reports a multi-attach while the old node uses the volume', () => {
+  it('the attach/detach controller reports a Multi-Attach error while the old node uses the volume', () => {
     expect(summary(decide([{ ...old, inUse: true }, next]))).toEqual([
       'requestDetach node-1',
       'recordMultiAttach node-2',
     ])
   })
 
-  it('the attach/detach controller reports no multi-attach while the volume is being detached from the old node', () => {
+  it('the attach/detach controller reports no Multi-Attach error during the detach from the old node', () => {
     expect(summary(decide([{ ...old, actual: UNCERTAIN, attachment: 'deleting' }, next]))).toEqual([])
   })
 
-  it('the attach/detach controller reports no multi-attach while it is unknown whether the old node has the volume', () => {
+  it('the attach/detach controller reports no Multi-Attach error if the old attachment is unknown', () => {
     const steps = decide([{ ...old, actual: UNCERTAIN, attachment: 'unknown' }, next])
     expect(summary(steps)).toEqual(['readAttachment node-1'])
   })
 
-  it('the attach/detach controller reports a multi-attach only once', () => {
+  it('the attach/detach controller reports a Multi-Attach error only once', () => {
     expect(summary(decide([holds(), { ...next, multiAttachReported: true }]))).toEqual([])
   })
 
-  it('the multi-attach report names the nodes that have the volume', () => {
+  it('the Multi-Attach error names the nodes that have the volume', () => {
     expect(decide([holds(), next])).toEqual([
       { do: 'recordMultiAttach', node: 'node-2', pods: [POD], others: ['node-1'] },
     ])
   })
 
-  it('if two nodes want a single-node volume, the attach/detach controller attaches it to only one node', () => {
+  it('if two nodes need a single-node volume, the attach/detach controller attaches it to only one node', () => {
     expect(summary(decide([wants({ node: 'node-1' }), next]))).toEqual(['attach node-1', 'recordMultiAttach node-2'])
   })
 })
 
 describe('multi-node volumes', () => {
-  it('the attach/detach controller attaches a multi-node volume to all nodes that want it', () => {
+  it('the attach/detach controller attaches a multi-node volume to all nodes that need it', () => {
     const steps = decide([holds(), wants({ node: 'node-2' }), wants({ node: 'node-3' })], { multiAttach: true })
     expect(summary(steps)).toEqual(['attach node-2', 'attach node-3'])
   })

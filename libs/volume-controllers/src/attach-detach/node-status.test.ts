@@ -59,7 +59,7 @@ describe('attachedList', () => {
     expect(list.says(NODE, 'a')).toBe('no')
   })
 
-  it('the list of attached volumes is written again after a lost answer, even if the cached node has the same list', async () => {
+  it('the list of attached volumes is written again if the answer to the last write was lost', async () => {
     used = ['a']
     await write()
     used = []

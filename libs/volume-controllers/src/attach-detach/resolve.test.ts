@@ -37,11 +37,11 @@ describe('resolveVolumes', () => {
       { is: 'notAttachable', volumeName: undefined },
     ],
   ]
-  it.each(rows)('`resolveVolumes` %s', (_, stores, expected) => {
+  it.each(rows)('the attach/detach controller %s', (_, stores, expected) => {
     expect(resolved(stores)).toEqual([expected])
   })
 
-  it('`resolveVolumes` does not attach inline CSI volumes or local volumes', () => {
+  it('inline CSI volumes and local volumes of a pod are not attached', () => {
     const own = [
       { is: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },
       { is: 'local' as const, name: 'scratch', plugin: 'emptyDir' },
@@ -52,7 +52,7 @@ describe('resolveVolumes', () => {
     ])
   })
 
-  it('`resolveVolumes` resolves an ephemeral volume only if the pod owns the claim', () => {
+  it('an ephemeral volume is attached only if the pod owns its claim', () => {
     const own = [{ is: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
     expect(resolved({ claims, volumes }, own)).toEqual([{ is: 'unknown' }])
     const made = { ...bound.claim, ownerUid: pod().uid }
@@ -77,7 +77,7 @@ describe('mayAttachTwice', () => {
     [['ReadWriteOnce', 'ReadWriteMany'], true],
     [['ReadOnlyMany'], true],
     [[], true],
-  ])('`mayAttachTwice` returns for the access modes %j: %s', (accessModes, may) => {
+  ])('a volume with the access modes %j may be attached to two nodes: %s', (accessModes, may) => {
     expect(mayAttachTwice({ accessModes })).toBe(may)
   })
 })

@@ -13,7 +13,7 @@ describe('desired state', () => {
     state.addNode('node-2')
   })
 
-  it('`addPod` ignores pods on a node that the controller does not manage', () => {
+  it('the desired state ignores pods on a node that the controller does not manage', () => {
     expect(state.addPod(ref('a'), 'node-9', spec())).toBe(false)
     expect([...state.nodesOf('v')]).toEqual([])
   })
@@ -27,32 +27,32 @@ describe('desired state', () => {
     expect([...state.nodesOf('v')]).toEqual([])
   })
 
-  it('`addPod` returns whether the pod is new', () => {
+  it('the desired state reports whether an added pod is new', () => {
     expect([state.addPod(ref('a'), 'node-1', spec()), state.addPod(ref('a'), 'node-1', spec())]).toEqual([true, false])
   })
 
-  it('`deletePod` returns the volumes of the pod', () => {
+  it('the desired state returns the volumes of a deleted pod', () => {
     state.addPod(ref('a'), 'node-1', spec('v'))
     state.addPod(ref('a'), 'node-1', spec('w'))
     expect(state.deletePod('a')).toEqual(['v', 'w'])
     expect(state.deletePod('a')).toEqual([])
   })
 
-  it('`deleteNode` keeps a node whose pod wants a volume', () => {
+  it('the desired state keeps a deleted node while its pod needs a volume', () => {
     state.addPod(ref('a'), 'node-1', spec())
     state.deleteNode('node-1')
     state.deleteNode('node-2')
     expect([state.hasNode('node-1'), state.hasNode('node-2')]).toEqual([true, false])
   })
 
-  it('`deleteVolumeOfPod` removes one volume of a pod and keeps the others', () => {
+  it('the desired state can remove one volume of a pod and keep the others', () => {
     state.addPod(ref('a'), 'node-1', spec('v'))
     state.addPod(ref('a'), 'node-1', spec('w'))
     state.deleteVolumeOfPod('a', 'v')
     expect([[...state.nodesOf('v')], [...state.nodesOf('w')]]).toEqual([[], ['node-1']])
   })
 
-  it('the desired state forgets a multi-attach report when no pod on the node wants the volume', () => {
+  it('the desired state forgets a Multi-Attach error when no pod on the node needs the volume', () => {
     state.addPod(ref('a'), 'node-1', spec())
     state.multiAttachReported('v', 'node-1')
     expect(state.wasMultiAttachReported('v', 'node-1')).toBe(true)
@@ -68,7 +68,7 @@ describe('actual state', () => {
     state = new ActualAttachments()
   })
 
-  it('`reportedOn` lists attached volumes, but no uncertain volumes', () => {
+  it('the actual state reports attached volumes for the node status, but no uncertain volumes', () => {
     state.markAttached('v', 'node-1')
     state.markAttached('w', 'node-1')
     expect(state.reportedOn('node-1')).toEqual(['v', 'w'])
@@ -76,7 +76,7 @@ describe('actual state', () => {
     expect(state.reportedOn('node-1')).toEqual(['w'])
   })
 
-  it('`isReported` is false for an attached volume that is about to be detached', () => {
+  it('an attached volume that is about to be detached is not reported in the node status', () => {
     state.markAttached('v', 'node-1')
     state.unreport('v', 'node-1')
     expect([state.on('v', 'node-1')?.state, state.isReported('v', 'node-1')]).toEqual(['attached', false])
@@ -92,7 +92,7 @@ describe('actual state', () => {
     expect(state.on('v', 'node-1')?.detachRequestedAt).toBeUndefined()
   })
 
-  it('`setInUse` returns the volumes that were added to or removed from the in-use list', () => {
+  it('the actual state returns the volumes that a new in-use list adds or removes', () => {
     state.setInUse('node-1', ['a', 'b'])
     expect([...state.setInUse('node-1', ['b', 'c'])].sort()).toEqual(['a', 'c'])
     expect(state.setInUse('node-1', ['c', 'b'])).toEqual([])

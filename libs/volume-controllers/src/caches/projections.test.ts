@@ -8,7 +8,7 @@ import { isForClaim, volumeProjection } from './volume.ts'
 const metadata = { name: 'one', namespace: 'default', uid: 'u', resourceVersion: '7' }
 
 describe('claimProjection', () => {
-  it('`claimProjection` fills in the defaults if the fields are missing', () => {
+  it('a cached claim has defaults for missing fields', () => {
     expect(claimProjection({ metadata })).toMatchObject({
       key: 'default/one',
       className: undefined,
@@ -26,7 +26,7 @@ describe('claimProjection', () => {
     expect(claimProjection({ metadata: old, spec: { storageClassName: 'new' } }).className).toBe('old')
   })
 
-  it('`claimProjection` keeps the state of a resize', () => {
+  it('a cached claim keeps the state of its resize', () => {
     const status = {
       capacity: { storage: '1Gi' },
       allocatedResources: { storage: '2Gi' },
@@ -51,7 +51,7 @@ describe('volumeProjection', () => {
     expect(isForClaim(bound, { key: 'other/data', uid: 'u' })).toBe(false)
   })
 
-  it('`volumeProjection` fills in the defaults if the fields are missing', () => {
+  it('a cached volume has defaults for missing fields', () => {
     expect(volumeProjection({ metadata: { name: 'one' } })).toMatchObject({
       key: 'one',
       phase: 'Pending',
@@ -85,7 +85,7 @@ describe('podProjection', () => {
     ],
   }
 
-  it('`podProjection` distinguishes claims, inline CSI volumes, and volumes that the node provides', () => {
+  it('a cached pod distinguishes claims, inline CSI volumes, and volumes that the node provides', () => {
     expect(podProjection({ metadata, spec }).volumes).toEqual([
       { is: 'claim', name: 'data', claim: 'data', readOnly: true, ephemeral: false },
       { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
@@ -96,7 +96,7 @@ describe('podProjection', () => {
     ])
   })
 
-  it('`podProjection` keeps the mounts and devices of all containers', () => {
+  it('a cached pod keeps the mounts and devices of all containers', () => {
     const { use } = podProjection({ metadata, spec })
     expect([[...use.mounts], [...use.devices]]).toEqual([['scratch', 'data'], ['raw']])
   })
@@ -110,7 +110,7 @@ describe('podProjection', () => {
     ['is deleted while its containers run', { deletionTimestamp: 'now' }, { phase: 'Running', ...running }, false],
     ['is deleted and never ran', { deletionTimestamp: 'now' }, { phase: 'Pending' }, true],
   ]
-  it.each(rows)('`podProjection` reports whether a pod that %s is terminated', (_, more, status, ended) => {
+  it.each(rows)('the cache decides whether a pod that %s is terminated', (_, more, status, ended) => {
     const pod = podProjection({ metadata: { ...metadata, ...more }, spec, status } as Parameters<
       typeof podProjection
     >[0])
@@ -137,7 +137,7 @@ describe('nodeProjection', () => {
 })
 
 describe('storage objects', () => {
-  it('the projection of a class keeps the volume binding mode and fills in the defaults', () => {
+  it('a cached class keeps the volume binding mode and has defaults for missing fields', () => {
     const waits = { metadata, provisioner: 'd', volumeBindingMode: 'WaitForFirstConsumer' }
     expect(classProjection(waits).waitsForConsumer).toBe(true)
     expect(classProjection({ metadata, provisioner: 'd' })).toMatchObject({
@@ -151,7 +151,7 @@ describe('storage objects', () => {
     expect(driverProjection({ metadata, spec: { attachRequired: false } }).attachRequired).toBe(false)
   })
 
-  it('the projection of a CSINode keeps the node ID and the volume limit of each driver', () => {
+  it('a cached CSINode keeps the node ID and the volume limit of each driver', () => {
     const drivers = [
       { name: 'a', nodeID: 'id-a', allocatable: { count: 3 } },
       { name: 'b', nodeID: 'id-b' },

@@ -42,7 +42,7 @@ const refuse = (method: string): void =>
 
 describe('openDriver', () => {
   it.each(['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities', 'NodeGetCapabilities'])(
-    'the error contains the address and the call if the driver does not answer %s',
+    "an error names the driver's address and the call if the driver does not answer %s",
     async (method) => {
       refuse(method)
       await expect(open()).rejects.toThrow(`the CSI driver at ${emulated.address} does not answer ${method}: `)
@@ -51,7 +51,7 @@ describe('openDriver', () => {
   )
 
   it.each(['Probe', 'GetPluginCapabilities'])(
-    '`openDriver` reconnects if the driver dies during %s',
+    'the driver client reconnects if the driver dies during %s',
     async (method) => {
       let deaths = 0
       emulated.script(method, async () => {
@@ -86,7 +86,7 @@ describe('node socket', () => {
 })
 
 describe('withSubstituteNode', () => {
-  it('a driver with an emulated node service answers node calls itself, and passes on all other calls', async () => {
+  it('an emulated node service answers node calls, and forwards other calls to the driver', async () => {
     const driver = withSubstituteNode(await open('controller'))
     expect(driver.capabilities.node).toEqual(new Set([NodeRpc.EXPAND_VOLUME]))
     const before = emulated.calls.length

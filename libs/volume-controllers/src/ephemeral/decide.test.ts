@@ -44,7 +44,7 @@ describe('isOrphan', () => {
     ['returns true if the pod was recreated', owned, pod({ uid: 'another' }), true],
     ['returns false for a claim in deletion', { ...owned, deleting: true }, undefined, false],
     ['returns false for a claim without an owner', claim(), undefined, false],
-  ])('`isOrphan` %s', (_, one, owner, orphan) => {
+  ])('the check for an orphaned ephemeral claim %s', (_, one, owner, orphan) => {
     expect(isOrphan(one, owner?.uid)).toBe(orphan)
   })
 })

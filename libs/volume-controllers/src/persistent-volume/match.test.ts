@@ -130,7 +130,7 @@ describe('findBestMatch', () => {
       found: 'b',
     },
   ]
-  it.each(rows)('`findBestMatch` $name', (row) => {
+  it.each(rows)('the choice of a volume for a claim $name', (row) => {
     const found = findBestMatch(claim(row.claim), row.volumes.map(volume), row.options)
     expect(found?.key).toBe(row.found)
   })
@@ -150,7 +150,7 @@ describe('mismatch', () => {
     ['volume mode', { volumeMode: 'Block' }, 'incompatible volumeMode'],
     ['access modes', { accessModes: ['ReadOnlyMany'] }, 'incompatible accessMode'],
   ]
-  it.each(rows)('`mismatch` names the difference between a volume and a claim: %s', (_, change, text) => {
+  it.each(rows)('the controller names the difference between a volume and a claim: %s', (_, change, text) => {
     expect(mismatch(claim(), volume(change))).toBe(text)
   })
 })

@@ -61,7 +61,7 @@ describe('unused condition', () => {
   it.each([
     [true, 'True', 'NoPodsUsingPVC', 'No pods are currently referencing this PVC'],
     [false, 'False', 'PodUsingPVC', 'A pod is currently referencing this PVC'],
-  ])('the condition Unused gets status, reason and message for unused = %s', (unused, status, reason, message) => {
+  ])('the condition Unused has status, reason and message if unused is %s', (unused, status, reason, message) => {
     expect(unusedPatch(bound, unused, 0)).toEqual({
       kind: 'strategic',
       body: {
@@ -88,7 +88,7 @@ describe('volumes', () => {
     { phase: 'Bound' as const, does: 'nothing' },
     { phase: 'Released' as const, does: 'release' },
     { phase: 'Available' as const, does: 'release' },
-  ])('for a deleted volume in phase $phase, the step of the protection is $does', ({ phase, does }) => {
+  ])('the protection of a deleted volume in phase $phase does $does', ({ phase, does }) => {
     expect(decideVolumeProtection(volume({ deleting: true, phase })).do).toBe(does)
   })
 

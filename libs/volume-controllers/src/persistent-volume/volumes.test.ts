@@ -103,11 +103,11 @@ describe('decideVolume', () => {
       done: ['patchVolume {"metadata":{"resourceVersion":"1"},"spec":{"claimRef":{"uid":null}}}', phase('Available')],
     },
   ]
-  it.each(rows)('`decideVolume` $name', (row) => {
+  it.each(rows)('the persistent volume controller $name', (row) => {
     expect(summary(decideVolume({ volume: volume(row.volume), claim: row.claim }))).toEqual(row.done)
   })
 
-  it('`decideVolume` returns no steps for a complete binding', () => {
+  it('a completely bound volume needs no step', () => {
     expect(decideVolume(boundPair())).toEqual([])
   })
 })

@@ -64,7 +64,7 @@ describe('decideExpansion', () => {
     },
     { name: 'expands for an old resizer without states', claim: {}, plan: { do: 'expand', size: '2Gi', own: true } },
   ]
-  it.each(rows)('`decideExpansion` $name', (row) => {
+  it.each(rows)('the kubelet $name', (row) => {
     expect(decideExpansion(bound(row.claim), '2Gi')).toEqual(row.plan)
   })
 })
@@ -74,7 +74,7 @@ describe('hasGrown', () => {
   const actual = (change: object) =>
     ({ claimSize: undefined, expansion: 'open', ...change }) as Parameters<typeof hasGrown>[2]
 
-  it('`hasGrown` returns true if the volume is larger than its claim', () => {
+  it('a volume counts as grown if it is larger than its claim', () => {
     expect(hasGrown('2Gi', waiting, undefined)).toBe(true)
   })
 
@@ -171,7 +171,7 @@ describe('claim patches', () => {
     )
   })
 
-  it('`wantsOtherSize` compares sizes by their value, not by their spelling', () => {
+  it('the kubelet compares sizes by their value, not by their spelling', () => {
     expect([
       wantsOtherSize(wire({}), '2Gi'),
       wantsOtherSize(wire({}), '2048Mi'),

@@ -20,12 +20,12 @@ afterEach(() => rmSync(root, { recursive: true, force: true }))
 const modeOf = (path: string): string => (statSync(join(root, path)).mode & 0o7777).toString(8)
 
 describe('giveToGroup', () => {
-  it('after `giveToGroup`, the group can read and write the folder and its content', () => {
+  it('after the change of its group, a folder is writable for the group', () => {
     giveToGroup(root, { gid, onRootMismatch: false })
     expect([modeOf('.'), modeOf('folder'), modeOf('folder/file')]).toEqual(['2770', '2770', '660'])
   })
 
-  it('with the policy `onRootMismatch`, `giveToGroup` skips a folder whose root belongs to the group', () => {
+  it('with the policy `onRootMismatch`, a folder whose root belongs to the group is skipped', () => {
     chmodSync(root, 0o2770)
     giveToGroup(root, { gid, onRootMismatch: true })
     expect(modeOf('folder/file')).toBe('600')
@@ -34,7 +34,7 @@ describe('giveToGroup', () => {
     expect(modeOf('folder/file')).toBe('660')
   })
 
-  it('`giveToGroup` does not change the targets of links', () => {
+  it('a change of the group does not change the targets of links', () => {
     const outside = mkdtempSync(join(tmpdir(), 'outside-'))
     try {
       writeFileSync(join(outside, 'file'), 'x')

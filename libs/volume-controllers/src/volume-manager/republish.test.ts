@@ -22,11 +22,11 @@ describe('isRepublished', () => {
     ['returns false if the driver does not require it', csi, false, false],
     ['returns true for an inline volume, too', inline, true, true],
     ['returns false for a local volume', { ...named, is: 'local' as const, plugin: 'emptyDir' }, true, false],
-  ])('`isRepublished` %s', (_, source, republishes, expected) => {
+  ])('the check for a repeated publish %s', (_, source, republishes, expected) => {
     expect(isRepublished(source, () => republishes)).toBe(expected)
   })
 
-  it('`markStale` marks a mounted volume until it is published again', () => {
+  it('a mounted volume stays marked as stale until it is published again', () => {
     const actual = new ActualState()
     actual.mark({ source: csi, podUid: 'a', path: '/a' }, 'mounted')
     actual.mark({ source: csi, podUid: 'b', path: '/b' }, 'uncertain')

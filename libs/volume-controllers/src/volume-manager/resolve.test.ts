@@ -35,7 +35,7 @@ describe('resolve', () => {
     })
   })
 
-  it('a volume needs no attach if its driver needs no attach', () => {
+  it('a volume is not attached if its driver needs no attach', () => {
     const drivers = [csiDriver({ attachRequired: false })]
     expect(only({ claims, volumes, drivers })).toMatchObject({ source: { attach: false } })
   })

@@ -89,7 +89,7 @@ test('with `watchesLag`, a watch delivers the initial objects at once and delays
   expect(client.watches.size).toBe(0)
 })
 
-test('a watch reports a compacted resourceVersion, a cut connection or a refused selector', async () => {
+test('a watch reports a compacted resourceVersion, a cut connection and a refused selector', async () => {
   server.compact()
   const reading = client.watch(PERSISTENT_VOLUMES, { resourceVersion: '1' })
   expect(await reading.next()).toMatchObject({ value: { type: 'END', why: 'error', error: { code: 410 } } })

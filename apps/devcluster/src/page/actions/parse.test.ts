@@ -4,7 +4,7 @@ import { parseAction } from './parse.ts'
 const claim = { name: 'a', size: '1Gi', class: '' }
 
 describe('parseAction', () => {
-  it('a parsed action contains the fields of its form, without the blanks around the values', () => {
+  it('an action of the page has the trimmed values of its form', () => {
     expect(parseAction({ action: 'createClaim', values: { ...claim, name: ' a ' } })).toEqual({
       name: 'createClaim',
       values: claim,

@@ -82,14 +82,14 @@ describe('ActionQueue', () => {
     expect(queue.lines.map(({ who }) => who)).toEqual(Array(8).fill('you'))
   })
 
-  it('the actions of the page create a claim without a class', async () => {
+  it('the page can create a claim without a class', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     await queue.do('createClaim', { name: 'bare', size: '1Gi', class: '' })
     expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('bare'))?.spec?.storageClassName).toBeUndefined()
   })
 
-  it('the actions of the page inject faults into the driver, clear them, and kill the driver', async () => {
+  it('the page can inject faults into the driver, clear them, and kill the driver', async () => {
     await using test = await startTestCluster({ substitutes: ['csi-provisioner'] })
     using queue = open(test)
     const method = 'CreateVolume'
@@ -103,7 +103,7 @@ describe('ActionQueue', () => {
     await test.driver.log.until({ method: 'Probe' }, { count: 2 })
   })
 
-  it('an action of the page returns why it was refused, by the API server or by the page', async () => {
+  it('a refused action of the page returns the reason of the API server or the page', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: [] })
     using queue = open(test)
     expect(await queue.do('deletePod', { pod: 'absent' })).toEqual({
@@ -127,7 +127,7 @@ describe('ActionQueue', () => {
     expect(queue.items.at(-1)).toMatchObject({ is: 'abilities', driver: test.driver.settings.name })
   })
 
-  it('the actions of the page run the demo up to a step, and refuse a second run at the same time', async () => {
+  it('the page runs the demo up to a step, and refuses a second run at the same time', async () => {
     await using test = await startTestCluster()
     const story = new StoryScenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
     const ended = Promise.withResolvers<void>()

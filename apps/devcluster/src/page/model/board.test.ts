@@ -18,7 +18,7 @@ function shown({ items, frames }: FrameHistory['beginning']): readonly Item[] {
 }
 
 describe('Board', () => {
-  it('the board of the page sends only changed items, with the line of text that explains the change', () => {
+  it('the server sends the page only changed items, with a text line for each change', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame({ who: 'you', text: 'a made' })
@@ -31,7 +31,7 @@ describe('Board', () => {
     expect(frames).toHaveLength(2)
   })
 
-  it('the board of the page reports the removal of an item once, and only if the item was sent', () => {
+  it('the server reports the removal of a sent item to the page only once', () => {
     const { board, frames } = boardOf()
     board.put(item('a'))
     board.frame()
@@ -43,7 +43,7 @@ describe('Board', () => {
     expect(frames.slice(1)).toMatchObject([{ gone: ['a'] }])
   })
 
-  it('a page that opens late gets all items and all earlier changes from the board', () => {
+  it('a page that opens late gets all items and all earlier changes', () => {
     const { board } = boardOf()
     for (const id of ['a', 'b']) {
       board.put(item(id))
@@ -55,7 +55,7 @@ describe('Board', () => {
 })
 
 describe('History', () => {
-  it('above a size limit, the change history merges its oldest changes into its initial items', () => {
+  it('the history of changes merges its oldest changes into the initial items when it is full', () => {
     const history = new FrameHistory(30)
     for (let at = 1; at <= 10; at += 1) history.add({ at, items: [item(`n${at % 4}`, at % 2 === 0)], gone: [] }, 10)
     const { items, frames } = history.beginning
@@ -64,7 +64,7 @@ describe('History', () => {
     expect(shown(history.beginning)).toContainEqual(item('n2', true))
   })
 
-  it('the change history merges a change that exceeds the size limit into its initial items', () => {
+  it('a change that alone exceeds the history is merged into the initial items', () => {
     const history = new FrameHistory(30)
     history.add({ at: 1, items: [item('a')] }, 100)
     expect(history.beginning).toEqual({ items: [item('a')], frames: [] })

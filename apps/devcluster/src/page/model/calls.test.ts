@@ -44,11 +44,11 @@ describe('call texts', () => {
     ['constructor', 'constructor'],
     ['', 'unknown'],
   ]
-  it.each(components)('an event of the component "%s" is assigned to its actor', (component, expected) => {
+  it.each(components)('the page shows the sender of an event by its component "%s"', (component, expected) => {
     expect(actorOfComponent(component, { driver: 'csi.example.com', node: 'node-1' })).toBe(expected)
   })
 
-  it('the page item of a CSI call contains the request, the answer and the time, but no empty fields and no secrets', () => {
+  it('a CSI call on the page shows request, answer and time, but no empty fields and no secrets', () => {
     const request = {
       volumeId: 'v',
       secrets: { password: 'hidden' },
@@ -89,7 +89,7 @@ describe('call texts', () => {
 })
 
 describe('CallLog', () => {
-  it('the log of failing calls counts the failures of a call in a row, and drops them after a success', () => {
+  it('the page counts consecutive failures of a call, and forgets them after a success', () => {
     const book = new CallLog()
     const failure = () => book.failure('v', who, ['ControllerPublishVolume'])
     book.end(call({ end: ended(13, 'no') }), who)
@@ -101,7 +101,7 @@ describe('CallLog', () => {
     expect([failure(), book.summary()]).toEqual([undefined, []])
   })
 
-  it('the log of failing calls counts the volumes for which the same call fails', () => {
+  it('the page counts the volumes for which the same call fails', () => {
     const book = new CallLog()
     for (const volumeId of ['a', 'b', 'c']) book.end(call({ request: { volumeId }, end: ended(13) }), who)
     expect(book.summary()).toMatchObject([{ failure: { code: 'Internal' }, volumes: 3 }])
@@ -109,7 +109,7 @@ describe('CallLog', () => {
     expect(book.summary()).toMatchObject([{ volumes: 2 }])
   })
 
-  it('the log of failing calls ignores a call that still runs', () => {
+  it('the page counts no failure for a call that still runs', () => {
     const book = new CallLog()
     book.end(call(), who)
     expect(book.summary()).toEqual([])

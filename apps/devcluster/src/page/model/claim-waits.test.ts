@@ -129,11 +129,11 @@ describe('waitsOf', () => {
       ],
     ],
   ]
-  it.each(rows)('a claim waits %s', (_, change, expected) => {
+  it.each(rows)('the page shows that a claim waits %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 
-  it('a wait of a claim keeps its start time if only its message changes', () => {
+  it('a claim keeps the start of its wait if only the message changes', () => {
     const broken = { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') }
     const first = rowOf('x', rowView(broken), { before: undefined, now: 7 })
     const later = rowOf(

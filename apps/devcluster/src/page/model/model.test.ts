@@ -183,7 +183,7 @@ describe('PageModel', () => {
     expect(page.items.get('node/node-1')).toMatchObject({ ready: true, schedulable: true })
   })
 
-  it('the model of the page gives a volume whose claim was deleted a separate row', async () => {
+  it('a volume whose claim was deleted gets a separate row on the page', async () => {
     await using test = await startTestCluster(quiet)
     const { caches } = test.cluster
     const { metadata } = test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
@@ -225,7 +225,7 @@ describe('PageModel', () => {
     expect(page.lines).toContain('attach-detach: PersistentVolumeClaim data: Bad: no')
   })
 
-  it('the model of the page batches changed items if there are many rows, but sends entries of the time line at once', async () => {
+  it('with many rows, the page gets changed rows in batches, but time line entries at once', async () => {
     await using test = await startTestCluster(quiet)
     await using page = watch(test)
     for (let number = 1; number <= 102; number += 1) test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(`c${number}`))

@@ -132,7 +132,7 @@ describe('waitsOf', () => {
     ['nothing when it runs', { pods: [RUNNING], attachments: [attached] }, []],
     ['nothing when it has ended', { pods: [pod({ phase: 'Succeeded' })] }, []],
   ]
-  it.each(rows)('a pod waits for %s', (_, change, expected) => {
+  it.each(rows)('the page shows that a pod waits for %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 })

@@ -47,7 +47,7 @@ describe('waitsOf', () => {
       ['trouble: volume pv-1 on node-1: csi-attacher: the driver does not detach the volume from node-1 | busy'],
     ],
   ]
-  it.each(rows)('a volume waits for %s', (_, change, expected) => {
+  it.each(rows)('the page shows that a volume waits for %s', (_, change, expected) => {
     expect(waits(change)).toEqual(expected)
   })
 })
