@@ -94,8 +94,6 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     objects: [SNAPSHOT_CLASS, snapshot()],
     reason: 'SourceClaimMissing',
     says: 'PersistentVolumeClaim default/pvc-1, which does not exist',
-    // `stuck` does not know whether a claim exists that is only a source.
-    listedAs: 'ContentNotCreated: the snapshot-controller to create a VolumeSnapshotContent',
   },
   'snapshots: a snapshot of a claim that is not bound': {
     of: ['vs', 'snap'],
@@ -180,7 +178,6 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     objects: [CLASS, CLONED],
     reason: 'CloneSourceMissing',
     says: 'PersistentVolumeClaim default/pvc-1, which does not exist',
-    listedAs: LISTED_VOLUME,
   },
   'snapshots: a clone of a claim that is not bound': {
     of: ['pvc', 'copy'],

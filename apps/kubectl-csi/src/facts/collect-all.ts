@@ -15,6 +15,7 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { isPending } from './collect.ts'
+import { sourceOf } from './collect-snapshots.ts'
 import { FactCollection } from './collection.ts'
 import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf, refOf } from './facts.ts'
 
@@ -28,7 +29,7 @@ type HasFindings = (claim: PersistentVolumeClaim, nothing: ClusterFacts) => bool
 
 /** Reads the whole cluster. All kinds are listed in parallel, page by page. */
 export async function collectAll(into: FactCollection, hasFindings: HasFindings): Promise<void> {
-  const [leases] = await Promise.all([
+  const [leases, existing] = await Promise.all([
     into.reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
     podsAndClaims(into, hasFindings),
     into.attachmentsWhere(() => true),
@@ -43,23 +44,45 @@ export async function collectAll(into: FactCollection, hasFindings: HasFindings)
     events(into),
   ])
   into.leases = leases
+  if (existing !== undefined) noteMissing(sourceClaims(into), existing, into)
   await nodesOf(into)
 }
 
-/** Reads the pods that use claims, the claims of waiting pods, and the other claims that have findings. */
-async function podsAndClaims(into: FactCollection, hasFindings: HasFindings): Promise<void> {
+/**
+ * Reads the pods that use claims, the claims of waiting pods, and the other claims that have findings. Returns the keys
+ * of all claims. Undefined if the API server refuses their list.
+ */
+async function podsAndClaims(into: FactCollection, hasFindings: HasFindings): Promise<Set<string> | undefined> {
   const { reader, claims } = into
   const uses = (pod: Pod): boolean => claimNamesOf(pod).length > 0
   for (const pod of (await reader.list(PODS, { where: uses, keep: withoutContainers })) ?? []) into.addPod(pod)
   const wanted = new Set([...into.pods.values()].filter(mayWait).flatMap(claimKeysOf))
   const nothing = new FactCollection(reader).facts(0, 0)
-  const where = (claim: PersistentVolumeClaim): boolean =>
-    wanted.has(keyOf(refOf('', claim))) || hasFindings(claim, nothing)
-  const skipped = new Set<string>()
-  const listed = await reader.list(PERSISTENT_VOLUME_CLAIMS, { where, notUnderstood: (key) => skipped.add(key) })
+  const existing = new Set<string>()
+  const where = (claim: PersistentVolumeClaim): boolean => {
+    const key = keyOf(refOf('', claim))
+    existing.add(key)
+    return wanted.has(key) || hasFindings(claim, nothing)
+  }
+  const listed = await reader.list(PERSISTENT_VOLUME_CLAIMS, { where, notUnderstood: (key) => existing.add(key) })
   for (const object of listed ?? []) claims.set(keyOf(refOf('', object)), { is: 'present', object })
-  if (listed === undefined) return
-  for (const key of wanted) if (!claims.has(key) && !skipped.has(key)) claims.set(key, { is: 'absent' })
+  if (listed === undefined) return undefined
+  noteMissing(wanted, existing, into)
+  return existing
+}
+
+function noteMissing(wanted: Iterable<string>, existing: ReadonlySet<string>, { claims }: FactCollection): void {
+  for (const key of wanted) if (!existing.has(key)) claims.set(key, { is: 'absent' })
+}
+
+/** Returns the keys of the claims from which a snapshot is taken or a claim is cloned. */
+function sourceClaims({ claims, snapshots }: FactCollection): readonly string[] {
+  const cloned = claims.present.map(sourceOf).filter((source) => source?.kind === 'PersistentVolumeClaim')
+  const taken = snapshots.present.map(({ metadata, spec }) => {
+    const name = spec.source.persistentVolumeClaimName
+    return name === undefined ? undefined : { namespace: metadata?.namespace, name }
+  })
+  return [...cloned, ...taken].flatMap((ref) => (ref === undefined ? [] : keyOf(ref)))
 }
 
 /** Removes the containers of a pod to save memory, because findings do not read them. */
