@@ -77,7 +77,7 @@ export const snapshotLoaded: BenchScene = {
       const call = await subject.until('its first call', first, 600_000)
       const { cpuSeconds } = subject.cost()
       await pause(SETTLED_MS)
-      const { rss, anonymous, peak } = subject.cost()
+      const { rss, anonymous } = subject.cost()
       bench.figures.note('snapshotter', side, {
         'exec to first call (s)': (call.start - subject.sidecar.started) / 1000,
         'CPU until then (s)': cpuSeconds,
@@ -85,7 +85,6 @@ export const snapshotLoaded: BenchScene = {
         'writes of objects': (await subject.requests()).filter(isWork).length,
         'RSS settled (MiB)': rss,
         'of it anonymous (MiB)': anonymous,
-        'RSS at its peak (MiB)': peak,
       })
       await subject.stop()
     })

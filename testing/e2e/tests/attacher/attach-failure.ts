@@ -8,7 +8,7 @@ import type { TestContext } from '../../harness/context.ts'
 import { type Call, codeName } from '../../harness/driver/driver.ts'
 import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually, never, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
   attach,
@@ -50,6 +50,7 @@ const BEFORE_THE_CALL: readonly Row[] = [
     arrange: async (t, { node }) => {
       const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/keep'] } })
       await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
+      await pause(WATCHES_DIFFER_MS)
       await t.createAttachment('va', { pv, node })
     },
     text: (t) => `PersistentVolume "${t.name('pv')}" is marked for deletion`,
