@@ -25,7 +25,7 @@ interface Given {
   readonly volume?: VolumeParts
   readonly claim?: ClaimParts
   readonly driverName?: string
-  /** Changes only the cached claim, because the API server would refuse or complete such a claim. */
+  /** Changes only the cached claim, because the API server would refuse such a claim or fill in its fields. */
   readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
   readonly prepare?: (fixture: ResizerFixture) => void
 }

@@ -8,7 +8,7 @@ import type { FollowedDriver } from './schedule.ts'
 /**
  * The right of this process to act, from the moment when it becomes the leader until it stops.
  *
- * Guarantees: `cut` is aborted after `stop`, or with it.
+ * Guarantees: the signal `cut` is never aborted before the signal `stop`.
  *
  * Caveats: the right may end at any moment. Call `assertLeading` right before each call and each write.
  */

@@ -80,7 +80,7 @@ export class Correlator {
     }
   }
 
-  /** Records that the Event is stored, so that the next occurrence of the report repeats it. */
+  /** Records that the Event is stored, so that its next occurrence raises its count. */
   stored(report: Report, { metadata, count, firstTimestamp }: Event): void {
     report.stored = { name: metadata.name, count, firstTimestamp }
   }

@@ -61,7 +61,7 @@ interface BlockedKeys {
  */
 export interface Group {
   readonly name: string
-  /** The limits of the keys that count in the group: its running keys, and the keys that block it. */
+  /** One limit for each key that counts in the group. Running keys count, and keys that block the group. */
   readonly counted: number[]
   readonly blocked: BlockedKeys[]
 }

@@ -101,7 +101,7 @@ describe('compareForever', () => {
     expect(fixture.forced).toEqual([])
   })
 
-  it('a recreated attachment does not inherit the listing differences of the deleted attachment', async () => {
+  it('differences between ListVolumes and a deleted attachment do not count for a recreated attachment', async () => {
     fixture.has(withFinalizer({ attached: true, uid: 'earlier' }))
     void fixture.start({})
     await fixture.clock.settle()

@@ -5,7 +5,7 @@ import type { ApiRequest } from '../api/client.ts'
 const KEY = ',"managedFields":[{'
 /** Matches the end of the list `managedFields` in a JSON text, and the beginning of the text after it. */
 const END = /\}\](?:,"[A-Za-z]|\},"[A-Za-z]|\}\})/g
-/** The length of `}]`, which begins each match of `END` and closes the list `managedFields`. */
+/** The length of `}]`, with which each match of the expression `END` begins. */
 const CLOSING = 2
 
 /**
