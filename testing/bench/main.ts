@@ -117,7 +117,7 @@ async function play(scene: BenchScene, bench: Omit<Bench, 'figures'>): Promise<S
   try {
     await scene.run({ ...bench, figures })
   } catch (error) {
-    failure = errorText(error).split('\n')[0]
+    failure = errorText(error instanceof SuppressedError ? error.suppressed : error).split('\n')[0]
     bench.printLine(errorText(error))
   }
   return { scene, rows: figures.rows, seconds: (performance.now() - started) / 1000, failure }
