@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { pictureOf } from './view/picture.ts'
-import type { ClaimRow, Item, Place } from './view/wire.ts'
+import type { ClaimRow, Item, NodePlace } from './view/wire.ts'
 
 const node = (name: string, change = {}): Item => ({
   is: 'node',
@@ -27,7 +27,7 @@ function row(name: string, change: Partial<ClaimRow> = {}): ClaimRow {
   }
 }
 
-const place = (name: string, state: Place['state']): Place => ({ node: name, state, pods: [] })
+const place = (name: string, state: NodePlace['state']): NodePlace => ({ node: name, state, pods: [] })
 const pod = (name: string, on: string) => ({ key: `default/${name}`, node: on, phase: 'Running', deleting: false })
 
 /** Returns one text for each box, such as `node-1: pod app Running, volume data mounted`. */
@@ -65,7 +65,7 @@ describe('pictureOf', () => {
   })
 
   it('in the picture, a moving volume keeps its symbol, and a volume on two nodes has two symbols', () => {
-    const keysOf = (...places: readonly Place[]) =>
+    const keysOf = (...places: readonly NodePlace[]) =>
       pictureOf([node('node-1'), node('node-2'), row('data', { places })]).boxes.map(({ chips }) =>
         chips.map(({ key }) => key).join(),
       )

@@ -121,7 +121,7 @@ describe('--node-deployment', () => {
   const settings = { node: NODE }
 
   it.each<[string, State, string]>([
-    ['without a node', {}, 'own'],
+    ['without a node', {}, 'selectNode'],
     ['without a node, if its class excludes the node of this process', { allowsNode: false }, 'nothing'],
     ['without a node, if it waits for a consumer', { class: LATE }, 'nothing'],
     [

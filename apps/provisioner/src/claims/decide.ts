@@ -35,7 +35,7 @@ export type ClaimDecision =
   | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause; readonly report: boolean }
   | { readonly do: 'pause'; readonly ms: number }
   /** Make the node of this process the selected node of the claim. */
-  | { readonly do: 'own'; readonly class: Class; readonly node: LocalNode }
+  | { readonly do: 'selectNode'; readonly class: Class; readonly node: LocalNode }
   /** Call CreateVolume. If `mark` is true, put our finalizer on the claim first. */
   | { readonly do: 'provision'; readonly class: Class; readonly mark: boolean }
 
@@ -82,7 +82,7 @@ function ownNode(view: ClaimView): ClaimDecision | undefined {
     return { do: 'nothing', why: 'no node is selected', waitsFor }
   }
   if (!allowsNode) return { do: 'nothing', why: 'the class does not allow this node', waitsFor }
-  return { do: 'own', class: storageClass, node }
+  return { do: 'selectNode', class: storageClass, node }
 }
 
 /** Reports whether the claim has our finalizer: a CreateVolume call may have begun whose result is unknown. */

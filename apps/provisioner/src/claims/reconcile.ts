@@ -17,16 +17,16 @@ import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, labelsOf, recordEven
 import { settleUnsaved } from './save.ts'
 
 /** Decides the next step of one claim, and performs it. */
-export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Promise<Outcome> {
+export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun: Run): Promise<Outcome> {
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED
   const { claim } = view
   const log = deps.log.with({ PVC: objectRef(namespacedRef(claim.key)), StorageClass: classNameOf(claim) })
-  const run: ClaimRun = { deps, log, signal: own.signal }
+  const run: ClaimRun = { deps, log, signal: controllerRun.signal }
   const decision = decideClaim(view)
   switch (decision.do) {
     case 'nothing':
-      if (decision.waitsFor !== undefined) own.waitFor(decision.waitsFor)
+      if (decision.waitsFor !== undefined) controllerRun.waitFor(decision.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${decision.why}`)
       if (!view.unsaved) deps.memory.ended(uid)
       return SETTLED
@@ -36,19 +36,19 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, own: Run): Pr
       await edit(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
       return SETTLED
     case 'pause':
-      own.waitFor({ on: 'class', name: classNameOf(claim) })
+      controllerRun.waitFor({ on: 'class', name: classNameOf(claim) })
       log.v(4)?.info('Skipping the claim because provisioning previously failed with infeasible error')
       return { kind: 'postponed', ms: decision.ms }
     case 'fail':
-      own.waitFor(decision.waitsFor)
+      controllerRun.waitFor(decision.waitsFor)
       deps.metrics.creations.failed(labelsOf(claim))
       if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
       return { kind: 'retry', cause: new Error(decision.message) }
-    case 'own':
-      own.waitFor({ on: 'class', name: classNameOf(claim) })
+    case 'selectNode':
+      controllerRun.waitFor({ on: 'class', name: classNameOf(claim) })
       return await becomeOwner(run, { claim, class: decision.class, node: decision.node })
     case 'provision':
-      return await provision(run, own, { claim, class: decision.class, mark: decision.mark })
+      return await provision(run, controllerRun, { claim, class: decision.class, mark: decision.mark })
     default:
       return unreachable(decision)
   }
@@ -60,10 +60,10 @@ interface Work {
   readonly mark: boolean
 }
 
-async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> {
+async function provision(run: ClaimRun, controllerRun: Run, work: Work): Promise<Outcome> {
   const { deps, signal } = run
   const { claim } = work
-  own.waitFor()
+  controllerRun.waitFor()
   const since = deps.clock.monotonic()
   if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   let unsaved: Unsaved
@@ -75,11 +75,11 @@ async function provision(run: ClaimRun, own: Run, work: Work): Promise<Outcome> 
     unsaved = await createVolume(run, prepared)
   } catch (error) {
     signal.throwIfAborted()
-    return await recordFailure(run, own, { ...work, error })
+    return await recordFailure(run, controllerRun, { ...work, error })
   }
   deps.metrics.creations.succeeded(labelsOf(claim), deps.clock.monotonic() - since)
   deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await settleUnsaved(run, unsaved)
   await releaseSource(run, claim)
-  return stored === undefined ? DONE : await recordFailure(run, own, { ...work, error: stored })
+  return stored === undefined ? DONE : await recordFailure(run, controllerRun, { ...work, error: stored })
 }

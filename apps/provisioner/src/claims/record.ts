@@ -16,7 +16,7 @@ interface FailedTry {
 }
 
 /** Records a failed attempt to create a volume, and decides when to retry. */
-export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry): Promise<Outcome> {
+export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: FailedTry): Promise<Outcome> {
   const { deps, log } = run
   const { claim, class: storageClass, error } = failed
   const { memory, settings, driver } = deps
@@ -25,7 +25,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   const { state, answered, infeasible, message } = failure
   log.v(5)?.info(`CreateVolume failed, supports topology = ${settings.topology} => state = ${state}`, { err: error })
   deps.metrics.creations.failed(labelsOf(claim))
-  own.waitFor(...failure.waitsFor)
+  controllerRun.waitFor(...failure.waitsFor)
   deps.awaited.await(claim.uid, failure.waitsFor)
   if (state !== 'background' || !driver.lost) {
     log.error(error, 'Failed to provision volume')
@@ -46,7 +46,7 @@ export async function recordFailure(run: ClaimRun, own: Run, failed: FailedTry):
   }
   if (!infeasible) return retry
   memory.pause(claim.uid, storageClass.uid)
-  own.waitFor({ on: 'class', name: storageClass.key })
+  controllerRun.waitFor({ on: 'class', name: storageClass.key })
   return { kind: 'postponed', ms: memory.pausedForMs(claim.uid, storageClass.uid) }
 }
 

@@ -17,14 +17,14 @@ import { decideVolume } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
 
 /** Decides the next step of one PersistentVolume, and performs it. */
-export async function reconcileVolume(name: string, deps: VolumeDeps, own: Run): Promise<Outcome> {
+export async function reconcileVolume(name: string, deps: VolumeDeps, controllerRun: Run): Promise<Outcome> {
   const volume = deps.volumes.store.get(name)
   if (volume === undefined) return SETTLED
   const run: VolumeRun = {
     deps,
     log: deps.log.with({ PV: name }),
-    signal: own.signal,
-    waitFor: (...causes) => own.waitFor(...causes),
+    signal: controllerRun.signal,
+    waitFor: (...causes) => controllerRun.waitFor(...causes),
   }
   const attachments = deps.attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? []
   const decision = decideVolume({ volume, attachments, isDeleted: deps.memory.isDeleted(volume.uid) })

@@ -14,8 +14,8 @@ import { type ContentDeps, ContentGoneError, type ContentRun, explain, viewOf } 
 import { writeMark, writeStatus } from './writes.ts'
 
 /** Decides the next step of one snapshot content, and performs it. */
-export async function reconcile(key: string, deps: ContentDeps, own: Run): Promise<Outcome> {
-  const run: ContentRun = { ...own, key, deps }
+export async function reconcile(key: string, deps: ContentDeps, controllerRun: Run): Promise<Outcome> {
+  const run: ContentRun = { ...controllerRun, key, deps }
   run.waitFor()
   deps.secrets.forget(key)
   const orphan = deps.memory.orphans.get(key)

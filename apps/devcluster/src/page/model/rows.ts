@@ -1,7 +1,16 @@
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Attachment, Claim, Volume } from '@csi-sidecars/volume-controllers'
 import { isStuck, stuckFrom } from '@csi-sidecars/waits'
-import type { ClaimRow, ClaimSize, Place, PlaceState, ShownVolume, Wait, WantedClaim, WantedPod } from '../view/wire.ts'
+import type {
+  ClaimRow,
+  ClaimSize,
+  NodePlace,
+  PlaceState,
+  ShownVolume,
+  Wait,
+  WantedClaim,
+  WantedPod,
+} from '../view/wire.ts'
 import type { RowView } from './waits.ts'
 import { waitsOf } from './waits.ts'
 
@@ -62,11 +71,11 @@ function sizeOf(text: string): ClaimSize {
   return { text, bytes: Number(Quantity.parse(text).bytes()) }
 }
 
-function placesOf({ attachments, pods }: RowView): readonly Place[] {
+function placesOf({ attachments, pods }: RowView): readonly NodePlace[] {
   const running = pods.filter(({ phase }) => phase === 'Running')
   const on = (node: string): readonly string[] =>
     running.filter(({ nodeName }) => nodeName === node).map(({ name }) => name)
-  const places = attachments.map((attachment): Place => {
+  const places = attachments.map((attachment): NodePlace => {
     const { nodeName, attached, attachError, detachError } = attachment
     const users = on(nodeName)
     const error = attached ? detachError : attachError

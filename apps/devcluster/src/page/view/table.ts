@@ -2,7 +2,7 @@ import { byId, fill, Keyed, make, setText } from './dom.ts'
 import { CallDetails, PageEventText, sizeBar, tag, waitText } from './parts.ts'
 import { BY_NAME, short } from './picture.ts'
 import type { Player } from './player.ts'
-import type { ClaimRow, Item, LastCall, LastEvent, Place, Snapshot } from './wire.ts'
+import type { ClaimRow, Item, LastCall, LastEvent, NodePlace, Snapshot } from './wire.ts'
 import { stillHolds } from './wire.ts'
 
 /** The maximum number of rows in the table. The filter finds the others. */
@@ -164,7 +164,7 @@ function snapshotOf({ name, state, size }: Snapshot): HTMLElement {
   return make('div', { class: 'place' }, `snapshot ${name} `, tag(state), size === '' ? '' : ` ${size}`)
 }
 
-function placeOf({ node, state, pods, error }: Place): HTMLElement {
+function placeOf({ node, state, pods, error }: NodePlace): HTMLElement {
   const users = pods.length === 0 ? '' : ` in ${pods.join(', ')}`
   return make('div', { class: 'place', 'data-node': node }, `${node} `, tag(state, state, error), users)
 }

@@ -63,7 +63,7 @@ export interface ShownVolume {
 export type PlaceState = 'attaching' | 'attached' | 'mounted' | 'detaching' | 'failing'
 
 /** The state of a volume on one node. */
-export interface Place {
+export interface NodePlace {
   readonly node: string
   readonly state: PlaceState
   /** The names of the running pods on that node that use the volume. */
@@ -87,7 +87,7 @@ export interface ClaimRow {
   readonly claim?: WantedClaim
   readonly pods: readonly WantedPod[]
   readonly volume?: ShownVolume
-  readonly places: readonly Place[]
+  readonly places: readonly NodePlace[]
   readonly snapshots: readonly Snapshot[]
   readonly waits: readonly Wait[]
 }
