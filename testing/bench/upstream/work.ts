@@ -3,6 +3,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { Call, FakeDriver } from '../../e2e/harness/driver/driver.ts'
 import type { TestedApp } from '../../e2e/harness/subject.ts'
 import { pause } from '../../e2e/harness/waiting.ts'
+import type { Figures } from './figures.ts'
 import type { BenchServer } from './ground.ts'
 import { attach, bound, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
 import type { Measured } from './subject.ts'
@@ -50,6 +51,22 @@ export async function warmUp(ground: BenchServer, subject: Measured): Promise<vo
     await subject.until('the end of the first piece of work', isGone)
   }
   await pause(BUCKET_FULL_MS)
+}
+
+/** Waits for the sidecar's first call to the driver, and notes the time and the CPU time until then. */
+export async function noteFirstCall(figures: Figures, subject: Measured, within = 120_000): Promise<void> {
+  const { app, side, driver, sidecar } = subject
+  const call = await subject.until('its first call', async () => workCalls(app, driver)[0], within)
+  figures.note(app, side, {
+    'exec to first call (s)': (call.start - sidecar.started) / 1000,
+    'CPU until then (s)': subject.cost().cpuSeconds,
+  })
+}
+
+export function noteMemory(figures: Figures, subject: Measured): void {
+  const { rss, anonymous, peak } = subject.cost()
+  const memory = { 'RSS settled (MiB)': rss, 'of it anonymous (MiB)': anonymous, 'RSS at its peak (MiB)': peak }
+  figures.note(subject.app, subject.side, memory)
 }
 
 export const ATTACHES = 200

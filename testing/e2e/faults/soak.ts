@@ -87,7 +87,7 @@ async function soak(ms: number): Promise<number> {
   if (limit === undefined) printLine('without a memory limit: it needs root')
   const healthPort = await freePort()
   const at = await pod(context, {
-    more: ',livenessprobe',
+    more: ['livenessprobe'],
     args: [...QUICK, '-v=0', `--livenessprobe-health-port=${healthPort}`],
     binary: limit?.binary,
   })

@@ -228,7 +228,7 @@ export class HistorySide {
     return converge(() => this.#differences(), { clock, withinMs: this.#settledWithinMs, everyMs: 500 })
   }
 
-  /** Waits until the sidecars send no more calls and writes. Returns findings if each of three checks finds some. */
+  /** Waits until the sidecars are idle. Returns the findings of the third check, if all three checks have findings. */
   async #quiet(): Promise<readonly Finding[]> {
     for (let left = 2; ; left -= 1) {
       const findings = await this.#lateWork()

@@ -83,11 +83,11 @@ export async function work(t: TestContext, parts: Work & { within?: number } = {
   await done(t, parts)
 }
 
-const WHOLE_POD = '--controllers=attacher,resizer,provisioner,snapshotter'
+const WHOLE_POD = ['attacher', 'resizer', 'provisioner', 'snapshotter']
 
 /** Starts all four controllers in one process, and waits for their watches. */
 export async function pod(t: TestContext, setup: PodSetup = {}): Promise<WorkScene> {
-  const { more = '', args = [], binary } = setup
+  const { more = [], args = [], binary } = setup
   await installCrds(t)
   const driver = await t.driver({
     controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
@@ -95,12 +95,13 @@ export async function pod(t: TestContext, setup: PodSetup = {}): Promise<WorkSce
   driver.on('CreateSnapshot', snapshot())
   const node = await surroundings(t)
   await createSnapshotClass(t)
-  const sidecar = await t.sidecar({ driver, app: 'both', role: 'pod', binary, args: [`${WHOLE_POD}${more}`, ...args] })
+  const controllers = `--controllers=${[...WHOLE_POD, ...more].join()}`
+  const sidecar = await t.sidecar({ driver, app: 'both', role: 'pod', binary, args: [controllers, ...args] })
   await t.watching(sidecar, ...WATCHED.both, 'storageclasses', 'volumesnapshotcontents', 'volumesnapshotclasses')
   return { driver, sidecar, node }
 }
 
 interface PodSetup extends Pick<SidecarSetup, 'args' | 'binary'> {
-  /** Further names for the flag `--controllers`, with a leading comma. */
-  readonly more?: string
+  /** The controllers in addition to the four. */
+  readonly more?: readonly string[]
 }

@@ -14,7 +14,7 @@ import { APPS, type Side } from '../figures.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
 import type { Measured } from '../subject.ts'
-import { giveWork, workCalls } from '../work.ts'
+import { giveWork, noteFirstCall, noteMemory } from '../work.ts'
 
 export const DRIVER = 'loaded.example.com'
 const FOREIGN = 'other.example.com'
@@ -38,9 +38,7 @@ export const loaded: BenchScene = {
       for (const app of APPS) subjects.push(await startWithWork(bench, ground, { app, side, round }))
       await pause(SETTLED_MS)
       for (const subject of subjects) {
-        const { rss, anonymous, peak } = subject.cost()
-        const memory = { 'RSS settled (MiB)': rss, 'of it anonymous (MiB)': anonymous, 'RSS at its peak (MiB)': peak }
-        bench.figures.note(subject.app, side, memory)
+        noteMemory(bench.figures, subject)
         await subject.stop()
       }
     })
@@ -108,12 +106,7 @@ async function startWithWork(
   await giveWork(ground, { app, driver }, `${side}-${round}-${app}`)
   // A separate Lease, because an earlier sidecar releases its Lease late or not at all.
   const subject = await ground.start({ side, app, driver, leaseNamespace: `${side}-${round}` })
-  const call = await subject.until('its first call', async () => workCalls(app, driver)[0], 120_000)
-  const { cpuSeconds } = subject.cost()
-  figures.note(app, side, {
-    'exec to first call (s)': (call.start - subject.sidecar.started) / 1000,
-    'CPU until then (s)': cpuSeconds,
-  })
+  await noteFirstCall(figures, subject)
   return subject
 }
 

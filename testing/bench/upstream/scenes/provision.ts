@@ -13,7 +13,7 @@ import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies } from '../copies.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { classOf, growing, nodeOf } from '../objects.ts'
-import { workCalls } from '../work.ts'
+import { noteFirstCall, noteMemory, workCalls } from '../work.ts'
 import { DRIVER, populate } from './loaded.ts'
 import { phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
@@ -70,17 +70,9 @@ export const provisionLoaded: BenchScene = {
       // The provisioner caches the nodes, but with this flag it does not need them to provision.
       const args = ['--immediate-topology=false']
       const subject = await ground.start({ side, app: 'provisioner', driver, args, leaseNamespace })
-      const call = await subject.until('its first call', async () => workCalls('provisioner', driver)[0], 120_000)
-      const { cpuSeconds } = subject.cost()
+      await noteFirstCall(bench.figures, subject)
       await pause(SETTLED_MS)
-      const { rss, anonymous, peak } = subject.cost()
-      bench.figures.note('provisioner', side, {
-        'exec to first call (s)': (call.start - subject.sidecar.started) / 1000,
-        'CPU until then (s)': cpuSeconds,
-        'RSS settled (MiB)': rss,
-        'of it anonymous (MiB)': anonymous,
-        'RSS at its peak (MiB)': peak,
-      })
+      noteMemory(bench.figures, subject)
       await subject.stop()
     })
   },

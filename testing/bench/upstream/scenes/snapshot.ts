@@ -9,7 +9,7 @@ import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { classOf, copiesOfFirst } from '../objects.ts'
 import { isWork } from '../subject.ts'
-import { workCalls } from '../work.ts'
+import { noteFirstCall, noteMemory } from '../work.ts'
 import { DRIVER } from './loaded.ts'
 import { type Creation, createAll, LIMITS } from './provision.ts'
 import { WAVES, withoutLimits } from './storm.ts'
@@ -70,22 +70,15 @@ export const snapshotLoaded: BenchScene = {
       await ground.namespace(leaseNamespace)
       const driver = await ground.driver(DRIVER)
       driver.on('CreateSnapshot', snapshotReply)
-      const waiting = `${leaseNamespace}-waits`
-      await snapshotContent(ground, DRIVER, waiting)
+      await snapshotContent(ground, DRIVER, `${leaseNamespace}-waits`)
       const subject = await ground.start({ side, app: 'snapshotter', driver, leaseNamespace })
-      const first = async (): Promise<Call | undefined> => workCalls('snapshotter', driver)[0]
-      const call = await subject.until('its first call', first, 600_000)
-      const { cpuSeconds } = subject.cost()
+      await noteFirstCall(bench.figures, subject, 600_000)
       await pause(SETTLED_MS)
-      const { rss, anonymous } = subject.cost()
       bench.figures.note('snapshotter', side, {
-        'exec to first call (s)': (call.start - subject.sidecar.started) / 1000,
-        'CPU until then (s)': cpuSeconds,
         'other calls to the driver': driver.callsOf('CreateSnapshot', 'ListSnapshots').length - 1,
         'writes of objects': (await subject.requests()).filter(isWork).length,
-        'RSS settled (MiB)': rss,
-        'of it anonymous (MiB)': anonymous,
       })
+      noteMemory(bench.figures, subject)
       await subject.stop()
     })
   },

@@ -115,8 +115,8 @@ export class Gate {
   }
 
   /**
-   * Leaves the existing connections open, but sends no more answers on them. New connections work. Returns the number
-   * of silenced connections.
+   * Answers no further request on the open connections, and does not close them. New connections work. Returns the
+   * number of silenced connections.
    */
   blackHole(): number {
     this.muteWatches()
