@@ -38,8 +38,8 @@ export interface Storm {
 }
 
 /** Runs a storm with default rate limits: few objects for both implementations, then many objects for ours only. */
-export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>): Promise<void> {
-  const [few, many] = [bench.sized(100), bench.sized(1000)]
+export async function withoutLimits(bench: Bench, storm: (how: Storm) => Promise<void>, most = 1000): Promise<void> {
+  const [few, many] = [bench.sized(100), bench.sized(most)]
   await interleaved({ ...bench, rounds: 1 }, (side) =>
     storm({ side, round: 1, count: few, args: [], waves: 1, label: `${few}: ` }),
   )
