@@ -24,6 +24,11 @@ export function namespacedRef(key: string): { readonly namespace: string; readon
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
 }
 
+/** Returns the reference of an object, from its key: `namespace/name`, or the name alone. */
+export function refOf(key: string): { readonly name: string; readonly namespace?: string } {
+  return key.includes('/') ? namespacedRef(key) : { name: key }
+}
+
 /** Returns a time as RFC 3339 in whole seconds, as in all objects except Leases. */
 export function rfc3339(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')

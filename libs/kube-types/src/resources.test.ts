@@ -8,6 +8,7 @@ import {
   PERSISTENT_VOLUMES,
   RESOURCES,
   type Resource,
+  referenceTo,
   resourcePath,
   VOLUME_ATTACHMENTS,
 } from './resources.ts'
@@ -56,6 +57,14 @@ describe('resources', () => {
   it('the table of API resources contains each resource once', () => {
     const names = RESOURCES.map((resource) => `${resource.plural}.${resource.group}`)
     expect(new Set(names).size).toBe(names.length)
+  })
+
+  it('`referenceTo` names the namespace, the name, the UID and the version of a cached object', () => {
+    const seen = { uid: 'u', resourceVersion: '7' }
+    const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data', ...seen }
+    expect(referenceTo(PERSISTENT_VOLUME_CLAIMS, { key: 'ns/data', ...seen })).toEqual(claim)
+    const volume = { apiVersion: 'v1', kind: 'PersistentVolume', name: 'pv', ...seen }
+    expect(referenceTo(PERSISTENT_VOLUMES, { key: 'pv', ...seen })).toEqual(volume)
   })
 
   it('`apiVersionOf` returns the `apiVersion` of the objects of a resource', () => {

@@ -1,3 +1,4 @@
+import { type ObjectRef, refOf } from './meta.ts'
 import type {
   ClusterRole,
   ClusterRoleBinding,
@@ -235,6 +236,21 @@ export const RESOURCES: readonly Resource<unknown>[] = [
 /** Returns the `apiVersion` of the objects of a resource: `v1` or `group/version`. */
 export function apiVersionOf(resource: Resource<unknown>): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`
+}
+
+/** A cached object: its key is `namespace/name` or the name alone. */
+interface CachedObject {
+  readonly key: string
+  readonly uid: string
+  readonly resourceVersion: string
+}
+
+/** Returns the reference to a cached object in an Event or in another object. */
+export function referenceTo(
+  resource: Resource<unknown>,
+  { key, uid, resourceVersion }: CachedObject,
+): ObjectRef & Omit<CachedObject, 'key'> & { readonly apiVersion: string; readonly kind: string } {
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...refOf(key), uid, resourceVersion }
 }
 
 /** The target of a request: all objects of a resource or of a namespace, one object, or a subresource. */

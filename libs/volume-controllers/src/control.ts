@@ -8,9 +8,8 @@ import {
   SETTLED,
   type Source,
 } from '@csi-sidecars/controller'
-import type { EventTarget, Recorder } from '@csi-sidecars/events'
+import type { Recorder } from '@csi-sidecars/events'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { apiVersionOf, namespacedRef, type Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type Caches, PODS_BY_CLAIM } from './caches/caches.ts'
 import type { CachedPod } from './caches/pod.ts'
@@ -87,17 +86,4 @@ export function keysOfPodVolumes(
     }),
     keysOf(drivers, () => [...pods.store.values()].flatMap(keys)),
   ]
-}
-
-/** Returns the reference that an event has to its object, from the fields of the cached object. */
-export function targetOf(
-  resource: Resource<unknown>,
-  { key, uid, resourceVersion }: { readonly key: string; readonly uid: string; readonly resourceVersion: string },
-): EventTarget {
-  return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...refOf(key), uid, resourceVersion }
-}
-
-/** Returns the reference of an object, from its key in the cache. */
-export function refOf(key: string): { readonly name: string; readonly namespace?: string } {
-  return key.includes('/') ? namespacedRef(key) : { name: key }
 }

@@ -5,6 +5,7 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   Quantity,
+  refOf,
   removeFinalizerPatch,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
@@ -12,13 +13,7 @@ import { provisioner } from '@csi-sidecars/provisioner'
 import { type Program, programOf } from '@csi-sidecars/sidecar'
 import { runInProcess } from '@csi-sidecars/sidecar/testing'
 import { snapshotter } from '@csi-sidecars/snapshotter'
-import {
-  baseController,
-  type Claim,
-  type ControllerParts,
-  refOf,
-  settledUnlessFailed,
-} from '@csi-sidecars/volume-controllers'
+import { baseController, type Claim, type ControllerParts, settledUnlessFailed } from '@csi-sidecars/volume-controllers'
 import { flagsOf, type SidecarApp } from '../cluster/binaries.ts'
 import type { Devcluster } from '../cluster/devcluster.ts'
 

@@ -1,4 +1,3 @@
-import type { EventTarget } from '@csi-sidecars/events'
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import { namespacedRef, type PersistentVolumeClaim, type PersistentVolumeClaimSpec } from '@csi-sidecars/kube-types'
 import {
@@ -100,12 +99,6 @@ export function selectedNode({ wanted }: ProvisionerClaim): string | undefined {
 /** Returns the node for which CreateVolume is called, from the current or the alpha annotation. Empty: any node. */
 export function nodeOfRequest({ wanted }: ProvisionerClaim): string {
   return wanted?.annotations[SELECTED_NODE] ?? wanted?.annotations[ALPHA_SELECTED_NODE] ?? ''
-}
-
-/** Returns the claim as the object that an Event is about. */
-export function claimTarget(claim: ProvisionerClaim): EventTarget {
-  const { uid, resourceVersion } = claim
-  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...namespacedRef(claim.key), uid, resourceVersion }
 }
 
 export const SNAPSHOT_KIND = 'VolumeSnapshot'

@@ -1,4 +1,3 @@
-import type { EventTarget } from '@csi-sidecars/events'
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { MIGRATED_TO, type Names, PROVISIONED_BY } from './names.ts'
@@ -46,9 +45,4 @@ function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
 /** Reports whether the name belongs to the driver, or to the in-tree plugin that is migrated to the driver. */
 export function isKnown(name: string | undefined, { driver, inTree }: Names): boolean {
   return name !== undefined && (name === driver || name === inTree)
-}
-
-/** Returns the volume as the object that an Event is about. */
-export function volumeTarget({ key, uid, resourceVersion }: ProvisionerVolume): EventTarget {
-  return { apiVersion: 'v1', kind: 'PersistentVolume', name: key, uid, resourceVersion }
 }

@@ -3,8 +3,8 @@ import type { Cause, Enqueuer, Source } from '@csi-sidecars/controller'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import {
   type KubeObject,
-  namespacedRef,
   type Resource,
+  refOf,
   SECRETS,
   VOLUME_ATTRIBUTES_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
@@ -125,9 +125,8 @@ export class AwaitedObjects {
   async #versionOf({ on, name: key = '' }: Cause, signal: AbortSignal): Promise<string | undefined> {
     const resource = RESOURCES.get(on)
     if (resource === undefined) return undefined
-    const ref = key.includes('/') ? namespacedRef(key) : { name: key }
     try {
-      const { metadata } = await this.#api.get(resource, ref, { signal, priority: 'low' })
+      const { metadata } = await this.#api.get(resource, refOf(key), { signal, priority: 'low' })
       return `${metadata?.uid ?? ''}/${metadata?.resourceVersion ?? ''}`
     } catch (error) {
       return isAbort(error) || !isNotFound(error) ? undefined : MISSING

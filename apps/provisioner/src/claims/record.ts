@@ -1,6 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import { claimTarget, nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
+import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
+import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer, withoutSelectedNode } from '../edit.ts'
 import { PopulatorError } from '../sources/data-source.ts'
@@ -55,7 +56,8 @@ function ignore({ deps, log }: ClaimRun, claim: ProvisionerClaim, error: Populat
   log.v(4)?.info('Volume provision ignored', { reason: error.message })
   deps.metrics.creations.failed(labelsOf(claim))
   const text = CLAIM_EVENTS.populator()
-  if (deps.memory.isNews(claim.uid, text.message)) deps.populatorRecorder.event(claimTarget(claim), text)
+  if (deps.memory.isNews(claim.uid, text.message))
+    deps.populatorRecorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), text)
   return SETTLED
 }
 

@@ -1,7 +1,8 @@
 import type { Run } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
+import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { claimTarget, type ProvisionerClaim } from '../caches/claim.ts'
+import type { ProvisionerClaim } from '../caches/claim.ts'
 import { type ClaimEdit, editClaim } from '../edit.ts'
 import type { ClaimLabels } from '../metrics.ts'
 import type { TermParts } from '../parts.ts'
@@ -27,7 +28,7 @@ export interface ClaimRun extends Pick<Run, 'signal'> {
 }
 
 export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim, text: EventText): void {
-  deps.recorder.event(claimTarget(claim), text)
+  deps.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), text)
 }
 
 /** Records the event unless it repeats the last event about the claim. */

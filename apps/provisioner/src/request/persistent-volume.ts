@@ -7,12 +7,14 @@ import {
 } from '@csi-sidecars/csi-proto'
 import {
   type NodeSelectorTerm,
+  PERSISTENT_VOLUME_CLAIMS,
   type PersistentVolume,
   type PersistentVolumeSpec,
   Quantity,
+  referenceTo,
 } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
-import { claimTarget, classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
+import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import {
   DELETION_SECRET_NAME,
@@ -65,7 +67,7 @@ export function persistentVolumeOf(
     ...(reclaimPolicy !== undefined && { persistentVolumeReclaimPolicy: reclaimPolicy }),
     ...(volumeMode !== undefined && { volumeMode }),
     storageClassName: classNameOf(claim),
-    claimRef: claimTarget(claim),
+    claimRef: referenceTo(PERSISTENT_VOLUME_CLAIMS, claim),
     csi: csiSource(parts, created, settings),
     ...(settings.topology && affinityOf(created.accessibleTopology)),
     ...(settings.attributesClasses && attributesClass !== '' && { volumeAttributesClassName: attributesClass }),

@@ -7,11 +7,12 @@ import {
   type Patch,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
+  referenceTo,
   removeFinalizerPatch,
 } from '@csi-sidecars/kube-types'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
-import { type ProvisionerVolume, volumeTarget } from '../caches/volume.ts'
+import type { ProvisionerVolume } from '../caches/volume.ts'
 import { isReachable } from '../node/local-node.ts'
 import { decideVolume } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
@@ -153,13 +154,14 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
     log.v(4)?.info('Volume deletion postponed', { reason: message })
     run.waitFor({ on: 'attachment', name: volume.key })
     if (deps.memory.isNews(volume.uid, message))
-      deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.attached(message))
+      deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), VOLUME_EVENTS.attached(message))
     return { kind: 'retry', cause: error }
   }
   deps.metrics.deletions.failed({ class: className })
   if (deps.driver.lost) return { kind: 'retry', cause: error }
   log.error(error, 'Volume deletion failed')
-  if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(volumeTarget(volume), VOLUME_EVENTS.failed(message))
+  if (deps.memory.isNews(volume.uid, message))
+    deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), VOLUME_EVENTS.failed(message))
   return { kind: 'retry', cause: error }
 }
 

@@ -1,8 +1,7 @@
 import { Interner } from '@csi-sidecars/informer'
-import { namespacedRef } from '@csi-sidecars/kube-types'
 import { describe, expect, it, jest } from '@jest/globals'
 import { attributesClass, claim, volume } from '../testing/builders.ts'
-import { eventTarget, projectClaim } from './claim.ts'
+import { projectClaim } from './claim.ts'
 import { projectClass } from './open.ts'
 import { volumeProjection, wholeVolume } from './volume.ts'
 
@@ -74,18 +73,6 @@ describe('projectClaim', () => {
     expect(text.mock.calls.flat().sort()).toEqual(
       ['1Gi', '2Gi', '2Gi', 'Bound', 'NodeResizePending', EBS, 'gold', 'silver', 'true'].sort(),
     )
-  })
-
-  it('an event about a cached claim contains its namespace, name, UID and `resourceVersion`', () => {
-    expect(namespacedRef('ns/data')).toEqual({ namespace: 'ns', name: 'data' })
-    expect(eventTarget(projectClaim({ ...full, metadata: { ...full.metadata, resourceVersion: '7' } }))).toEqual({
-      apiVersion: 'v1',
-      kind: 'PersistentVolumeClaim',
-      namespace: 'ns',
-      name: 'data',
-      uid: 'uid-data',
-      resourceVersion: '7',
-    })
   })
 })
 

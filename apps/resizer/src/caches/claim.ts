@@ -1,10 +1,5 @@
-import type { EventTarget } from '@csi-sidecars/events'
 import { type Cached, Interner } from '@csi-sidecars/informer'
-import {
-  namespacedRef,
-  type PersistentVolumeClaim,
-  type PersistentVolumeClaimCondition,
-} from '@csi-sidecars/kube-types'
+import type { PersistentVolumeClaim, PersistentVolumeClaimCondition } from '@csi-sidecars/kube-types'
 import { CONDITION, NO_NODE_EXPANSION_ANNOTATION, RESIZER_ANNOTATION } from './names.ts'
 
 /**
@@ -100,10 +95,4 @@ type ModifyVolumeStatus = NonNullable<PersistentVolumeClaim['status']>['modifyVo
 function modifyingOf(status: ModifyVolumeStatus | null): Modifying | undefined {
   if (status == null) return undefined
   return { status: status.status, target: status.targetVolumeAttributesClassName ?? '' }
-}
-
-/** Returns the reference to a claim in an Event. */
-export function eventTarget(claim: ResizerClaim): EventTarget {
-  const { uid, resourceVersion } = claim
-  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...namespacedRef(claim.key), uid, resourceVersion }
 }

@@ -10,9 +10,10 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  referenceTo,
 } from '@csi-sidecars/kube-types'
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
-import { eventTarget, projectClaim, type ResizerClaim } from '../caches/claim.ts'
+import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { KeyedMutex } from './keyed-mutex.ts'
 
@@ -114,7 +115,7 @@ export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<Resi
 }
 
 export function recordEvent({ deps }: ResizerClaimRun<ResizerClaimDeps>, claim: ResizerClaim, text: EventText): void {
-  deps.recorder.event(eventTarget(claim), text)
+  deps.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), text)
 }
 
 /** Returns the error text of the Go original, which has two blanks after "of". */

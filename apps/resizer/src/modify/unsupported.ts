@@ -1,5 +1,6 @@
 import { type Controller, keysOf, objectsOf, SETTLED, type WorkSubject } from '@csi-sidecars/controller'
-import { eventTarget, type ResizerClaim } from '../caches/claim.ts'
+import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
+import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, objectOf } from '../claim/subject.ts'
@@ -41,7 +42,10 @@ export function unsupportedModifyController(parts: ResizerTerm): Controller {
       run.waitFor({ on: 'capability', name: 'MODIFY_VOLUME' })
       if (reported.get(key) !== claim.wantedClass) {
         reported.set(key, claim.wantedClass)
-        common.recorder.event(eventTarget(claim), MODIFY_EVENTS.unsupported(claim.wantedClass, settings.driverName))
+        common.recorder.event(
+          referenceTo(PERSISTENT_VOLUME_CLAIMS, claim),
+          MODIFY_EVENTS.unsupported(claim.wantedClass, settings.driverName),
+        )
       }
       return SETTLED
     },

@@ -1,21 +1,13 @@
 import { isAbort } from '@csi-sidecars/base'
 import type { EventTarget, EventText, Recorder } from '@csi-sidecars/events'
-import { apiVersionOf } from '@csi-sidecars/kube-types'
+import { referenceTo } from '@csi-sidecars/kube-types'
 import { goQuote, type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { ContentRun } from './run.ts'
 
 /** Records a Warning event about the snapshot content. */
-export function warn(
-  { deps, key }: ContentRun,
-  { uid, resourceVersion }: Content,
-  text: Omit<EventText, 'type'>,
-): void {
-  const { resource } = deps.kind
-  deps.recorder.event(
-    { apiVersion: apiVersionOf(resource), kind: resource.kind, name: key, uid, resourceVersion },
-    { type: 'Warning', ...text },
-  )
+export function warn({ deps }: ContentRun, content: Content, text: Omit<EventText, 'type'>): void {
+  deps.recorder.event(referenceTo(deps.kind.resource, content), { type: 'Warning', ...text })
 }
 
 /** Wraps a recorder: logs each event as client-go does, and drops events after this process has lost the lease. */

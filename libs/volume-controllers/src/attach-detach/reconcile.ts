@@ -2,8 +2,8 @@ import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
-import { NODES, PODS, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
-import { type ControllerParts, except, targetOf } from '../control.ts'
+import { NODES, PODS, referenceTo, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type ControllerParts, except } from '../control.ts'
 import { attachmentName, csiVolumeOf } from '../volume-names.ts'
 import { decideVolume, type Force, type NodeStep } from './decide.ts'
 import type { PodRef } from './desired-state.ts'
@@ -194,7 +194,7 @@ function about({ volumeName, parts }: Run, what: string): string {
 }
 
 function recordOnPods(pods: readonly PodRef[], event: EventText, { parts }: Run): void {
-  for (const pod of pods) parts.recorder.event(targetOf(PODS, pod), event)
+  for (const pod of pods) parts.recorder.event(referenceTo(PODS, pod), event)
 }
 
 /** The text of the event for a pod whose volume is attached to another node. */

@@ -1,13 +1,20 @@
 import { unreachable } from '@csi-sidecars/base'
 import { type Controller, keysOf, objectOf, objectsOf } from '@csi-sidecars/controller'
 import { isConflict, type KubeClient } from '@csi-sidecars/kube-client'
-import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import {
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  PODS,
+  type Resource,
+  referenceTo,
+  refOf,
+} from '@csi-sidecars/kube-types'
 import { boundVolume } from '../attach-detach/resolve.ts'
 import { type Caches, PODS_BY_CLAIM, PODS_BY_NODE, volumesFor } from '../caches/caches.ts'
 import { SELECTED_NODE } from '../caches/metadata.ts'
 import { type CachedPod, claimKeysOf, isTerminated } from '../caches/pod.ts'
-import { baseController, type ControllerParts, except, refOf, settledUnlessFailed, targetOf } from '../control.ts'
+import { baseController, type ControllerParts, except, settledUnlessFailed } from '../control.ts'
 import { bindVolumePatch } from '../persistent-volume/patches.ts'
 import { type ClaimToPlace, decidePlace, type NodeOption, type PlaceStep, type PlaceView } from './decide.ts'
 
@@ -106,7 +113,7 @@ interface Placement {
 
 async function perform(step: PlaceStep, { pod, parts, signal }: Placement): Promise<void> {
   const { client, caches, recorder, placed } = parts
-  const target = targetOf(PODS, pod)
+  const target = referenceTo(PODS, pod)
   switch (step.do) {
     case 'reserve': {
       const patch = bindVolumePatch(step.volume, step.claim)

@@ -2,11 +2,18 @@ import { messageOf } from '@csi-sidecars/base'
 import { type Controller, keysOf, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { isNotFound } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS, type Pod } from '@csi-sidecars/kube-types'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  PODS,
+  type Pod,
+  referenceTo,
+  refOf,
+} from '@csi-sidecars/kube-types'
 import { CLAIMS_BY_OWNER, PODS_BY_CLAIM } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import type { CachedPod } from '../caches/pod.ts'
-import { baseController, type ControllerParts, except, refOf, settledUnlessFailed, targetOf } from '../control.ts'
+import { baseController, type ControllerParts, except, settledUnlessFailed } from '../control.ts'
 import { decideEphemeral, type EphemeralStep, isOrphan } from './decide.ts'
 
 const WORKERS = 5
@@ -68,7 +75,7 @@ async function reconcileEphemeral(key: string, parts: ControllerParts, signal: A
       signal.throwIfAborted()
       if (isNotFound(error)) return SETTLED
       const message = `ephemeral volume ${step.volume}: ${messageOf(error)}`
-      parts.recorder.event(targetOf(PODS, pod), { type: 'Warning', reason: 'FailedBinding', message })
+      parts.recorder.event(referenceTo(PODS, pod), { type: 'Warning', reason: 'FailedBinding', message })
       return { kind: 'retry', cause: error }
     }
   }

@@ -1,8 +1,8 @@
 import { type Controller, keysOf, objectOf } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
-import { baseController, type ControllerParts, settledUnlessFailed, targetOf } from '../control.ts'
+import { baseController, type ControllerParts, settledUnlessFailed } from '../control.ts'
 import { decideExpand, hasGrown } from './decide.ts'
 
 const WORKERS = 10
@@ -33,5 +33,5 @@ async function expand(key: string, parts: ControllerParts): Promise<void> {
   if (step?.do === 'fail') throw new Error(step.message)
   if (step === undefined) return
   const event = { type: 'Normal', reason: 'ExternalExpanding', message: step.message } as const
-  parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), event)
+  parts.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), event)
 }

@@ -1,11 +1,11 @@
 import { type Controller, keysOf, objectOf, presentKey } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, refOf } from '@csi-sidecars/kube-types'
 import { PODS_BY_CLAIM } from '../caches/caches.ts'
 import { type CachedPod, claimKeysOf, podProjection } from '../caches/pod.ts'
 import { coalesced } from '../coalesce.ts'
-import { baseController, type ControllerParts, refOf, settledUnlessFailed } from '../control.ts'
+import { baseController, type ControllerParts, settledUnlessFailed } from '../control.ts'
 import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 

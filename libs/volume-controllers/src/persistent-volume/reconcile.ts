@@ -1,13 +1,13 @@
 import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
-import { type Patch, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { type Patch, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, referenceTo, refOf } from '@csi-sidecars/kube-types'
 import { type Caches, CLAIMS_BY_CLASS, PODS_BY_CLAIM, volumesFor } from '../caches/caches.ts'
 import { type Claim, claimProjection } from '../caches/claim.ts'
 import { isTerminated } from '../caches/pod.ts'
 import type { CachedClass } from '../caches/storage.ts'
 import { claimKeyOf, type Volume } from '../caches/volume.ts'
-import { type ControllerParts, except, refOf, settledUnlessFailed, targetOf } from '../control.ts'
+import { type ControllerParts, except, settledUnlessFailed } from '../control.ts'
 import { type ClaimBindingView, type ClaimStep, decideClaim } from './claims.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
@@ -66,7 +66,7 @@ async function performClaimStep(step: ClaimStep, { claim, parts, signal }: Claim
       return
     }
     case 'report':
-      return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, claim), step.event)
+      return parts.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), step.event)
     case 'fail':
       throw new Error(step.message)
     default:
@@ -133,9 +133,9 @@ async function performForVolume(step: VolumeStep, { volume, parts, signal }: Vol
     case 'patchVolumeStatus':
       return await patchVolume(volume.key, step, { parts, signal })
     case 'recordOnVolume':
-      return parts.recorder.event(targetOf(PERSISTENT_VOLUMES, volume), step.event)
+      return parts.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), step.event)
     case 'recordOnClaim':
-      return parts.recorder.event(targetOf(PERSISTENT_VOLUME_CLAIMS, step.claim), step.event)
+      return parts.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, step.claim), step.event)
     case 'lookAtClaim':
       return parts.lookAtClaim(step.key)
     default:

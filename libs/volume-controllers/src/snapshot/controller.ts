@@ -1,10 +1,10 @@
 import { type Controller, keysOf, type Outcome, objectOf, presentKey, SETTLED } from '@csi-sidecars/controller'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
-import { VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@csi-sidecars/kube-types'
+import { refOf, VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@csi-sidecars/kube-types'
 import { boundVolume } from '../attach-detach/resolve.ts'
 import type { SnapshotCaches } from '../caches/caches.ts'
 import type { CachedSnapshot } from '../caches/snapshot.ts'
-import { baseController, type ControllerParts, except, refOf } from '../control.ts'
+import { baseController, type ControllerParts, except } from '../control.ts'
 import { BEING_DELETED, decideSnapshot, type SnapshotStep, type SnapshotView } from './decide.ts'
 
 const WORKERS = 10

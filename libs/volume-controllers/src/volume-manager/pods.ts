@@ -1,7 +1,7 @@
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { type Patch, PODS, rfc3339 } from '@csi-sidecars/kube-types'
+import { type Patch, PODS, referenceTo, refOf, rfc3339 } from '@csi-sidecars/kube-types'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
-import { refOf, settledUnlessFailed, targetOf } from '../control.ts'
+import { settledUnlessFailed } from '../control.ts'
 import type { NodeParts } from './calls.ts'
 import { type Resolved, resolveVolumes } from './resolve.ts'
 
@@ -65,7 +65,7 @@ export function populate(pod: CachedPod, parts: PodParts): readonly Resolved[] {
       lookAtVolume(each.source.volumeName)
     }
     if (each.is === 'refused')
-      recorder.event(targetOf(PODS, pod), { type: 'Warning', reason: 'FailedMount', message: each.why })
+      recorder.event(referenceTo(PODS, pod), { type: 'Warning', reason: 'FailedMount', message: each.why })
   }
   return resolved
 }

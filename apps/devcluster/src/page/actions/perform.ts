@@ -5,10 +5,11 @@ import {
   type Patch,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
+  refOf,
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
-import { isTerminated, PODS_BY_NODE, refOf } from '@csi-sidecars/volume-controllers'
+import { isTerminated, PODS_BY_NODE } from '@csi-sidecars/volume-controllers'
 import type { Devcluster } from '../../cluster/devcluster.ts'
 import { ensure } from '../../cluster/register.ts'
 import { claimObject, classObject, goldObject, NAMES, podObject } from '../../story/objects.ts'
