@@ -9,10 +9,13 @@ import {
   type AppControllers,
   type AppParts,
   attributesClassGate,
+  ENDPOINT_FAILED,
+  FATAL,
   type GateTable,
   RELEASE_ON_EXIT,
   StartError,
   sanitizeName,
+  sentence,
 } from '@csi-sidecars/sidecar'
 import type { Names } from './caches/names.ts'
 import { openCaches, type ProvisionerCaches } from './caches/open.ts'
@@ -20,7 +23,7 @@ import type { CapacityParts } from './capacity/controller.ts'
 import { openCapacity } from './capacity/open.ts'
 import { provisionerControllers } from './controllers.ts'
 import { PROVISIONER_FLAGS } from './flags.ts'
-import { FATAL, handshakeOf, sentence } from './handshake.ts'
+import { handshakeOf } from './handshake.ts'
 import { ProvisionMetrics } from './metrics.ts'
 import { type LocalNode, nodeSegments } from './node/local-node.ts'
 import type { ProvisionerParts, ProvisionerSettings } from './parts.ts'
@@ -50,13 +53,9 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
     flagSyntax: 'pflag',
     bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
     gatesFailed: { sentence: (cause) => cause, exitCode: FATAL },
-    configFailed: sentence('Failed to create config'),
-    clientFailed: sentence('Failed to create client'),
-    endpointFailed: {
-      sentence: (cause, { address, metricsPath }) =>
-        `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,
-      exitCode: FATAL,
-    },
+    configFailed: sentence('Failed to create config', FATAL),
+    clientFailed: sentence('Failed to create client', FATAL),
+    endpointFailed: ENDPOINT_FAILED,
     gatesFirst: true,
   },
   configure: (flags, env) => ({

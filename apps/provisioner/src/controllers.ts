@@ -1,5 +1,5 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
-import type { Recorder } from '@csi-sidecars/events'
+import { whileLeading } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
 import { claimControllers } from './claims/controller.ts'
@@ -39,19 +39,4 @@ function capacityDeps(
     return driver.capacity({ volumeCapabilities: [], parameters: { ...parameters }, accessibleTopology }, signal)
   }
   return { ...capacity, api, classes: caches.classes, backoff: backoffOf(settings), getCapacity, clock, log }
-}
-
-/** Drops events after this process has lost the lease. The next leader finds the same facts and reports them. */
-function whileLeading(recorder: Recorder, assertLeading: () => void): Recorder {
-  return {
-    event(target, text) {
-      try {
-        assertLeading()
-      } catch {
-        return
-      }
-      recorder.event(target, text)
-    },
-    flush: (signal) => recorder.flush(signal),
-  }
 }

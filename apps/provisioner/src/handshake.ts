@@ -2,15 +2,13 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
-import type { CapabilityQuestion, ConnectionFailures, HandshakeTable, SentenceFailure } from '@csi-sidecars/sidecar'
-
-/** The exit code with which the Go original ends after a fatal log line. */
-export const FATAL = 255
-
-/** Formats a failure at the start as the Go original does: a fatal sentence that ends with the cause. */
-export function sentence(what: string): SentenceFailure {
-  return { sentence: (cause) => `${what}: ${cause}`, exitCode: FATAL }
-}
+import {
+  type CapabilityQuestion,
+  type ConnectionFailures,
+  FATAL,
+  type HandshakeTable,
+  sentence,
+} from '@csi-sidecars/sidecar'
 
 const CONNECTION: ConnectionFailures = {
   connect: { message: { sentence: (cause) => cause } },
@@ -19,14 +17,14 @@ const CONNECTION: ConnectionFailures = {
 
 /** The first calls to the driver after a connection. Each call is limited by `--timeout`. */
 export function handshakeOf({ timeout }: { readonly timeout: number }): HandshakeTable {
-  const failure = { message: sentence('Error getting CSI driver capabilities') }
+  const failure = { message: sentence('Error getting CSI driver capabilities', FATAL) }
   const question = (about: 'plugin' | 'controller'): CapabilityQuestion => ({ about, limitMs: timeout, failure })
   return {
     limits: { probeMs: timeout, nameMs: timeout },
     failures: {
       first: CONNECTION,
       migrated: () => CONNECTION,
-      name: { message: sentence('Error getting CSI driver name') },
+      name: { message: sentence('Error getting CSI driver name', FATAL) },
     },
     // The Go original also asks a driver without a controller service for its controller capabilities.
     questions: () => [question('plugin'), question('controller')],

@@ -4,13 +4,14 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
-import { createRecorder, type Recorder } from '@csi-sidecars/events'
+import { createRecorder, type Recorder, whileLeading } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
 import {
   type App,
   type AppControllers,
   type AppParts,
   attributesClassGate,
+  FATAL,
   type GateTable,
   RELEASE_ON_EXIT,
   StartError,
@@ -107,7 +108,7 @@ function choose({ capabilities: { controller, node } }: Driver, log: Logger): Ch
   }
   if (!modifies) log.info('Modify not supported', { message: 'CSI driver does not support controller modify' })
   if (expands === undefined && !modifies) {
-    throw new StartError('CSI driver does not support resize nor modify', { exitCode: 255 })
+    throw new StartError('CSI driver does not support resize nor modify', { exitCode: FATAL })
   }
   return { expands, modifies }
 }
@@ -200,18 +201,4 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
     ...(classes === undefined ? [] : [modifyController({ ...term, classes })]),
     ...(cannotModify ? [unsupportedModifyController(term)] : []),
   ]
-}
-
-/** Returns a recorder that drops events once this process no longer leads. */
-function whileLeading(recorder: Recorder, assertLeading: () => void): Pick<Recorder, 'event'> {
-  return {
-    event: (target, text) => {
-      try {
-        assertLeading()
-      } catch {
-        return
-      }
-      recorder.event(target, text)
-    },
-  }
 }

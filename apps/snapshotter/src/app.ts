@@ -15,15 +15,18 @@ import {
   type AppControllers,
   type AppParts,
   bothAddresses,
+  ENDPOINT_FAILED,
+  FATAL,
   type GateTable,
   RELEASE_ON_EXIT,
   StartError,
+  sentence,
 } from '@csi-sidecars/sidecar'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { contentController } from './content/controller.ts'
 import { GROUP, SNAPSHOT } from './content/kinds.ts'
 import { SNAPSHOTTER_FLAGS } from './flags.ts'
-import { handshakeOf, sentence } from './handshake.ts'
+import { handshakeOf, refusal } from './handshake.ts'
 import { openCaches } from './informers.ts'
 import type { Naming, SnapshotterParts, SnapshotterSettings } from './parts.ts'
 
@@ -41,8 +44,6 @@ type GateName = keyof (typeof SNAPSHOTTER_GATES)['own']
 
 type Parts = AppParts<typeof SNAPSHOTTER_FLAGS, GateName>
 
-/** The exit code with which the Go original ends after a fatal log line. */
-const FATAL = 255
 const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 const LEASE_PREFIX = 'external-snapshotter-leader-'
 
@@ -52,17 +53,13 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
   replaces: 'external-snapshotter v8.7.0',
   flags: SNAPSHOTTER_FLAGS,
   gates: SNAPSHOTTER_GATES,
-  lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${driverName}` },
+  lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${driverName.replaceAll('/', '-')}` },
   start: {
-    gatesFailed: { ...sentence('Error while parsing feature gates'), exitCode: FATAL },
+    gatesFailed: sentence('Error while parsing feature gates', FATAL),
     bothAddresses: undefined,
     configFailed: { sentence: (cause) => cause },
     clientFailed: { sentence: (cause) => cause },
-    endpointFailed: {
-      sentence: (cause, { address, metricsPath }) =>
-        `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,
-      exitCode: FATAL,
-    },
+    endpointFailed: ENDPOINT_FAILED,
     gatesFirst: true,
     endpointFirst: true,
   },
@@ -70,13 +67,13 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
     errors: {
       apiConfig:
         values['node-deployment'] && values['leader-election']
-          ? new StartError('Leader election cannot happen when node-deployment is set to true')
+          ? refusal('Leader election cannot happen when node-deployment is set to true')
           : undefined,
       apiClient:
         values['node-deployment'] && NODE_NAME === ''
           ? new StartError(NO_NODE, { exitCode: FATAL })
           : bothAddresses(values)
-            ? new StartError('only one of `--metrics-address` and `--http-endpoint` can be set.')
+            ? refusal('only one of `--metrics-address` and `--http-endpoint` can be set.')
             : undefined,
     },
     onEachNode: values['node-deployment'],
@@ -111,10 +108,10 @@ export function snapshotterControllers(
   lead: Pick<Lead, 'assertLeading'>,
 ): readonly Controller[] {
   const { log, snapshots, groups } = parts
+  log.info('Starting CSI snapshotter', UNQUOTED)
   const single = {
     ...contentController(parts, { kind: SNAPSHOT, ...snapshots }, lead),
-    onStart: () => log.info('Starting CSI snapshotter'),
-    onEnd: () => log.info('Shutting CSI snapshotter'),
+    onEnd: () => log.info('Shutting CSI snapshotter', UNQUOTED),
   }
   return groups === undefined ? [single] : [single, contentController(parts, { kind: GROUP, ...groups }, lead)]
 }
@@ -136,9 +133,9 @@ function settingsOf(values: Parts['flags']['values'], driverName: string): Snaps
 const UID_LENGTH = 32
 
 function checkNaming({ prefix, uidLength }: Naming, called: string): void {
-  if (prefix === '') throw new StartError(`${called} name prefix cannot be of length 0`)
+  if (prefix === '') throw refusal(`${called} name prefix cannot be of length 0`)
   if (uidLength < -1 || uidLength > UID_LENGTH) {
-    throw new StartError(`${called} name uuid length must be between -1 and ${UID_LENGTH}`)
+    throw refusal(`${called} name uuid length must be between -1 and ${UID_LENGTH}`)
   }
 }
 

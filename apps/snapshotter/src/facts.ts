@@ -36,7 +36,7 @@ export const facts = {
   ],
   /** The CSI method whose call proves to tests and benchmarks that the snapshotter works. */
   call: 'CreateSnapshot',
-  /** The log line that is written when the caches are filled and the work begins. */
+  /** The log line that is written when this process leads, before its caches are filled. */
   startLine: 'Starting CSI snapshotter',
   /** The prefix of the name of a Lease. The name of the driver comes after it. */
   leasePrefix: 'external-snapshotter-leader-',

@@ -1,5 +1,6 @@
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import { type HandshakeTable, StartError } from '@csi-sidecars/sidecar'
+import { type HandshakeTable, StartError, sentence } from '@csi-sidecars/sidecar'
+import { UNQUOTED } from '@csi-sidecars/telemetry'
 
 /** The first calls to the driver after a connection. As in the Go original, the name comes before the Probe. */
 export function handshakeOf({ timeout }: { readonly timeout: number }): HandshakeTable {
@@ -20,7 +21,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
         startError: ({ controller }) =>
           controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)
             ? undefined
-            : new StartError(`CSI driver ${driver} does not support ControllerCreateSnapshot`),
+            : refusal(`CSI driver ${driver} does not support ControllerCreateSnapshot`),
       },
     ],
     decisive: { controller: [ControllerRpc.CREATE_DELETE_SNAPSHOT] },
@@ -29,7 +30,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
   }
 }
 
-/** Formats a failure at the start as the Go original does: a sentence that ends with the cause. */
-export function sentence(what: string): { sentence(cause: string): string } {
-  return { sentence: (cause) => `${what}: ${cause}` }
+/** Returns an error whose message is logged without quotes. The process ends with exit code 1. */
+export function refusal(message: string): StartError {
+  return new StartError(message, { pairs: UNQUOTED })
 }

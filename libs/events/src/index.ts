@@ -1,2 +1,2 @@
 export { type EventTarget, type EventText, SeriesWriter } from './event.ts'
-export { createRecorder, type Recorder } from './recorder.ts'
+export { createRecorder, type Recorder, whileLeading } from './recorder.ts'

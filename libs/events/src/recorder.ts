@@ -36,6 +36,21 @@ export function createRecorder(options: RecorderOptions): Recorder {
   return new QueueingRecorder(options)
 }
 
+/** Wraps a recorder: drops events after this process has lost the lease. The next leader reports the same facts. */
+export function whileLeading(recorder: Recorder, assertLeading: () => void): Recorder {
+  return {
+    event(target, text) {
+      try {
+        assertLeading()
+      } catch {
+        return
+      }
+      recorder.event(target, text)
+    },
+    flush: (signal) => recorder.flush(signal),
+  }
+}
+
 class QueueingRecorder implements Recorder {
   readonly #options: RecorderOptions
   readonly #correlator: Correlator

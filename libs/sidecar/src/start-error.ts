@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { Pairs } from '@csi-sidecars/telemetry'
+import { type Pairs, UNQUOTED } from '@csi-sidecars/telemetry'
 
 /** The error of a failed step of the start. The process logs it in one line and ends. */
 export class StartError extends Error {
@@ -28,6 +28,21 @@ export interface SentenceFailure {
   readonly exitCode?: number
 }
 
+/** The exit code with which the Go originals end after a fatal log line. */
+export const FATAL = 255
+
+/** Formats a failure at the start as a sentence that ends with the cause. */
+export function sentence(what: string, exitCode = 1): SentenceFailure {
+  return { sentence: (cause) => `${what}: ${cause}`, exitCode }
+}
+
+/** The sentence about an HTTP server that cannot be opened, in the Go originals that end their start with sentences. */
+export const ENDPOINT_FAILED: SentenceFailure = {
+  sentence: (cause, { address, metricsPath }) =>
+    `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,
+  exitCode: FATAL,
+}
+
 /**
  * Returns a handler that throws the error of a failed step, with the given pairs and then the pairs of the cause:
  * `await connect(...).catch(failing('Failed to connect to the CSI driver'))`.
@@ -41,7 +56,7 @@ export function failing(message: string | SentenceFailure, pairs: Pairs = {}): (
 export function stepError(message: string | SentenceFailure, cause: unknown, pairs: Pairs): StartError {
   if (typeof message === 'string') return new StartError(message, { cause, pairs: { ...pairs, ...pairsOf(cause) } })
   const { sentence, exitCode = 1 } = message
-  return new StartError(sentence(messageOf(cause), pairs), { exitCode })
+  return new StartError(sentence(messageOf(cause), pairs), { exitCode, pairs: UNQUOTED })
 }
 
 /** The key-value pairs of the first error in the cause chain that has some. */

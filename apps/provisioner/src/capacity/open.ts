@@ -1,7 +1,7 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { CSI_STORAGE_CAPACITIES } from '@csi-sidecars/kube-types'
-import { type CacheRegistry, cacheOf, StartError } from '@csi-sidecars/sidecar'
+import { type CacheRegistry, cacheOf, FATAL, StartError } from '@csi-sidecars/sidecar'
 import { goQuote, type Logger, type Metrics } from '@csi-sidecars/telemetry'
 import type { Names } from '../caches/names.ts'
 import type { ProvisionerCaches } from '../caches/open.ts'
@@ -82,7 +82,7 @@ async function ownerOf(
 }
 
 function needs(message: string): StartError {
-  return new StartError(message, { exitCode: 255 })
+  return new StartError(message, { exitCode: FATAL })
 }
 
 const MANAGER = 'external-provisioner'
@@ -156,5 +156,5 @@ function pathOf({ apiVersion, kind, name }: Omit<Owner, 'uid'>, namespace: strin
 }
 
 function failed(why: string, cause?: unknown): StartError {
-  return new StartError(`look up owner(s) of pod: ${why}`, { cause, exitCode: 255 })
+  return new StartError(`look up owner(s) of pod: ${why}`, { cause, exitCode: FATAL })
 }

@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import { NodeGetInfo } from '@csi-sidecars/csi-proto'
 import { matchesTerm, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import { StartError } from '@csi-sidecars/sidecar'
+import { FATAL, StartError } from '@csi-sidecars/sidecar'
 import type { TopologyNodes } from '../topology/requirement.ts'
 
 /** The node of this process with --node-deployment. */
@@ -26,7 +26,7 @@ export async function nodeSegments(
     return accessibleTopology?.segments
   } catch (cause) {
     signal.throwIfAborted()
-    throw new StartError(`Failed to get node info from CSI driver: ${messageOf(cause)}`, { cause, exitCode: 255 })
+    throw new StartError(`Failed to get node info from CSI driver: ${messageOf(cause)}`, { cause, exitCode: FATAL })
   }
 }
 

@@ -1,4 +1,4 @@
-import { type CallOptions, getDriverName } from '@csi-sidecars/csi'
+import { type CallOptions, getDriverName, secretsFrom } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { Content } from '../caches/content.ts'
 import type { CreateRequest, Taken } from './kinds.ts'
@@ -18,7 +18,8 @@ export async function prepareCreate(
   await getDriverName(deps.driver, { signal, timeoutMs: deps.timeoutMs })
   return async () => {
     const timeoutMs = Math.max(0, end - deps.clock.monotonic())
-    return await deps.kind.create(deps.calls, content, { ...request, signal, timeoutMs })
+    const secrets = secretsFrom(request.secrets)
+    return await deps.kind.create(deps.calls, content, { ...request, secrets, signal, timeoutMs })
   }
 }
 
@@ -30,7 +31,7 @@ export async function callCheck(run: ContentRun, content: Content, secrets: Crea
     const handle = content.status?.handle ?? content.given?.handle ?? ''
     return { handle, readyToUse: true, creationTime: { seconds: BigInt(Math.floor(clock.now() / 1000)), nanos: 0 } }
   }
-  return await kind.check(calls, content, { secrets, ...optionsOf(run) })
+  return await kind.check(calls, content, { secrets: secretsFrom(secrets), ...optionsOf(run) })
 }
 
 export async function callDelete(
@@ -38,7 +39,7 @@ export async function callDelete(
   snapshot: { readonly content: Content; readonly handle: string; readonly members: readonly string[] },
   secrets: CreateRequest['secrets'],
 ): Promise<void> {
-  await run.deps.kind.delete(run.deps.calls, snapshot, { secrets, ...optionsOf(run) })
+  await run.deps.kind.delete(run.deps.calls, snapshot, { secrets: secretsFrom(secrets), ...optionsOf(run) })
 }
 
 function optionsOf({ deps, signal }: ContentRun): CallOptions {

@@ -88,6 +88,43 @@ describe('creation', () => {
     expect(fixture.events).toEqual([])
   })
 
+  it('the log names the error of the driver at the first and at each later attempt', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
+    await fixture.start()
+    await fixture.clock.advance(1_000)
+    const error = 'rpc error: code = Internal desc = no'
+    const failure = `failed to take snapshot of the volume vol-1: "${error}"`
+    const returned = `createSnapshotWrapper: CreateSnapshot for content c returned error: ${error}`
+    const unsynced = `could not sync content "c": ${failure}`
+    const lines = fixture.log.lines.map(({ message }) => message).filter((message) => message.includes(error))
+    expect(lines.filter((line) => !line.startsWith('Event('))).toEqual([
+      ...[returned, `createSnapshot for content [c]: error occurred in createSnapshotWrapper: ${failure}`, unsynced],
+      ...[returned, `checkandUpdateContentStatus [c]: error occurred ${failure}`, unsynced],
+    ])
+  })
+
+  it('a Secret whose value is not UTF-8 fails the call, and the annotation is removed', async () => {
+    const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
+    const content = vsc('c', { metadata: { annotations } })
+    const binary = { ...secret('creds'), data: { key: '/w==' } }
+    const fixture = await begin({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, content], [SECRETS, binary]] })
+    expect(fixture.takeWire()).toEqual(['mark', 'unmark', 'error'])
+    const error = 'rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8'
+    const message = `Failed to create snapshot: failed to take snapshot of the volume vol-1: "${error}"`
+    expect(fixture.takeEvents()).toEqual([`Warning SnapshotCreationFailed: ${message}`])
+  })
+
+  it('the log names a Secret that cannot be read, and the error of the API server', async () => {
+    const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
+    const fixture = await begin({
+      objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })]],
+    })
+    const why = 'error getting secret creds in namespace default: secrets "creds" not found'
+    const message = `Failed to get credentials for snapshot c: ${why}`
+    expect(fixture.log.lines).toContainEqual(expect.objectContaining({ level: 'error', message }))
+  })
+
   it('CreateSnapshot contains the parameters of the class, the Secret of the annotations and the metadata', async () => {
     const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
     const parameters = { a: 'b', 'csi.storage.k8s.io/snapshotter-secret-name': 'creds' }

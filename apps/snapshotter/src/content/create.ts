@@ -31,7 +31,7 @@ export async function createSnapshot(run: ContentRun, content: Content, phase: P
 
 async function take(run: ContentRun, content: Content): Promise<Taken> {
   const { kind, log, memory } = run.deps
-  const { snapshot, content: noun, wrapper, mark } = kind.words
+  const { snapshot, content: noun, creation, wrapper, mark } = kind.words
   log.info(`${wrapper}: Creating ${snapshot} for ${noun} ${run.key} through the plugin ...`, UNQUOTED)
   const request = await createInputs(run, content)
   const failing = explain(run, `failed to take ${snapshot} of ${kind.sourceText(content)}`, goQuote)
@@ -48,6 +48,7 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
     return await create()
   } catch (error) {
     run.signal.throwIfAborted()
+    log.info(`${wrapper}: C${creation.slice(1)} ${run.key} returned error: ${messageOf(error)}`, UNQUOTED)
     if (classify(error).final && (isMarked || content.beingCreated)) {
       await writeMark(run, content, false).catch((cause: unknown) => {
         if (cause instanceof ContentGoneError) memory.noSnapshotOf(content)

@@ -1,4 +1,3 @@
-import { isAbort } from '@csi-sidecars/base'
 import type { EventTarget, EventText, Recorder } from '@csi-sidecars/events'
 import { referenceTo } from '@csi-sidecars/kube-types'
 import { goQuote, type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
@@ -10,20 +9,15 @@ export function warn({ deps }: ContentRun, content: Content, text: Omit<EventTex
   deps.recorder.event(referenceTo(deps.kind.resource, content), { type: 'Warning', ...text })
 }
 
-/** Wraps a recorder: logs each event as client-go does, and drops events after this process has lost the lease. */
-export function termRecorder(recorder: Recorder, assertLeading: () => void, log: Logger): Pick<Recorder, 'event'> {
+/** Wraps a recorder: logs each event as client-go does. */
+export function loggingRecorder(recorder: Recorder, log: Logger): Recorder {
   return {
-    event: (target, text) => {
-      try {
-        assertLeading()
-      } catch (error) {
-        if (isAbort(error)) return
-        throw error
-      }
+    event(target, text) {
       const { type, reason, message } = text
       log.info(`Event(${referenceText(target)}): type: '${type}' reason: '${reason}' ${message}`, UNQUOTED)
       recorder.event(target, text)
     },
+    flush: (signal) => recorder.flush(signal),
   }
 }
 

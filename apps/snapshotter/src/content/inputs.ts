@@ -1,14 +1,16 @@
-import { resolveTemplate, secretsFrom } from '@csi-sidecars/csi'
+import { messageOf } from '@csi-sidecars/base'
+import { resolveTemplate } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
-import { goQuote } from '@csi-sidecars/telemetry'
+import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import { RESERVED_PREFIX } from '../caches/names.ts'
 import type { Naming } from '../parts.ts'
 import type { CreateRequest, Kind } from './kinds.ts'
 import { type ContentRun, explain } from './run.ts'
 
-type Secrets = Record<string, string>
+/** The encoded values of a Secret. */
+type Secrets = Readonly<Record<string, string>>
 
 /** Returns the name, parameters and secrets of a creation call. Throws the error that the status has to show. */
 export async function createInputs(run: ContentRun, content: Content): Promise<CreateRequest> {
@@ -73,7 +75,7 @@ export async function annotatedSecrets(
   { key, secretName, secretNamespace }: Content,
 ): Promise<Secrets> {
   if (secretName === undefined || secretNamespace === undefined) return {}
-  const { snapshotContent } = run.deps.kind.words
+  const { snapshotContent, credentials } = run.deps.kind.words
   if (secretName === '' || secretNamespace === '') {
     const why = 'secret name or namespace not specified'
     throw new Error(`cannot retrieve secrets for ${snapshotContent} ${goQuote(key)}, err: ${why}`)
@@ -82,6 +84,7 @@ export async function annotatedSecrets(
     return await loadSecret(run, { namespace: secretNamespace, name: secretName })
   } catch (cause) {
     run.signal.throwIfAborted()
+    run.deps.log.error(undefined, `Failed to get credentials for ${credentials} ${key}: ${messageOf(cause)}`, UNQUOTED)
     throw new Error(`cannot get credentials for ${snapshotContent} ${goQuote(key)}`, { cause })
   }
 }
@@ -90,7 +93,7 @@ export async function annotatedSecrets(
 async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<Secrets> {
   const { api, secrets } = run.deps
   try {
-    return secretsFrom(await readSecret(api, ref, { signal: run.signal }))
+    return await readSecret(api, ref, { signal: run.signal })
   } catch (error) {
     const isMissing = error instanceof SecretError && isNotFound(error.cause)
     if (ref !== undefined && isMissing) run.waitFor(secrets.add(ref, run.key))

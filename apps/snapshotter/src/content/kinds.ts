@@ -33,7 +33,18 @@ type Calls = SnapshotClient
 
 /** Parts of messages, as in the Go original. `checkSecret` is for the Secret of calls about an existing snapshot. */
 type Words = Readonly<
-  Record<'snapshot' | 'content' | 'snapshotContent' | 'mark' | 'wrapper' | 'creation' | 'checkSecret', string>
+  Record<
+    | 'snapshot'
+    | 'content'
+    | 'snapshotContent'
+    | 'credentials'
+    | 'mark'
+    | 'wrapper'
+    | 'creation'
+    | 'check'
+    | 'checkSecret',
+    string
+  >
 >
 
 /** The differences between VolumeSnapshotContents and VolumeGroupSnapshotContents: resources, CSI calls and texts. */
@@ -79,9 +90,11 @@ export const SNAPSHOT: Kind = {
     snapshot: 'snapshot',
     content: 'content',
     snapshotContent: 'snapshot content',
+    credentials: 'snapshot',
     mark: 'VolumeSnapshotBeingCreated',
     wrapper: 'createSnapshotWrapper',
     creation: 'createSnapshot for content',
+    check: 'checkandUpdateContentStatus',
     checkSecret: 'SnapshotterList',
   },
   reasons: {
@@ -133,9 +146,11 @@ export const GROUP: Kind = {
     snapshot: 'group snapshot',
     content: 'group snapshot content',
     snapshotContent: 'group snapshot content',
+    credentials: 'group snapshot content',
     mark: 'VolumeGroupSnapshotBeingCreated',
     wrapper: 'createGroupSnapshotWrapper',
     creation: 'createGroupSnapshot for groupSnapshotContent',
+    check: 'checkandUpdateGroupSnapshotContentStatus',
     checkSecret: 'GroupSnapshotterGet',
   },
   reasons: {

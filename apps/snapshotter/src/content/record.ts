@@ -61,10 +61,10 @@ export async function recordFailure(
     }
     warn(run, newest(run, content), { reason: kind.reasons[phase], message })
   }
-  if (phase === 'create') {
-    const { creation, wrapper } = kind.words
-    log.error(undefined, `${creation} [${run.key}]: error occurred in ${wrapper}: ${messageOf(error)}`, UNQUOTED)
-  }
+  const { creation, check, wrapper } = kind.words
+  const occurred = `[${run.key}]: error occurred`
+  const line = phase === 'create' ? `${creation} ${occurred} in ${wrapper}:` : `${check} ${occurred}`
+  log.error(undefined, `${line} ${messageOf(error)}`, UNQUOTED)
   // A creation that has finally failed does not block a requested deletion. The deletion follows at once.
   if (isToBeDeleted(newest(run, content))) return { kind: 'superseded', cause: error }
   return { kind: 'retry', cause: error, afterMs: retryAfterOf(error) }

@@ -96,6 +96,17 @@ describe('deletion', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
+  it('a failed DeleteSnapshot is logged with the error of the driver', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('DeleteSnapshot', () => {
+      throw new RpcError(CODES.Internal, 'no')
+    })
+    await remove(fixture)
+    const error = 'failed to delete snapshot content c: "rpc error: code = Internal desc = no"'
+    const message = `could not sync content "c": failed to delete snapshot "c", err: ${error}`
+    expect(fixture.log.lines).toContainEqual(expect.objectContaining({ level: 'error', message }))
+  })
+
   it('a refused removal of the finalizer is repeated without another DeleteSnapshot', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
     fixture.refusals.set('release', [apiError(500, 'InternalError', 'no')])

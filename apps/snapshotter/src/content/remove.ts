@@ -44,7 +44,10 @@ async function deleteAtDriver(
   })
   await callDelete(run, { content, handle, members }, secrets).catch((cause: unknown) => {
     report(run, content, `Failed to delete ${snapshot}`)
-    return explain(run, `failed to delete ${snapshot} ${goQuote(run.key)}, err`)(cause)
+    const what = `failed to delete ${snapshot} ${goQuote(run.key)}, err`
+    // As in the Go original, only the error about a single snapshot names the content a second time.
+    if (!kind.listsSnapshots) return explain(run, what)(cause)
+    return explain(run, `${what}: failed to delete snapshot content ${run.key}`, goQuote)(cause)
   })
 }
 

@@ -3,11 +3,10 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { StandardFlags } from '../flags/flag-checks.ts'
 import type { Host, ProcessEnding, StartContext, StopSignal } from '../process.ts'
 import type { ServeOptions } from '../serve/serve.ts'
-import { PrintAndExit, StartError } from '../start-error.ts'
+import { FATAL, PrintAndExit, StartError } from '../start-error.ts'
 import type { Command, StartPlan } from './program.ts'
 
 /** The exit code that goes with a fatal log line. */
-const FATAL = 255
 
 /** Prints the help, or the reason why the command line is refused. */
 export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }: Host): ProcessEnding {

@@ -10,7 +10,7 @@ import {
   type ServerLimits,
 } from '@csi-sidecars/kube-client'
 import { Elector } from '@csi-sidecars/leader-election'
-import type { Logger, Pairs } from '@csi-sidecars/telemetry'
+import { goQuote, type Logger, type Pairs, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Tracing } from '@csi-sidecars/telemetry/tracing'
 import { throwErrorBefore } from '../app.ts'
 import type { DriverAnswers } from '../driver/answers.ts'
@@ -138,7 +138,8 @@ export async function openEndpoint(
   const server = await startHttpServer({ address, metricsPath, metrics, log, profilesPage, ...guarded, ...more }).catch(
     failing(table.endpointFailed, { ...pairs, address, metricsPath }),
   )
-  log.info('ServeMux listening', { address, metricsPath })
+  if (typeof table.endpointFailed === 'string') log.info('ServeMux listening', { address, metricsPath })
+  else log.info(`ServeMux listening at ${goQuote(address)}`, UNQUOTED)
   const close = async (): Promise<void> => {
     health.stop()
     await server.close()
