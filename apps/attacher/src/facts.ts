@@ -15,6 +15,5 @@ export const facts = {
   call: 'ControllerPublishVolume',
   /** The message that the attacher logs when its caches are filled and its work starts. */
   startLine: 'Starting CSI attacher',
-  /** The prefix of the name of the attacher's Lease. */
   leasePrefix: 'external-attacher-leader-',
 } as const

@@ -101,6 +101,7 @@ async function openControllers(parts: Parts): Promise<AppControllers> {
     names,
     claimFinalizer,
     attaches,
+    node,
     nodes: node === undefined && (topology || publishes),
   })
   const own: ProvisionerParts = {

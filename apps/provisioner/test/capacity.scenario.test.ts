@@ -97,6 +97,11 @@ describe('capacity', () => {
     await whileProvisioning({ cluster, flags: FLAGS, env: ENV }, async () => {
       await published(cluster, ['gone z1 5Gi', 'late z1 1Gi'])
     })
+    const reads = cluster.api.requests.entries.filter(({ resource, method }) => {
+      return resource === 'csistoragecapacities' && method === 'GET'
+    })
+    const selector = Object.entries(labels).map((label) => label.join('='))
+    expect([...new Set(reads.map(({ query }) => query['labelSelector']))]).toEqual([selector.join()])
   })
 
   it('the provisioner sends one GetCapacity call for each of two classes on each of 200 nodes', async () => {

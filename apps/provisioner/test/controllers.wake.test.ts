@@ -134,6 +134,20 @@ describe('waiting claims', () => {
     },
   )
 
+  it('without the sweep, a restored snapshot is released although another claim may still restore it', async () => {
+    process.gate.open()
+    api.put(STORAGE_CLASSES, storageClass())
+    putSnapshot(true)
+    putSnapshot(false)
+    api.put(PERSISTENT_VOLUME_CLAIMS, pvc('unclaimed', { spec: RESTORE }))
+    putSnapshot(true)
+    const uid = ask(RESTORE)
+    await clock.advance(SOON_MS)
+    expect(api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${uid}` })).toBeDefined()
+    const snapshot = api.server.get(VOLUME_SNAPSHOTS, { namespace: 'default', name: 'snap' })
+    expect(snapshot?.metadata?.finalizers ?? []).toEqual([])
+  })
+
   it('a slow API server does not shorten the back-off of a claim', async () => {
     api.put(STORAGE_CLASSES, storageClass())
     putSnapshot(false)

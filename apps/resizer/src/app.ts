@@ -4,7 +4,7 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
-import { createRecorder, type Recorder, whileLeading } from '@csi-sidecars/events'
+import { createRecorder, type EventTarget, type EventText, whileLeading } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
 import {
   type App,
@@ -29,7 +29,6 @@ import { openOfNode } from './node/open.ts'
 import { queueName, type ResizerParts, type ResizerSettings, type ResizerTerm } from './parts.ts'
 import { resizeController } from './resize/controller.ts'
 
-/** The resizer's feature gates. */
 const RESIZER_GATES = {
   own: {
     AnnotateFsResize: { stage: 'beta', default: true },
@@ -91,7 +90,6 @@ interface Choice {
   readonly modifies: boolean
 }
 
-/** Chooses the controllers that the capabilities of the driver allow. */
 function choose({ capabilities: { controller, node } }: Driver, log: Logger): Choice {
   const modifies = controller.has(ControllerRpc.MODIFY_VOLUME)
   const expands = controller.has(ControllerRpc.EXPAND_VOLUME)
@@ -125,7 +123,7 @@ function chooseControllers(parts: ResizerAppParts): AppControllers {
   const opened = nodeName === undefined ? openAll(options) : openOfNode({ ...options, nodeName })
   const informers = { ...opened, classes: modifies ? openClasses(options) : undefined }
   const component = `external-resizer ${driver.name}`
-  const recorder = loggingRecorder(createRecorder({ client, component, clock, log }), log)
+  const recorder = createRecorder({ client, component, clock, log })
   const settings = settingsOf(flags, gates, driver.name)
   const own: ResizerParts = { settings, expands, client, driver, ...informers, recorder, backlog, clock, log }
   return {
@@ -165,17 +163,10 @@ function settingsOf(
   }
 }
 
-/** Returns a recorder that also logs a line for each event. */
-function loggingRecorder(recorder: Recorder, log: Logger): Recorder {
-  return {
-    event(target, { type, reason, message }) {
-      const { kind, apiVersion, name, namespace = '' } = target
-      const object = objectRef({ name, namespace })
-      log.info('Event occurred', { object, fieldPath: '', kind, apiVersion, type, reason, message })
-      recorder.event(target, { type, reason, message })
-    },
-    flush: (signal) => recorder.flush(signal),
-  }
+function logEvent(log: Logger, { kind, apiVersion, name, namespace = '' }: EventTarget, text: EventText): void {
+  const { type, reason, message } = text
+  const object = objectRef({ name, namespace })
+  log.info('Event occurred', { object, fieldPath: '', kind, apiVersion, type, reason, message })
 }
 
 /** Returns the controllers that run while this process leads. */
@@ -187,7 +178,7 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
     volumes,
     mutex: new KeyedMutex(),
     unconfirmed: new Set<string>(),
-    recorder: whileLeading(recorder, assertLeading),
+    recorder: whileLeading(recorder, assertLeading, (...event) => logEvent(log, ...event)),
     clock,
     log,
   }

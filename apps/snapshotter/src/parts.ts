@@ -11,7 +11,6 @@ export interface Naming {
   readonly uidLength: number
 }
 
-/** The caches of one kind of snapshot contents and of their classes. */
 export interface KindCaches {
   readonly contents: Informer<Content, KubeObject>
   readonly classes: Informer<SnapshotClass, KubeObject>

@@ -50,7 +50,6 @@ export class KeyRecords {
     this.#records.delete(key)
   }
 
-  /** Counts a run of the key, and returns its record and its pending work. */
   beginRun(key: string): { readonly record: KeyRecord; readonly subject: WorkSubject | undefined } {
     const record = this.of(key)
     const subject = this.#controller.pending?.subject(key)

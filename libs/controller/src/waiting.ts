@@ -32,12 +32,10 @@ export class WaitingKeys {
     this.#causes.delete(key)
   }
 
-  /** Returns the keys that wait for the cause. */
   keysOf(cause: Cause): readonly string[] {
     return [...(this.#keys.get(idOf(cause)) ?? [])]
   }
 
-  /** Returns the causes that the key waits for. */
   causesOf(key: string): readonly Cause[] {
     return this.#causes.get(key) ?? []
   }

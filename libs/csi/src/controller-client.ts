@@ -29,7 +29,6 @@ export function controllerClient(driver: Caller) {
   return {
     publish: rpc(driver, ControllerPublishVolume),
     unpublish: rpc(driver, ControllerUnpublishVolume),
-    /** Returns one page of the list of volumes. */
     listVolumes: rpc(driver, ListVolumes),
     expand: rpc(driver, ControllerExpandVolume),
     modify: rpc(driver, ControllerModifyVolume),

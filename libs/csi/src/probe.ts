@@ -68,7 +68,6 @@ export async function probeOnce(options: ProbeOnceOptions): Promise<boolean> {
   }
 }
 
-/** The name and the capabilities that a driver has reported. */
 export interface DriverIdentity {
   readonly name: string
   readonly capabilities: DriverCapabilities

@@ -12,7 +12,6 @@ export interface EventTarget {
   readonly resourceVersion?: string | undefined
 }
 
-/** The component that reports an event, and its host. */
 export interface EventSource {
   readonly component: string
   readonly host?: string | undefined

@@ -36,8 +36,15 @@ export function createRecorder(options: RecorderOptions): Recorder {
   return new QueueingRecorder(options)
 }
 
-/** Wraps a recorder: drops events after this process has lost the lease. The next leader reports the same facts. */
-export function whileLeading(recorder: Recorder, assertLeading: () => void): Recorder {
+/**
+ * Wraps a recorder: drops events after this process has lost the lease, because the next leader reports the same facts.
+ * Calls `onEvent` for every other event.
+ */
+export function whileLeading(
+  recorder: Recorder,
+  assertLeading: () => void,
+  onEvent: Recorder['event'] = () => undefined,
+): Recorder {
   return {
     event(target, text) {
       try {
@@ -45,6 +52,7 @@ export function whileLeading(recorder: Recorder, assertLeading: () => void): Rec
       } catch {
         return
       }
+      onEvent(target, text)
       recorder.event(target, text)
     },
     flush: (signal) => recorder.flush(signal),

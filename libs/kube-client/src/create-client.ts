@@ -81,9 +81,9 @@ class HttpKubeClient implements OwnedKubeClient {
     this.#unknown = new UnknownOutcomes((resource, ref) => this.get(resource, ref, options))
   }
 
-  get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T> {
+  async get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T> {
     const path = resourcePath(resource, ref)
-    return this.#send({ method: 'GET', path, resource, name: ref.name, options })
+    return await this.#send({ method: 'GET', path, resource, name: ref.name, options })
   }
 
   create<T>(resource: Resource<T>, object: T, options?: RequestOptions): Promise<T> {

@@ -124,7 +124,6 @@ export interface AppParts<T extends FlagTable = FlagTable, N extends string = st
   readonly signal: AbortSignal
 }
 
-/** The controllers of an app for one driver. */
 export interface AppControllers {
   /** The names of the controllers' queues. A standby exposes their metrics, too. */
   readonly queues: readonly string[]

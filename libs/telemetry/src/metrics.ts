@@ -85,7 +85,6 @@ export class Metrics {
     })
   }
 
-  /** Registers a counter or a gauge: each of its series is one number. */
   #numbers(type: 'counter' | 'gauge', { name, help, labels }: MetricSpec<string>): MetricSeries<{ value: number }> {
     const table = new MetricSeries(labels, () => ({ value: 0 }))
     this.#families.push(() => ({ name, help, type, values: table.samples(({ value }, labels) => [{ value, labels }]) }))
@@ -128,5 +127,4 @@ export class Metrics {
   }
 }
 
-/** The content type of `Metrics.text`. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'

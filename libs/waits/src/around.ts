@@ -71,7 +71,6 @@ export interface Around {
   /** True if the claim names a volume that does not exist. False if that is unknown. */
   readonly volumeGone?: boolean
   readonly attachments: readonly WaitingAttachment[]
-  /** The pods that use the claim. */
   readonly pods: readonly PodState[]
   /** The last event about an unbound claim, from the PV controller or the provisioner. */
   readonly binding?: { readonly reason: string; readonly message: string } | undefined

@@ -114,7 +114,6 @@ export interface ObjectWait {
   readonly message?: string
 }
 
-/** A reason to wait, without the object that waits. */
 export type WaitOf = Omit<ObjectWait, 'about'>
 
 /** Returns `otherwise`. If there is an error message, adds it and replaces the reason by `fails`. */

@@ -74,7 +74,6 @@ export class QueueMetrics {
     for (const name of names) this.#tracksOf(name)
   }
 
-  /** Returns the observer for one queue of that name. */
   observe(name: string): QueueObserver {
     const track: Track = { waitingSince: new Map(), workingSince: new Map() }
     const tracks = this.#tracksOf(name).add(track)

@@ -62,7 +62,6 @@ export interface AttacherTerm extends AttacherDeps, AttachingCaches {
   readonly assertLeading: () => void
 }
 
-/** Returns functions that log the start and the end of an attachment controller. */
 export function lifecycleLogs(log: Logger): Pick<Controller, 'onStart' | 'onEnd'> {
   return { onStart: () => log.info('Starting CSI attacher'), onEnd: () => log.info('Shutting CSI attacher') }
 }

@@ -101,7 +101,6 @@ export class AttachmentMemory {
     return this.#orphaned.get(key)
   }
 
-  /** Returns the keys of the orphaned publications on a node. */
   orphanedPublicationsOn(nodeName: string): readonly string[] {
     return [...this.#orphaned].flatMap(([key, publication]) => (publication.nodeName === nodeName ? [key] : []))
   }

@@ -20,6 +20,7 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
+import type { LocalNode } from '../node/local-node.ts'
 import { claimProjection, type ProvisionerClaim, sourceKeys } from './claim.ts'
 import {
   type Class,
@@ -56,6 +57,8 @@ export interface CachesOptions {
   readonly names: Names
   readonly claimFinalizer: string
   readonly attaches: boolean
+  /** The node of this process with `--node-deployment`. */
+  readonly node: LocalNode | undefined
   /** True if Nodes and CSINodes are cached, for topology or for CSIStorageCapacity objects. */
   readonly nodes: boolean
 }
@@ -68,7 +71,7 @@ export const ATTACHMENTS_BY_VOLUME = 'volume'
 
 const RESYNC_MS = 15 * 60_000
 
-export function openCaches({ caches, names, claimFinalizer, attaches, nodes }: CachesOptions): ProvisionerCaches {
+export function openCaches({ caches, names, claimFinalizer, attaches, nodes, node }: CachesOptions): ProvisionerCaches {
   return {
     claims: caches.open('PersistentVolumeClaims', {
       resource: PERSISTENT_VOLUME_CLAIMS,
@@ -83,7 +86,7 @@ export function openCaches({ caches, names, claimFinalizer, attaches, nodes }: C
     volumes: caches.open('PersistentVolumes', {
       resource: PERSISTENT_VOLUMES,
       message: PERSISTENT_VOLUME_MESSAGE,
-      project: volumeProjection(names),
+      project: volumeProjection(names, node),
       resyncMs: RESYNC_MS,
     }),
     classes: caches.open('StorageClasses', {

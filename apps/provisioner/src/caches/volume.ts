@@ -1,5 +1,6 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { isReachable, type LocalNode } from '../node/local-node.ts'
 import { MIGRATED_TO, type Names, PROVISIONED_BY } from './names.ts'
 
 /** The cached part of a PersistentVolume, flat to save memory. A deletion reads the full object from the API server. */
@@ -13,9 +14,14 @@ export interface ProvisionerVolume extends Cached {
   readonly claimUid: string | undefined
   /** The handle of a CSI volume of this driver. Undefined for all other volumes. */
   readonly handle: string | undefined
+  /** False with `--node-deployment` if only other nodes can reach the volume. */
+  readonly isReachable: boolean
 }
 
-export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: Interner) => ProvisionerVolume {
+export function volumeProjection(
+  names: Names,
+  node: LocalNode | undefined,
+): (pv: PersistentVolume, intern?: Interner) => ProvisionerVolume {
   return (pv, intern = new Interner()) => {
     const { metadata = {}, spec, status } = pv
     const { csi } = spec ?? {}
@@ -30,6 +36,7 @@ export function volumeProjection(names: Names): (pv: PersistentVolume, intern?: 
       finalizers: metadata.finalizers?.length ? intern.list(metadata.finalizers) : undefined,
       claimUid: spec?.claimRef?.uid,
       handle: csi?.driver === names.driver ? csi.volumeHandle : undefined,
+      isReachable: node === undefined || isReachable(pv, node),
     }
   }
 }

@@ -1,6 +1,7 @@
+import { Metrics } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
 import { projectClass } from '../caches/cluster.ts'
-import { itemKey, itemsOf, segmentsOf } from './items.ts'
+import { CapacityItems, itemKey, itemsOf, segmentsOf } from './items.ts'
 import { managerName } from './open.ts'
 
 const identity = (key: string) => ({ key, uid: key, resourceVersion: '1' })
@@ -43,6 +44,25 @@ describe('itemsOf', () => {
 
   it('topologies that differ only in the order of labels get the same key', () => {
     expect(itemKey('class', { a: '1', b: '2' })).toBe(itemKey('class', { b: '2', a: '1' }))
+  })
+})
+
+describe('CapacityItems', () => {
+  it('no object counts as obsolete before the required objects are known', async () => {
+    const metrics = new Metrics()
+    const classes = { store: new Map() } as never
+    const objects = { store: { byIndex: () => [], values: () => [{ ...identity('o'), item: 'gone' }].values() } }
+    const items = new CapacityItems({
+      classes,
+      segments: { fixed: {} },
+      objects,
+      names: { driver: 'driver', inTree: undefined },
+      immediate: false,
+    })
+    items.register(metrics)
+    expect(await metrics.text()).toContain('csistoragecapacities_obsolete 0')
+    items.update()
+    expect(await metrics.text()).toContain('csistoragecapacities_obsolete 1')
   })
 })
 

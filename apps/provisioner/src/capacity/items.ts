@@ -79,6 +79,8 @@ export interface ItemsOptions {
 export class CapacityItems {
   readonly #options: ItemsOptions
   #items: ReadonlyMap<string, CapacityItem> = new Map()
+  /** False before the first update. The objects of a standby process or of its predecessor then do not count. */
+  #isKnown = false
 
   constructor(options: ItemsOptions) {
     this.#options = options
@@ -98,6 +100,7 @@ export class CapacityItems {
     const list =
       'fixed' in segments ? [segments.fixed] : segmentsOf(segments.registrations.store.values(), segments.nodes.store)
     const before = this.#items
+    this.#isKnown = true
     this.#items = itemsOf(classes.store.values(), list, { names, immediate })
     const added = [...this.#items.keys()].filter((key) => !before.has(key))
     return [...added, ...[...before.keys()].filter((key) => !this.#items.has(key))]
@@ -122,7 +125,8 @@ export class CapacityItems {
   /** Registers gauges that count CSIStorageCapacity objects, with the metric names of the Go original. */
   register(metrics: Metrics): void {
     const { objects } = this.#options
-    const obsolete = (): number => [...objects.store.values()].filter(({ item }) => !this.#items.has(item)).length
+    const isObsolete = (item: string): boolean => this.#isKnown && !this.#items.has(item)
+    const obsolete = (): number => [...objects.store.values()].filter(({ item }) => isObsolete(item)).length
     const current = (): number =>
       [...this.#items.keys()].filter((key) => objects.store.byIndex(OBJECTS_BY_ITEM, key).length > 0).length
     const gauges = [

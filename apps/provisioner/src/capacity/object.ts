@@ -2,8 +2,8 @@ import { type Cached, Interner } from '@csi-sidecars/informer'
 import { type CSIStorageCapacity, Quantity } from '@csi-sidecars/kube-types'
 import { type CapacityItem, itemKey } from './items.ts'
 
-const DRIVER_LABEL = 'csi.storage.k8s.io/drivername'
-const MANAGER_LABEL = 'csi.storage.k8s.io/managed-by'
+export const DRIVER_LABEL = 'csi.storage.k8s.io/drivername'
+export const MANAGER_LABEL = 'csi.storage.k8s.io/managed-by'
 
 /** The owner of the CSIStorageCapacity objects. Kubernetes deletes the objects together with their owner. */
 export interface Owner {

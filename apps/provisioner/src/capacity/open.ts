@@ -7,7 +7,7 @@ import type { Names } from '../caches/names.ts'
 import type { ProvisionerCaches } from '../caches/open.ts'
 import type { CapacityParts } from './controller.ts'
 import { CapacityItems, OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
-import { type CapacitySettings, capacityProjection, type Owner } from './object.ts'
+import { type CapacitySettings, capacityProjection, DRIVER_LABEL, MANAGER_LABEL, type Owner } from './object.ts'
 
 export interface OpenCapacity {
   readonly values: {
@@ -41,6 +41,7 @@ export async function openCapacity(options: OpenCapacity): Promise<CapacityParts
   const objects = caches.create({
     resource: CSI_STORAGE_CAPACITIES,
     namespace: settings.namespace,
+    labelSelector: `${DRIVER_LABEL}=${settings.driverName},${MANAGER_LABEL}=${settings.managedBy}`,
     project: capacityProjection(settings),
     indexes: { [OBJECTS_BY_ITEM]: ({ item }) => [item] },
     resyncMs: 0,

@@ -66,7 +66,8 @@ export function isRestoring(deps: ClaimDeps, key: string, except?: string): bool
     const isPending = each.phase === undefined || each.phase === '' || each.phase === 'Pending'
     return each.uid !== except && isPending && !isProvisioned(each)
   })
-  if (waiting) return true
+  // Without the sweep, nothing would remove the finalizer after a claim that only waits is deleted.
+  if (settings.sweepMs > 0 && waiting) return true
   for (const [uid, { claim }] of memory.inProgress) {
     const source = uid === except ? undefined : claim.wanted?.dataSource
     if (source?.kind === 'VolumeSnapshot' && `${namespacedRef(claim.key).namespace}/${source.name}` === key) return true

@@ -1,6 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict } from '@csi-sidecars/kube-client'
+import { goQuote } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { SELECTED_NODE } from '../caches/names.ts'
@@ -34,7 +35,10 @@ export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<
     await editClaim({ api, claims, signal, tries: 1 }, claim, withSelectedNode(node.name))
   } catch (error) {
     signal.throwIfAborted()
-    if (!isConflict(error)) throw error
+    if (!isConflict(error)) {
+      const what = `node check failed: PVC ${claim.key}: selecting node ${goQuote(node.name)} for PVC failed`
+      throw new ProvisionError(`${what}: ${messageOf(error)}`, { cause: error })
+    }
     ownership.again(claim.uid)
     return { kind: 'postponed', ms: ownership.waitMs(claim.uid, node) }
   }

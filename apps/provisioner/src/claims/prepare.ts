@@ -11,7 +11,14 @@ import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver, isMigrated } from '../request/migration.ts'
-import { capabilitiesOf, createVolumeRequest, driverParameters, fsTypeOf, volumeNameOf } from '../request/request.ts'
+import {
+  capabilitiesOf,
+  createVolumeRequest,
+  deprecations,
+  driverParameters,
+  fsTypeOf,
+  volumeNameOf,
+} from '../request/request.ts'
 import { type SecretRefs, secretRefOf, secretRefsOf, secretValues } from '../request/secrets.ts'
 import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf, topologyRules } from '../topology/requirement.ts'
@@ -46,8 +53,8 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   })
   if (wanted.hasSelector) throw new ProvisionError('claim Selector is not supported')
   const name = volumeNameOf(claim.uid, settings)
-  const { fsType, deprecated } = fsTypeOf(storageClass.parameters, settings.defaultFsType)
-  if (deprecated) log.warn(DEPRECATED, UNQUOTED)
+  for (const warning of deprecations(storageClass.parameters)) log.warn(warning, UNQUOTED)
+  const fsType = fsTypeOf(storageClass.parameters, settings.defaultFsType)
   const { singleNodeMultiWriter } = driver
   const capabilities = capabilitiesOf(wanted, storageClass, { fsType, singleNodeMultiWriter })
   const content = source && (await contentOf(run, { claim, class: storageClass, source }))
@@ -84,12 +91,10 @@ function topologyOf({ deps }: ClaimRun, claim: ProvisionerClaim, storageClass: C
   const { topology, settings, memory } = deps
   if (topology === undefined) return undefined
   const rules = topologyRules(claim, storageClass, settings)
-  const tried = { node: rules.node, classUid: storageClass.uid, inProgress: memory.inProgress.has(claim.uid) }
+  const ofClass = `${storageClass.uid} ${JSON.stringify(storageClass.allowedTopologies)}`
+  const tried = { node: rules.node, ofClass, inProgress: memory.inProgress.has(claim.uid) }
   return memory.pins.requirement(claim.uid, tried, () => requirementOf(rules, topology))
 }
-
-const DEPRECATED =
-  '"fstype" is deprecated and will be removed in a future release, please use "csi.storage.k8s.io/fstype" instead'
 
 async function mutableParameters(
   { deps, signal }: ClaimRun,

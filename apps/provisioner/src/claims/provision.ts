@@ -5,10 +5,10 @@ import { namespacedRef, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { withFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
-import type { CreatedVolume, Unsaved } from './memory.ts'
+import type { Unsaved } from './memory.ts'
 import type { Prepared } from './prepare.ts'
 import { type ClaimRun, edit } from './run.ts'
-import { deleteCreated, ownerOf } from './save.ts'
+import { ownerOf } from './save.ts'
 
 /** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted without our finalizer. */
 export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
@@ -32,66 +32,60 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
     throw new AnswerError('the CSI driver answered CreateVolume without a volume', { mayExist: false })
   }
   const created = { volumeId: volume.volumeId, secretRef: prepared.refs.provisioner, migrated }
-  await refuseWrongVolume(run, prepared, { volume, created })
-  const pv = await toPersistentVolume(run, prepared, { volume, created })
+  await refuseWrongVolume(run, prepared, volume)
+  const pv = await toPersistentVolume(run, prepared, volume)
   const pvc = namespacedRef(claim.key).name
   log.v(2)?.info(`successfully created PV ${request.name} for PVC ${pvc} and csi volume name ${volume.volumeId}`)
   return { claim, pv, created, doomed: false }
 }
 
 /** Builds the PersistentVolume. Deletes the volume and throws if the in-tree plugin cannot describe the volume. */
-async function toPersistentVolume(
-  run: ClaimRun,
-  prepared: Prepared,
-  { volume, created }: Answered,
-): Promise<PersistentVolume> {
+async function toPersistentVolume(run: ClaimRun, prepared: Prepared, volume: Volume): Promise<PersistentVolume> {
   const pv = persistentVolumeOf(prepared, volume, run.deps.settings)
   if (!prepared.migrated) return pv
   try {
     return translateCSIPVToInTree(pv)
   } catch (cause) {
     const why = messageOf(cause)
-    throw await removed(run, created, { why, cleanup: `${why}. Cleanup of volume ${prepared.request.name}` })
+    throw await removed(run, prepared, { volume, why, cleanup: `${why}. Cleanup of volume ${prepared.request.name}` })
   }
-}
-
-interface Answered {
-  readonly volume: Volume
-  readonly created: CreatedVolume
 }
 
 /** Deletes a volume that is too small or lacks the requested content, and throws the reason. */
-async function refuseWrongVolume(run: ClaimRun, { claim, request }: Prepared, answered: Answered): Promise<void> {
-  const { capacityBytes, contentSource } = answered.volume
+async function refuseWrongVolume(run: ClaimRun, prepared: Prepared, volume: Volume): Promise<void> {
+  const { claim, request } = prepared
+  const { capacityBytes, contentSource } = volume
   const required = request.capacityRange?.requiredBytes ?? 0n
   if (capacityBytes !== 0n && capacityBytes < required) {
     const why = `created volume capacity ${capacityBytes} less than requested capacity ${required}`
-    throw await removed(run, answered.created, { why, cleanup: `${why}. Cleanup of volume ${request.name}` })
+    throw await removed(run, prepared, { volume, why, cleanup: `${why}. Cleanup of volume ${request.name}` })
   }
   if (claim.wanted?.dataSource !== undefined && contentSource === undefined) {
     const why = 'volume content source missing'
-    throw await removed(run, answered.created, { why, cleanup: `${why}. cleanup of volume ${request.name}` })
+    throw await removed(run, prepared, { volume, why, cleanup: `${why}. cleanup of volume ${request.name}` })
   }
 }
 
 const DELETE_TRIES = 5
 
+/** Deletes the volume. Tries it several times within `--timeout`. Returns the error of the creation. */
 async function removed(
-  run: ClaimRun,
-  created: CreatedVolume,
-  { why, cleanup }: { readonly why: string; readonly cleanup: string },
+  { deps, signal }: ClaimRun,
+  { request: { secrets }, migrated }: Prepared,
+  { volume: { volumeId }, why, cleanup }: { readonly volume: Volume; readonly why: string; readonly cleanup: string },
 ): Promise<AnswerError> {
-  const owner = ownerOf(created.volumeId, run)
+  const owner = ownerOf(volumeId, { deps })
   if (owner !== undefined) {
     return new AnswerError(`${why}. The PersistentVolume ${owner} has the volume, so it is kept`, { mayExist: false })
   }
+  const end = deps.clock.monotonic() + deps.settings.timeoutMs
   for (let left = DELETE_TRIES; ; left -= 1) {
     try {
-      await deleteCreated(run, created)
+      await deps.driver.delete({ volumeId, secrets }, { migrated, signal })
       return new AnswerError(why, { mayExist: true })
     } catch (cause) {
-      run.signal.throwIfAborted()
-      if (left > 1) continue
+      signal.throwIfAborted()
+      if (left > 1 && deps.clock.monotonic() < end) continue
       const message = `${cleanup} failed, volume is orphaned: ${messageOf(cause)}`
       return new AnswerError(message, { mayExist: true, cause })
     }

@@ -46,7 +46,10 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun
       return { kind: 'retry', cause: new Error(decision.message) }
     case 'selectNode':
       controllerRun.waitFor({ on: 'class', name: classNameOf(claim) })
-      return await becomeOwner(run, { claim, class: decision.class, node: decision.node })
+      return await becomeOwner(run, { claim, class: decision.class, node: decision.node }).catch((error: unknown) => {
+        run.signal.throwIfAborted()
+        return recordFailure(run, controllerRun, { claim, class: decision.class, error })
+      })
     case 'provision':
       return await provision(run, controllerRun, { claim, class: decision.class, mark: decision.mark })
     default:

@@ -1,12 +1,11 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Controller, SETTLED, type Source } from '@csi-sidecars/controller'
-import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
-import { UNQUOTED } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { withoutFinalizer } from '../edit.ts'
-import { secretValues } from '../request/secrets.ts'
+import { csiVolumeOf } from '../request/migration.ts'
+import { secretsForDeletion } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
 import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
@@ -73,7 +72,7 @@ export function decideConflict(
   { claimUid, created }: { readonly claimUid: string; readonly created: CreatedVolume },
 ): 'stored' | 'kept' | 'unwanted' {
   if (isDoomed(existing)) return 'unwanted'
-  const handle = handleOf(existing)
+  const handle = csiVolumeOf(existing)?.spec?.csi?.volumeHandle
   if (handle === created.volumeId) return existing.spec?.claimRef?.uid === claimUid ? 'stored' : 'kept'
   // `ownerOf` finds no in-tree PersistentVolumes, so the volume of a migrated plugin is kept.
   return handle === undefined || created.migrated ? 'kept' : 'unwanted'
@@ -85,31 +84,16 @@ function isDoomed({ metadata, spec, status }: PersistentVolume): boolean {
   return status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Delete'
 }
 
-function handleOf(pv: PersistentVolume): string | undefined {
-  try {
-    const { spec } = isPVMigratable(pv) ? translateInTreePVToCSI(pv) : pv
-    return spec?.csi?.volumeHandle
-  } catch {
-    return undefined
-  }
-}
-
 /** Returns the PersistentVolume that refers to the volume. Such a volume must not be deleted. */
 export function ownerOf(volumeId: string, { deps }: Pick<ClaimRun, 'deps'>): string | undefined {
   for (const { key, handle } of deps.volumes.store.values()) if (handle === volumeId) return key
   return undefined
 }
 
-/** Deletes a volume that has no PersistentVolume. If its Secret is missing, calls DeleteVolume without secrets. */
-export async function deleteCreated(
-  { deps, signal, log }: ClaimRun,
-  { volumeId, secretRef, migrated }: CreatedVolume,
-): Promise<void> {
-  const secrets = await secretValues(deps.api, secretRef, signal).catch((error: unknown) => {
-    signal.throwIfAborted()
-    log.error(undefined, `failed to get credentials for volume ${volumeId}: ${messageOf(error)}`, UNQUOTED)
-    return {}
-  })
+/** Deletes a volume that has no PersistentVolume. */
+async function deleteCreated(run: ClaimRun, { volumeId, secretRef, migrated }: CreatedVolume): Promise<void> {
+  const { deps, signal } = run
+  const secrets = await secretsForDeletion(run, secretRef, volumeId)
   await deps.driver.delete({ volumeId, secrets }, { migrated, signal })
 }
 
@@ -145,7 +129,7 @@ async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerErro
   memory.unsaved.delete(name)
   memory.ended(claim.uid)
   if (conflict !== undefined) return conflict
-  recordEvent(run, claim, CLAIM_EVENTS.succeeded(name))
+  if (run.deps.claims.store.get(claim.key)?.uid === claim.uid) recordEvent(run, claim, CLAIM_EVENTS.succeeded(name))
   await releaseClaim(run, claim)
   return undefined
 }

@@ -1,8 +1,9 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import { NodeGetInfo } from '@csi-sidecars/csi-proto'
-import { matchesTerm, type PersistentVolumeSpec } from '@csi-sidecars/kube-types'
+import { matchesTerm, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { FATAL, StartError } from '@csi-sidecars/sidecar'
+import { csiVolumeOf } from '../request/migration.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 
 /** The node of this process with --node-deployment. */
@@ -39,9 +40,8 @@ export function topologyOfNode({ name, segments = {} }: LocalNode): TopologyNode
   }
 }
 
-/** Reports whether the volume is reachable from the node. */
-export function isReachable(spec: PersistentVolumeSpec | undefined, { name, segments }: LocalNode): boolean {
-  const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms
+export function isReachable(pv: PersistentVolume, { name, segments }: LocalNode): boolean {
+  const terms = csiVolumeOf(pv)?.spec?.nodeAffinity?.required?.nodeSelectorTerms
   if (segments === undefined || terms == null) return true
   return terms.some((term) => matchesTerm(term, { name, labels: segments }))
 }

@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
-import { bytesOf, capabilitiesOf, createVolumeRequest, driverParameters, fsTypeOf, volumeNameOf } from './request.ts'
+import {
+  bytesOf,
+  capabilitiesOf,
+  createVolumeRequest,
+  deprecations,
+  driverParameters,
+  fsTypeOf,
+  volumeNameOf,
+} from './request.ts'
 
 const UID = '12345678-9abc-def0-1234-56789abcdef0'
 const CLAIM = { key: 'ns/a', uid: UID, size: '1Gi' } as ProvisionerClaim
@@ -27,13 +35,24 @@ describe('volumeNameOf', () => {
 })
 
 describe('the parameters', () => {
-  it.each<[object, string, boolean]>([
-    [{}, 'ext4', false],
-    [{ 'csi.storage.k8s.io/fstype': 'xfs' }, 'xfs', false],
-    [{ 'csi.storage.k8s.io/fstype': '' }, 'ext4', false],
-    [{ FSType: 'xfs' }, 'xfs', true],
-  ])('`fsTypeOf` finds the file system type in the parameters %j', (parameters, fsType, deprecated) => {
-    expect(fsTypeOf(parameters as Record<string, string>, 'ext4')).toEqual({ fsType, deprecated })
+  it.each<[Readonly<Record<string, string>>, string]>([
+    [{}, 'ext4'],
+    [{ 'csi.storage.k8s.io/fstype': 'xfs' }, 'xfs'],
+    [{ 'csi.storage.k8s.io/fstype': '' }, 'ext4'],
+    [{ FSType: 'xfs' }, 'xfs'],
+  ])('`fsTypeOf` finds the file system type in the parameters %j', (parameters, fsType) => {
+    expect(fsTypeOf(parameters, 'ext4')).toBe(fsType)
+  })
+
+  it.each([
+    ['FSType', 'fstype', 'fstype'],
+    ['csiProvisionerSecretName', 'csiProvisionerSecretName', 'provisioner-secret-name'],
+    ['csiNodeStageSecretNamespace', 'csiNodeStageSecretNamespace', 'node-stage-secret-namespace'],
+  ])('the deprecated parameter %s causes a warning with the key that replaces it', (key, shown, better) => {
+    const what = `"${shown}" is deprecated and will be removed in a future release`
+    const warning = `${what}, please use "csi.storage.k8s.io/${better}" instead`
+    const parameters = { a: 'b', 'csi.storage.k8s.io/fstype': 'ext4', [key]: 'x' }
+    expect(deprecations(parameters)).toEqual([warning])
   })
 
   it('a request with parameters that name two file systems is refused', () => {

@@ -10,7 +10,7 @@ import { namespacedRef, Quantity } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
-import { SECRET_KEYS } from './secrets.ts'
+import { SECRET_KEYS, SECRET_KEYS_BY_OLD } from './secrets.ts'
 
 /** Returns the size of a claim in bytes. Returns 0 if the size is missing or unreadable. */
 export function bytesOf(size: string | undefined): bigint {
@@ -92,22 +92,25 @@ export const FS_TYPE = `${RESERVED}fstype`
 
 const KNOWN: ReadonlySet<string> = new Set([FS_TYPE, ...SECRET_KEYS])
 
-export interface FsType {
-  readonly fsType: string
-  /** True if the class uses the deprecated key `fstype`. */
-  readonly deprecated: boolean
-}
-
 /** Returns the file system that the class names, else the default. Throws ProvisionError if the class names two. */
-export function fsTypeOf(parameters: Parameters, defaultFsType: string): FsType {
+export function fsTypeOf(parameters: Parameters, defaultFsType: string): string {
   const found = Object.entries(parameters).filter(([key]) => key === FS_TYPE || isOldFsType(key))
   if (found.length > 1) {
     throw new ProvisionError(`fstype specified in parameters with both "fstype" and "${FS_TYPE}" keys`)
   }
-  return { fsType: found[0]?.[1] || defaultFsType, deprecated: found.some(([key]) => isOldFsType(key)) }
+  return found[0]?.[1] || defaultFsType
 }
 
 const isOldFsType = (key: string): boolean => key.toLowerCase() === 'fstype'
+
+/** Returns a warning for each deprecated key in the parameters. */
+export function deprecations(parameters: Parameters): readonly string[] {
+  return Object.keys(parameters).flatMap((given) => {
+    const [key, better] = isOldFsType(given) ? ['fstype', FS_TYPE] : [given, SECRET_KEYS_BY_OLD.get(given)]
+    const what = `"${key}" is deprecated and will be removed in a future release`
+    return better === undefined ? [] : [`${what}, please use "${better}" instead`]
+  })
+}
 
 /** Returns the parameters for the driver, without reserved keys. Throws ProvisionError for an unknown reserved key. */
 export function driverParameters(parameters: Parameters): Record<string, string> {

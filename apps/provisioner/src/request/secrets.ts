@@ -2,6 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { resolveTemplate, secretsFrom } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
+import { type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 import { ProvisionError } from './failure.ts'
 
 /** The purposes of Secrets: one for each kind of CSI call. */
@@ -33,6 +34,14 @@ const USES = {
   nodeExpand: pair('NodeExpand', 'node-expand-'),
   controllerModify: pair('ControllerModify', 'controller-modify-'),
 } as const
+
+/** The current keys of parameters that name Secrets, by their deprecated keys. */
+export const SECRET_KEYS_BY_OLD: ReadonlyMap<string | undefined, string> = new Map(
+  Object.values<Pair>(USES).flatMap(({ name, namespace, oldName, oldNamespace }) => [
+    [oldName, name],
+    [oldNamespace, namespace],
+  ]),
+)
 
 /** The parameters that name the default Secret. It is used for each purpose that has no parameters. */
 const DEFAULT = pair('Default', '')
@@ -114,9 +123,29 @@ function resolved(template: string, tokens: ReadonlyMap<string, string>, what: '
   }
 }
 
+/** Reads the Secret for DeleteVolume. Without the Secret, which may be deleted before the volume, returns no values. */
+export async function secretsForDeletion(
+  {
+    deps,
+    signal,
+    log,
+  }: { readonly deps: { readonly api: Reading }; readonly signal: AbortSignal; readonly log: Logger },
+  ref: SecretRef | undefined,
+  volume: string,
+): Promise<Record<string, string>> {
+  return await secretValues(deps.api, ref, signal).catch((error: unknown) => {
+    signal.throwIfAborted()
+    if (!(error instanceof ProvisionError) || error.waitsFor.length === 0) throw error
+    log.error(undefined, `failed to get credentials for volume ${volume}: ${error.message}`, UNQUOTED)
+    return {}
+  })
+}
+
+type Reading = Pick<KubeClient, 'get'>
+
 /** Reads the values of a Secret. Throws ProvisionError, and the claim then waits for a change of the Secret. */
 export async function secretValues(
-  api: Pick<KubeClient, 'get'>,
+  api: Reading,
   ref: SecretRef | undefined,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {

@@ -26,7 +26,7 @@ export function checkOriginal({ claim, source, original }: CloneParts): Provisio
     )
   }
   if (original.phase !== 'Bound') {
-    fail(`the PVC DataSource ${name} must have a status of Bound.  Got {${original.phase ?? ''}}`)
+    fail(`the PVC DataSource ${name} must have a status of Bound.  Got {${original.phase ?? ''}${REST_OF_STATUS}}`)
   }
   if (original.deleting) fail(`the PVC DataSource ${name} is currently being deleted`)
   if (original.classField === undefined) fail(`the source PVC (${name}) storageclass cannot be empty`)
@@ -63,6 +63,9 @@ export async function cloneSource(
   }
   return { type: { $case: 'volume', value: { volumeId: pv.spec?.csi?.volumeHandle ?? '' } } }
 }
+
+/** The other fields of the status of an unbound claim, as Go prints them. */
+const REST_OF_STATUS = ' [] map[] [] map[] map[] <nil> <nil>'
 
 const UNUSABLE = 'claim in dataSource not bound or invalid'
 

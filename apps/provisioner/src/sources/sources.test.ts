@@ -99,7 +99,10 @@ describe('checkOriginal', () => {
 
   it.each<[string, ProvisionerClaim | undefined, ProvisionerClaim?]>([
     ['persistentvolumeclaim "o" not found', undefined],
-    ['must have a status of Bound.  Got {Pending}', claimOf('o', {}, { status: { phase: 'Pending' } })],
+    [
+      'must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> <nil>}',
+      claimOf('o', {}, { status: { phase: 'Pending' } }),
+    ],
     ['is currently being deleted', claimOf('o', {}, { ...bound, metadata: { deletionTimestamp: 'now' } })],
     ['the source PVC (o) storageclass', claimOf('o', { storageClassName: undefined }, bound)],
     [

@@ -2,13 +2,14 @@ import type { TopologyRequirement } from '@csi-sidecars/csi-proto'
 
 interface Pin {
   readonly node: string
-  readonly classUid: string
+  /** The class and its allowed topologies. */
+  readonly ofClass: string
   readonly requirement: TopologyRequirement | undefined
 }
 
 interface PinnedTry {
   readonly node: string
-  readonly classUid: string
+  readonly ofClass: string
   /** True if the driver may still be working on an earlier CreateVolume call. */
   readonly inProgress: boolean
 }
@@ -23,13 +24,13 @@ export class Pins {
   /** Returns the kept requirement of the claim. If there is none, computes and keeps a new requirement. */
   requirement(
     uid: string,
-    { node, classUid, inProgress }: PinnedTry,
+    { node, ofClass, inProgress }: PinnedTry,
     compute: () => TopologyRequirement | undefined,
   ): TopologyRequirement | undefined {
     const pin = this.#pins.get(uid)
-    if (pin !== undefined && (inProgress || (pin.node === node && pin.classUid === classUid))) return pin.requirement
+    if (pin !== undefined && (inProgress || (pin.node === node && pin.ofClass === ofClass))) return pin.requirement
     const requirement = compute()
-    this.#pins.set(uid, { node, classUid, requirement })
+    this.#pins.set(uid, { node, ofClass, requirement })
     return requirement
   }
 

@@ -3,7 +3,10 @@ import { VOLUME_FINALIZER } from '../caches/names.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import { decideVolume } from './decide.ts'
 
-const RELEASED = { ours: true, phase: 'Released', reclaimPolicy: 'Delete', deleting: false, finalizers: undefined }
+const RELEASED = {
+  ...{ ours: true, phase: 'Released', reclaimPolicy: 'Delete', deleting: false, finalizers: undefined },
+  isReachable: true,
+}
 const PROTECTED = { finalizers: [VOLUME_FINALIZER] }
 
 function decided(changes: Partial<ProvisionerVolume>, rest: { attachedTo?: string; isDeleted?: boolean } = {}): string {
@@ -19,6 +22,7 @@ describe('decideVolume', () => {
     ['released, protected and deleted', { ...PROTECTED, deleting: true }, 'delete'],
     ['released and deleted without our finalizer', { deleting: true }, 'nothing'],
     ['of another provisioner', { ours: false }, 'nothing'],
+    ['released on another node', { isReachable: false }, 'nothing'],
     ['bound', { phase: 'Bound' }, 'addFinalizer'],
     ['bound and protected', { phase: 'Bound', ...PROTECTED }, 'nothing'],
     ['bound and deleted', { phase: 'Bound', ...PROTECTED, deleting: true }, 'nothing'],

@@ -19,7 +19,7 @@ export type VolumeDecision =
 
 /** Returns the next step for a PersistentVolume. The first check that applies decides. */
 export function decideVolume({ volume, attachments, isDeleted }: DeletionView): VolumeDecision {
-  const { ours, phase, reclaimPolicy, deleting } = volume
+  const { ours, phase, reclaimPolicy, deleting, isReachable } = volume
   const isProtected = volume.finalizers?.includes(VOLUME_FINALIZER) === true
   if (!ours) return { do: 'nothing', why: 'another provisioner is responsible' }
   if (reclaimPolicy === 'Delete' && phase === 'Bound' && !deleting && !isProtected) return { do: 'addFinalizer' }
@@ -27,5 +27,6 @@ export function decideVolume({ volume, attachments, isDeleted }: DeletionView): 
   if (deleting && !isProtected) return { do: 'nothing', why: 'its volume is gone already' }
   if (phase !== 'Released') return { do: 'nothing', why: 'its claim has not released it' }
   if (reclaimPolicy !== 'Delete') return { do: 'nothing', why: 'its volume is retained' }
+  if (!isReachable) return { do: 'nothing', why: 'only processes on other nodes can reach it' }
   return { do: 'delete', isDeleted, attachedTo: attachments[0]?.node }
 }

@@ -3,12 +3,12 @@ import type { Run } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
-import { type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
+import type { Logger } from '@csi-sidecars/telemetry'
 import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
 import type { TermParts } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver } from '../request/migration.ts'
-import { secretRefOf, secretValues } from '../request/secrets.ts'
+import { secretRefOf, secretsForDeletion } from '../request/secrets.ts'
 import type { VolumeMemory } from './memory.ts'
 
 /** Thrown for a volume that is still attached. Such a deletion waits, and does not count as failed. */
@@ -29,24 +29,17 @@ export interface DeletionRequest {
 
 /** Builds the DeleteVolume request for a released volume. Throws if the request cannot be built. */
 export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Promise<DeletionRequest> {
-  const { deps, signal, log } = run
   const migrated = isPVMigratable(stored)
   const pv = migrated ? translateInTreePVToCSI(stored) : stored
   const volumeId = pv.spec?.csi?.volumeHandle
   if (!volumeId) throw new ProvisionError('invalid CSI PV')
-  deps.driver.require()
-  const ref = secretOf(run, pv)
-  const secrets = await secretValues(deps.api, ref, signal).catch((error: unknown) => {
-    signal.throwIfAborted()
-    // The Secret may have been deleted before the volume. The driver is then called without secrets.
-    log.error(undefined, `failed to get credentials for volume ${stored.metadata?.name}: ${messageOf(error)}`, UNQUOTED)
-    return {}
-  })
+  run.deps.driver.require()
+  const secrets = await secretsForDeletion(run, secretOf(run, pv, migrated), stored.metadata?.name ?? '')
   return { volumeId, secrets, migrated }
 }
 
 /** Returns the Secret in the volume's annotations. Without annotations, the Secret in its StorageClass. */
-function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume): SecretRef | undefined {
+function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume, migrated: boolean): SecretRef | undefined {
   const { classes } = run.deps
   const { annotations = {} } = metadata ?? {}
   const name = annotations[DELETION_SECRET_NAME]
@@ -58,8 +51,9 @@ function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume): SecretR
   if (className === '' || storageClass === undefined || claim == null) return undefined
   const volume = metadata?.name ?? ''
   const tokens = { volume, namespace: claim.namespace ?? '', claim: claim.name ?? '', annotations: {} }
+  const { parameters } = migrated ? classForDriver(storageClass, run.deps.settings.names) : storageClass
   try {
-    return secretRefOf('provisioner', classForDriver(storageClass, run.deps.settings.names).parameters, tokens)
+    return secretRefOf('provisioner', parameters, tokens)
   } catch (cause) {
     throw new ProvisionError(`failed to get secretreference for volume ${volume}: ${messageOf(cause)}`, { cause })
   }

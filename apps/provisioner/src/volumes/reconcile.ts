@@ -13,7 +13,6 @@ import {
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
-import { isReachable } from '../node/local-node.ts'
 import { decideVolume } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
 
@@ -85,15 +84,13 @@ async function deleteVolume(
   { isDeleted, attachedTo }: Deletion,
 ): Promise<Outcome> {
   const { deps, signal, log } = run
+  if (attachedTo !== undefined) run.waitFor({ on: 'attachment', name: volume.key })
   // The cache may lag: the user may have just retained the volume or bound it again.
   const pv = await readAgain(run, volume)
   const current = deps.volumes.store.get(volume.key)
   if (pv === undefined || current === undefined) return SETTLED
   if (current.uid !== volume.uid || decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete')
     return AGAIN
-  // `--node-deployment` leaves the deletion to a process on a node that can reach the volume.
-  const { node } = deps.settings
-  if (node !== undefined && !isReachable(pv.spec, node)) return SETTLED
   const className = pv.spec?.storageClassName ?? ''
   const since = deps.clock.monotonic()
   try {
@@ -152,7 +149,6 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
   const message = messageOf(error)
   if (error instanceof InUseError) {
     log.v(4)?.info('Volume deletion postponed', { reason: message })
-    run.waitFor({ on: 'attachment', name: volume.key })
     if (deps.memory.isNews(volume.uid, message))
       deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), VOLUME_EVENTS.attached(message))
     return { kind: 'retry', cause: error }

@@ -40,7 +40,6 @@ export interface ResizerClaimDeps {
   readonly log: Logger
 }
 
-/** One run of a controller for one claim. */
 export interface ResizerClaimRun<D extends ResizerClaimDeps> extends Run {
   readonly key: string
   readonly deps: D

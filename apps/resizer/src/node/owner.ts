@@ -11,7 +11,6 @@ import type { Logger } from '@csi-sidecars/telemetry'
 export interface ResizerNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
-  /** The ID that the driver has for the node. */
   readonly nodeId: string
   /** The keys of the node labels that the driver uses as the topology of its volumes. */
   readonly topologyKeys: readonly string[]

@@ -14,7 +14,6 @@ import { reconcileResize } from './reconcile.ts'
 import { expansionOf } from './subject.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
-/** Returns the controller that expands volumes. */
 export function resizeController(parts: ResizerTerm): Controller {
   const { settings, claims, volumes, expands, common, orders, clock, log } = parts
   const { driverName, annotateFsResize, nodeDeployment, retryStartMs, retryMaxMs } = settings

@@ -81,7 +81,6 @@ export class InUse {
     return recent ? Math.min(pause, DETACHING_PAUSE_MS) : pause
   }
 
-  /** Ends the wait of a claim for its pods. */
   stopWaiting({ key }: Pick<ResizerClaim, 'key'>): void {
     this.#waiting.delete(key)
     this.#pods.release(key)

@@ -59,7 +59,6 @@ export class ClaimPodUse {
     if (this.#asked.size === 0) this.#closeAll()
   }
 
-  /** Releases all claims. */
   close(): void {
     for (const claims of [...this.#asked.values()]) for (const claim of [...claims]) this.release(claim)
   }

@@ -16,7 +16,7 @@ import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
 import { decide, isDeletionStep } from './decide.ts'
-import { loggingRecorder } from './events.ts'
+import { logEvent } from './events.ts'
 import type { Kind } from './kinds.ts'
 import { ContentMemory } from './memory.ts'
 import { reconcile } from './reconcile.ts'
@@ -48,7 +48,7 @@ export function contentController(
     project: kind.project(settings.driverName),
     memory,
     secrets,
-    recorder: whileLeading(loggingRecorder(parts.recorder, log), assertLeading),
+    recorder: whileLeading(parts.recorder, assertLeading, (...event) => logEvent(log, ...event)),
     clock,
     log,
   }

@@ -1,4 +1,4 @@
-import type { EventTarget, EventText, Recorder } from '@csi-sidecars/events'
+import type { EventTarget, EventText } from '@csi-sidecars/events'
 import { referenceTo } from '@csi-sidecars/kube-types'
 import { goQuote, type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
@@ -9,16 +9,9 @@ export function warn({ deps }: ContentRun, content: Content, text: Omit<EventTex
   deps.recorder.event(referenceTo(deps.kind.resource, content), { type: 'Warning', ...text })
 }
 
-/** Wraps a recorder: logs each event as client-go does. */
-export function loggingRecorder(recorder: Recorder, log: Logger): Recorder {
-  return {
-    event(target, text) {
-      const { type, reason, message } = text
-      log.info(`Event(${referenceText(target)}): type: '${type}' reason: '${reason}' ${message}`, UNQUOTED)
-      recorder.event(target, text)
-    },
-    flush: (signal) => recorder.flush(signal),
-  }
+/** Logs an event in one line, as client-go does. */
+export function logEvent(log: Logger, target: EventTarget, { type, reason, message }: EventText): void {
+  log.info(`Event(${referenceText(target)}): type: '${type}' reason: '${reason}' ${message}`, UNQUOTED)
 }
 
 function referenceText({ kind, name, uid = '', apiVersion, resourceVersion = '' }: EventTarget): string {

@@ -51,7 +51,6 @@ type Words = Readonly<
 export interface Kind {
   readonly resource: Resource<KubeObject>
   readonly classes: Resource<KubeObject>
-  /** The name of the queue in metrics. */
   readonly queue: string
   readonly names: ContentNames
   readonly words: Words

@@ -98,7 +98,6 @@ function clusterExtension(cluster: KubeconfigFields): unknown {
   return found === undefined ? undefined : mapping(found, 'extension')
 }
 
-/** The credentials in the answer of a plugin. */
 interface PluginAnswer {
   readonly token: string
   readonly certificate: { readonly cert: string; readonly key: string } | undefined

@@ -7,7 +7,6 @@ export interface Refusal {
   readonly retryAfterMs: number
 }
 
-/** A request that has ended. */
 export interface FlowEnd {
   /** The time when the request was admitted. */
   readonly startedAt: number

@@ -6,7 +6,6 @@ import { STANDARD_FLAGS } from './standard-flags.ts'
 export interface FlaggedApp {
   /** The prefix of its flags, and its name in --controllers: `attacher`. */
   readonly prefix: string
-  /** The flags of the app, in addition to the standard flags. */
   readonly flags: FlagTable
   readonly gates?: GateTable
   /** The standard flags of an app that asks only the driver. Default: the app accepts all of them. */

@@ -235,7 +235,6 @@ export const STANDARD_FLAGS = [
   ...SECURE_FLAGS,
 ] as const satisfies readonly Flag[]
 
-/** The flags that configure the log. */
 export const LOGGING_FLAGS: readonly string[] = STANDARD_FLAGS.map(({ name }) => name)
   .filter((name) => /^log(?:ging)?-/.test(name) || name === 'v' || name === 'vmodule')
   .filter((name) => name !== 'log-backlog-interval')

@@ -21,7 +21,6 @@ export interface Cache {
   run(signal: AbortSignal): Promise<void>
 }
 
-/** Returns an informer as a cache of the process. */
 export function cacheOf(
   name: string,
   informer: Pick<Informer<unknown, never>, 'store' | 'run' | 'lastActivity'>,

@@ -268,7 +268,6 @@ const RESTART_MS = 10_000
 export async function restarting<T>(
   run: () => Promise<T>,
   options: {
-    /** The name of the app, for the log. */
     readonly name: string
     readonly clock: Clock
     readonly log: Logger

@@ -46,7 +46,6 @@ export function checkLogging({ values }: StandardFlags, log: Logger): void {
   if (notice !== undefined) log.info(notice)
 }
 
-/** An app with its feature gates. */
 export interface GatedApp extends ChosenApp {
   readonly gates: FeatureGates
 }

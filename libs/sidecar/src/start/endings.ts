@@ -23,7 +23,6 @@ export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }:
 
 /** Handles signals during the start: a signal ends the start. */
 export interface EarlyStop extends Disposable {
-  /** Aborted by a signal during the start. */
   readonly signal: AbortSignal
   /** Returns the ending that a signal during the start has requested. */
   askedFor(): ProcessEnding | undefined

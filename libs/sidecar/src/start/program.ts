@@ -125,7 +125,6 @@ function planOf({
   return { kind: 'start', ...given, standard: standardOf(flags), table, handshake }
 }
 
-/** Returns the standard flags of an app. */
 export function standardOf(flags: AppFlags): StandardFlags {
   // The table of each app begins with the standard flags, so that the cast is safe.
   return flags as unknown as StandardFlags

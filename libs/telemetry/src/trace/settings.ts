@@ -19,7 +19,6 @@ export interface ExportSettings {
 export interface BatchSettings {
   /** How long a span waits for further spans. */
   readonly delayMs: number
-  /** The maximum number of waiting spans. */
   readonly queueSize: number
   /** The maximum number of spans in one request. */
   readonly batchSize: number

@@ -1,6 +1,5 @@
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** The span of a request that is in progress. */
 export interface ActiveSpan {
   /** The header `traceparent` of the request, so that the server continues the trace. */
   readonly traceparent: string

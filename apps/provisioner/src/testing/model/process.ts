@@ -49,6 +49,8 @@ export interface ProcessOptions extends Omit<ModelDriverOptions, 'gate'> {
 export class Process {
   readonly gate = new StepGate()
   readonly log = recordingLogger()
+  /** The reasons and messages of the events so far. */
+  readonly events: string[] = []
   readonly #client: InProcessClient<ApiError>
   readonly #stop = new AbortController()
   readonly #cut = new AbortController()
@@ -70,14 +72,17 @@ export class Process {
     }
     const caches = openCaches({ ...own, caches: registry, attaches: false, nodes: false })
     const metrics = new Metrics()
-    const silent = { event: () => {}, flush: async () => {} }
+    const recorder: ProvisionerParts['recorder'] = {
+      event: (_, { reason, message }) => void this.events.push(`${reason}: ${message}`),
+      flush: async () => {},
+    }
     const parts: ProvisionerParts = {
       settings: own,
       client,
       driver: modelDriver({ ...options, gate }),
       caches,
-      recorder: silent,
-      populatorRecorder: silent,
+      recorder,
+      populatorRecorder: recorder,
       capacity: undefined,
       metrics: new ProvisionMetrics(metrics),
       backlog: new Backlog({ driver: DRIVER, clock, metrics }),

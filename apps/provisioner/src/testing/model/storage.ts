@@ -42,7 +42,7 @@ export interface ModelDriverOptions {
   readonly storage: ModelStorage
   readonly gate: StepGate
   /** Called when a DeleteVolume call takes effect. */
-  readonly onDelete: (handle: string) => void
+  readonly onDelete: (handle: string, request: DeleteVolumeRequest) => void | Promise<void>
   readonly onCreate: (name: string) => void
   /** Further capabilities of the driver. */
   readonly controller?: readonly ControllerRpc[]
@@ -73,9 +73,10 @@ export function modelDriver(options: ModelDriverOptions): Driver {
       const passing = gate.pass({ label: `call create ${name}`, write: true }, effect, { signal, onAbort })
       return passing.finally(() => creating.delete(name))
     }
-    const { volumeId } = request as DeleteVolumeRequest
+    const deletion = request as DeleteVolumeRequest
+    const { volumeId } = deletion
     const effect = async (): Promise<object> => {
-      onDelete(volumeId)
+      await onDelete(volumeId, deletion)
       storage.delete(volumeId)
       return {}
     }
