@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { CancelledError, type Clock, deadline, isAbort } from '@csi-sidecars/base'
@@ -63,10 +64,7 @@ export async function startProxy(options: ProxyOptions): Promise<DriverProxy> {
     })
   })
   await rm(socket, { force: true })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(socket, resolve)
-  })
+  await once(server.listen(socket), 'listening')
   return {
     address: `unix://${socket}`,
     stop: () =>

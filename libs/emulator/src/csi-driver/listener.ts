@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Stats } from 'node:fs'
 import { link, lstat, mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer, type Server as NetServer, type Socket } from 'node:net'
@@ -74,10 +75,7 @@ async function bind(server: NetServer, path: string): Promise<Stats> {
   try {
     // The name of the temporary socket has one letter, because the length of socket paths is limited.
     const begun = join(folder, 's')
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen(begun, resolve)
-    })
+    await once(server.listen(begun), 'listening')
     await link(begun, path)
     return await lstat(path)
   } catch (error) {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -34,7 +35,8 @@ export async function openListener(options: ListenerOptions): Promise<PortListen
   const { secure, hostNames } = options
   const scheme = secure === undefined ? 'http' : 'https'
   const server = secure === undefined ? createServer(OPTIONS) : createSecureServer({ ...OPTIONS, ...secure })
-  const port = await listen(server, options.port)
+  await once(server.listen(options.port, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
   return {
     port,
     url: `${scheme}://127.0.0.1:${port}`,
@@ -58,16 +60,6 @@ function refusalOf(
     return refused(`the host ${JSON.stringify(headers.host ?? '')} is not this server`)
   if (isFromOtherSite(headers, scheme)) return refused('the request comes from another web site')
   return undefined
-}
-
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject)
-      resolve((server.address() as AddressInfo).port)
-    })
-  })
 }
 
 function close(server: Server): Promise<void> {
