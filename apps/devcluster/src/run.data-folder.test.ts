@@ -21,7 +21,7 @@ it('the flag `--data` creates its folder, or keeps the content of an existing fo
 it('a data folder that cannot be written causes an error with its path', async () => {
   const file = join(directory, 'file')
   await writeFile(file, '')
-  await expect(checkDataFolder(file)).rejects.toThrow(`--data ${file} cannot be written: ENOTDIR`)
+  await expect(checkDataFolder(file)).rejects.toThrow(`--data ${file} cannot be written: EEXIST`)
   // Even root cannot create folders in /proc.
   await expect(checkDataFolder('/proc/self/data')).rejects.toThrow('--data /proc/self/data cannot be written')
 })

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
-import { aborted, type Clock, isAbort, messageOf, systemCodeOf } from '@csi-sidecars/base'
+import { join, resolve } from 'node:path'
+import { aborted, type Clock, isAbort, messageOf } from '@csi-sidecars/base'
 import { DEFAULT_SETTINGS } from '@csi-sidecars/emulator'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { sidecarBinaries } from './cluster/binaries.ts'
@@ -174,22 +174,9 @@ async function showHow(page: Page, { cluster, terminal, directory }: ClusterPart
 /** Checks that folders can be created in the folder of `--data`, so that an error comes before the first mount. */
 export async function checkDataFolder(folder: string): Promise<void> {
   try {
-    await make(folder)
+    await mkdir(folder, { recursive: true })
     await rmdir(await mkdtemp(join(folder, '.devcluster-')))
   } catch (error) {
     throw new Error(`--data ${folder} cannot be written: ${messageOf(error)}`, { cause: error })
-  }
-}
-
-/** Creates the folder and its parents one by one, because the recursive `mkdir` of Node never ends below /proc. */
-async function make(folder: string): Promise<void> {
-  try {
-    await mkdir(folder)
-  } catch (error) {
-    const code = systemCodeOf(error)
-    if (code === 'EEXIST') return
-    if (code !== 'ENOENT' || dirname(folder) === folder) throw error
-    await make(dirname(folder))
-    await mkdir(folder)
   }
 }

@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Cancel, Clock } from '@csi-sidecars/base'
 import { isFromOtherSite, isOwnHost } from '@csi-sidecars/emulator'
@@ -25,8 +26,6 @@ export interface PageServerOptions {
 const MOST_UNREAD_BYTES = 8 * 1024 * 1024
 /** The time for which frames are collected. More frequent updates would not be visible. */
 const GATHER_MS = 40
-/** The limit of concurrent actions. One user with one mouse does not need more. */
-const MOST_ACTIONS = 8
 
 const HEADERS = {
   // The browser loads files from this server only, even if a name in the cluster contains HTML.
@@ -43,9 +42,9 @@ const HEADERS = {
 export async function startPageServer(options: PageServerOptions): Promise<PageServer> {
   const served = new Served(options, await loadAssets())
   const server = createServer((request, response) => served.answer(request, response))
-  await listen(server, options.port)
+  await once(server.listen(options.port, '127.0.0.1'), 'listening')
   return {
-    url: `http://127.0.0.1:${portOf(server)}/`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     send: (frame) => served.send(frame),
     stop: () =>
       new Promise((resolve) => {
@@ -62,7 +61,6 @@ class Served {
   readonly #streams = new Set<ServerResponse>()
   #frames: Frame[] = []
   #gathering: Cancel | undefined
-  #actions = 0
 
   constructor(options: PageServerOptions, assets: ReadonlyMap<string, Asset>) {
     this.#options = options
@@ -115,17 +113,12 @@ class Served {
   }
 
   async #action(request: IncomingMessage): Promise<{ readonly code: number; readonly body: object }> {
-    if (this.#actions >= MOST_ACTIONS)
-      return { code: 429, body: { done: false, text: 'Too much at once: wait a moment.' } }
-    this.#actions += 1
     try {
       const body = await bodyOf(request)
       // The code is 200 even if the cluster refuses the action, because a browser logs other codes as page errors.
       return { code: 200, body: await this.#options.onAction(body) }
     } catch {
       return { code: 400, body: { done: false, text: 'The request ended before it was complete.' } }
-    } finally {
-      this.#actions -= 1
     }
   }
 }
@@ -133,20 +126,6 @@ class Served {
 function send(stream: ServerResponse, event: string, data: unknown): void {
   if (stream.writableLength > MOST_UNREAD_BYTES) stream.destroy()
   else stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }
 
 /**
@@ -161,28 +140,20 @@ function isAdmitted({ method, headers }: IncomingMessage): boolean {
   return headers['content-type'] === 'application/json'
 }
 
-const MOST_BYTES = 16 * 1024
+/** The limit of a body in characters. */
+const MOST_READ = 16 * 1024
 
-/** Returns the parsed JSON body. Undefined if the body is no JSON or longer than 16 KiB. */
+/** Returns the parsed JSON body. Undefined if the body is no JSON or longer than the limit. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  const text = await textOf(request)
+  let text = ''
+  // The request must not be destroyed after a long body, because its connection still has to carry the answer.
+  for await (const chunk of request.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    text += chunk
+    if (text.length > MOST_READ) return undefined
+  }
   try {
-    return text === undefined ? undefined : (JSON.parse(text) as unknown)
+    return JSON.parse(text) as unknown
   } catch {
     return undefined
   }
-}
-
-function textOf(request: IncomingMessage): Promise<string | undefined> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let length = 0
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length
-      if (length > MOST_BYTES) resolve(undefined)
-      else chunks.push(chunk)
-    })
-    request.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
-    request.once('error', reject)
-  })
 }

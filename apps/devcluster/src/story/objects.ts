@@ -6,6 +6,7 @@ import type {
   VolumeSnapshot,
   VolumeSnapshotClass,
 } from '@csi-sidecars/kube-types'
+import { dump } from 'js-yaml'
 
 /** The names of the objects that the demo creates. */
 export const NAMES = {
@@ -79,35 +80,8 @@ export function podObject({ pod, node, claim = NAMES.claim }: PodOptions): Pod {
 
 /** Returns a file for kubectl with a claim and a pod that uses it, which the user can edit. */
 export function exampleFile(): string {
-  return `# A claim, and a pod that uses its volume. The scheduler finds a node for the pod.
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata:
-  name: mine
-  namespace: ${NAMES.namespace}
-spec:
-  accessModes:
-    - ReadWriteOnce
-  storageClassName: ${NAMES.storageClass}
-  resources:
-    requests:
-      storage: 1Gi
----
-apiVersion: v1
-kind: Pod
-metadata:
-  name: mine
-  namespace: ${NAMES.namespace}
-spec:
-  containers:
-    - name: main
-      image: none
-      volumeMounts:
-        - name: data
-          mountPath: /data
-  volumes:
-    - name: data
-      persistentVolumeClaim:
-        claimName: mine
-`
+  const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claimObject('1Gi', 'mine') }
+  const pod = { apiVersion: 'v1', kind: 'Pod', ...podObject({ pod: 'mine', claim: 'mine' }) }
+  const comment = '# A claim, and a pod that uses its volume. The scheduler finds a node for the pod.'
+  return `${comment}\n${dump(claim)}---\n${dump(pod)}`
 }
