@@ -28,7 +28,7 @@ export interface InProcessServerOptions {
   readonly keptRequests?: number | undefined
   /** False if the server stores updates without validation. */
   readonly validates?: boolean
-  /** The kinds that the server does not serve at first, like a cluster without their CRDs. */
+  /** The kinds that the server does not serve, like a cluster without their CRDs. */
   readonly absent?: readonly ResourceName[]
 }
 
@@ -84,16 +84,6 @@ export class InProcessServer extends DirectAccess {
     how?: 'close' | 'cut'
   } = {}): void {
     this.#parts.watches.drop(how, resource && this.kindOf(resource))
-  }
-
-  /** Starts to serve kinds, as the installation of CRDs does. */
-  serveKinds(resources: readonly ResourceName[]): void {
-    for (const resource of resources) this.#parts.registry.absent.delete(this.kindOf(resource))
-  }
-
-  /** Stops to serve kinds: requests get 404, and discovery does not list them. Objects and open watches stay. */
-  withdrawKinds(resources: readonly ResourceName[]): void {
-    for (const resource of resources) this.#parts.registry.absent.add(this.kindOf(resource))
   }
 
   /** Compacts the history: older watches and list pages get 410. */
