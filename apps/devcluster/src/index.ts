@@ -1,7 +1,7 @@
 export { type SidecarPaths, sidecarBinaries, sidecarsIn } from './cluster/binaries.ts'
 export type { Controllers } from './cluster/controllers.ts'
 export { type Devcluster, startDevcluster } from './cluster/devcluster.ts'
-export { startSidecar } from './cluster/sidecars.ts'
+export { type SidecarProcess, startSidecar } from './cluster/sidecars.ts'
 export { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 export { type CommandTable, readCommandLine, runCommandLine, signalOfTerminal } from './program.ts'
 export type { RunParts } from './run.ts'

@@ -1,11 +1,9 @@
 import { connect } from 'node:net'
 import type { Clock } from '@csi-sidecars/base'
-import { startSidecar } from '@csi-sidecars/devcluster'
+import { type SidecarProcess, startSidecar } from '@csi-sidecars/devcluster'
 import type { Logger } from '@csi-sidecars/telemetry'
 
-export interface DriverProcessOptions {
-  /** The shell command that starts the driver. */
-  readonly command: string
+interface DriverProcessOptions {
   readonly logFile: string
   readonly clock: Clock
   readonly log: Logger
@@ -47,89 +45,64 @@ export async function refuseServed(addresses: readonly string[]): Promise<void> 
 const MOST_ENDS = 8
 const SOON_MS = 10_000
 
-/** The error of a test whose driver does not stay up. */
-export class DriverGoneError extends Error {
-  override readonly name = 'DriverGoneError'
-}
-
 /** The back-off before a driver starts again. */
 const RESTART = { initialMs: 200, maxMs: 1_000 }
 
 /** Starts the processes of one driver, for example its controller service and its node services. */
 export async function startDriverProcesses(
   commands: readonly string[],
-  parts: Omit<DriverProcessOptions, 'command'>,
+  parts: DriverProcessOptions,
 ): Promise<OwnDriverProcess> {
-  const all: OneProcess[] = []
+  const all: SidecarProcess[] = []
+  const killed = new Set<number>()
+  const listeners = new Set<(how: string, index: number) => void>()
   const stop = async (): Promise<void> => void (await Promise.all(all.map((each) => each.stop())))
   try {
-    for (const command of commands) all.push(await startDriverProcess({ ...parts, command }))
+    for (const [index, command] of commands.entries()) {
+      const onExit = (how: string): void => {
+        if (!killed.delete(index)) for (const listener of [...listeners]) listener(how, index)
+      }
+      const shell = { name: 'driver', command: 'sh', args: ['-c', `exec ${command}`], restart: RESTART }
+      all.push(await startSidecar({ ...parts, ...shell, onExit }))
+    }
   } catch (error) {
     await stop()
     throw error
   }
+  const kill = (index: number): void => {
+    if (all[index]?.pid === undefined) return
+    killed.add(index)
+    all[index].kill('SIGKILL')
+  }
   let turn = 0
   return {
     kill() {
-      all[turn % all.length]?.kill()
+      kill(turn % all.length)
       turn += 1
     },
-    killAll() {
-      for (const each of all) each.kill()
-    },
+    killAll: () => all.forEach((_, index) => void kill(index)),
     watchDeaths(listener) {
-      const undo = all.map((each) => each.watchDeaths(listener))
-      return () => {
-        for (const each of undo) each()
-      }
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     watchGone() {
       const gone = new AbortController()
-      for (const each of all) each.watchDeaths(endsInARow(parts.clock, (error) => gone.abort(error)))
+      const ends = all.map(() => endsInARow(parts.clock, (error) => gone.abort(error)))
+      listeners.add((how, index) => ends[index]?.(how))
       return gone.signal
     },
     stop,
   }
 }
 
-type OneProcess = Omit<OwnDriverProcess, 'killAll' | 'watchGone'>
-
 /** Returns a listener for the end of a process. After too many ends in a row the listener calls `report`. */
-function endsInARow(clock: Clock, report: (error: DriverGoneError) => void): (how: string) => void {
+function endsInARow(clock: Clock, report: (error: Error) => void): (how: string) => void {
   let endedAt = clock.monotonic()
   let ends = 0
   return (how) => {
     const now = clock.monotonic()
     ends = now - endedAt < SOON_MS ? ends + 1 : 1
     endedAt = now
-    if (ends >= MOST_ENDS) report(new DriverGoneError(`the driver ended ${how}, ${MOST_ENDS} times in a row`))
-  }
-}
-
-async function startDriverProcess({ command, ...parts }: DriverProcessOptions): Promise<OneProcess> {
-  const listeners = new Set<(how: string) => void>()
-  let killed = false
-  const child = await startSidecar({
-    ...parts,
-    name: 'driver',
-    command: 'sh',
-    args: ['-c', `exec ${command}`],
-    restart: RESTART,
-    onExit: (how) => {
-      if (!killed) for (const listener of [...listeners]) listener(how)
-      killed = false
-    },
-  })
-  return {
-    kill() {
-      if (child.pid === undefined) return
-      killed = true
-      child.kill('SIGKILL')
-    },
-    watchDeaths(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    stop: () => child.stop(),
+    if (ends >= MOST_ENDS) report(new Error(`the driver ended ${how}, ${MOST_ENDS} times in a row`))
   }
 }
